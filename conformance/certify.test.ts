@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -218,6 +218,18 @@ describe("verdicts", () => {
       expect(output).toMatch(/verify\.timestamps {2}§2\.3[^]*expected[^]*2026-01-01 10:00[^]*curl -i -X/);
     },
   );
+
+  test("a declared limit that the target does not have fails the run, which names it", async () => {
+    const { url } = await target();
+    const file = join(folder, "certify.yaml");
+    await writeFile(file, "largestAmount: 50000\n");
+    const { code, report, output } = await certify(["--base-url", url, "--effects", "money", "--declare", file]).ended;
+    expect([report?.verdict, code, report?.errors]).toEqual(["failed", 1, []]);
+    const text = "--declare: largestAmount: 50000 is not what the target limits: the target accepts more: amount 50001";
+    expect(report?.falseDeclaration).toContain(text);
+    expect(output).toContain(text);
+    expect(verdictsOf(report, "pass")).not.toContain("create.accepted");
+  });
 
   test(
     "a target that goes down halfway stops the run with one line and does not pass",

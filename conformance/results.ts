@@ -178,6 +178,8 @@ export type Report = {
   pending: string[];
   /** The limits of the target that the caller declared (`--declare`); undefined without the flag. */
   declared?: Declaration;
+  /** Why a declared limit is not what the target limits. The run has failed then, and ended before its checks. */
+  falseDeclaration?: string;
   /** Limits of the target that the run found. It refused other values cleanly; undefined if there are none. */
   foundLimits?: Declaration;
   /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
@@ -215,6 +217,6 @@ export function worstOf(verdicts: readonly Verdict[]): Verdict {
  * its work.
  */
 export function exitCodeOf(report: Report): 0 | 1 | 2 {
-  if (report.counts.fail > 0 || report.baselineProblems?.length) return 1;
+  if (report.counts.fail > 0 || report.baselineProblems?.length || report.falseDeclaration !== undefined) return 1;
   return report.verdict === "certified" || report.verdict === "passed-partially" ? 0 : 2;
 }

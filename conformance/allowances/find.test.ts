@@ -130,7 +130,8 @@ describe("a declared limit", () => {
     [{ numberRanges: ["225703"] }, "shares 3 leading digits with --recipient → 200"],
     [{ httpsWebhooks: true }, "webhookURL http://merchant.example/hooks → 200"],
   ])("that does not exist stops the run: %j", async (declared, evidence) => {
-    const { target } = await find(() => false, { declared });
+    const { target, limits } = await find(() => false, { declared });
+    expect(limits.falsehood).toBe(target.ledger.stopped);
     expect(target.ledger.stopped).toContain(`--declare: ${Object.keys(declared)[0]}: `);
     expect(target.ledger.stopped).toContain(evidence);
   });

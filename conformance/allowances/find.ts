@@ -226,6 +226,12 @@ export async function findLimits(options: RunOptions, deps: Deps) {
   /** The declared limits that the budget or the time did not permit to prove. */
   const unproved: string[] = [];
 
+  /** Ends the run. It has failed if a response shows that the declaration is false. */
+  function refuted(field: string, value: unknown, why: string, isShown: boolean) {
+    const text = `--declare: ${field}: ${rendered(value)} is not what the target limits: ${why}`;
+    return target.ledger.stop(isShown ? limits.refute(text) : text);
+  }
+
   async function ask(limit: Shown): Promise<Answer> {
     const { field } = limit;
     const { search, attempts } = asking;
@@ -242,7 +248,7 @@ export async function findLimits(options: RunOptions, deps: Deps) {
       const isProved = attempts.length > 0;
       if (why === undefined)
         return { value: declared, text: isProved ? "Declared and proved." : "Declared, not tried." };
-      throw target.ledger.stop(`--declare: ${field}: ${rendered(declared)} is not what the target limits: ${why}`);
+      throw refuted(field, declared, why, attempts.at(-1)?.response.status !== undefined);
     }
     let found: unknown;
     let flaw: string | undefined;
@@ -278,7 +284,7 @@ export async function findLimits(options: RunOptions, deps: Deps) {
       const why = unclean
         ? `this is not a clean refusal: ${describeResponse(unclean.response)}`
         : `the target accepts ${attempts.length} payouts at once`;
-      throw target.ledger.stop(`--declare: velocity: ${rendered(rule)} is not what the target limits: ${why}`);
+      throw refuted("velocity", rule, why, !unclean || unclean.response.status !== undefined);
     }
   }
 

@@ -8,6 +8,7 @@ export function createLimits(declared: Declaration = {}) {
   const found: Declaration = {};
   const settled = new Set(Object.keys(declared));
   let isFrozen = false;
+  let falsehood: string | undefined;
   return {
     declared,
     /** The limits that the run found and the caller did not declare. */
@@ -26,6 +27,12 @@ export function createLimits(declared: Declaration = {}) {
     get isFrozen() {
       return isFrozen;
     },
+    /** Why a declared limit is false; undefined if none was found to be false. */
+    get falsehood() {
+      return falsehood;
+    },
+    /** Records that a declared limit is false. Returns the text. */
+    refute: (why: string) => (falsehood ??= why),
     /** Records that a field was searched for, so that its limit is known, or known not to exist. */
     settle: (field: keyof Declaration) => void settled.add(field),
     isSettled: (field: keyof Declaration) => settled.has(field),

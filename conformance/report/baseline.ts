@@ -141,13 +141,14 @@ export function applyBaseline(
 function verdictWithBaseline(report: Report, known: number): Pick<Report, "verdict" | "summary"> {
   if (report.baselineProblems) {
     const summary = `The list of known failures is out of date (${counted(report.baselineProblems.length, "problem")}).`;
-    return { verdict: "failed", summary: report.counts.fail > 0 ? `${report.summary} ${summary}` : summary };
+    return { verdict: "failed", summary: report.verdict === "failed" ? `${report.summary} ${summary}` : summary };
   }
   if (known === 0) return report;
   const summary = `${counted(known, "known failure")} tolerated for now`;
   if (report.counts.fail > 0) {
     return { verdict: "failed", summary: `${counted(report.counts.fail, "requirement")} failed; ${summary}.` };
   }
+  if (report.falseDeclaration !== undefined) return { verdict: "failed", summary: `${report.summary} ${summary}.` };
   const unfinished = report.errors.length > 0 || report.counts["could-not-run"] > 0;
   if (unfinished) return { verdict: "error", summary: `Part of the run could not be judged; ${summary}.` };
   return { verdict: "passed-partially", summary: `Nothing else failed; ${summary}.` };

@@ -68,10 +68,12 @@ test("reports a requirement whose checks did not start as an error", () => {
   expect(found(report, "//error")).toMatchObject([{ message: "The budget was used up." }]);
 });
 
-test("reports errors of the suite and an outdated list of known failures as test cases", () => {
-  const report = sampleReport([], { errors: ["unreachable"], baselineProblems: ["a: no longer fails."] });
+test("reports errors of the suite, a false declaration and an outdated list of known failures as test cases", () => {
+  const falseDeclaration = "--declare: largestAmount";
+  const baselineProblems = ["a: no longer fails."];
+  const report = sampleReport([], { errors: ["unreachable"], baselineProblems, falseDeclaration });
   expect(found(report, "//error")).toMatchObject([{ message: "unreachable" }]);
-  expect(found(report, "//failure")).toMatchObject([{ message: "a: no longer fails." }]);
+  expect(found(report, "//failure")).toMatchObject([{ message: falseDeclaration }, { message: "a: no longer fails." }]);
 });
 
 test("reports a known failure as skipped, with its reason", () => {

@@ -113,6 +113,9 @@ export function renderJunit(report: Report): string {
   });
   const problems = [
     ...report.errors.map(problemCase("error", "The suite runs without errors")),
+    ...[report.falseDeclaration ?? []]
+      .flat()
+      .map(problemCase("failure", "The declared limits are those of the target")),
     ...(report.baselineProblems ?? []).map(problemCase("failure", "The list of known failures is up to date")),
   ];
   if (problems.length > 0) suites.unshift(suite("The run", problems));

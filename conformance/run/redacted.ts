@@ -8,7 +8,7 @@ const mapped = <T>(record: Readonly<Record<string, T>>, change: (value: T) => T)
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
 
 export function redactedReport(report: CheckReport, redact: Redact): CheckReport {
-  const { results, notApplicable, created, error, secondOpinion } = report;
+  const { results, notApplicable, created, error, falseDeclaration, secondOpinion } = report;
   const withoutSecrets = ({ reference, merchantsReference, currency, ...record }: CreatedRecord): CreatedRecord => ({
     ...record,
     ...(reference === undefined ? {} : { reference: redact(reference) }),
@@ -25,6 +25,7 @@ export function redactedReport(report: CheckReport, redact: Redact): CheckReport
     notApplicable: mapped(notApplicable, (reason) => ({ ...reason, text: redact(reason.text) })),
     created: created.map(withoutSecrets),
     ...(error === undefined ? {} : { error: redact(error) }),
+    ...(falseDeclaration === undefined ? {} : { falseDeclaration: redact(falseDeclaration) }),
     ...(secondOpinion === undefined
       ? {}
       : {

@@ -176,6 +176,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       payouts,
       total,
       found: { ...limits.found },
+      ...(limits.falsehood === undefined ? {} : { falseDeclaration: limits.falsehood }),
       ...(dredd.size > 0 ? { dredd: dreddJudgement(dredd) } : {}),
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),

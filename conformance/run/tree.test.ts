@@ -140,6 +140,15 @@ describe("the verdict of a run", () => {
     expect(outcome([check], {}, errors)).toEqual([code === 1 ? "failed" : "error", code]);
   });
 
+  test("is failed by a false declaration, which is no error of the suite", () => {
+    const falseDeclaration = "--declare: largestAmount: 50000 is not what the target limits";
+    const report = build([
+      everything({ "create.accepted": undefined }, { falseDeclaration, stopped: falseDeclaration }),
+    ]);
+    expect([report.verdict, exitCodeOf(report), report.errors]).toEqual(["failed", 1, []]);
+    expect(report).toMatchObject({ falseDeclaration, summary: expect.stringContaining(falseDeclaration) });
+  });
+
   test("is an error without any results", () => {
     expect(outcome([])).toEqual(["error", 2]);
   });

@@ -33,6 +33,10 @@ export type FinishedRun = {
 /** Returns the reason why no further request was sent; undefined if the run was not stopped. */
 const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped)?.stopped;
 
+/** Returns why a declared limit is false; undefined if none was found to be false. */
+const falseDeclarationOf = (run: FinishedRun) =>
+  run.checks.find((check) => check.falseDeclaration !== undefined)?.falseDeclaration;
+
 /** The order in which reasons count, so that it does not depend on the order of the checks: first what can be provided. */
 const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "pending", "target"];
 
@@ -104,15 +108,23 @@ function notProvided(requirements: readonly RequirementResult[]): NotProvided[] 
 function runVerdict(
   requirements: readonly RequirementResult[],
   errors: readonly string[],
+  falseDeclaration: string | undefined,
 ): Pick<Report, "verdict" | "summary"> {
   const having = (verdict: Verdict) => requirements.filter((requirement) => requirement.verdict === verdict);
   const failed = having("fail");
   const notRun = having("could-not-run");
   if (failed.length > 0) {
-    const also = errors[0] ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
+    const also =
+      falseDeclaration ?? errors[0] ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
     return {
       verdict: "failed",
       summary: `${counted(failed.length, "requirement")} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`,
+    };
+  }
+  if (falseDeclaration !== undefined) {
+    return {
+      verdict: "failed",
+      summary: `A declared limit is false, so the run ended before its checks. ${falseDeclaration}.`,
     };
   }
   if (errors[0] !== undefined) return { verdict: "error", summary: errors[0] };
@@ -161,9 +173,11 @@ export function buildReport(run: FinishedRun): Report {
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
-  const errors = [...[stoppedBy(run) ?? []].flat(), ...run.errors, ...harness];
+  const falseDeclaration = falseDeclarationOf(run);
+  const stopped = falseDeclaration === undefined ? stoppedBy(run) : undefined;
+  const errors = [...(stopped === undefined ? [] : [stopped]), ...run.errors, ...harness];
   return {
-    ...runVerdict(requirements, errors),
+    ...runVerdict(requirements, errors, falseDeclaration),
     profile: options.profile,
     effects: options.effects,
     baseUrl: options.baseUrl,
@@ -177,6 +191,7 @@ export function buildReport(run: FinishedRun): Report {
     observed: checks.flatMap((check) => check.observed),
     pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
     ...(options.declared ? { declared: options.declared } : {}),
+    ...(falseDeclaration === undefined ? {} : { falseDeclaration }),
     ...(last && Object.keys(last.found).length > 0 ? { foundLimits: last.found } : {}),
     notProvided: notProvided(requirements),
     budget: {

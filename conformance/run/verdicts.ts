@@ -27,6 +27,8 @@ export type CheckReport = {
   total: number;
   /** The limits of the target that the run found so far. */
   found: Declaration;
+  /** Why a declared limit is false. The run has failed then. */
+  falseDeclaration?: string;
   /** What Dredd judged in the run so far. */
   dredd?: DreddJudgement;
   /** Prism's judgement of the run's responses so far, not only of this check's. */
