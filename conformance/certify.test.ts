@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { referencesOf, seedOf } from "./certificate/challenge.ts";
 import { writeKeyPair } from "./certificate/keys.ts";
 import type { Report } from "./results.ts";
 import { BARE_ENVIRONMENT } from "./testing/command-line.ts";
@@ -171,6 +172,29 @@ describe("what a run does to money", () => {
     expect(seen.filter(({ method, path }) => method !== "GET" && path.startsWith("/v1/"))).toEqual([]);
   });
 
+  test("a challenge determines seed and references, and serves for one run", { timeout: wholeRunMs }, async () => {
+    const { url, seen } = await target();
+    const args = [
+      "--base-url",
+      url,
+      "--effects",
+      "money",
+      "--only",
+      "create.reference-echoed",
+      "--challenge",
+      "a nonce",
+    ];
+    const { report } = await certify(args).ended;
+    expect(report).toMatchObject({ challenge: "a nonce", seed: seedOf("a nonce") });
+    expect(report?.created[0]?.merchantsReference).toBe(referencesOf("a nonce")[0]);
+    expect(report?.repeatFlags).not.toContain("--challenge");
+    const before = seen.filter(creating).length;
+    const { code, output, report: second } = await certify(args).ended;
+    expect([code, second?.verdict]).toEqual([2, "error"]);
+    expect(output).toContain("A challenge serves for one run with a merchant: ask for another one");
+    expect(seen.filter(creating)).toHaveLength(before + 1);
+  });
+
   test("the report lists every payout made", async () => {
     const { url, seen } = await target();
     const { report } = await certify(["--base-url", url, "--effects", "money", "--only", "create.reference-echoed"])
@@ -180,6 +204,21 @@ describe("what a run does to money", () => {
     expect(report?.created.map((record) => record.merchantsReference).toSorted()).toEqual(paid.toSorted());
     expect(paid).not.toEqual([]);
   });
+});
+
+test("the report names a header without which the target serves nobody, but not its value", async () => {
+  const header = "x-pilot-tenant";
+  const refuses = (headers: Record<string, unknown>) => headers[header] !== "gold";
+  const { url } = await target({
+    instead: ({ headers }) => (refuses(headers) ? { status: 422, body: { statusCode: 422, error: "No" } } : undefined),
+  });
+  const args = ["--base-url", url, "--only", "verify.unknown-404"];
+  expect((await certify(args).ended).code).toBe(1);
+  const { code, report, output } = await certify([...args, "--header", "X-Pilot-Tenant: gold"]).ended;
+  expect([code, report?.conditions.headers]).toEqual([0, [header]]);
+  expect(output).toContain(`added headers: ${header}`);
+  expect(await readFile(join(folder, "report.html"), "utf8")).toContain(`added to every request: ${header}`);
+  expect(JSON.stringify(report)).not.toContain("gold");
 });
 
 describe("verdicts", () => {

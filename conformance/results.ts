@@ -155,6 +155,20 @@ export type DreddJudgement = {
   failed: string[];
 };
 
+/** Under which conditions a run judged the target. Some of them forgive more than others. */
+export type Conditions = {
+  /** The names of the headers that the caller added to every request (`--header`), in lower case. */
+  headers: string[];
+  /** The most requests per second (`--rate`); null without a limit. */
+  rate: number | null;
+  /** How long the run waits at most, in milliseconds: for a response, for a payout to be final, before its last checks. */
+  waits: { responseMs: number; settleMs?: number; lingerMs?: number };
+  /** The environment that `/healthz` reports, or null, and the sandbox operations that the target does not have. */
+  sandbox: { environment: "sandbox" | "live" | null; missing: string[] };
+  /** How many large amounts were not tried, because the budget did not cover them. */
+  untriedAmounts: number;
+};
+
 export type Report = {
   verdict: RunVerdict;
   /** One sentence that explains the verdict. */
@@ -184,10 +198,16 @@ export type Report = {
   foundLimits?: Declaration;
   /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
   notProvided: NotProvided[];
-  /** `payouts` and `total` are what the run used. `maxPayouts` and `maxTotal` are the limits. Without a limit, `maxTotal` is null. */
-  budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number | null };
+  /**
+   * `payouts` and `total` are what the run used, `largestAmount` its largest payout. `maxPayouts` and `maxTotal` are the
+   * limits. Without a limit, `maxTotal` is null.
+   */
+  budget: { payouts: number; maxPayouts: number; total: number; maxTotal: number | null; largestAmount: number };
+  conditions: Conditions;
   /** The seed of the run's generated inputs. A run with the same `--seed` generates the same inputs. */
   seed: number;
+  /** The text from which the seed and the references were derived (`--challenge`); undefined without the flag. */
+  challenge?: string;
   /** Further options, as shell words, that a command needs to re-run checks of this run. */
   repeatFlags?: string[];
   /** The ids in `--only`; undefined if the option was not given. */

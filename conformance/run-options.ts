@@ -54,6 +54,8 @@ export type RunOptions = {
   /** True if a person on the terminal finishes checkouts (`--interactive`). */
   interactive?: boolean;
   seed: number;
+  /** The text from which the seed and `runId` were derived (`--challenge`); undefined without the flag. */
+  challenge?: string;
   key: string;
   secondKey?: string;
   webhookSecret?: string;
@@ -61,7 +63,10 @@ export type RunOptions = {
   repeatFlags?: string[];
   /** The options, as shell words, with which curl connects to the target as this run does. */
   curlFlags?: string[];
-  /** A random text. It is part of the references of this run, so that they differ from those of earlier runs. */
+  /**
+   * A text, random unless it is derived from a challenge. It is part of the references of this run, so that they differ
+   * from those of earlier runs.
+   */
   runId: string;
   /** True if the host of `baseUrl` is a loopback address or `localhost`. */
   loopback: boolean;

@@ -90,6 +90,18 @@ const ELSEWHERE: Elsewhere[] = [
   },
   {
     document: "conformance/README.md",
+    commands: /certify verify/,
+    test: "conformance/cli/verify.test.ts",
+    proof: 'runSubcommand("verify"',
+  },
+  {
+    document: "conformance/README.md",
+    commands: /--challenge TEXT/,
+    test: "conformance/certify.test.ts",
+    proof: '"--challenge", "a nonce"',
+  },
+  {
+    document: "conformance/README.md",
     commands: /certify diff/,
     test: "conformance/cli/subcommands.test.ts",
     proof: 'runSubcommand("diff"',

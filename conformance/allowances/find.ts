@@ -120,6 +120,12 @@ async function createSearch(
     amount = ordinaryAmount;
     first = await usual();
   }
+  if (first.status === 409 && options.challenge !== undefined) {
+    throw target.ledger.stop(
+      "--challenge: the references derived from this text were used before, by an earlier run. A challenge serves for " +
+        "one run with a merchant: ask for another one",
+    );
+  }
   if (!isAccepted(first)) {
     const why = target.redact(describeResponse(first));
     throw new NotAsked(`the target refuses an ordinary payout: ${why}. Give a --recipient PHONE that it serves.`);
@@ -214,7 +220,7 @@ async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
  * Finds the limits of the target and adds them to `limits`. Proves the declared limits: the target must refuse values
  * beyond them.
  * @throws NotAsked if the target refuses an ordinary payout
- * @throws RunStopped if the target stops responding, or if a declared limit is false
+ * @throws RunStopped if the target stops responding, if a declared limit is false, or if a challenge was used before
  */
 export async function findLimits(options: RunOptions, deps: Deps) {
   const { target, limits } = deps;

@@ -2,6 +2,7 @@
 // can select checks more freely and can end early.
 import type { Check } from "../check.ts";
 import { checks, pending, watches } from "../checks/index.ts";
+import { conditionsOf } from "../run/conditions.ts";
 import { openSession } from "../run/open.ts";
 import { readOptions } from "../cli/options.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -65,5 +66,6 @@ export async function runTrial(
   } finally {
     await close();
   }
-  return buildReport({ options, pending, checks: reports, errors: [], startedAt, finishedAt: new Date() });
+  const conditions = conditionsOf(options);
+  return buildReport({ options, conditions, pending, checks: reports, errors: [], startedAt, finishedAt: new Date() });
 }

@@ -35,6 +35,15 @@ test("states target, profile, effects, times, what was not judged, and every has
   expect(verification).toEqual({
     valid: true,
     certificate: {
+      ...full.conditions,
+      jti: expect.stringMatching(/^[0-9a-f]{32}$/),
+      kind: "service",
+      seed: 42,
+      challenge: null,
+      budget: full.budget,
+      judged: { core: { musts: 2, passed: 1, notApplicable: 1 } },
+      declared: {},
+      foundLimits: {},
       sub: "https://sandbox.example",
       iat: now.getTime() / 1000,
       nbf: Date.parse("2026-11-20T10:00:18Z") / 1000,
@@ -47,7 +56,15 @@ test("states target, profile, effects, times, what was not judged, and every has
       finishedAt: full.finishedAt,
       suiteVersion: "1.0.0",
       counts: full.counts,
-      notApplicable: [{ id: "webhook.failed", source: "§6", why: "The target has no payment page to finish." }],
+      notApplicable: [
+        {
+          id: "webhook.failed",
+          source: "§6",
+          level: "must",
+          profile: "core",
+          why: "The target has no payment page to finish.",
+        },
+      ],
       hashes: { spec: full.specSha256, suite: suiteSha256(), results: resultsSha256(full), report: sha256(json) },
     },
   });

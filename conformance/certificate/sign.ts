@@ -1,7 +1,9 @@
 import type { KeyObject } from "node:crypto";
 import { SignJWT } from "jose";
-import type { Report } from "../results.ts";
+import type { Declaration } from "../allowances/declaration.ts";
+import { isSide, type Conditions, type Level, type Profile, type Report, type Side } from "../results.ts";
 import { scopeLine } from "../report/scope.ts";
+import { tallyOf } from "../report/tally.ts";
 import { sourceOf } from "../report/words.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
@@ -10,8 +12,15 @@ import { thumbprint } from "./keys.ts";
 export const certificateType = "conformance-certificate+jwt";
 export const algorithm = "Ed25519";
 
+/** How many musts of a part of the catalogue there are, how many passed, and how many are not applicable. */
+export type Judged = { musts: number; passed: number; notApplicable: number };
+
 /** The claims of a certificate. Hashes are SHA-256 in hexadecimal. `iat`, `nbf` and `exp` are seconds since 1970. */
-export type Certificate = {
+export type Certificate = Conditions & {
+  /** The id of the certificate, by which it is revoked. */
+  jti: string;
+  /** What was judged. */
+  kind: "service" | Side;
   /** The target's base URL. For a side, what was judged instead, such as the command of a client. */
   sub: string;
   iat: number;
@@ -25,12 +34,21 @@ export type Certificate = {
   startedAt: string;
   finishedAt: string;
   suiteVersion: string;
+  seed: number;
+  /** The text of a partner from which the seed and the references were derived; null without `--challenge`. */
+  challenge: string | null;
+  budget: Report["budget"];
   counts: Report["counts"];
+  /**
+   * What was judged of all musts, by the profile of the requirements: `core` is what the interface states, `extended`
+   * are the decisions where the interface is silent.
+   */
+  judged: Partial<Record<Profile | Side, Judged>>;
   /** The limits that the deployment declared, and those that the run found (§8). */
-  declared?: Report["declared"];
-  foundLimits?: Report["foundLimits"];
+  declared: Declaration;
+  foundLimits: Declaration;
   /** The requirements that were not judged, because they are not applicable to the target. */
-  notApplicable: { id: string; source: string; why: string }[];
+  notApplicable: { id: string; source: string; level: Level; profile: Profile | Side; why: string }[];
   hashes: { spec: string; suite: string; results: string; report: string };
 };
 
@@ -65,6 +83,17 @@ export class NotCertified extends Error {
   }
 }
 
+/** Counts what was judged of all musts, by the profile of the requirements. */
+function judgedOf({ requirements }: Report): Certificate["judged"] {
+  const groups = Map.groupBy(requirements, ({ profile }) => profile);
+  return Object.fromEntries(
+    [...groups].map(([profile, members]): [string, Judged] => {
+      const { total: musts, passed, notApplicable } = tallyOf({ requirements: members }).must;
+      return [profile, { musts, passed, notApplicable }];
+    }),
+  );
+}
+
 export type SignOptions = { key: KeyObject; now: Date; validDays: number };
 
 /**
@@ -76,7 +105,11 @@ export async function signCertificate(report: Report, reportJson: string, option
   const found = obstacles(report);
   if (found.length > 0) throw new NotCertified(found);
   const issued = Math.floor(options.now.getTime() / 1000);
+  const reportSha256 = sha256(reportJson);
   const certificate: Certificate = {
+    ...report.conditions,
+    jti: sha256(`${reportSha256} ${issued}`).slice(0, 32),
+    kind: isSide(report.profile) ? report.profile : "service",
     sub: report.baseUrl,
     iat: issued,
     // The certificate is valid from the end of the run, so that verifiers whose clocks are slightly behind accept it.
@@ -89,17 +122,24 @@ export async function signCertificate(report: Report, reportJson: string, option
     startedAt: report.startedAt,
     finishedAt: report.finishedAt,
     suiteVersion: report.suiteVersion,
+    seed: report.seed,
+    challenge: report.challenge ?? null,
+    budget: report.budget,
     counts: report.counts,
-    ...(report.declared ? { declared: report.declared } : {}),
-    ...(report.foundLimits ? { foundLimits: report.foundLimits } : {}),
+    judged: judgedOf(report),
+    declared: report.declared ?? {},
+    foundLimits: report.foundLimits ?? {},
     notApplicable: report.requirements
       .filter(({ verdict }) => verdict === "not-applicable")
-      .map((result) => ({ id: result.id, source: sourceOf(result), why: result.reason?.text ?? "" })),
+      .map((result) => {
+        const { id, level, profile, reason } = result;
+        return { id, source: sourceOf(result), level, profile, why: reason?.text ?? "" };
+      }),
     hashes: {
       spec: report.specSha256,
       suite: suiteSha256(),
       results: resultsSha256(report),
-      report: sha256(reportJson),
+      report: reportSha256,
     },
   };
   return new SignJWT(certificate)

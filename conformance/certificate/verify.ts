@@ -1,8 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { decodeProtectedHeader, errors, jwtVerify } from "jose";
 import type { Report } from "../results.ts";
+import { payoutOf, referencesOf } from "./challenge.ts";
+import { differences, type Expectations } from "./expectations.ts";
 import { resultsSha256, sha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
+import type { Revocation } from "./revocations.ts";
+import { claimsFault } from "./schema.ts";
 import { algorithm, certificateType } from "./sign.ts";
 import type { Certificate } from "./sign.ts";
 
@@ -46,9 +50,12 @@ function compareReport(reportJson: Uint8Array, { hashes }: Certificate): string 
   }
 }
 
+const first = (challenge: string) => referencesOf(challenge)[0];
+
 /**
  * Verifies the signature, algorithm, type and validity period of a certificate, without network access. If the report
- * is given, also verifies that the certificate was issued for it.
+ * is given, also verifies that the certificate was issued for it. If expectations are given, the certificate must meet
+ * them.
  * @param input.reportJson the exact bytes of report.json
  */
 export async function verifyCertificate(input: {
@@ -56,33 +63,35 @@ export async function verifyCertificate(input: {
   key: KeyObject;
   now: Date;
   reportJson?: Uint8Array;
+  expected?: Expectations;
+  revocations?: readonly Revocation[];
 }): Promise<Verification> {
-  const { jws, key, now, reportJson } = input;
+  const { jws, key, now, reportJson, expected = {}, revocations = [] } = input;
   let certificate: Certificate;
   try {
     const { payload } = await jwtVerify(jws, key, {
       algorithms: [algorithm],
       typ: certificateType,
       currentDate: now,
-      requiredClaims: [
-        "sub",
-        "iat",
-        "nbf",
-        "exp",
-        "verdict",
-        "scope",
-        "profile",
-        "effects",
-        "counts",
-        "notApplicable",
-        "hashes",
-      ],
+      requiredClaims: ["sub", "iat", "nbf", "exp"],
     });
+    const fault = claimsFault(payload);
+    if (fault !== undefined) return invalid(`It is not a conformance certificate of this version: ${fault}`);
     certificate = payload as unknown as Certificate;
   } catch (error) {
     return invalid(await reasonFor(error, jws, key));
   }
   if (certificate.verdict !== "certified") return invalid(`It states the verdict ${String(certificate.verdict)}.`);
   const difference = reportJson === undefined ? undefined : compareReport(reportJson, certificate);
-  return difference ? invalid(difference) : { valid: true, certificate };
+  if (difference !== undefined) return invalid(difference);
+  const revocation = revocations.find(({ id }) => id === certificate.jti);
+  if (revocation) return invalid(`It was revoked at ${revocation.revokedAt}: ${revocation.reason}`);
+  const unmet = differences(certificate, expected, now);
+  const { kind, challenge } = certificate;
+  if (expected.challenge !== undefined && challenge !== null && kind === "service" && reportJson !== undefined) {
+    const { created } = JSON.parse(new TextDecoder().decode(reportJson)) as Report;
+    if (payoutOf(challenge, { created }) === undefined)
+      unmet.push(`--challenge: the report has no payout with a reference derived from it, such as ${first(challenge)}`);
+  }
+  return unmet.length > 0 ? invalid(unmet.join("\n")) : { valid: true, certificate };
 }

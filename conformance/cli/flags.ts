@@ -21,6 +21,7 @@ What to judge:
   --declare FILE              limits of the target that the interface leaves open (YAML, see README)
   --interactive               ask a person on this terminal to finish checkouts where the target has no control for it
   --seed N                    reproduce the generated inputs of an earlier run
+  --challenge TEXT            derive the seed and the references from a text that a partner chose; it is on the certificate
   --through-prism             let Prism validate every response too, and show where it disagrees
 
 Money:
@@ -56,8 +57,10 @@ Commands:
                               list the requirements
   certify explain ID          what a requirement says, how it is checked, and how to check only it
   certify keygen FILE         create a signing key in FILE and its public key in FILE.pub
-  certify verify CERTIFICATE --key FILE.pub [--report report.json]
-                              verify a certificate offline
+  certify verify CERTIFICATE --key FILE.pub [options]
+                              verify a certificate offline: --report FILE, --revocations FILE, --target URL,
+                              --kind service|client|receiver, --profile NAME, --contract FILE|SHA256,
+                              --suite VERSION|SHA256, --max-age DURATION, --challenge TEXT, --require NAME,…
   certify diff A.json B.json  compare two reports
 
 Environment:
@@ -91,6 +94,7 @@ export const flags = {
   cert: { type: "string" },
   key: { type: "string" },
   seed: { type: "string" },
+  challenge: { type: "string" },
   "api-key-file": { type: "string" },
   "through-prism": { type: "boolean", default: false },
   interactive: { type: "boolean", default: false },

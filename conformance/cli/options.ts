@@ -1,6 +1,7 @@
 // Reads the command line and the environment, and reports all faults together.
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { seedOf } from "../certificate/challenge.ts";
 import { DeclarationError, readDeclaration } from "../allowances/declaration.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
@@ -44,6 +45,7 @@ export const when = <T>(value: string | undefined, read: (value: string) => T) =
 /** Returns functions that each read one value. They add what is wrong with a value to `faults`. */
 export function createReader(faults: string[]) {
   return {
+    fault: (text: string) => void faults.push(text),
     oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
       const found = allowed.find((one) => one === value);
       if (found === undefined) faults.push(`--${flag} must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
@@ -83,6 +85,20 @@ export function createReader(faults: string[]) {
       return value;
     },
   };
+}
+
+/** Reads `--seed` and `--challenge`, from which a seed can be derived. A run without either has a new seed. */
+export function readSeed(
+  { seed, challenge }: { seed?: string; challenge?: string },
+  read: ReturnType<typeof createReader>,
+  newSeed: () => number,
+): { seed: number; challenge?: string } {
+  if (challenge !== undefined) {
+    if (seed !== undefined) read.fault("--challenge and --seed exclude each other: the challenge determines the seed");
+    if (!/^[\x20-\x7e]{1,200}$/.test(challenge)) read.fault("--challenge must be 1 to 200 printable ASCII characters");
+    return { seed: seedOf(challenge), challenge };
+  }
+  return { seed: when(seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed() };
 }
 
 function readHeaders(lines: readonly string[], faults: string[]): Record<string, string> {
@@ -209,7 +225,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     throughPrism: values["through-prism"],
     repeatFlags: repeatFlags(values),
     curlFlags: curlFlags(values),
-    seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),
+    ...readSeed(values, read, newSeed),
     key: readKey(values, env, faults),
     secondKey: read.key("API_KEY_2", env["API_KEY_2"]),
     webhookSecret: read.key("WEBHOOK_SECRET", env["WEBHOOK_SECRET"]),

@@ -1,5 +1,6 @@
 // Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { randomBytes } from "node:crypto";
+import { runIdOf } from "../certificate/challenge.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
 import { findObstacle, isRefused } from "./service.ts";
@@ -107,7 +108,7 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions): Promise<RunOptions> {
-  const runId = randomBytes(5).toString("hex");
+  const runId = options.challenge === undefined ? randomBytes(5).toString("hex") : runIdOf(options.challenge);
   const { health, second, secret } = await askTarget(options, runId);
   if (second && isRefused(second)) {
     throw new CannotRun(

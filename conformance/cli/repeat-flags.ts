@@ -10,6 +10,7 @@ export const notCopied = [
   "effects",
   "only",
   "seed",
+  "challenge",
   "report",
   "baseline",
   "sign",

@@ -2,7 +2,7 @@
 import { parseArgs, type ParseArgsConfig } from "node:util";
 import { argumentFault } from "../cli/command.ts";
 import { didYouMean } from "../cli/nearest.ts";
-import { createReader, OptionsError, readOnly, when } from "../cli/options.ts";
+import { createReader, OptionsError, readOnly, readSeed } from "../cli/options.ts";
 import { CannotRun } from "../cli/probe.ts";
 import { makeFolder, readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
 import { requirementsOf } from "../contract/requirements.ts";
@@ -16,6 +16,7 @@ export const sideFlags = {
   only: { type: "string", multiple: true },
   scenario: { type: "string", multiple: true },
   seed: { type: "string" },
+  challenge: { type: "string" },
   report: { type: "string", default: "./certify-report" },
   baseline: { type: "string" },
   sign: { type: "string" },
@@ -28,6 +29,7 @@ export type SideOptions = {
   /** The ids of the scenarios to run; undefined for all. */
   scenarios?: string[];
   seed: number;
+  challenge?: string;
   reporting: Reporting;
 };
 
@@ -74,7 +76,7 @@ export function readSideOptions(
   return {
     ...(only ? { only } : {}),
     ...(scenarios ? { scenarios } : {}),
-    seed: when(values.seed, (value) => read.whole("seed", value, 0, 2 ** 31 - 1)) ?? newSeed(),
+    ...readSeed(values, read, newSeed),
     reporting: readReporting({ folder, baselineFile, keyFile, validDays, ids }, faults),
   };
 }

@@ -28,6 +28,7 @@ const report = (runs: readonly ScenarioRun[], over: Partial<Parameters<typeof si
     side: "client",
     target: "node pay.js",
     seed: 7,
+    waits: { responseMs: 2000 },
     repeatFlags: ["--command", "'node pay.js'"],
     scenarios: runs.map((run) => scenarioReport("client", run, over.only)),
     errors: [],

@@ -2,7 +2,17 @@
 // in such a run, so no money moves. Everything that reads a report of a service reads this one too.
 import { requirementsOf } from "../contract/requirements.ts";
 import { counted } from "../report/words.ts";
-import type { CheckResult, Exchange, NotJudged, Report, Requirement, RequirementResult, Side } from "../results.ts";
+import type {
+  CheckResult,
+  Conditions,
+  Exchange,
+  NotJudged,
+  Report,
+  Requirement,
+  RequirementResult,
+  Side,
+} from "../results.ts";
+import { sideConditions } from "../run/conditions.ts";
 import { buildReport } from "../run/tree.ts";
 import { conclude, type CheckReport, type Finding } from "../run/verdicts.ts";
 
@@ -33,6 +43,8 @@ export type SideRun = {
   /** The ids in `--only`; undefined if the option was not given. */
   only?: string[];
   seed: number;
+  challenge?: string;
+  waits: Conditions["waits"];
   /** The options, as shell words, that a command needs to repeat the run. */
   repeatFlags: string[];
   /** What the caller left out of the run, such as scenarios. The run then passes at most partially. */
@@ -99,13 +111,15 @@ function withPassesTogether(requirement: RequirementResult): RequirementResult {
 }
 
 /** Builds the report of a run from the reports of its scenarios. */
-export function sideReport({ side, target, only, seed, repeatFlags, leftOut, scenarios, ...run }: SideRun): Report {
+export function sideReport(settings: SideRun): Report {
+  const { side, target, only, seed, challenge, waits, repeatFlags, leftOut, scenarios, ...run } = settings;
   const ids = requirementsOf(side).map(({ id }) => id);
   const lacking =
     leftOut === undefined ? [] : ids.map((id) => [id, { code: "caller", text: leftOut } as const] as const);
   const rest: CheckReport = { ...noMoney, results: {}, notApplicable: Object.fromEntries(lacking) };
   const report = buildReport({
     ...run,
+    conditions: sideConditions(waits),
     options: {
       profile: side,
       baseUrl: target,
@@ -113,6 +127,7 @@ export function sideReport({ side, target, only, seed, repeatFlags, leftOut, sce
       maxPayouts: 0,
       maxTotal: 0,
       seed,
+      ...(challenge === undefined ? {} : { challenge }),
       repeatFlags,
       ...(only ? { only } : {}),
     },

@@ -39,13 +39,6 @@ function notJudged(requirements: readonly RequirementResult[]) {
 const worstFirst = (checks: readonly CheckResult[]) =>
   checks.toSorted((a, b) => words.verdictOrder.indexOf(a.verdict) - words.verdictOrder.indexOf(b.verdict));
 
-/** Renders a duration in milliseconds, seconds or minutes, depending on its length. */
-function duration(milliseconds: number): string {
-  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
-  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
-  return `${Math.floor(milliseconds / 60_000)} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
-}
-
 /** Renders a time in the form "2026-11-20 10:00:18 UTC". */
 const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC");
 
@@ -73,10 +66,10 @@ export function renderHtml(report: Report): string {
     groups: bySource(report.requirements),
     observed: observationsOf(report),
     notJudged: notJudged(report.requirements),
-    took: duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
+    took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,
     worstFirst,
-    duration,
+    duration: words.duration,
     moment,
     repeatOf,
     repeatCommand,

@@ -21,10 +21,12 @@ export function scopeLine(report: Report, most = 3): string {
   const ids = notApplicableIds(report);
   const named = ids.slice(0, most).join(", ") + (ids.length > most ? ` and ${ids.length - most} more` : "");
   const missing = report.notProvided.map(({ what }) => what);
+  const { headers } = report.conditions;
   return [
     report.profile,
     ...effectsOf(report),
     ...(report.only ? ["--only"] : []),
+    ...(headers.length > 0 ? [`added headers: ${headers.join(", ")}`] : []),
     `${passed} of ${total} musts`,
     ...(ids.length > 0 ? [`${ids.length} not applicable: ${named}`] : []),
     ...(missing.length > 0 ? [`not provided: ${missing.join("; ")}`] : []),

@@ -136,6 +136,9 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
     ...notJudgedLines(report),
     ...(completing === undefined ? [] : [`To judge the rest: ${oneLine(completing)}`]),
     ...words.limitEntries(report).map(([label, text]) => `${label} limits of the target: ${oneLine(text)}`),
+    ...(report.conditions.rate === null
+      ? []
+      : [`Rate: at most ${words.counted(report.conditions.rate, "request")} per second`]),
     `${tallyPhrases(report).join("; ")}`,
     ...paidLines(report),
     ...(dredd === undefined ? [] : [`Dredd judged ${oneLine(dredd)}`]),

@@ -1,6 +1,7 @@
 // Defines the words that reports use for the terms of `results.ts`. Every renderer takes its words from this file.
 import { limitPhrases } from "../allowances/table.ts";
 import type {
+  Conditions,
   EffectsAllowed,
   Level,
   NotJudged,
@@ -133,6 +134,44 @@ export function limitEntries({ declared, foundLimits }: Pick<Report, "declared" 
     ["Found", limitPhrases(foundLimits)],
   ];
   return entries.filter(([, phrases]) => phrases.length > 0).map(([label, phrases]) => [label, phrases.join("; ")]);
+}
+
+/** Renders a duration in milliseconds, seconds, minutes, hours or days, depending on its length. */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(milliseconds / 60_000);
+  if (minutes < 60) return `${minutes} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days ${hours % 24} h`;
+}
+
+type Judging = Conditions & Pick<Report, "profile" | "seed"> & { challenge?: string | null };
+
+const environments = { sandbox: "the target reports a sandbox", live: "the target reports that it is live" };
+
+/** Says which sandbox a service has. */
+function sandboxText({ sandbox: { environment, missing } }: Conditions): string {
+  const reported = environment === null ? "the target reports no environment" : environments[environment];
+  return missing.length === 0 ? `${reported} and has every operation` : `${reported}, without ${missing.join(", ")}`;
+}
+
+/** Returns what decides how much the verdict means, apart from the limits of the target: label and text. */
+export function conditionEntries(given: Judging): [string, string][] {
+  const { headers, rate, waits, profile, seed, challenge } = given;
+  const { responseMs, settleMs, lingerMs } = waits;
+  const times = [
+    `up to ${duration(responseMs)} for a response`,
+    ...(settleMs === undefined ? [] : [`${duration(settleMs)} for a final status`]),
+    ...(lingerMs ? [`${duration(lingerMs)} before the last checks`] : []),
+  ];
+  return [
+    ...(headers.length > 0 ? [["Headers", `added to every request: ${headers.join(", ")}`] as [string, string]] : []),
+    ...(rate === null ? [] : [["Rate", `at most ${counted(rate, "request")} per second`] as [string, string]]),
+    ["Waits", times.join(", ")],
+    ...(profile === "core" || profile === "extended" ? [["Sandbox", sandboxText(given)] as [string, string]] : []),
+    ["Seed", challenge == null ? String(seed) : `${seed}, derived from the challenge ${challenge}`],
+  ];
 }
 
 const mostTransactions = 5;

@@ -1,6 +1,7 @@
 // Executes the checks of a run one after the other and combines the report of each check into one tree of results.
 import { setFlagsFromString } from "node:v8";
 import { checks, pending, watches } from "../checks/index.ts";
+import { conditionsOf } from "./conditions.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
@@ -55,5 +56,6 @@ export async function run(options: RunOptions, output: Output, interrupted: Abor
   await Promise.race([execute(options, output, reports, interrupted).catch(suiteFailed), stopped]);
   process.off("unhandledRejection", suiteFailed);
   if (interrupted.aborted) errors.push("The run was interrupted.");
-  return buildReport({ options, pending, checks: reports, errors, startedAt, finishedAt: new Date() });
+  const conditions = conditionsOf(options);
+  return buildReport({ options, conditions, pending, checks: reports, errors, startedAt, finishedAt: new Date() });
 }

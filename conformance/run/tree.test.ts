@@ -3,6 +3,7 @@ import type { RunOptions } from "../run-options.ts";
 import type { CheckReport } from "./verdicts.ts";
 import { catalogue } from "../contract/requirements.ts";
 import { exitCodeOf, type CheckResult, type Verdict } from "../results.ts";
+import { sideConditions } from "./conditions.ts";
 import { buildReport } from "./tree.ts";
 
 const options = {
@@ -40,6 +41,7 @@ function everything(over: Record<string, Verdict | undefined> = {}, more: Partia
 const build = (checks: CheckReport[], over: Partial<RunOptions> = {}, errors: string[] = [], pending: string[] = []) =>
   buildReport({
     options: { ...options, ...over },
+    conditions: sideConditions({ responseMs: 1000 }),
     pending,
     checks,
     errors,

@@ -7,6 +7,8 @@ import { counted } from "../report/words.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {
   worstOf,
+  type Conditions,
+  type CreatedRecord,
   type NotJudged,
   type NotProvided,
   type Report,
@@ -16,11 +18,12 @@ import {
 } from "../results.ts";
 
 /** What the report says about the settings of a run. */
-type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed" | "repeatFlags"> &
+type Settings = Pick<Report, "baseUrl" | "profile" | "effects" | "only" | "seed" | "challenge" | "repeatFlags"> &
   Pick<RunOptions, "declared" | "maxPayouts" | "maxTotal">;
 
 export type FinishedRun = {
   options: Settings;
+  conditions: Conditions;
   /** The ids of the requirements that have no check yet. */
   pending: readonly string[];
   checks: readonly CheckReport[];
@@ -165,6 +168,10 @@ function runVerdict(
   return { verdict: "certified", summary: passed };
 }
 
+/** Returns the largest amount of a payout; 0 if there is none. */
+const largestOf = (created: readonly CreatedRecord[]) =>
+  created.reduce((most, { kind, amount = 0 }) => (kind === "disbursement" ? Math.max(most, amount) : most), 0);
+
 /** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
@@ -172,6 +179,7 @@ export function buildReport(run: FinishedRun): Report {
   const counts = { pass: 0, fail: 0, warn: 0, observed: 0, "not-applicable": 0, "could-not-run": 0 };
   for (const { verdict } of requirements) counts[verdict] += 1;
   const last = checks.at(-1);
+  const created = checks.flatMap((check) => check.created);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
   const falseDeclaration = falseDeclarationOf(run);
   const stopped = falseDeclaration === undefined ? stoppedBy(run) : undefined;
@@ -187,7 +195,7 @@ export function buildReport(run: FinishedRun): Report {
     finishedAt: run.finishedAt.toISOString(),
     counts,
     requirements,
-    created: checks.flatMap((check) => check.created),
+    created,
     observed: checks.flatMap((check) => check.observed),
     pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
     ...(options.declared ? { declared: options.declared } : {}),
@@ -199,10 +207,13 @@ export function buildReport(run: FinishedRun): Report {
       maxPayouts: options.maxPayouts,
       total: last?.total ?? 0,
       maxTotal: Number.isFinite(options.maxTotal) ? options.maxTotal : null,
+      largestAmount: largestOf(created),
     },
+    conditions: run.conditions,
     ...(last?.dredd ? { dredd: last.dredd } : {}),
     ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
     seed: options.seed,
+    ...(options.challenge === undefined ? {} : { challenge: options.challenge }),
     ...(options.repeatFlags ? { repeatFlags: options.repeatFlags } : {}),
     ...(options.only ? { only: options.only } : {}),
     errors,

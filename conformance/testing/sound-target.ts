@@ -1,11 +1,17 @@
 // A small service that conforms to the interface, but differs from the reference server wherever the interface is
 // silent. It must be certified for `core`. Tests add faults, with which it must not be certified.
 import { randomUUID } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type ServiceReply = { status: number; body?: unknown; headers?: Record<string, string>; raw?: string };
-export type SeenRequest = { method: string; path: string; key: string | undefined; body: string };
+export type SeenRequest = {
+  method: string;
+  path: string;
+  key: string | undefined;
+  body: string;
+  headers: IncomingHttpHeaders;
+};
 
 type Settings = {
   key: string;
@@ -156,7 +162,7 @@ export async function startSoundTarget(settings: Settings) {
     const path = (request.url ?? "").replace(prefix, "");
     const body = await textOf(request);
     const given = request.headers["x-api-key"] as string | undefined;
-    const arrived = { method, path, key: given, body };
+    const arrived = { method, path, key: given, body, headers: request.headers };
     seen.push(arrived);
     send(response, await alter(instead?.(arrived) ?? respond(method, path, given, body), arrived, seen.length));
   });

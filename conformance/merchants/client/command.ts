@@ -38,6 +38,7 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
   --scenario ID,…             run only these scenarios
   --only ID,…                 judge only these requirements (see certify list --profile client)
   --seed N                    repeat the random faults and moments of an earlier run
+  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --timeout MS                time limit for a request that the program is told (default: 2000)
   --time-limit SECONDS        how long one start of the program may take (default: 30)
   --jobs N                    how many scenarios run at the same time (default: 6)
@@ -111,7 +112,7 @@ export async function judgeClient(
   output: Output,
   interrupted: AbortSignal,
 ): Promise<Report> {
-  const { command, only, seed, scenarios: chosen, timeoutMs, limitMs } = options;
+  const { command, only, seed, challenge, scenarios: chosen, timeoutMs, limitMs } = options;
   const startedAt = new Date();
   const settings: Settings = { launch, seed, timeoutMs, limitMs };
   const found = await runAll(settings, options, output, interrupted);
@@ -121,6 +122,8 @@ export async function judgeClient(
     target: command ?? "a client started by hand",
     ...(only ? { only } : {}),
     seed,
+    ...(challenge === undefined ? {} : { challenge }),
+    waits: { responseMs: timeoutMs },
     repeatFlags: ["--command", command === undefined ? "CMD" : quoted(command)],
     ...(leftOut > 0 ? { leftOut: `${counted(leftOut, "scenario")} that --scenario leaves out` } : {}),
     scenarios: found,

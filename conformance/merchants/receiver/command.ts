@@ -32,6 +32,7 @@ Genuine events take effect, so use a test installation.
   --scenario ID,…             run only these scenarios
   --only ID,…                 judge only these requirements (see certify list --profile receiver)
   --seed N                    repeat the values of an earlier run
+  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --report DIR                directory for the report (default: ./certify-report)
   --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
   --sign KEYFILE              sign certificate.jws with this key if the receiver is certified

@@ -13,6 +13,8 @@ export type ReceiverRun = Settings & {
   only?: string[];
   /** The ids of the scenarios to run; undefined for all. */
   scenarios?: readonly string[];
+  /** The text from which the seed was derived; undefined without `--challenge`. */
+  challenge?: string;
   /** The options, as shell words, that repeat the run. */
   repeatFlags?: string[];
   /** Where the progress is shown; by default nowhere. */
@@ -115,13 +117,15 @@ export async function runReceiver(run: ReceiverRun): Promise<Report> {
   const startedAt = new Date();
   const reports: CheckReport[] = [];
   const errors = await execute(run, reports);
-  const { subject, only, scenarios, seed, repeatFlags = [] } = run;
+  const { subject, only, scenarios, seed, challenge, limits, repeatFlags = [] } = run;
   return sideReport({
     side: "receiver",
     target: subject.url,
     ...(only ? { only } : {}),
     ...(scenarios ? { leftOut: "the scenarios that --scenario leaves out" } : {}),
     seed,
+    ...(challenge === undefined ? {} : { challenge }),
+    waits: { responseMs: limits.timeoutMs, settleMs: limits.settleMs },
     repeatFlags,
     scenarios: reports,
     errors,

@@ -1,0 +1,31 @@
+// States under which conditions a run judged the target. A certificate repeats them, because some of them forgive more
+// than others.
+import { reachOf } from "../checks/numbers.ts";
+import type { Conditions } from "../results.ts";
+import { allControls, hasControl, type RunOptions } from "../run-options.ts";
+import { controls } from "./needs.ts";
+
+/** Returns the conditions of a run with these options. */
+export function conditionsOf(options: RunOptions): Conditions {
+  return {
+    headers: Object.keys(options.headers)
+      .map((name) => name.toLowerCase())
+      .toSorted(),
+    rate: options.rate ?? null,
+    waits: { responseMs: options.timeoutMs, settleMs: options.settleTimeoutMs, lingerMs: options.linger * 1000 },
+    sandbox: {
+      environment: options.environment ?? null,
+      missing: allControls.filter((control) => !hasControl(options, control)).map((control) => controls[control]),
+    },
+    untriedAmounts: reachOf(options).untried,
+  };
+}
+
+/** Returns the conditions of a run that judges a merchant's side, whose service is the suite itself. */
+export const sideConditions = (waits: Conditions["waits"]): Conditions => ({
+  headers: [],
+  rate: null,
+  waits,
+  sandbox: { environment: null, missing: [] },
+  untriedAmounts: 0,
+});
