@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { pages } from "./http/docs/pages.ts";
 import { installPacked, type PackedServer } from "./testing/packed.ts";
 import { freePort } from "./testing/process.ts";
@@ -20,12 +20,9 @@ const NODES = {
 const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];
 
 const RAILS_YAML = "rails: { bank: { module: bank.ts, settings: { folder: FOLDER } } }\nroutes: [{ rail: bank }]\n";
-/** The module of the guide, as its readers copy it. */
-function exampleOfGuide(): string {
-  const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
-  const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(guide) ?? [];
-  return example;
-}
+const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
+/** A file of the guide about rails, as its readers copy it. */
+const inGuide = (name: string): string => guide.split(`<!-- ${name} -->\n\n\`\`\`ts\n`)[1]!.split("```")[0]!;
 
 let project: PackedServer;
 let receiver: Receiver;
@@ -90,19 +87,40 @@ test("tells an old Node what it lacks", async () => {
   expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
 });
 
-test("type-checks the rail of the guide", async () => {
-  writeFileSync(join(project.folder, "bank.ts"), exampleOfGuide());
-  const compile = ["--noEmit", "--strict", "--target", "es2024", "--module", "nodenext", "--types", "node", "bank.ts"];
-  const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-  const typeRoots = ["--typeRoots", join(import.meta.dirname, "../node_modules/@types")];
-  const checked = start(process.execPath, {}, tsc, ...compile, ...typeRoots);
-  expect([await checked.ended, checked.printed.text]).toEqual([0, ""]);
+describe("the rail of the guide", () => {
+  const files = ["bank.ts", "bank.test.ts"];
+  beforeAll(() => {
+    for (const name of files) writeFileSync(join(project.folder, name), inGuide(name));
+    // Type is what makes a file of TypeScript a module for tsc.
+    writeFileSync(join(project.folder, "package.json"), JSON.stringify({ type: "module" }));
+  });
+
+  test("type-checks", async () => {
+    const options = ["--noEmit", "--strict", "--target", "es2024", "--module", "nodenext", "--types", "node"];
+    const flags = ["--allowImportingTsExtensions", "--typeRoots", join(import.meta.dirname, "../node_modules/@types")];
+    const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+    const checked = start(process.execPath, {}, tsc, ...options, ...flags, ...files);
+    expect([await checked.ended, checked.printed.text]).toEqual([0, ""]);
+  });
+
+  test.each(Object.entries(NODES))("passes the suite on %s, and says what fails", async (_, node) => {
+    const passed = start(node, {}, "--test", "--test-reporter=tap", "bank.test.ts");
+    expect([await passed.ended, passed.printed.text]).toEqual([0, expect.stringMatching(/^# fail 0$/m)]);
+    expect(passed.printed.text).toMatch(/ok \d+ - the same reference is paid once/);
+
+    const broken = inGuide("bank.ts").replace("if (sent !== lineOf(payment))", "if (!sent)");
+    writeFileSync(join(project.folder, "broken.ts"), broken);
+    writeFileSync(join(project.folder, "broken.test.ts"), inGuide("bank.test.ts").replace("./bank.ts", "./broken.ts"));
+    const failed = start(node, {}, "--test", "--test-reporter=tap", "broken.test.ts");
+    expect(await failed.ended).toBe(1);
+    expect(failed.printed.text).toMatch(/not ok \d+ - a record with our reference is not taken for ours/);
+  });
 });
 
 test.each(Object.entries(NODES))("pays over a module that has no packages beside it, on %s", async (_, node) => {
   const elsewhere = mkdtempSync(join(tmpdir(), "modules-"));
   const bank = join(elsewhere, "bank.ts");
-  writeFileSync(bank, exampleOfGuide());
+  writeFileSync(bank, inGuide("bank.ts"));
   writeFileSync(join(elsewhere, "rails.yaml"), RAILS_YAML.replace("FOLDER", elsewhere));
   const port = await freePort();
   const env = { PORT: String(port), SANDBOX: "false", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "warn" };

@@ -53,7 +53,10 @@ export interface RailCall {
 
 /** A notification that a rail has sent. */
 export interface RailNotification {
+  /** With lower-case names. */
   headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** What a module has added to `notifyUrl`, for example our reference. Nobody has signed it. */
+  query: URLSearchParams;
   /** The bytes of the body, for signatures. */
   body: Uint8Array;
 }

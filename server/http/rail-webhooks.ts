@@ -26,9 +26,10 @@ export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooks
     const name = String(req.params.rail);
     const rail = rails.get(name);
     if (!rail?.receive) throw new ServiceError("unknown_path", "No rail reports to this path.");
-    const { headers } = req;
+    const { headers, originalUrl } = req;
+    const { searchParams: query } = new URL(originalUrl, "http://localhost");
     const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
-    const { reference, amount, answer } = await rail.receive({ headers, body }).catch((error: unknown) => {
+    const { reference, amount, answer } = await rail.receive({ headers, query, body }).catch((error: unknown) => {
       throw error instanceof RailError ? new ServiceError("unauthorized", error.message) : error;
     });
     const handover = await storage.findHandover(reference);

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Rail } from "../domain/rails.ts";
 import { railsOf } from "../testing/rail.ts";
-import { startFaultyGateway } from "../testing/rails/faults.ts";
-import { railSuite } from "../testing/rails/suite.ts";
+import { startFaultyGateway } from "./suite/faults.ts";
+import { railSuite } from "../testing/rail-suite.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { checkedRail } from "./checked-rail.ts";
@@ -160,10 +160,10 @@ railSuite("a service with this contract", {
         between.rewrite((body) =>
           body.includes(reference) ? body.replaceAll('"status":"success"', '"status":"failed"') : body,
         ),
-      spoil: between.spoil,
-      hanging: between.hanging,
+      gateway: between,
       refusal: { status: 422, body: refused },
       withWrongCredentials: async () => railWith("wrong"),
+      elsewhere: async () => railWith(behind.key),
       async notificationOf({ reference }) {
         const isOurs = ({ body }: Receiver["received"][number]) => body.data.merchantsReference === reference;
         const { headers, text } = await vi.waitUntil(() => receiver.received.find(isOurs));

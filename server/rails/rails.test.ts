@@ -235,6 +235,18 @@ test("a checkout leads to the rail's page and ends as the rail says", async () =
   expect(events()).toEqual(["checkout.completed"]);
 });
 
+test("a notification is given to the rail with what is in its address", async () => {
+  rail.answers.push({ status: "pending" });
+  rail.receive = async ({ query }) => ({ reference: query.get("reference")!, answer: { status: "success" } });
+  await gateway.close();
+  gateway = await startServer({ env: { SANDBOX: "false" }, rails: railsOf(rail) });
+  const { reference } = (await gateway.createPayout({})).body.data;
+  await gateway.pass(0);
+  const address = `${gateway.url}/rails/test/webhooks?reference=${reference}`;
+  expect((await fetch(address, { method: "POST", body: "{}" })).status).toBe(204);
+  expect(await recordOf(reference)).toMatchObject({ status: "success" });
+});
+
 test("money that arrives after a checkout expired is a conflict", async () => {
   rail.answers.push({ status: "pending" });
   const { body } = await gateway.createCheckout({});

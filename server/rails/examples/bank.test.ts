@@ -1,15 +1,14 @@
-// The example of the page "Rails", as its readers copy it.
+// The example of the page "Rails", as its readers copy it. The suite for rails tests it in package.test.ts.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { readdir, rename, writeFile } from "node:fs/promises";
+import { readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, expect, test } from "vitest";
-import { railSuite } from "../../testing/rails/suite.ts";
 import { startServer } from "../../testing/server.ts";
 import { openRails } from "../open.ts";
 import { checkedRail } from "../checked-rail.ts";
-import { RailError, type RailModule } from "../module.ts";
+import { RailError } from "../module.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/rails.md"), "utf8");
 const folder = mkdtempSync(join(tmpdir(), "bank-"));
@@ -19,27 +18,12 @@ const module = join(folder, "bank.ts");
 const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(page) ?? [];
 const types = pathToFileURL(join(import.meta.dirname, "../module.ts")).href;
 writeFileSync(module, example.replace("@disbursement-checkout/server/rail", types));
-const { default: createBankRail } = (await import(pathToFileURL(module).href)) as { default: RailModule };
 
 /** The files of a payment in the folders through which the bank moves them. */
 const filesOf = async (reference: string) => {
   const lists = await Promise.all(["out", "taken"].map((name) => readdir(join(folder, name))));
   return lists.flat().filter((name) => name.startsWith(reference));
 };
-
-railSuite("bank", {
-  open: async () => ({
-    rail: await createBankRail({ folder }),
-    recorded: async (reference) => (await filesOf(reference)).length,
-    async end({ reference }, status) {
-      await rename(join(folder, "out", `${reference}.csv`), join(folder, "taken", `${reference}.csv`));
-      await writeFile(join(folder, "results", `${reference}.csv`), status === "success" ? "paid" : "unknown account");
-    },
-    contradict: async ({ reference }) => writeFile(join(folder, "results", `${reference}.csv`), "returned"),
-    close: async () => {},
-  }),
-  without: ["lost responses", "refusals", "credentials", "rate limit", "notifications", "list", "checkouts"],
-});
 
 test("a live server pays over the file that RAILS names", async () => {
   const settings = [{ name: "test", module, settings: { folder } }];

@@ -6,8 +6,8 @@ import { RailError, type Rail, type RailCall, type RailPayment } from "../module
 import { freePort } from "../../testing/process.ts";
 import { railsOf } from "../../testing/rail.ts";
 import { seededRandom } from "../../testing/random.ts";
-import { startFaultyGateway, type FaultyGateway } from "../../testing/rails/faults.ts";
-import { railSuite } from "../../testing/rails/suite.ts";
+import { startFaultyGateway, type FaultyGateway } from "../suite/faults.ts";
+import { railSuite } from "../../testing/rail-suite.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 import { checkedRail } from "../checked-rail.ts";
 import { MOMO, startMomoSimulator, type MomoSimulator } from "./momo-simulator.ts";
@@ -48,11 +48,11 @@ railSuite("MTN MoMo", {
         else momo.end(reference, "FAILED", "PAYEE_NOT_FOUND");
       },
       contradict: async ({ reference }) => momo.end(reference, "FAILED", "INTERNAL_PROCESSING_ERROR"),
-      spoil: gateway.spoil,
-      hanging: gateway.hanging,
+      gateway,
       refusal: { status: 500, body: { code: "PAYEE_NOT_FOUND", message: "Payee does not exist." } },
       withWrongCredentials: async () =>
         createMomoRail(settingsFor(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") })),
+      elsewhere: async () => createMomoRail(settingsFor(gateway.url)),
       async notificationOf({ reference }) {
         const [record] = momo.find(reference);
         return { headers: {}, body: Buffer.from(JSON.stringify(momo.bodyOf(record!))) };
