@@ -23,7 +23,7 @@ import { createHandoverWorker, noteRecorded } from "./workers/handovers.ts";
 import { createRailGates, READ_PAUSES_EVERY_MS } from "./workers/rail-gates.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { createListeners } from "./webhooks/listeners.ts";
-import { startLoop } from "./workers/loop.ts";
+import { startLoop, type Loop } from "./workers/loop.ts";
 import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createReads, withLimitedLists } from "./sharing/reads.ts";
@@ -37,12 +37,14 @@ import { createTurns, type Defer } from "./sharing/turns.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
-const DELIVER_EVERY_MS = 100;
+const CLAIM_EVERY_MS = 100;
 const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
 const CALLS_IN_PROGRESS = { perHost: 64, total: 256 };
+/** How long a stop of the server waits for rails to close, in real milliseconds. */
+const CLOSE_RAILS_MS = 500;
 /**
  * The limits of reads at a time. A list reads one page. An export reads many pages one after another, for as long as
  * its visitor reads it.
@@ -90,6 +92,8 @@ export interface Service {
   stop(drainMs: number): Promise<void>;
 }
 
+const endAll = (loops: readonly (Loop | undefined)[]) => Promise.all(loops.map((loop) => loop?.stop()));
+
 /** Assembles the server: domain, HTTP and workers on one storage. */
 export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup } = options;
@@ -101,7 +105,7 @@ export function createService(options: Options): Service {
   const stopping = abort.signal;
   const drain = new AbortController();
   const draining = drain.signal;
-  const wake = () => deliveryLoop?.wake();
+  const wake = () => deliveryQueue.search?.wake();
 
   const sender = createSender({
     allowPrivate: config.webhookAllowPrivate,
@@ -134,6 +138,27 @@ export function createService(options: Options): Service {
 
   /** Starts background work, unless other processes do it. */
   const startWork: typeof startLoop | (() => undefined) = config.role === "api" ? () => undefined : startLoop;
+  /** Repeats a step until it finds nothing more to do, or the server stops. */
+  const untilDone = (step: () => Promise<number>) => async () => {
+    while (!draining.aborted && (await step()) > 0);
+  };
+  /** Starts the search for entries of a queue, and keeps the claims of its attempts. */
+  function startQueue(worker: QueueWorker) {
+    return {
+      search: startWork(
+        untilDone(() => worker.begin()),
+        CLAIM_EVERY_MS,
+        { clock, log },
+      ),
+      // A process without background work also attempts deliveries, which a move of a merchant's clock makes due.
+      renewal: startLoop(worker.renew, RENEW_EVERY_MS, { clock, log }),
+      // A SQLite database has one process, so no other process takes its claims over.
+      lapse:
+        config.database.kind === "postgres"
+          ? startLoop(async () => worker.endLapsed(), END_LAPSED_EVERY_MS, { clock, log })
+          : undefined,
+    };
+  }
   const settlementLoop = startWork(
     async () => {
       if ((await settlement.settle()) > 0) wake();
@@ -141,13 +166,7 @@ export function createService(options: Options): Service {
     SETTLE_EVERY_MS[config.database.kind],
     { clock, log },
   );
-  const deliveryLoop = startWork(
-    async () => {
-      while (!draining.aborted && (await deliveries.begin()) > 0);
-    },
-    DELIVER_EVERY_MS,
-    { clock, log },
-  );
+  const deliveryQueue = startQueue(deliveries);
   const returnLoop = startWork(returns.advance, ADVANCE_EVERY_MS, { clock, log });
   const { retentionDays: days } = config;
   const retentionLoop =
@@ -155,27 +174,15 @@ export function createService(options: Options): Service {
       ? undefined
       : startWork(createRetention({ storage, clock, days, stopping: draining }), PRUNE_EVENTS_EVERY_MS, { clock, log });
   const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
-  // A process without background work also attempts deliveries, which a move of a merchant's clock makes due.
-  const renewalLoop = startLoop(deliveries.renew, RENEW_EVERY_MS, { clock, log });
-  // A SQLite database has one process, so no other process takes its claims over.
-  const lapseLoop =
-    config.database.kind === "postgres"
-      ? startLoop(async () => deliveries.endLapsed(), END_LAPSED_EVERY_MS, { clock, log })
-      : undefined;
-  const pruningLoop = startWork(
-    async () => {
-      while (!draining.aborted && (await storage.prune(PRUNED_PER_STEP)) > 0);
-    },
-    PRUNE_EVERY_MS,
-    { clock, log },
-  );
+  const prune = () => storage.prune(PRUNED_PER_STEP);
+  const pruningLoop = startWork(untilDone(prune), PRUNE_EVERY_MS, { clock, log });
 
   const rails = options.rails && startRails(options.rails);
   /** Starts the hand-over of payments to rails. */
   function startRails(opened: Rails) {
     const gates = createRailGates({ rails: opened, storage, clock, log });
     const recording = { log, emit, onFinal: wake };
-    const handOver = () => loop?.wake();
+    const handOver = () => queue.search?.wake();
     const worker = createHandoverWorker({
       ...recording,
       storage,
@@ -190,21 +197,12 @@ export function createService(options: Options): Service {
       returnUrl: (reference) => `${config.publicUrl}/checkouts/${reference}/return`,
       onEnd: handOver,
     });
-    const loop = startWork(
-      async () => {
-        while (!draining.aborted && (await worker.begin()) > 0);
-      },
-      DELIVER_EVERY_MS,
-      { clock, log },
-    );
+    const queue = startQueue(worker);
     return {
       worker,
+      queue,
       handOver,
-      search: [loop, startWork(gates.refresh, READ_PAUSES_EVERY_MS, { clock, log })],
-      leases: [
-        startLoop(worker.renew, RENEW_EVERY_MS, { clock, log }),
-        startLoop(async () => worker.endLapsed(), END_LAPSED_EVERY_MS, { clock, log }),
-      ],
+      pauses: startWork(gates.refresh, READ_PAUSES_EVERY_MS, { clock, log }),
       webhooks: {
         rails: opened,
         storage,
@@ -219,11 +217,16 @@ export function createService(options: Options): Service {
   const keyUseLoop = startLoop(keyUses.record, RECORD_USES_EVERY_MS, { clock, log });
 
   const endSearch = () =>
-    Promise.all(
-      [settlementLoop, deliveryLoop, returnLoop, replayLoop, pruningLoop, retentionLoop, ...(rails?.search ?? [])].map(
-        (loop) => loop?.stop(),
-      ),
-    );
+    endAll([
+      settlementLoop,
+      deliveryQueue.search,
+      rails?.queue.search,
+      rails?.pauses,
+      returnLoop,
+      replayLoop,
+      pruningLoop,
+      retentionLoop,
+    ]);
 
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
@@ -285,16 +288,17 @@ export function createService(options: Options): Service {
       drain.abort();
       abort.abort();
       await endSearch();
-      await Promise.race([requestLog?.stop(), clock.sleep(drainMs)]);
-      await Promise.race([deliveries.idle(), clock.sleep(drainMs)]);
+      const drained = clock.sleep(drainMs);
+      await Promise.race([Promise.all([requestLog?.stop(), deliveries.idle(), rails?.worker.idle()]), drained]);
+      rails?.worker.end();
       await sender.close();
-      await deliveries.idle();
-      await Promise.race([rails?.worker.idle(), clock.sleep(drainMs)]);
-      await Promise.all([renewalLoop, lapseLoop, keyUseLoop, ...(rails?.leases ?? [])].map((loop) => loop?.stop()));
+      await Promise.all([deliveries.idle(), rails?.worker.idle()]);
+      await endAll([keyUseLoop, ...[deliveryQueue, rails?.queue].flatMap((queue) => [queue?.renewal, queue?.lapse])]);
       // If the storage fails, the leases expire instead, and the last minute's uses of keys are not recorded.
       await deliveries.giveUp().catch(() => undefined);
       await rails?.worker.giveUp().catch(() => undefined);
       await keyUses.record().catch(() => undefined);
+      await Promise.race([options.rails?.close(), clock.sleep(CLOSE_RAILS_MS)]);
     },
   };
 }

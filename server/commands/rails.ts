@@ -6,7 +6,7 @@ import {
   readRailStates,
   type RailState,
 } from "../domain/attention.ts";
-import type { Handover } from "../domain/handovers.ts";
+import type { Handover, StoredExchange } from "../domain/handovers.ts";
 import { timestamp } from "../domain/representation.ts";
 import { formatAmount } from "../http/pages/money.ts";
 import { UsageError, type Commands } from "./command.ts";
@@ -66,7 +66,8 @@ export const railCommands: Commands<CommandContext> = {
     summary: "Show what was sent to the rail about a payment, and what came back.",
     async run({ storage }, [reference]) {
       const shown = view(await found(storage, reference!));
-      return { lines: [...summaryLines(shown), ...shown.exchanges.map(exchangeLine)], json: shown };
+      const exchanges = (await storage.listExchanges(reference!)).map(dated);
+      return { lines: [...summaryLines(shown), ...exchanges.map(exchangeLine)], json: { ...shown, exchanges } };
     },
   },
   ask: {
@@ -151,10 +152,10 @@ const stateLines = (state: ReturnType<typeof stateView>) => {
   return pause ? [line, `  paused by ${pause.by} since ${pause.at}: ${pause.reason}`] : [line];
 };
 
-function view({ nextAttemptAt, unknownSince, conflict, proposal, exchanges, ...handover }: Handover) {
+function view({ nextAttemptAt, unknownSince, conflict, proposal, ...handover }: Handover) {
   const { createdAt, ...payment } = handover.payment;
   const amount = formatAmount(payment.amount, payment.currency, "en");
-  const all = { ...handover, ...(conflict && { conflict }), exchanges };
+  const all = { ...handover, ...(conflict && { conflict }) };
   return {
     ...handover,
     payment: { ...payment, createdAt: timestamp(createdAt) },
@@ -162,7 +163,6 @@ function view({ nextAttemptAt, unknownSince, conflict, proposal, exchanges, ...h
     ...(unknownSince !== undefined && { unknownSince: timestamp(unknownSince) }),
     ...(conflict && { conflict: { ...dated(conflict), description: describeConflict(all, amount) } }),
     ...(proposal && { proposal: dated(proposal) }),
-    exchanges: exchanges.map(dated),
   };
 }
 type View = ReturnType<typeof view>;
@@ -183,5 +183,5 @@ function summaryLines({ payment, merchantId, merchantsReference, rail, status, s
   ];
 }
 
-const exchangeLine = ({ at, action, result, latencyMs, detail }: View["exchanges"][number]) =>
+const exchangeLine = ({ at, action, result, latencyMs, detail }: Omit<StoredExchange, "at"> & { at: string }) =>
   `  ${at}  ${action}: ${result} after ${latencyMs} ms${detail === undefined ? "" : `  ${detail}`}`;

@@ -22,7 +22,8 @@ export async function reconcileRail(context: DatabaseContext, options: Options):
     throw new UsageError("Give --rail NAME, --from DAY and --to DAY, such as --from 2026-11-21 --to 2026-11-21.");
   if (to < from) throw new UsageError("--to must not be before --from.");
   const period = { from, to: to + DAY_MS };
-  const listThere = statement === undefined ? await listOf(context, rail) : () => readStatement(statement, from);
+  const listed = statement === undefined ? await listOf(context, rail) : undefined;
+  const listThere = listed?.there ?? (() => readStatement(statement!, from));
   const shown: Difference[] = [];
   const file = csv === undefined ? undefined : opened(csv);
   if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
@@ -41,6 +42,7 @@ export async function reconcileRail(context: DatabaseContext, options: Options):
     throw error;
   } finally {
     if (file !== undefined) closeSync(file);
+    await listed?.rails.close();
   }
 }
 
@@ -66,9 +68,12 @@ async function listOf({ rails: settings }: DatabaseContext, name: string) {
   const rails = await openRails({ ...settings, rails: [found], routes: [] }, { clock, warn: () => undefined }).catch(
     refuse,
   );
-  const { list } = rails.get(name)!;
-  if (!list) throw new UsageError(`The rail ${name} lists no payments. Give its statement: --statement FILE.csv.`);
-  return async function* there(period: { from: number; to: number }): AsyncGenerator<RailEntry> {
+  const list = rails.get(name)!.list;
+  if (!list) {
+    await rails.close();
+    throw new UsageError(`The rail ${name} lists no payments. Give its statement: --statement FILE.csv.`);
+  }
+  const there = async function* (period: { from: number; to: number }): AsyncGenerator<RailEntry> {
     const entries = list(period, new AbortController().signal)[Symbol.asyncIterator]();
     for (;;) {
       const { done, value } = await entries.next().catch(refuse);
@@ -76,6 +81,7 @@ async function listOf({ rails: settings }: DatabaseContext, name: string) {
       yield value;
     }
   };
+  return { rails, there };
 }
 
 function outputOf(result: Reconciliation, shown: readonly Difference[], csv: string | undefined): Output {

@@ -51,7 +51,6 @@ export interface Handover {
   conflict?: { at: number; answer: RailAnswer };
   /** A decision that a second person must confirm. */
   proposal?: Decision & { by: ActorName; at: number };
-  exchanges: StoredExchange[];
 }
 
 /** A claimed hand-over. */
@@ -125,7 +124,9 @@ export interface HandoverStore {
   /** Records what a rail has notified. Without an answer, the payment is due now. */
   recordNotification(rail: string, reference: string, report: HandoverReport): Promise<Recorded>;
   findHandover(reference: string): Promise<Handover | undefined>;
-  /** Lists payments with conflicts, and payments whose outcome is unknown for too long, oldest first, without exchanges. */
+  /** Reads what was said to the rail of a payment, and what it said, in order. */
+  listExchanges(reference: string): Promise<StoredExchange[]>;
+  /** Lists payments with conflicts, and payments whose outcome is unknown for too long, oldest first. */
   listAttention(query: AttentionQuery): Promise<Handover[]>;
   /** Makes a payment due now. Resolves with false if there is no such open hand-over. */
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;

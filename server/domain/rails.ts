@@ -23,6 +23,9 @@ export interface RailPayment {
   railReference?: string;
 }
 
+/** All statuses that a rail may name. */
+export const RAIL_STATUSES: readonly RailAnswer["status"][] = ["pending", "success", "failed", "cancelled"];
+
 /** What a rail knows of a payment. `pending`: the rail has it, and will end it. The other statuses are final. */
 export interface RailAnswer {
   status: "pending" | FinalStatus;
@@ -99,6 +102,7 @@ export interface Rail {
   list?(period: { from: number; to: number }, signal: AbortSignal): AsyncIterable<RailEntry>;
   /** Asks the rail something that changes nothing. @throws RailError if the rail refuses the credentials */
   check?(signal: AbortSignal): Promise<void>;
+  /** Called when the server stops, after the last call. */
   close?(): Promise<void>;
 }
 
@@ -143,4 +147,6 @@ export interface Rails {
   routeOf(payment: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">): string | undefined;
   /** The most requests per second to a rail from all processes together; undefined without a limit. */
   rateOf(name: string): number | undefined;
+  /** Closes all rails. Resolves also if a rail cannot be closed. */
+  close(): Promise<void>;
 }

@@ -1,9 +1,15 @@
 import { FAILURE_CODES, failureOf, type Failure } from "../domain/failures.ts";
-import { RailError, type Rail, type RailAnswer, type RailCall, type RailEntry } from "../domain/rails.ts";
+import {
+  RAIL_STATUSES,
+  RailError,
+  type Rail,
+  type RailAnswer,
+  type RailCall,
+  type RailEntry,
+} from "../domain/rails.ts";
 
 /** How long a call may take, in milliseconds. What a rail says later counts once it is looked up. */
 const CALL_MS = 30_000;
-const STATUSES = new Set(["pending", "success", "failed", "cancelled"]);
 const LONGEST_REFERENCE = 200;
 const LONGEST_URL = 2_000;
 /** A rail that asks for a longer delay, in milliseconds, is asked again after this one: nothing must wait for ever. */
@@ -41,7 +47,7 @@ export function checkedRail(rail: Rail): Rail {
     }),
     ...(list && { list: (period, signal) => checkedEntries(list.call(rail, period, signal)) }),
     ...(check && { check: (signal) => within({ signal }, (limited) => check.call(rail, limited.signal)) }),
-    ...(close && { close: () => close.call(rail) }),
+    ...(close && { close: async () => close.call(rail) }),
   };
 }
 
@@ -50,9 +56,12 @@ async function within<Call extends Pick<RailCall, "signal">, T>(
   call: Call,
   work: (call: Call) => Promise<T>,
 ): Promise<T> {
-  const signal = AbortSignal.any([call.signal, AbortSignal.timeout(CALL_MS)]);
+  const { signal: given } = call;
+  const signal = AbortSignal.any([given, AbortSignal.timeout(CALL_MS)]);
   const { promise, reject } = Promise.withResolvers<never>();
-  const end = () => reject(new Error("The rail did not respond in time."));
+  // A reason that this server gave, such as its stop, says more than that a signal was aborted.
+  const end = () =>
+    reject(given.reason?.name === "Error" ? given.reason : new Error("The rail did not respond in time."));
   signal.addEventListener("abort", end);
   try {
     signal.throwIfAborted();
@@ -81,7 +90,7 @@ function rethrow(thrown: unknown): never {
 
 function checked(answer: RailAnswer): RailAnswer {
   const { status, failure, railReference, fee, url } = answer ?? {};
-  if (!STATUSES.has(status)) throw new Error(`The rail answered with an unknown status: ${String(status)}.`);
+  if (!RAIL_STATUSES.includes(status)) throw new Error(`The rail answered with an unknown status: ${String(status)}.`);
   const isFee = Number.isSafeInteger(fee) && fee! >= 0;
   const isAddress =
     typeof url === "string" && url.length <= LONGEST_URL && /^https?:$/.test(URL.parse(url)?.protocol ?? "");

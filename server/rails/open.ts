@@ -39,6 +39,7 @@ export async function openRails({ rails: settings, routes }: RailsSettings, opti
     routeOf: (payment) =>
       routes.find((route) => fits(route, payment) && canCarry(rails.get(route.rail), payment))?.rail,
     rateOf: (name) => settings.find((each) => each.name === name)?.requestsPerSecond,
+    close: async () => void (await Promise.allSettled([...rails.values()].map((rail) => rail.close?.()))),
   };
 }
 

@@ -6,6 +6,7 @@ import { failureOf } from "../domain/failures.ts";
 import { RailError, type RailAnswer } from "../domain/rails.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { checkedRail } from "./checked-rail.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
@@ -18,7 +19,7 @@ beforeEach(async () => {
   rail = createTestRail();
   receiver = await startReceiver();
   const env = { SANDBOX: "false", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
-  gateway = await startServer({ env, rails: railsOf(rail) });
+  gateway = await startServer({ env, rails: railsOf(checkedRail(rail)) });
 });
 afterEach(async () => {
   await gateway.close();
@@ -34,9 +35,10 @@ async function recordOf(reference: string) {
   return (await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data;
 }
 const handoverOf = async (reference: string) => (await gateway.storage.findHandover(reference))!;
+const exchangesOf = (reference: string) => gateway.storage.listExchanges(reference);
 const shown = async (reference: string) => {
-  const { state, exchanges } = await handoverOf(reference);
-  return [state, ...exchanges.map(({ action, result }) => `${action}: ${result}`)];
+  const exchanges = await exchangesOf(reference);
+  return [(await handoverOf(reference)).state, ...exchanges.map(({ action, result }) => `${action}: ${result}`)];
 };
 const events = () => receiver.received.map(({ body }) => body.event);
 
@@ -98,7 +100,7 @@ describe("an unknown outcome (D74)", () => {
     await gateway.pass(0);
     await gateway.pass(2_000);
     await gateway.pass(4_000);
-    expect((await handoverOf(reference)).exchanges.map(({ detail }) => detail)).toEqual([
+    expect((await exchangesOf(reference)).map(({ detail }) => detail)).toEqual([
       "fetch failed: other side closed",
       undefined,
       "time-out",
@@ -259,6 +261,40 @@ test("money that arrives after a checkout expired is a conflict", async () => {
   expect(await handoverOf(body.data.reference)).toMatchObject({
     status: "cancelled",
     conflict: { answer: { status: "success" } },
+  });
+});
+
+describe("a stop of the server", () => {
+  test("ends calls that take longer than it waits, and leaves their outcomes unknown", async () => {
+    const stopped = gateway;
+    stopped.storage.close = async () => {};
+    rail.answers.push(() => new Promise(() => {}));
+    const reference = await pay();
+    await expect.poll(() => rail.ledger.size).toBe(1);
+    const closed = stopped.close();
+    await expect.poll(async () => (stopped.clock.advance(5_000), (await exchangesOf(reference)).length)).toBe(1);
+    await closed;
+    expect(await exchangesOf(reference)).toMatchObject([
+      { action: "pay", result: "unknown", detail: "The server stopped meanwhile." },
+    ]);
+    expect(await handoverOf(reference)).toMatchObject({ status: "pending", state: "waiting" });
+    gateway = await startServer();
+  });
+
+  test("closes the rail after its last call", async () => {
+    const order: string[] = [];
+    await gateway.close();
+    const closing = { ...rail, close: async () => void order.push("closed") };
+    gateway = await startServer({ env: { SANDBOX: "false" }, rails: railsOf(checkedRail(closing)) });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    rail.answers.push(() => promise.then(() => (order.push("paid"), { status: "success" })));
+    await pay();
+    await expect.poll(() => rail.ledger.size).toBe(1);
+    const closed = gateway.close();
+    resolve();
+    await closed;
+    expect(order).toEqual(["paid", "closed"]);
+    gateway = await startServer();
   });
 });
 

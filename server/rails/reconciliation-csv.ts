@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { csvLine, parseCsv } from "../csv.ts";
 import { DIFFERENCES, type Difference } from "../domain/reconciliation.ts";
-import type { RailEntry } from "../domain/rails.ts";
+import { RAIL_STATUSES, type RailEntry } from "../domain/rails.ts";
 import { timestamp } from "../domain/representation.ts";
 
 const at = (time: number | undefined) => (time === undefined ? "" : timestamp(time));
@@ -32,7 +32,6 @@ export class StatementError extends Error {
   override name = "StatementError";
 }
 
-const STATUSES: readonly string[] = ["pending", "success", "failed", "cancelled"] satisfies RailEntry["status"][];
 const REQUIRED = ["reference", "amount", "currency", "status"] as const;
 
 /**
@@ -76,7 +75,8 @@ function toEntry(read: (name: string) => string, line: number, otherwise: number
     return refuse(`${name} must be a whole number in the lowest denomination, such as 10000 for 100.00`);
   };
   const status = read("status").toLowerCase();
-  if (!STATUSES.includes(status)) refuse(`status must be one of ${STATUSES.join(", ")}`);
+  if (!RAIL_STATUSES.includes(status as RailEntry["status"]))
+    refuse(`status must be one of ${RAIL_STATUSES.join(", ")}`);
   if (read("reference") === "") refuse("reference is empty");
   if (!/^[A-Z]{3}$/.test(read("currency"))) refuse("currency must be three capital letters, such as XOF");
   const created = read("created");

@@ -67,4 +67,5 @@ export const railsOf = (rail: Rail, { rateOf }: Partial<Pick<Rails, "rateOf">> =
   get: (name) => (name === "test" ? rail : undefined),
   routeOf: ({ currency }) => (currency === "USD" ? undefined : "test"),
   rateOf: rateOf ?? (() => undefined),
+  close: async () => rail.close?.(),
 });

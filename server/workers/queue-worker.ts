@@ -27,6 +27,8 @@ export interface QueueWorker {
    * every `END_LAPSED_EVERY_MS`.
    */
   endLapsed(): void;
+  /** Ends the attempts in progress, because the server stops. */
+  end(): void;
   /**
    * Gives up the claims whose attempts a stop has prevented, so that another process makes them at once. Call it when
    * no attempt is in progress.
@@ -147,6 +149,9 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
         entry.hasLapsed = true;
         entry.ending.abort();
       }
+    },
+    end() {
+      for (const { ending } of underway.values()) ending.abort(new Error("The server stopped meanwhile."));
     },
     giveUp: () => queue.renew(prevented.splice(0), 0),
     isUnderway: (id) => underway.has(id),

@@ -115,7 +115,7 @@ export async function railOf({ storage }: DashboardContext, reference: string, r
     ...found,
     stateText: STATES[found.state],
     conflictText: conflictText(found),
-    moments: found.exchanges.map(toMoment),
+    moments: (await storage.listExchanges(reference)).map(toMoment),
     isOperator,
     needsTwo: isOperator && found.status === "pending" && (await needsTwoPeople(storage, actorIn(res))),
   };

@@ -46,7 +46,7 @@ export function toPayment(row: Row, recordRow: Row): RailPayment {
   };
 }
 
-export function toHandover(row: Row, recordRow: Row, exchanges: StoredExchange[]): Handover {
+export function toHandover(row: Row, recordRow: Row): Handover {
   const nextAttemptAt = optional<number>(row.next_attempt_at);
   const attentionAt = optional<number>(row.attention_real);
   const url = optional<string>(row.url);
@@ -64,7 +64,6 @@ export function toHandover(row: Row, recordRow: Row, exchanges: StoredExchange[]
     ...(url !== undefined && { url }),
     ...(conflict !== undefined && { conflict: { at: attentionAt!, answer: JSON.parse(conflict) } }),
     ...(proposal !== undefined && { proposal: JSON.parse(proposal) }),
-    exchanges,
   };
 }
 

@@ -128,16 +128,19 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     async findHandover(id) {
       const found = await merchantOf(id);
       if (!found) return undefined;
-      const values = { merchant: found.merchant_id as string, id };
-      const [exchanges, ...records] = await executor.readAll([{ text: EXCHANGES, values }, ...recordQueries([found])]);
-      return toHandover(found, byReference(records).get(id)!, exchanges!.map(toExchange));
+      return toHandover(found, byReference(await executor.readAll(recordQueries([found]))).get(id)!);
+    },
+    async listExchanges(id) {
+      const found = await merchantOf(id);
+      if (!found) return [];
+      return (await read({ text: EXCHANGES, values: { merchant: found.merchant_id as string, id } })).map(toExchange);
     },
     async listAttention({ merchantId, unknownBefore: before, limit }) {
       const which = merchantId === undefined ? "" : "AND merchant_id = :merchant";
       const rows = await read({ text: ATTENTION(which), values: { before, limit, merchant: merchantId ?? null } });
       if (rows.length === 0) return [];
       const records = byReference(await executor.readAll(recordQueries(rows)));
-      return rows.map((row) => toHandover(row, records.get(row.id as string)!, []));
+      return rows.map((row) => toHandover(row, records.get(row.id as string)!));
     },
     askRailAgain: (id, actor) =>
       change(id, false, function* (row, { id: merchant }) {
