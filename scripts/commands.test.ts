@@ -98,7 +98,7 @@ const ELSEWHERE: Elsewhere[] = [
     document: "conformance/README.md",
     commands: /--challenge TEXT/,
     test: "conformance/certify.test.ts",
-    proof: '"--challenge", "a nonce"',
+    proof: 'referencesOf("a nonce")',
   },
   {
     document: "conformance/README.md",
