@@ -102,6 +102,12 @@ const ELSEWHERE: Elsewhere[] = [
   },
   {
     document: "conformance/README.md",
+    commands: /certify registry/,
+    test: "conformance/cli/registry.test.ts",
+    proof: 'runSubcommand("registry"',
+  },
+  {
+    document: "conformance/README.md",
     commands: /certify diff/,
     test: "conformance/cli/subcommands.test.ts",
     proof: 'runSubcommand("diff"',

@@ -61,6 +61,7 @@ Commands:
                               verify a certificate offline: --report FILE, --revocations FILE, --target URL,
                               --kind service|client|receiver, --profile NAME, --contract FILE|SHA256,
                               --suite VERSION|SHA256, --max-age DURATION, --challenge TEXT, --require NAME,…
+  certify registry FOLDER     verify a folder of certificates against its index.json and revocations.json
   certify diff A.json B.json  compare two reports
 
 Environment:

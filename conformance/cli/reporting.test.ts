@@ -29,7 +29,9 @@ test("writes every file, and a certificate that verifies against the written rep
   );
   expect({ exitCode, refusal }).toEqual({ exitCode: 0, refusal: undefined });
   expect(files).toEqual(
-    ["report.html", "report.json", "junit.xml", "badge.svg", "certificate.jws"].map((name) => join(at("report"), name)),
+    ["report.html", "report.json", "junit.xml", "badge.svg", "test-result.json", "certificate.jws"].map((name) =>
+      join(at("report"), name),
+    ),
   );
   const jws = readFileSync(join(at("report"), "certificate.jws"), "utf8").trim();
   const reportJson = readFileSync(join(at("report"), "report.json"));
@@ -47,7 +49,13 @@ test.each([
   writeFileSync(join(at("report"), "certificate.jws"), "of an earlier run");
   const finished = await writeReports(report, reporting, now);
   expect(finished).toMatchObject({ exitCode, refusal: expect.stringMatching(/^No certificate: the verdict is/) });
-  expect(readdirSync(at("report")).toSorted()).toEqual(["badge.svg", "junit.xml", "report.html", "report.json"]);
+  expect(readdirSync(at("report")).toSorted()).toEqual([
+    "badge.svg",
+    "junit.xml",
+    "report.html",
+    "report.json",
+    "test-result.json",
+  ]);
 });
 
 test("tolerates a known failure in report.json too", async () => {

@@ -13,6 +13,7 @@ import { compact } from "../report/compact.ts";
 import { renderHtml } from "../report/html.ts";
 import { renderJson } from "../report/json.ts";
 import { renderJunit } from "../report/junit.ts";
+import { renderTestResult } from "../report/test-result.ts";
 import { exitCodeOf } from "../results.ts";
 import type { Report } from "../results.ts";
 
@@ -77,7 +78,7 @@ export type WrittenReports = {
   exitCode: 0 | 1 | 2;
 };
 
-/** Applies the baseline and writes report.html, report.json, junit.xml, badge.svg and, if earned, certificate.jws. */
+/** Applies the baseline and writes report.html, report.json, junit.xml, badge.svg, test-result.json and, if earned, certificate.jws. */
 export async function writeReports(
   found: Report,
   { folder, baseline, signing }: Reporting,
@@ -91,6 +92,7 @@ export async function writeReports(
     "report.json": json,
     "junit.xml": renderJunit(report),
     "badge.svg": renderBadge(report),
+    "test-result.json": renderTestResult(report),
   };
   let refusal: string | undefined;
   try {

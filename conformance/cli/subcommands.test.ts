@@ -146,6 +146,7 @@ test.each([
   ["explain", true],
   ["keygen", true],
   ["verify", true],
+  ["registry", true],
   ["diff", true],
   ["--base-url", false],
   ["toString", false],

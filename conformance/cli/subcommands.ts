@@ -7,6 +7,7 @@ import { visible } from "../report/visible.ts";
 import { explain, list } from "./catalogue.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { didYouMean } from "./nearest.ts";
+import { registry } from "./registry.ts";
 import { verify } from "./verify.ts";
 
 const usage = {
@@ -17,6 +18,7 @@ const usage = {
     "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json] [--revocations FILE] [--target URL] " +
     "[--kind service|client|receiver] [--profile NAME] [--contract FILE|SHA256] [--suite VERSION|SHA256] " +
     "[--max-age DURATION] [--challenge TEXT] [--require NAME,…]",
+  registry: "certify registry FOLDER (with index.json and revocations.json)",
   diff: "certify diff A/report.json B/report.json",
 };
 
@@ -36,7 +38,7 @@ function diff(args: string[]): CommandResult {
   return { exitCode: comparison.differences.length === 0 ? 0 : 1, text: renderComparison(a!, b!, comparison) };
 }
 
-const commands = { list, explain, keygen, verify, diff };
+const commands = { list, explain, keygen, verify, registry, diff };
 
 /** Returns true if `name` is one of these commands. */
 export const isSubcommand = (name: string | undefined): name is keyof typeof commands =>
