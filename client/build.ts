@@ -1,9 +1,9 @@
 // Writes the JavaScript, types and source maps of the published package to dist/, and the licence beside it: in this
 // folder, or in the folder that is passed. dist/cjs/ has the same as CommonJS, for programs that cannot load ES modules.
 // tsconfig.build.json excludes Node's types, so that code which needs Node does
-// not compile. Only the file journal has them, in tsconfig.journal.json.
+// not compile. Only the file journal and the command have them, in tsconfig.journal.json.
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,5 +26,6 @@ for (const name of files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, name.endsWith(".js") ? transformSync(text, { format: "cjs", target: "es2022" }).code : text);
 }
+chmodSync(join(dist, "client/bin.js"), 0o755);
 writeFileSync(join(dist, "cjs/package.json"), '{ "type": "commonjs" }\n');
 copyFileSync(here("../LICENSE"), join(folder, "LICENSE"));

@@ -1,8 +1,14 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { transformSync } from "esbuild";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "./index.ts";
+import type { Disbursement } from "./index.ts";
+import { format } from "./money.ts";
+import packageJson from "./package.json" with { type: "json" };
 import { measureSizes } from "./size.ts";
 import { key } from "./testing/fakes.ts";
 import { installPacked, tsc } from "./testing/packed.ts";
@@ -99,9 +105,8 @@ beforeAll(async () => {
   for (const [name, code] of examples) project.write(name, code);
   project.write("webhook-driver.ts", webhookDriver);
   project.write("store-driver.ts", storeDriver);
-  for (const name of ["payroll", "make-payroll"]) {
-    project.write(`csv-${name}.ts`, readFileSync(new URL(`examples/${name}.ts`, import.meta.url), "utf8"));
-  }
+  const makePayroll = new URL("examples/make-payroll.ts", import.meta.url);
+  project.write("make-payroll.ts", readFileSync(makePayroll, "utf8"));
 }, 120_000);
 afterAll(async () => {
   await server?.stop();
@@ -183,10 +188,11 @@ describe("the packed package", () => {
     expect(project.node([tsc, "-p", "strict.json"])).toBe("");
   });
 
-  test("imports nothing from Node, except in the file journal", () => {
+  test("imports nothing from Node, except in the file journal and in the command", () => {
     const all = readdirSync(`${project.installed}/dist/client`).filter((file) => file.endsWith(".js"));
-    const files = all.filter((file) => file !== "journal.js");
-    expect(files).toHaveLength(all.length - 1);
+    const ofNode = new Set(["journal.js", "bin.js", "pay.js"]);
+    const files = all.filter((file) => !ofNode.has(file));
+    expect(files).toHaveLength(all.length - ofNode.size);
     const sources = files.map((file) => readFileSync(`${project.installed}/dist/client/${file}`, "utf8"));
     // Without comments, which may mention Node.
     const code = sources.map((source) => transformSync(source).code).join("\n");
@@ -248,23 +254,92 @@ describe("the README", () => {
   });
 });
 
-test("the payroll example pays 1,000 lines of a CSV file, and nothing when it is run again", () => {
-  const csv = project.node(["csv-make-payroll.ts", "1000"]);
-  const amounts = csv
-    .trim()
-    .split("\n")
-    .slice(1)
-    .map((line) => Number(line.split(",")[1]));
-  const amount = amounts.reduce((sum, one) => sum + one);
-  const pay = () => project.node(["csv-payroll.ts", "payroll.csv"], { BASE_URL: server.baseUrl, API_KEY: key });
-  const summary = `1000 payouts accepted, amount ${amount}, fees ${amount / 100}, 0 problems`;
-  project.write("payroll.csv", csv);
-  expect(amounts).toHaveLength(1000);
-  expect(pay().trim().split("\n").slice(-2)).toEqual(["1000 done", summary]);
-  // First the journal knows the payouts, then only the service does.
-  expect(pay()).toContain(summary);
-  rmSync(`${project.folder}/payroll.csv.journal`);
-  expect(pay()).toContain(summary);
+/** Starts the command as npx does. `signal` is sent when it has reported so many payments as done. */
+async function runCommand(args: string[], signal?: { name: NodeJS.Signals; after: number }) {
+  const bin = `${project.folder}/node_modules/@disbursement-checkout/client/${packageJson.bin["disbursement-pay"]}`;
+  const all = ["payroll.csv", "--api-key-file", "key", "--base-url", server.baseUrl, ...args];
+  const { API_KEY: _, ...env } = process.env;
+  const child = spawn(bin, all, { cwd: project.folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  const read = (chunk: unknown) => {
+    output += String(chunk);
+    if (!signal || child.killed || !output.includes(`${signal.after} of`)) return;
+    child.kill(signal.name);
+  };
+  child.stdout.on("data", read);
+  child.stderr.on("data", read);
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, output };
+}
+
+/** What the service has: how many payouts, how many references, and their sum. */
+async function recorded() {
+  const payouts: Disbursement[] = [];
+  const { disbursements } = createClient({ baseUrl: server.baseUrl, apiKey: key });
+  for await (const payout of disbursements.list({ pageSize: 100 })) {
+    if (payout.merchantsReference.startsWith("payroll-2026-11-")) payouts.push(payout);
+  }
+  const references = new Set(payouts.map(({ merchantsReference }) => merchantsReference));
+  return [payouts.length, references.size, payouts.reduce((all, { amount }) => all + amount, 0)];
+}
+
+describe("the command disbursement-pay", () => {
+  const count = 1000;
+  let csv: string;
+  let sum: number;
+  beforeAll(() => {
+    csv = project.node(["make-payroll.ts", `${count}`]);
+    const amounts = csv
+      .trim()
+      .split("\n")
+      .slice(1)
+      .map((line) => Number(line.split(",")[1]));
+    sum = amounts.reduce((all, amount) => all + amount);
+    project.write("payroll.csv", csv);
+    project.write("key", `${key}\n`);
+  });
+
+  test("shows what it would pay", async () => {
+    const { code, output } = await runCommand(["--journal", "payroll.journal"]);
+    expect(code).toBe(0);
+    expect(output).toContain(`payroll.csv: ${count} payments, to be sent to ${server.baseUrl}`);
+    expect(output).toContain(`${count} × XOF: ${format(sum, "XOF")} (`);
+    expect(await recorded()).toEqual([0, 0, 0]);
+  });
+
+  test("pays each line once, though it is killed and stopped on the way", async () => {
+    const args = ["--journal", "payroll.journal", "--yes"];
+    expect((await runCommand(args, { name: "SIGKILL", after: 200 })).code).toBe(null);
+    const stopped = await runCommand(args, { name: "SIGTERM", after: 400 });
+    expect(stopped).toMatchObject({ code: 3, output: expect.stringContaining("Stopped: a signal was received.") });
+    const [payouts] = await recorded();
+    expect(payouts).toBeGreaterThanOrEqual(400);
+    expect(payouts).toBeLessThan(count);
+
+    const { code, output } = await runCommand(args);
+    expect(code).toBe(0);
+    expect(output).toMatch(/\n\d+ created, \d+ existed, 0 refused, 0 unknown, 0 not tried\n/);
+    expect(await recorded()).toEqual([count, count, sum]);
+  });
+
+  test("pays nothing when it is run again, with its journal or without", async () => {
+    for (const journal of ["payroll.journal", "lost.journal"]) {
+      const { code, output } = await runCommand(["--journal", journal, "--yes"]);
+      expect(code).toBe(0);
+      expect(output).toMatch(/\n\d+ created, \d+ existed, 0 refused, 0 unknown, 0 not tried\n/);
+    }
+    expect(await recorded()).toEqual([count, count, sum]);
+  });
+
+  test("pays nobody if a line is wrong, and names the line", async () => {
+    project.write("payroll.csv", csv.replace("2026-11-7,", "2026-11-8,"));
+    const { code, output } = await runCommand(["--journal", "other.journal", "--yes"]);
+    expect(code).toBe(2);
+    expect(output).toBe(
+      "payroll.csv, line 9: the reference is also on line 8: give each payment a reference of its own.\nNothing was paid.\n",
+    );
+    project.write("payroll.csv", csv);
+  });
 });
 
 describe("the size", () => {

@@ -24,6 +24,7 @@ const tests = [
   "list",
   "lookup",
   "money",
+  "pay",
   "payroll",
   "pool",
   "receiver",
@@ -50,6 +51,8 @@ const sources = [
   "list",
   "memory",
   "money",
+  "pay",
+  "payroll-file",
   "options",
   "outcome",
   "payroll",
@@ -63,6 +66,7 @@ const sources = [
   "transport",
   "verify",
   "webhooks",
+  "words",
 ];
 
 const stryker = {
