@@ -46,6 +46,7 @@ export type AuditAction =
   | "payment.propose"
   | "payment.decide"
   | "payment.close-conflict"
+  | "payment.close-unknown"
   | "rail.pause"
   | "rail.resume"
   | "sandbox.create"

@@ -43,7 +43,7 @@ export interface Handover {
   state: HandoverState;
   /** When the rail is asked next. */
   nextAttemptAt?: number;
-  /** Since when it is not known whether the rail has the payment. */
+  /** Since when it is not known whether the rail has the payment, or how it stands at the rail. */
   unknownSince?: number;
   /** Where the payer pays a checkout. */
   url?: string;
@@ -73,7 +73,7 @@ export interface HandoverReport {
   answer?: RailAnswer;
   /** True if the attempt has proven that the rail does not have the payment. */
   isMissing?: boolean;
-  /** True if this attempt may have reached the rail without a known result. */
+  /** True if the attempt has left unknown what the rail did, or how the payment stands at the rail. */
   isUnknown?: boolean;
   /** When to ask again, in milliseconds from now, unless the answer is final. */
   askAgainAfterMs: number;
@@ -140,8 +140,11 @@ export interface HandoverStore {
     actor: Actor,
     options: { needsTwo: boolean },
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
-  /** Closes a conflict with a reason. Resolves with false if there is none. */
-  closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
+  /**
+   * Closes what needs a person although the payment has ended here: a conflict, or the unknown outcome of an expired
+   * checkout, about which the rail is then asked no more. Resolves with false if there is neither.
+   */
+  closeAttention(reference: string, reason: string, actor: Actor): Promise<boolean>;
   readHandoverFigures(): Promise<HandoverFigures[]>;
   /** Stops or resumes asking a rail, in all processes. Resolves with false if nothing changed. */
   pauseRail(rail: string, reason: string, actor: Actor): Promise<boolean>;

@@ -133,6 +133,20 @@ describe("an unknown outcome (D74)", () => {
     const [found] = await gateway.storage.listAttention({ unknownBefore, limit: 10 });
     expect(found).toMatchObject({ payment: { reference }, rail: "test", state: "waiting" });
   });
+
+  test.each([
+    ["fail", new Error("no response")],
+    ["are impossible", "unsearchable" as const],
+  ])("of an accepted payout whose look-ups %s needs a person after an hour", async (_, found) => {
+    rail.answers.push({ status: "pending" });
+    rail.found.push(...Array.from({ length: 60 }, () => found));
+    const reference = await pay();
+    await gateway.pass(0);
+    for (let passed = 0; passed < 63; passed += 1) await gateway.pass(MINUTE);
+    const unknownBefore = gateway.clock.now() - 60 * MINUTE;
+    const attended = await gateway.storage.listAttention({ unknownBefore, limit: 10 });
+    expect(attended).toMatchObject([{ payment: { reference }, state: "accepted", status: "pending" }]);
+  });
 });
 
 test("a rail that refuses the connection has taken nothing: the payout is sent when it works again", async () => {
@@ -178,7 +192,7 @@ describe("a notification of the rail", () => {
     expect(await handoverOf(reference)).toMatchObject({ conflict: { answer: { status: "failed" } } });
     expect(events()).toEqual(["disbursement.completed"]);
     expect(gateway.logged().some(({ msg }) => /contradicts/.test(msg))).toBe(true);
-    expect(await gateway.storage.closeConflict(reference, "returned by hand", "dashboard Ada")).toBe(true);
+    expect(await gateway.storage.closeAttention(reference, "returned by hand", "dashboard Ada")).toBe(true);
     expect((await handoverOf(reference)).conflict).toBeUndefined();
   });
 

@@ -138,8 +138,9 @@ async function ask(
     if (typeof result === "object") return { exchanges, answer: result };
     const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
     // A rail that cannot be asked now would not take the payment either.
-    if (error) return { exchanges, isUnknown: inDoubt, ...waits };
-    if (state === "accepted") return { exchanges, isMissing: result === "missing" };
+    if (error) return { exchanges, isUnknown: true, ...waits };
+    if (state === "accepted")
+      return { exchanges, ...(result === "missing" ? { isMissing: true } : { isUnknown: true }) };
     if (result === "missing" && clock.now() - askedAt! >= DOUBT_MS) inDoubt = false;
   }
 

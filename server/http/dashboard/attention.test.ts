@@ -105,10 +105,33 @@ test("a conflict is shown in plain words until an operator closes it with a reas
   const reference = await contradicted();
   expect((await operator.get("/attention")).html).toMatch(/The rail now says that it did not pay XOF\s100\.00\./u);
   expect((await operator.get(pageOf(reference))).html).toContain("Close the conflict");
-  expect(await act(operator, reference, "close-conflict", { reason: "" })).toBe(422);
-  expect(await act(operator, reference, "close-conflict", { reason: "paid again by hand" })).toBe(303);
-  expect(await act(operator, reference, "close-conflict", { reason: "again" })).toBe(409);
+  expect(await act(operator, reference, "close", { reason: "" })).toBe(422);
+  expect(await act(operator, reference, "close", { reason: "paid again by hand" })).toBe(303);
+  expect(await act(operator, reference, "close", { reason: "again" })).toBe(409);
   expect((await operator.get("/attention")).html).toContain("Nothing needs a person");
+});
+
+test("an expired checkout whose outcome stays unknown is closed with a reason", async () => {
+  rail.answers.push(new Error("time-out"));
+  rail.found.push(...noResponse());
+  const { reference } = (await server.createCheckout()).body.data;
+  await server.pass(0);
+  await server.pass(31 * 60_000);
+  await server.pass(HOUR);
+  expect((await operator.get("/attention")).html).toContain(reference);
+  const page = `${area()}/checkouts/${reference}`;
+  const { html } = await operator.get(page);
+  expect(html).toMatch(/It has ended here as <strong>cancelled/);
+  expect(html).not.toContain("Decide by hand");
+  expect(html).toContain("Ask the rail again now");
+  const close = (reason: string) => operator.post(`${area()}/payments/${reference}/close`, { reason });
+  expect((await close("")).status).toBe(422);
+  expect((await close("not in the rail's books")).status).toBe(303);
+  expect((await close("again")).status).toBe(409);
+  expect((await operator.get("/attention")).html).toContain("Nothing needs a person");
+  expect((await operator.get(page)).html).toContain("not in the rail’s books".replace("’", "&#39;"));
+  expect(await audited()).toEqual([{ action: "payment.close-unknown", actor: "dashboard Ada", reference }]);
+  expect((await operator.get(`${area()}/audit`)).html).toContain("Closed an expired checkout");
 });
 
 test("a checkout that was paid after it expired names the amount to return", async () => {
@@ -130,7 +153,7 @@ test("a merchant's people see their own payments, and cannot act", async () => {
   const { html } = await person.get(pageOf(reference));
   expect(html).toContain("What was sent, and what came back");
   expect(html).not.toContain("Decide by hand");
-  for (const action of ["ask", "decide", "close-conflict"])
+  for (const action of ["ask", "decide", "close"])
     expect(await act(person, reference, action, { status: "failed", reason: "r" })).toBe(404);
   for (const path of ["/rails", "/rails/test/pause"]) expect((await person.get(path)).status).toBe(404);
   expect((await person.post("/rails/test/pause", { reason: "r" })).status).toBe(404);

@@ -56,10 +56,10 @@ export function attentionPages(context: DashboardContext): Router {
       throw new PageError(409, "The rail is being asked at this moment. Nothing was changed. Try again in a minute.");
     if (result === "not-pending") throw new PageError(409, "The payment has ended already. Nothing was changed.");
   });
-  act("close-conflict", async ({ payment }, form, res) => {
+  act("close", async ({ payment }, form, res) => {
     const reason = checkedReason(field(form, "reason"));
-    if (await storage.closeConflict(payment.reference, reason, actorIn(res))) return;
-    throw new PageError(409, "The payment has no open conflict. Another person may have closed it.");
+    if (await storage.closeAttention(payment.reference, reason, actorIn(res))) return;
+    throw new PageError(409, "Nothing is left to close. Another person may have closed it, or the rail has responded.");
   });
   return router;
 }
@@ -82,6 +82,7 @@ async function showList(context: DashboardContext, res: Response): Promise<void>
       list: listOf(each),
       since: each.conflict?.at ?? each.unknownSince,
       conflictText: conflictText(each),
+      unknownText: `It is not known ${each.state === "accepted" ? "how it stands at the rail" : "whether the rail has it"}.`,
       of: merchants.find(({ id }) => id === each.merchantId),
     })),
     minutes,
@@ -115,6 +116,7 @@ export async function railOf({ storage }: DashboardContext, reference: string, r
     ...found,
     stateText: STATES[found.state],
     conflictText: conflictText(found),
+    canBeClosed: found.conflict !== undefined || (found.status !== "pending" && found.unknownSince !== undefined),
     moments: (await storage.listExchanges(reference)).map(toMoment),
     isOperator,
     needsTwo: isOperator && found.status === "pending" && (await needsTwoPeople(storage, actorIn(res))),

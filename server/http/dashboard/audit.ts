@@ -13,6 +13,7 @@ const WORDS: Partial<Record<AuditAction, string>> = {
   "payment.propose": "Proposed to end a payment by hand",
   "payment.decide": "Ended a payment by hand",
   "payment.close-conflict": "Closed a conflict with a rail",
+  "payment.close-unknown": "Closed an expired checkout whose outcome at the rail is unknown",
 };
 
 /** Who did what with a merchant, newest first. */

@@ -186,7 +186,6 @@ function noted(merchant: LockedMerchant, row: Row, { report, token }: Reported):
   const holds = Boolean(row.claimed) && row.claim_token === token;
   const asksNow = token === undefined && !answer && !row.claimed;
   const isLost = isMissing && row.state === "accepted";
-  const isInDoubt = isUnknown && row.state === "waiting";
   const state = answer ? "accepted" : (row.state as string);
   const isKnown = answer !== undefined || (isMissing && !isUnknown);
   const asked = isKnown ? null : isUnknown || !holds ? row.asked_real : row.asked_before_real;
@@ -196,7 +195,7 @@ function noted(merchant: LockedMerchant, row: Row, { report, token }: Reported):
     state,
     step: asksNow ? 0 : state === row.state ? (row.step as number) + Math.min(1, report.exchanges.length) : 1,
     asked: asked as number | null,
-    attention: answer !== undefined ? null : isInDoubt || isLost ? (attended ?? merchant.now) : attended,
+    attention: answer !== undefined ? null : isUnknown || isLost ? (attended ?? merchant.now) : attended,
     url: answer?.url ?? null,
     course: holds ? "release" : asksNow ? "ask" : "keep",
     next: merchant.now + (holds ? Math.round(askAgainAfterMs) : 0),

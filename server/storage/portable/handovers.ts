@@ -37,7 +37,6 @@ const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
   AND (conflict IS NOT NULL OR attention_real < :before) ${which} ORDER BY attention_real, id LIMIT :limit`;
 const PROPOSE = `UPDATE handovers SET proposal = :proposal ${OF_ONE}`;
-const CLOSE_CONFLICT = `UPDATE handovers SET conflict = NULL, attention_real = NULL ${OF_ONE} AND conflict IS NOT NULL`;
 const FIGURES = [
   `SELECT rail, state, count(*) AS count FROM handovers WHERE state <> 'closed' GROUP BY rail, state`,
   `SELECT rail, count(conflict) AS conflicts, min(CASE WHEN conflict IS NULL THEN attention_real END) AS oldest
@@ -180,11 +179,17 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";
       }),
-    closeConflict: (id, reason, actor) =>
-      change(id, false, function* (_, { id: merchant }) {
-        if ((yield* run(CLOSE_CONFLICT, { merchant, id })).count === 0) return false;
-        const details = { reference: id, reason };
-        yield* recordAction({ actor, action: "payment.close-conflict", merchantId: merchant, details });
+    closeAttention: (id, reason, actor) =>
+      change(id, false, function* (row, { id: merchantId, now }) {
+        const isConflict = row.conflict !== null;
+        const { status } = byReference((yield* runAll(recordQueries([row]))).map(({ rows }) => rows)).get(id)!;
+        const hasEnded = status !== "pending" && row.state !== "closed";
+        if (!isConflict && !(hasEnded && row.attention_real !== null)) return false;
+        const detail = `${actorName(actor)}: ${reason}`;
+        yield* log([{ row, exchanges: [{ at: now, latencyMs: 0, action: "decision", result: "unknown", detail }] }]);
+        yield* runAll([close([{ row, conflict: null, attention: null }])]);
+        const action = isConflict ? "payment.close-conflict" : "payment.close-unknown";
+        yield* recordAction({ actor, action, merchantId, details: { reference: id, reason } });
         return true;
       }),
     async readHandoverFigures() {

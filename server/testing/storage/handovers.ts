@@ -202,8 +202,8 @@ export function handoverTests(storage: Current): void {
       expect((await find(reference)).conflict).toEqual(conflict);
       expect(await attention(START)).toEqual([reference]);
 
-      expect(await storage().closeConflict(reference, "returned", ACTOR)).toBe(true);
-      expect(await storage().closeConflict(reference, "returned", ACTOR)).toBe(false);
+      expect(await storage().closeAttention(reference, "returned", ACTOR)).toBe(true);
+      expect(await storage().closeAttention(reference, "returned", ACTOR)).toBe(false);
       expect(await find(reference)).not.toHaveProperty("conflict");
       expect(await attention()).toEqual([]);
       const [entry] = (await storage().listAudit({ merchantId, limit: 1 })).items;
@@ -216,6 +216,49 @@ export function handoverTests(storage: Current): void {
       expect(await notified(unpaid, "failed")).toBe("recorded");
       expect(await attention()).toEqual([paid]);
     });
+  });
+
+  test("an expired checkout whose outcome stays unknown is closed by a person, and paid late is a conflict", async () => {
+    const reference = await expired();
+    expect(await storage().closeAttention(reference, "not needed yet", ACTOR)).toBe(false);
+    await storage().recordHandover(await claimOne(), UNKNOWN);
+    expect(await attention()).toEqual([reference]);
+    expect(await decide(reference, "failed", "dashboard Ada", false)).toBe("not-pending");
+    expect(await storage().closeAttention(reference, "not in the rail's books", ACTOR)).toBe(true);
+    expect(await storage().closeAttention(reference, "again", ACTOR)).toBe(false);
+    expect(await attention()).toEqual([]);
+    expect(await find(reference)).toMatchObject({ state: "closed", status: "cancelled" });
+    expect((await storage().listExchanges(reference)).at(-1)).toMatchObject({
+      action: "decision",
+      detail: `${ACTOR}: not in the rail's books`,
+    });
+    const [entry] = (await storage().listAudit({ merchantId, limit: 1 })).items;
+    expect(entry).toMatchObject({ action: "payment.close-unknown", details: { reference } });
+    storage.clock().advance(HOUR);
+    expect(await claimAll()).toEqual([]);
+    expect(await notified(reference, "success")).toBe("conflict");
+  });
+
+  test("a pending payment whose outcome is unknown is not closed without an outcome", async () => {
+    const { reference, claim } = await claimed();
+    await storage().recordHandover(claim, UNKNOWN);
+    expect(await storage().closeAttention(reference, "tired of it", ACTOR)).toBe(false);
+    expect(await attention()).toEqual([reference]);
+  });
+
+  test("an accepted payment that cannot be looked up needs a person until the rail has responded", async () => {
+    const { reference, claim } = await claimed();
+    const accepted = report({ answer: { status: "pending" } });
+    await storage().recordHandover(claim, accepted);
+    storage.clock().advance(MINUTE);
+    await storage().recordHandover(await claimOne(), UNKNOWN);
+    expect(await find(reference)).toMatchObject({ state: "accepted", unknownSince: START + MINUTE });
+    storage.clock().advance(MINUTE);
+    await storage().recordHandover(await claimOne(), UNKNOWN);
+    expect(await attention(START + MINUTE + 1)).toEqual([reference]);
+    storage.clock().advance(MINUTE);
+    await storage().recordHandover(await claimOne(), accepted);
+    expect(await attention()).toEqual([]);
   });
 
   test("a notification of another rail, or about no payment, is about an unknown payment", async () => {
