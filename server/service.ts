@@ -207,6 +207,7 @@ export function createService(options: Options): Service {
         rails: opened,
         storage,
         clock,
+        failuresPerMinute: config.authFailuresPerMinute,
         onRecorded: (rail: string, reference: string, recorded: Recorded) =>
           noteRecorded(recording, rail, reference, recorded),
       },

@@ -4,14 +4,19 @@ import { ServiceError } from "../domain/errors.ts";
 import type { HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type Rails } from "../domain/rails.ts";
 import { bodyBytes } from "./json-body.ts";
+import { callerAt, createRequestLimit } from "./request-limit.ts";
 
 /** Rails of other makes may send more than this contract allows. */
 const LARGEST_BODY = 65_536;
+/** The most look-ups of a payment in a minute that notifications without a verified answer cause. */
+const LOOKUPS_PER_MINUTE = 10;
 
 export interface RailWebhooksContext {
   rails: Rails;
   storage: Pick<HandoverStore, "findHandover" | "recordNotification">;
   clock: Pick<Clock, "now">;
+  /** The most notifications in a minute from an address that the rail did not send, or that are about no payment. */
+  failuresPerMinute: number;
   /** Told what became of each notification. */
   onRecorded(rail: string, reference: string, recorded: Recorded): void;
 }
@@ -19,9 +24,23 @@ export interface RailWebhooksContext {
 export const railWebhookPath = (rail: string): string => `/rails/${rail}/webhooks`;
 
 /** Receives what rails report, at an address for each rail (D73). The rail itself verifies what it has sent. */
-export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooksContext): Router {
+export function railWebhooks(context: RailWebhooksContext): Router {
+  const { rails, storage, clock, onRecorded } = context;
   const router = express.Router({ caseSensitive: true, strict: true });
   const bytes = bodyBytes(LARGEST_BODY);
+  const failures = createRequestLimit({
+    perMinute: context.failuresPerMinute,
+    message: "Too many notifications came from this address that are not a rail's.",
+  });
+  const lookups = createRequestLimit({
+    perMinute: LOOKUPS_PER_MINUTE,
+    message: "Too many notifications about this payment came that prove nothing.",
+  });
+  // Beyond the limit not even a body is read. What a rail cannot notify meanwhile is found by look-ups.
+  const limit: RequestHandler = (req, _res, next) => {
+    failures.check(callerAt(req.ip));
+    next();
+  };
   const receive: RequestHandler = async (req, res) => {
     const name = String(req.params.rail);
     const rail = rails.get(name);
@@ -30,26 +49,31 @@ export function railWebhooks({ rails, storage, clock, onRecorded }: RailWebhooks
     const { searchParams: query } = new URL(originalUrl, "http://localhost");
     const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
     const { reference, amount, answer } = await rail.receive({ headers, query, body }).catch((error: unknown) => {
-      throw error instanceof RailError ? new ServiceError("unauthorized", error.message) : error;
+      if (!(error instanceof RailError)) throw error;
+      failures.count(callerAt(req.ip));
+      throw new ServiceError("unauthorized", error.message);
     });
     const handover = await storage.findHandover(reference);
     const isSame = amount === undefined || amount === handover?.payment.amount;
     const known = isSame ? answer : undefined;
+    if (handover && !known) lookups.count(reference);
     const recorded = await storage.recordNotification(name, reference, {
       exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
       ...(known && { answer: known }),
       askAgainAfterMs: 0,
     });
-    if (recorded === "unknown-payment")
+    if (recorded === "unknown-payment") {
+      failures.count(callerAt(req.ip));
       throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
+    }
     onRecorded(name, reference, recorded);
     res.status(204).end();
   };
   // Some providers send notifications by PUT.
   router
     .route("/rails/:rail/webhooks")
-    .post(bytes, receive)
-    .put(bytes, receive)
+    .post(limit, bytes, receive)
+    .put(limit, bytes, receive)
     .all(({ method }) => {
       throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST, PUT.`, {
         allow: "POST, PUT",

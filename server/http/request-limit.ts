@@ -14,6 +14,8 @@ interface Options {
 }
 
 export interface RequestLimit {
+  /** Counts nothing. @throws ServiceError `rate_limited` if the caller is over the limit */
+  check(caller: string): void;
   /** Counts a request. @throws ServiceError `rate_limited` if the caller is over the limit */
   count(caller: string): void;
 }
@@ -22,20 +24,20 @@ export interface RequestLimit {
 export function createRequestLimit({ perMinute, message }: Options): RequestLimit {
   const counts = new Map<string, number>();
   let endsAt = 0;
-  return {
-    count(caller) {
-      const now = performance.now();
-      if (now >= endsAt) {
-        counts.clear();
-        endsAt = now + WINDOW_MS;
-      }
-      const counted = counts.has(caller) || counts.size < MOST_CALLERS ? caller : OTHERS;
-      const count = (counts.get(counted) ?? 0) + 1;
-      counts.set(counted, count);
-      if (count <= perMinute) return;
-      throw new ServiceError("rate_limited", message, { retryAfterSeconds: Math.ceil((endsAt - now) / 1_000) });
-    },
-  };
+  /** Counts so many more requests of a caller. */
+  function add(caller: string, more: number) {
+    const now = performance.now();
+    if (now >= endsAt) {
+      counts.clear();
+      endsAt = now + WINDOW_MS;
+    }
+    const counted = counts.has(caller) || counts.size < MOST_CALLERS ? caller : OTHERS;
+    const count = (counts.get(counted) ?? 0) + more;
+    if (more > 0) counts.set(counted, count);
+    if (count <= perMinute) return;
+    throw new ServiceError("rate_limited", message, { retryAfterSeconds: Math.ceil((endsAt - now) / 1_000) });
+  }
+  return { check: (caller) => add(caller, 0), count: (caller) => add(caller, 1) };
 }
 
 /** Returns how a caller is counted: by an IPv4 address, or by the network of an IPv6 address. */

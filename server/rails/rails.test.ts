@@ -222,6 +222,37 @@ describe("a notification of the rail", () => {
     expect(response.resume().statusCode).toBe(404);
   });
 
+  test.each([
+    ["that the rail did not send", 401, { body: "wrong" }],
+    ["about unknown payments", 404, { body: JSON.stringify({ reference: "DSBunknown" }) }],
+  ])("%s are limited by address, before their bodies are read", async (_, status, { body }) => {
+    await gateway.close();
+    const env = { SANDBOX: "false", AUTH_FAILURES_PER_MINUTE: "2" };
+    rail.receive = async (notification) => {
+      const text = Buffer.from(notification.body).toString();
+      if (text === "wrong") throw new RailError("This is not signed.");
+      return JSON.parse(text) as { reference: string };
+    };
+    gateway = await startServer({ env, rails: railsOf(checkedRail(rail)) });
+    const send = (sent: string) => fetch(`${gateway.url}/rails/test/webhooks`, { method: "POST", body: sent });
+    const statuses = [];
+    for (let count = 0; count < 3; count += 1) statuses.push((await send(body)).status);
+    expect(statuses).toEqual([status, status, 429]);
+    const tooLarge = await send("x".repeat(65_537));
+    expect([tooLarge.status, Number(tooLarge.headers.get("retry-after"))]).toEqual([429, expect.any(Number)]);
+    expect((await gateway.createPayout()).status).toBe(200);
+  });
+
+  test("without an answer has the payment looked up ten times a minute at most", async () => {
+    rail.answers.push({ status: "pending" });
+    const reference = await pay();
+    await gateway.pass(0);
+    const statuses = [];
+    for (let count = 0; count < 11; count += 1) statuses.push((await notify({ reference })).status);
+    expect(statuses).toEqual([...Array.from({ length: 10 }, () => 204), 429]);
+    expect((await notify({ reference, answer: { status: "success" } })).status).toBe(204);
+  });
+
   test("about an unknown payment, or of an unknown rail, is refused", async () => {
     expect((await notify({ reference: "DSBunknown", answer: { status: "success" } })).status).toBe(404);
     expect((await notify({ reference: "DSBunknown" }, "other")).status).toBe(404);
