@@ -6,7 +6,7 @@ import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
-import type { Rails } from "./domain/rails.ts";
+import type { RailPayment, Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
 import { createWebhooks } from "./domain/webhooks.ts";
@@ -181,7 +181,7 @@ export function createService(options: Options): Service {
   /** Starts the hand-over of payments to rails. */
   function startRails(opened: Rails) {
     const gates = createRailGates({ rails: opened, storage, clock, log });
-    const recording = { log, emit, onFinal: wake };
+    const recording = { clock, log, emit, onFinal: wake };
     const handOver = () => queue.search?.wake();
     const worker = createHandoverWorker({
       ...recording,
@@ -208,8 +208,8 @@ export function createService(options: Options): Service {
         storage,
         clock,
         failuresPerMinute: config.authFailuresPerMinute,
-        onRecorded: (rail: string, reference: string, recorded: Recorded) =>
-          noteRecorded(recording, rail, reference, recorded),
+        onRecorded: (rail: string, payment: RailPayment, recorded: Recorded) =>
+          noteRecorded(recording, rail, payment, recorded),
       },
     };
   }

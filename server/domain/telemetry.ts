@@ -22,8 +22,8 @@ export interface TelemetryEvents {
   attempt: AttemptEnded;
   /** A call to a rail has ended. */
   railCall: { rail: string; action: RailExchange["action"]; result: RailExchange["result"]; durationMs: number };
-  /** What an attempt or a notification of a rail has led to. */
-  railResult: { rail: string; result: Recorded };
+  /** What an attempt or a notification of a rail has led to, and how old the payment is. */
+  railResult: { rail: string; result: Recorded; ageMs: number };
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
   /**

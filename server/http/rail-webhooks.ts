@@ -2,7 +2,7 @@ import express, { type RequestHandler, type Router } from "express";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { HandoverStore, Recorded } from "../domain/handovers.ts";
-import { RailError, type Rails } from "../domain/rails.ts";
+import { RailError, type RailPayment, type Rails } from "../domain/rails.ts";
 import { bodyBytes } from "./json-body.ts";
 import { callerAt, createRequestLimit } from "./request-limit.ts";
 
@@ -18,7 +18,7 @@ export interface RailWebhooksContext {
   /** The most notifications in a minute from an address that the rail did not send, or that are about no payment. */
   failuresPerMinute: number;
   /** Told what became of each notification. */
-  onRecorded(rail: string, reference: string, recorded: Recorded): void;
+  onRecorded(rail: string, payment: RailPayment, recorded: Recorded): void;
 }
 
 export const railWebhookPath = (rail: string): string => `/rails/${rail}/webhooks`;
@@ -54,19 +54,19 @@ export function railWebhooks(context: RailWebhooksContext): Router {
       throw new ServiceError("unauthorized", error.message);
     });
     const handover = await storage.findHandover(reference);
-    const isSame = amount === undefined || amount === handover?.payment.amount;
-    const known = isSame ? answer : undefined;
-    if (handover && !known) lookups.count(reference);
+    if (handover?.rail !== name) {
+      failures.count(callerAt(req.ip));
+      throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
+    }
+    const { payment } = handover;
+    const known = amount === undefined || amount === payment.amount ? answer : undefined;
+    if (!known) lookups.count(reference);
     const recorded = await storage.recordNotification(name, reference, {
       exchanges: [{ at: clock.now(), action: "notification", latencyMs: 0, result: known?.status ?? "unknown" }],
       ...(known && { answer: known }),
       askAgainAfterMs: 0,
     });
-    if (recorded === "unknown-payment") {
-      failures.count(callerAt(req.ip));
-      throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
-    }
-    onRecorded(name, reference, recorded);
+    onRecorded(name, payment, recorded);
     res.status(204).end();
   };
   // Some providers send notifications by PUT.

@@ -61,6 +61,7 @@ async function metricsOfRails() {
   rail.answers.push(new Error("time-out"));
   const live = await startServer({ env: { SANDBOX: "false", METRICS_TOKEN }, rails: railsOf(rail) });
   await live.createPayout();
+  await live.createPayout();
   await live.pass(0);
   const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
   const { text } = await live.request("GET", "/metrics", { key: null, headers });

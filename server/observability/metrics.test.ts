@@ -133,9 +133,26 @@ test("calls to rails are counted by result, and the payments that wait, are unkn
   expect(found("rail_calls_total", { action: "pay", result: "unknown" })).toBe(1);
   expect(found("rail_call_duration_seconds_count")).toBe(2);
   expect(found("rail_results_total", { result: "final" })).toBe(1);
+  expect(found("rail_time_to_final_seconds_count")).toBe(1);
   expect(found("rail_results_total", { result: "conflict" })).toBe(1);
   expect([found("rail_payments_waiting"), found("rail_payments_accepted")]).toEqual([1, 0]);
   expect([found("rail_conflicts_open"), found("rail_oldest_unknown_seconds")]).toEqual([1, 0.5]);
+  await live.close();
+});
+
+test("the time until a rail has ended a payment is measured, also if the rail notifies it", async () => {
+  const rail = createTestRail({ status: "pending" });
+  const env = { SANDBOX: "false", METRICS_TOKEN: "a-token-for-the-metrics" };
+  const live = await startServer({ env, rails: railsOf(rail), seed: 3 });
+  const { reference } = (await live.createPayout()).body.data;
+  await live.pass(0);
+  live.clock.advance(4_000);
+  const body = JSON.stringify({ reference, answer: { status: "success" } });
+  for (const _ of [1, 2]) await fetch(`${live.url}/rails/test/webhooks`, { method: "POST", body });
+  const headers = { authorization: `Bearer ${env.METRICS_TOKEN}` };
+  const metrics = parseMetrics((await live.request("GET", "/metrics", { key: null, headers })).text);
+  const found = (name: string) => valueOf(metrics, `rail_time_to_final_seconds_${name}`, { rail: "test" });
+  expect([found("count"), found("sum")]).toEqual([1, 4]);
   await live.close();
 });
 

@@ -15,6 +15,8 @@ const LOOP_SAMPLE_EVERY_MS = 20;
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Up to hours, because deliveries may wait for hours. */
 const DELAYS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800, 7_200];
+/** Up to days, because a rail may take as long to end a payment. */
+const TIMES_TO_FINAL = [...DELAYS, 28_800, 86_400, 259_200];
 const ITEMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 export interface Metrics {
@@ -216,16 +218,27 @@ function watchRails(
     labelNames: ["rail", "result"],
     registers,
   });
+  const timesToFinal = new Histogram({
+    name: "rail_time_to_final_seconds",
+    help: "Time from the creation of a payment until its rail has ended it.",
+    labelNames,
+    buckets: TIMES_TO_FINAL,
+    registers,
+  });
   for (const { name: rail } of configured) {
     for (const result of ["success", "unknown", "not-sent"]) calls.inc({ rail, action: "pay", result }, 0);
     for (const result of ["final", "conflict"]) results.inc({ rail, result }, 0);
     durations.zero({ rail });
+    timesToFinal.zero({ rail });
   }
   on("railCall", ({ rail, action, result, durationMs }) => {
     calls.inc({ rail, action, result });
     durations.observe({ rail }, durationMs / 1_000);
   });
-  on("railResult", (event) => results.inc({ ...event }));
+  on("railResult", ({ rail, result, ageMs }) => {
+    results.inc({ rail, result });
+    if (result === "final") timesToFinal.observe({ rail }, ageMs / 1_000);
+  });
 
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames, registers });
   const since = (time: number | undefined) => (time === undefined ? 0 : Math.max(0, clock.now() - time) / 1_000);

@@ -1,5 +1,5 @@
 import type { ClaimedHandover, RailExchange, HandoverReport, HandoverStore, Recorded } from "../domain/handovers.ts";
-import { RailError, type Rail, type RailAnswer, type RailCall, type Rails } from "../domain/rails.ts";
+import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment, type Rails } from "../domain/rails.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
 import type { RailGates } from "./rail-gates.ts";
@@ -44,27 +44,27 @@ export function createHandoverWorker(options: HandoverOptions): QueueWorker {
     serves: gates.isOpen,
     async attempt(entry) {
       if (stopping.aborted) return false;
-      const { lane, id } = entry.claim;
+      const { lane, payment } = entry.claim;
       const { host: name } = lane;
       const report = await attemptOf(options, entry.claim, rails.get(name)!, entry.ending.signal);
       for (const { action, result, latencyMs } of report.exchanges)
         emit("railCall", { rail: name, action, result, durationMs: latencyMs });
       // The payment may have been claimed again meanwhile.
-      noteRecorded(options, name, id, await storage.recordHandover(entry.claim, report));
+      noteRecorded(options, name, payment, await storage.recordHandover(entry.claim, report));
       return true;
     },
     log,
   });
 }
 
-/** Logs a conflict, and wakes the delivery worker when a record has become final. */
+/** Reports what a rail's word has led to, and wakes the delivery worker when a record has become final. */
 export function noteRecorded(
-  { log, emit, onFinal }: Pick<HandoverOptions, "log" | "emit" | "onFinal">,
+  { clock, log, emit, onFinal }: Pick<HandoverOptions, "clock" | "log" | "emit" | "onFinal">,
   rail: string,
-  reference: string,
+  { reference, createdAt }: Pick<RailPayment, "reference" | "createdAt">,
   recorded: Recorded,
 ): void {
-  emit("railResult", { rail, result: recorded });
+  emit("railResult", { rail, result: recorded, ageMs: Math.max(0, clock.now() - createdAt) });
   if (recorded === "final") onFinal();
   if (recorded === "conflict")
     log.error({ rail, reference }, "a rail contradicts the final status of a payment; a person must look at it");
