@@ -13,7 +13,10 @@ interface Hooks {
   beforeCommit?(): void;
   /** Runs after each commit; if it throws, the writes reject. */
   afterCommit?(): void;
-  /** Runs after each commit that `afterCommit` accepts, with the number of jobs and the time that the commit blocked. */
+  /**
+   * Runs after each commit that `afterCommit` accepts and its flush, with the number of jobs and the time from the start
+   * of the transaction.
+   */
   onCommit?(jobs: number, durationMs: number): void;
   onRollback?(): void;
   /** Flushes the commits so far to disk, off the event loop. Absent for a database in memory. */
@@ -88,8 +91,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let timer: NodeJS.Timeout | undefined;
   /** The flush in progress. */
   let syncing: Promise<void> | undefined;
-  /** True if there was a commit since the last flush began that must be flushed. */
-  let isUnflushed = false;
+  /** Reports the commits since the last flush began that must be flushed. */
+  let unflushed: (() => void)[] = [];
   if (hooks.sync) db.exec("PRAGMA synchronous = NORMAL");
   const beginReading = db.prepare("BEGIN");
   const endReading = db.prepare("COMMIT");
@@ -131,14 +134,16 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
 
   /** Begins to flush what has been committed. Commits that became due meanwhile follow at its end. */
   function startSync() {
-    if (!isUnflushed || !hooks.sync) return;
-    isUnflushed = false;
-    syncing = hooks.sync().finally(() => {
+    const reports = unflushed;
+    unflushed = [];
+    if (reports.length === 0) return;
+    syncing = hooks.sync?.().finally(() => {
       syncing = undefined;
+      for (const report of reports) report();
       if (isDue) setImmediate(flush);
     });
     // A commit that nobody waits for may fail to be flushed.
-    syncing.catch(() => undefined);
+    syncing?.catch(() => undefined);
   }
 
   /** @param retryLater keeps the jobs that another program's lock prevents */
@@ -165,14 +170,15 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       else for (const job of batch) run([job]);
       return;
     }
-    isUnflushed ||= batch.some(({ flushed }) => flushed);
     try {
       hooks.afterCommit?.();
     } catch (error) {
       for (const job of batch) job.reject(error);
       return;
     }
-    hooks.onCommit?.(batch.length, performance.now() - begun);
+    const report = () => hooks.onCommit?.(batch.length, performance.now() - begun);
+    if (hooks.sync && batch.some(({ flushed }) => flushed)) unflushed.push(report);
+    else report();
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
   }
 
