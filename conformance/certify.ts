@@ -9,7 +9,9 @@ import { checksBeyondBudget, needsConsent, planLines } from "./run/plan.ts";
 import { missingLines } from "./run/missing.ts";
 import { checks as dreddChecks } from "./checks/dredd.ts";
 import { NoDredd, requireDredd } from "./contract/dredd-parts.ts";
-import { NoPrism, startPrism } from "./contract/prism.ts";
+import { NoPrism } from "./contract/prism.ts";
+import { thisMachine } from "./outside/outside.ts";
+import { createRecording } from "./outside/recording.ts";
 import { certifyClient } from "./merchants/client/command.ts";
 import { certifyReceiver } from "./merchants/receiver/command.ts";
 import { CannotRun, probe } from "./cli/probe.ts";
@@ -17,7 +19,8 @@ import { renderTerminal } from "./report/terminal.ts";
 import { oneLine } from "./report/visible.ts";
 import type { Report } from "./results.ts";
 import { writeReports, makeFolder } from "./cli/reporting.ts";
-import { plannedChecks, run } from "./run/run.ts";
+import { exchangesOf, runChecks } from "./cli/recorded.ts";
+import { plannedChecks } from "./run/run.ts";
 import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
 import { complain, print } from "./report/print.ts";
 
@@ -34,7 +37,10 @@ async function certify(args: readonly string[]): Promise<number> {
         "Run the command in a terminal, or leave the option out.",
     );
   }
-  const options = await probe(given);
+  const interrupted = new AbortController();
+  const recording = createRecording(thisMachine(interrupted.signal));
+  const { outside } = recording;
+  const options = await probe(given, outside);
   const planned = plannedChecks(options);
   for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) print(line);
   if (planned.length === 0) {
@@ -58,13 +64,11 @@ async function certify(args: readonly string[]): Promise<number> {
   } catch (error) {
     throw new CannotRun(`--report: ${(error as Error).message}`);
   }
-  const interrupted = new AbortController();
   process.once("SIGINT", () => interrupted.abort());
   process.once("SIGTERM", () => interrupted.abort());
-  const prism = given.throughPrism ? await startPrism(options.baseUrl) : undefined;
-  const results = await run({ ...options, prismUrl: prism?.url }, process.stdout, interrupted.signal);
-  prism?.stop();
-  const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, new Date());
+  const { results, now } = await runChecks(given, options, process.stdout, outside);
+  const exchanges = exchangesOf(recording, given, results);
+  const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, now, exchanges);
   console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
   for (const line of secondOpinionLines(report)) print(line);
   print(`Written: ${files.join(", ")}`);

@@ -216,6 +216,11 @@ export type Report = {
   dredd?: DreddJudgement;
   /** Set with `--through-prism`: the number of responses that Prism validated, and its disagreements with the suite. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
+  /**
+   * The SHA-256 hash, in hexadecimal, of the file with the recorded exchanges, from which `certify rejudge` computes this
+   * report again. Undefined for a side, and if a key is too short to be hidden in a recording.
+   */
+  exchangesSha256?: string;
   /** The errors that prevented the suite from doing its work. */
   errors: string[];
   /** The problems with the list of known failures (`--baseline`). A single problem fails the run. */

@@ -156,6 +156,10 @@ export async function places(
 const changed = (phoneNumber: string, kept: number) =>
   phoneNumber.slice(0, kept) + phoneNumber.slice(kept).replaceAll(/\d/g, (digit) => String((Number(digit) + 5) % 10));
 
+/** Returns every phone number that a search derives from a recipient's, and the recipient's own as the last. */
+export const numbersLike = (recipient: string): string[] =>
+  Array.from({ length: recipient.length + 1 }, (_, kept) => changed(recipient, kept));
+
 /** Returns a phone number in the recipient's country with other digits. */
 export function otherNumber({ recipient }: Pick<Search, "recipient">): string {
   const { code } = pairOf(recipient);

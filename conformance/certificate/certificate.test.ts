@@ -65,7 +65,13 @@ test("states target, profile, effects, times, what was not judged, and every has
           why: "The target has no payment page to finish.",
         },
       ],
-      hashes: { spec: full.specSha256, suite: suiteSha256(), results: resultsSha256(full), report: sha256(json) },
+      hashes: {
+        spec: full.specSha256,
+        suite: suiteSha256(),
+        results: resultsSha256(full),
+        report: sha256(json),
+        exchanges: full.exchangesSha256,
+      },
     },
   });
 });

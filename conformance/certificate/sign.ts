@@ -49,7 +49,7 @@ export type Certificate = Conditions & {
   foundLimits: Declaration;
   /** The requirements that were not judged, because they are not applicable to the target. */
   notApplicable: { id: string; source: string; level: Level; profile: Profile | Side; why: string }[];
-  hashes: { spec: string; suite: string; results: string; report: string };
+  hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
 };
 
 /** Describes everything that prevents a certificate; an empty array for a report that passes its profile in full. */
@@ -59,6 +59,8 @@ function obstacles(report: Report): string[] {
   if (report.only) found.push("only some requirements were selected (--only)");
   if (report.pending.length > 0) found.push(`the suite has no check yet for ${report.pending.join(", ")}`);
   if (report.errors.length > 0) found.push("the suite reported errors");
+  if (report.exchangesSha256 === undefined && !isSide(report.profile))
+    found.push("the exchanges were not recorded, because a key has fewer than 8 characters");
   if (report.baselineProblems?.length) found.push("the list of known failures is out of date");
   for (const { id, level, verdict, reason, knownFailure } of report.requirements) {
     if (knownFailure) found.push(`${id} is a tolerated failure`);
@@ -140,6 +142,7 @@ export async function signCertificate(report: Report, reportJson: string, option
       suite: suiteSha256(),
       results: resultsSha256(report),
       report: reportSha256,
+      ...(report.exchangesSha256 === undefined ? {} : { exchanges: report.exchangesSha256 }),
     },
   };
   return new SignJWT(certificate)

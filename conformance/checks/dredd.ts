@@ -5,7 +5,7 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import { runDredd, type DreddResult, type Prepared } from "../contract/dredd.ts";
 import { catalogue, inProfile } from "../contract/requirements.ts";
 import { inlined } from "../contract/validate.ts";
-import { createForwarder, type Forwarder } from "../target/forwarder.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import type { Effect, Profile } from "../results.ts";
 import { usualAmount } from "./requests.ts";
@@ -68,8 +68,11 @@ function schemaOf(operation: string, status: number, profile: Profile) {
   return name === undefined || open ? undefined : inlined(profile, name);
 }
 
-/** Prepares the requests. Some of them build on the create that Dredd has repeated before. */
-function createPreparation({ facts, options, fresh }: Context, forwarder: Forwarder) {
+/**
+ * Prepares the requests. Some of them build on the create that Dredd has repeated before.
+ * @param responses the responses to Dredd's requests so far
+ */
+function createPreparation({ facts, options, fresh }: Context, responses: readonly TargetResponse[]) {
   const accepts = (operation: string, status: number) =>
     options.profile === "core" ? alike(operation, status) : undefined;
   /** The last create of each kind that Dredd has repeated, and the number of its response. */
@@ -81,14 +84,14 @@ function createPreparation({ facts, options, fresh }: Context, forwarder: Forwar
     const hasReference = operation === disbursements || options.profile === "extended" || "reference" in sent;
     const amount = Math.min(Number(sent["amount"]), usualAmount);
     const body = JSON.stringify({ ...sent, amount, ...(hasReference ? { reference: fresh() } : {}) });
-    created.set(operation, { body, index: forwarder.responses.length });
+    created.set(operation, { body, index: responses.length });
     return body;
   }
 
   /** Returns the service's reference of the record that Dredd's create has made. */
   function madeBy(operation: string): string {
     const { index = -1 } = created.get(operation) ?? {};
-    const json = forwarder.responses[index]?.json as { data?: { reference?: unknown } } | undefined;
+    const json = responses[index]?.json as { data?: { reference?: unknown } } | undefined;
     return encodeURIComponent(String(json?.data?.reference));
   }
 
@@ -122,8 +125,8 @@ type Row = (typeof rows)[number];
 
 async function judge(those: readonly Row[], context: Context) {
   const all = those.filter(([, , id]) => inProfile(requirements.get(id)!, context.options.profile));
-  const forwarder = await createForwarder(context.target);
-  const prepare = createPreparation(context, forwarder);
+  const responses: TargetResponse[] = [];
+  const prepare = createPreparation(context, responses);
   const find = (method: string, template: string, status: number) =>
     all.find((row) => row[0] === `${method} ${template}` && row[1] === status);
   const met = new Map<Row, true>();
@@ -135,18 +138,14 @@ async function judge(those: readonly Row[], context: Context) {
     const expected = `${method} ${template} returns ${status} as documented`;
     context.judge(id, ok, expected, actual, response ? [response] : []);
   };
-  try {
-    const isWanted = (...place: [string, string, number]) => find(...place) !== undefined;
-    const results = await runDredd(forwarder, isWanted, (method, template, status) => {
-      const prepared = prepare(`${method} ${template}`, status);
-      if (prepared) met.set(find(method, template, status)!, true);
-      return prepared;
-    });
-    for (const result of results) report(result);
-    for (const row of all) if (!met.has(row)) context.couldNotRun(row[2], `no check has met ${row[0]} → ${row[1]}`);
-  } finally {
-    await forwarder.close();
-  }
+  const isWanted = (...place: [string, string, number]) => find(...place) !== undefined;
+  const results = await runDredd(context.target, responses, isWanted, (method, template, status) => {
+    const prepared = prepare(`${method} ${template}`, status);
+    if (prepared) met.set(find(method, template, status)!, true);
+    return prepared;
+  });
+  for (const result of results) report(result);
+  for (const row of all) if (!met.has(row)) context.couldNotRun(row[2], `no check has met ${row[0]} → ${row[1]}`);
 }
 
 const titles: Record<Effect, string> = {

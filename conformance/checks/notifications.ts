@@ -106,16 +106,19 @@ export async function secretOf(context: Context, key: "own" | "second" = "own"):
   return secret;
 }
 
-const header = (notification: Notification, name: string) => String(notification.headers[name] ?? "");
+const header = ({ headers }: Pick<Notification, "headers">, name: string) => String(headers[name] ?? "");
 export const idOf = (notification: Notification) => header(notification, "webhook-id");
 
-/** Returns true if the notification is signed with the secret as Standard Webhooks 1.0 defines (D12). */
-export function isSignedWith(notification: Notification, secret: string): boolean {
+/** Returns the signature of a notification with a secret, as Standard Webhooks 1.0 defines it (D12). */
+export function signatureOf(notification: Pick<Notification, "headers" | "body">, secret: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
-  const signed = `${idOf(notification)}.${header(notification, "webhook-timestamp")}.${notification.body}`;
-  const expected = `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
-  return header(notification, "webhook-signature").split(" ").includes(expected);
+  const signed = `${header(notification, "webhook-id")}.${header(notification, "webhook-timestamp")}.${notification.body}`;
+  return `v1,${createHmac("sha256", key).update(signed).digest("base64")}`;
 }
+
+/** Returns true if the notification is signed with the secret. */
+export const isSignedWith = (notification: Notification, secret: string): boolean =>
+  header(notification, "webhook-signature").split(" ").includes(signatureOf(notification, secret));
 
 /** Describes a notification for people. The text contains neither its signature nor a phone number. */
 export function describeNotification(notification: Notification | undefined): string {

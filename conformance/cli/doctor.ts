@@ -182,7 +182,7 @@ async function* examine(given: CertifyOptions, opened: Opened): AsyncGenerator<P
   yield examineClock(response.headers.date, new Date());
   const health = await opened.target.send({ method: "GET", path: "/healthz", key: "none" });
   const controls = key.ok ? await findControls(opened.target, "none") : [];
-  const run = runOptions(given, { environment: environmentOf(health), controls, runId: "doctor" });
+  const run = runOptions(given, { environment: environmentOf(health), controls });
   yield examineSandbox(run);
   yield await examineWebhooks(run);
   // The first request also established the connection.

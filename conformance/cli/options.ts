@@ -1,7 +1,8 @@
 // Reads the command line and the environment, and reports all faults together.
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
-import { seedOf } from "../certificate/challenge.ts";
+import { runIdOf, seedOf } from "../certificate/challenge.ts";
 import { DeclarationError, readDeclaration } from "../allowances/declaration.ts";
 import { inRanges } from "../allowances/table.ts";
 import { maskPhone } from "../target/redact.ts";
@@ -19,7 +20,7 @@ import { defaultRecipients, type RunOptions } from "../run-options.ts";
 /** The caller's options. If `effects` or `maxTotal` is undefined, the probe decides it. */
 export type CertifyOptions = Omit<
   RunOptions,
-  "effects" | "runId" | "loopback" | "maxTotal" | "prismUrl" | "environment" | "controls" | "settleTimeoutMs"
+  "effects" | "loopback" | "maxTotal" | "prismUrl" | "environment" | "controls" | "settleTimeoutMs"
 > & {
   /** If undefined, the probe decides it. */
   settleTimeoutMs?: number;
@@ -226,6 +227,7 @@ export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, new
     repeatFlags: repeatFlags(values),
     curlFlags: curlFlags(values),
     ...readSeed(values, read, newSeed),
+    runId: values.challenge === undefined ? randomBytes(5).toString("hex") : runIdOf(values.challenge),
     key: readKey(values, env, faults),
     secondKey: read.key("API_KEY_2", env["API_KEY_2"]),
     webhookSecret: read.key("WEBHOOK_SECRET", env["WEBHOOK_SECRET"]),

@@ -1,9 +1,8 @@
 // Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
-import { randomBytes } from "node:crypto";
-import { runIdOf } from "../certificate/challenge.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
 import { findObstacle, isRefused } from "./service.ts";
+import { thisMachine, type Outside } from "../outside/outside.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
 import { defaultMaxTotal, defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
@@ -17,10 +16,10 @@ export const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+
 
 const doctorHint = "To examine the connection step by step, run certify doctor with the same options.";
 
-async function askTarget(options: CertifyOptions, runId: string) {
-  const { target, http, close } = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 });
+async function askTarget(options: CertifyOptions, outside: Outside) {
+  const { target, http, close } = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 }, outside);
   try {
-    const lookup = { method: "GET", path: `/v1/disbursements/${runId}-none` } as const;
+    const lookup = { method: "GET", path: `/v1/disbursements/${options.runId}-none` } as const;
     const unknown = await target.send(lookup);
     const obstacle = await findObstacle(target, http, unknown);
     if (obstacle) throw new CannotRun(`${obstacle.text}\n${doctorHint}`);
@@ -41,8 +40,13 @@ async function askTarget(options: CertifyOptions, runId: string) {
 }
 
 /** Finds the sandbox controls, with requests that cannot create anything. */
-async function tryControls(options: CertifyOptions, effects: RunOptions["effects"]): Promise<Control[]> {
-  const { target, close } = openTarget({ ...options, effects: effects === "none" ? "none" : "reject", maxTotal: 0 });
+async function tryControls(
+  options: CertifyOptions,
+  effects: RunOptions["effects"],
+  outside: Outside,
+): Promise<Control[]> {
+  const allowed = effects === "none" ? "none" : "reject";
+  const { target, close } = openTarget({ ...options, effects: allowed, maxTotal: 0 }, outside);
   try {
     return await findControls(target, effects);
   } catch (error) {
@@ -72,7 +76,7 @@ function compareSecrets(given: string, response: TargetResponse) {
   );
 }
 
-type Found = Pick<RunOptions, "environment" | "controls" | "runId">;
+type Found = Pick<RunOptions, "environment" | "controls">;
 
 const onLoopback = ({ baseUrl }: CertifyOptions) => isLoopback(new URL(baseUrl).hostname);
 
@@ -107,9 +111,8 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
  * Probes the target and adds the options that depend on it, such as effects, receiver and failing recipient.
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
-export async function probe(options: CertifyOptions): Promise<RunOptions> {
-  const runId = options.challenge === undefined ? randomBytes(5).toString("hex") : runIdOf(options.challenge);
-  const { health, second, secret } = await askTarget(options, runId);
+export async function probe(options: CertifyOptions, outside: Outside = thisMachine()): Promise<RunOptions> {
+  const { health, second, secret } = await askTarget(options, outside);
   if (second && isRefused(second)) {
     throw new CannotRun(
       `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,
@@ -117,6 +120,6 @@ export async function probe(options: CertifyOptions): Promise<RunOptions> {
   }
   if (secret && options.webhookSecret !== undefined) compareSecrets(options.webhookSecret, secret);
   const environment = environmentOf(health);
-  const controls = await tryControls(options, effectsFor(options, environment));
-  return runOptions(options, { environment, controls, runId });
+  const controls = await tryControls(options, effectsFor(options, environment), outside);
+  return runOptions(options, { environment, controls });
 }

@@ -4,6 +4,7 @@ import type { KeyObject } from "node:crypto";
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { sha256 } from "../certificate/hashes.ts";
 import { KeyError, readPrivateKey } from "../certificate/keys.ts";
 import { NotCertified, signCertificate } from "../certificate/sign.ts";
 import { renderBadge } from "../report/badge.ts";
@@ -78,12 +79,11 @@ export type WrittenReports = {
   exitCode: 0 | 1 | 2;
 };
 
-/** Applies the baseline and writes report.html, report.json, junit.xml, badge.svg, test-result.json and, if earned, certificate.jws. */
-export async function writeReports(
-  found: Report,
-  { folder, baseline, signing }: Reporting,
-  now: Date,
-): Promise<WrittenReports> {
+/** The name of the file with everything that the run learned from outside. */
+export const exchangesFile = "exchanges.jsonl.gz";
+
+/** Applies the baseline and renders report.html, report.json, junit.xml, badge.svg and test-result.json. */
+export function renderReports(found: Report, baseline: readonly KnownFailure[], now: Date) {
   const { report: complete } = applyBaseline(found, baseline, now);
   const { report, files: pages } = compact(complete, (each): [string, string] => [renderHtml(each), renderJson(each)]);
   const [html, json] = pages;
@@ -94,6 +94,25 @@ export async function writeReports(
     "badge.svg": renderBadge(report),
     "test-result.json": renderTestResult(report),
   };
+  return { report, json, contents };
+}
+
+/**
+ * Writes the files of `renderReports`, the recorded exchanges and, if earned, certificate.jws.
+ * @param exchanges the content of `exchangesFile`; undefined if nothing was recorded
+ */
+export async function writeReports(
+  found: Report,
+  { folder, baseline, signing }: Reporting,
+  now: Date,
+  exchanges?: Buffer,
+): Promise<WrittenReports> {
+  const recorded = exchanges === undefined ? {} : { exchangesSha256: sha256(exchanges) };
+  const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, baseline, now);
+  const contents: Record<string, string | Buffer> = {
+    ...texts,
+    ...(exchanges === undefined ? {} : { [exchangesFile]: exchanges }),
+  };
   let refusal: string | undefined;
   try {
     if (signing) contents["certificate.jws"] = `${await signCertificate(report, json, { ...signing, now })}\n`;
@@ -101,8 +120,8 @@ export async function writeReports(
     if (!(error instanceof NotCertified)) throw error;
     refusal = error.message;
   }
-  // Remove the certificate of an earlier run, because it does not belong to this report.
-  await rm(join(folder, "certificate.jws"), { force: true });
+  // Remove what an earlier run wrote here, because it does not belong to this report.
+  for (const name of ["certificate.jws", exchangesFile]) await rm(join(folder, name), { force: true });
   for (const [name, content] of Object.entries(contents)) await writeFile(join(folder, name), content);
   const files = Object.keys(contents).map((name) => join(folder, name));
   const exitCode = refusal !== undefined && exitCodeOf(report) === 0 ? 1 : exitCodeOf(report);

@@ -8,6 +8,7 @@ import { explain, list } from "./catalogue.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { didYouMean } from "./nearest.ts";
 import { registry } from "./registry.ts";
+import { rejudge } from "./rejudge.ts";
 import { verify } from "./verify.ts";
 
 const usage = {
@@ -19,6 +20,7 @@ const usage = {
     "[--kind service|client|receiver] [--profile NAME] [--contract FILE|SHA256] [--suite VERSION|SHA256] " +
     "[--max-age DURATION] [--challenge TEXT] [--require NAME,…]",
   registry: "certify registry FOLDER (with index.json and revocations.json)",
+  rejudge: "certify rejudge FOLDER (of a report, with its exchanges.jsonl.gz)",
   diff: "certify diff A/report.json B/report.json",
 };
 
@@ -38,7 +40,7 @@ function diff(args: string[]): CommandResult {
   return { exitCode: comparison.differences.length === 0 ? 0 : 1, text: renderComparison(a!, b!, comparison) };
 }
 
-const commands = { list, explain, keygen, verify, registry, diff };
+const commands = { list, explain, keygen, verify, registry, rejudge, diff };
 
 /** Returns true if `name` is one of these commands. */
 export const isSubcommand = (name: string | undefined): name is keyof typeof commands =>
@@ -53,7 +55,7 @@ export const unknownCommand = (name: string, more: readonly string[] = []) =>
 
 /**
  * Runs a command. The exit code is 0 if it succeeded, the certificate is valid, or the reports are equal. It is 1 if
- * the certificate is invalid or the reports differ, and 2 if the input is invalid.
+ * the certificate is invalid or reports differ, and 2 if the input is invalid.
  */
 export async function runSubcommand(name: keyof typeof commands, args: string[], now: Date): Promise<CommandResult> {
   try {

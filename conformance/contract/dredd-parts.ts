@@ -23,11 +23,25 @@ type Dredd = {
 };
 
 export type DreddConfiguration = {
-  endpoint: string;
   /** Dredd emits `test pass`, `test fail` and `test error` on this emitter. */
   emitter: EventEmitter;
   apiDescriptions: { location: string; content: string }[];
   loglevel: "silent";
+};
+
+/** A response as Dredd judges it. */
+export type Real = { statusCode: number; headers: Record<string, string>; body?: string };
+
+/** Sends a request of Dredd's to a path. */
+export type Perform = (path: string, request: Transaction["request"]) => Promise<Real>;
+
+type Requests = {
+  default: (
+    uri: string,
+    request: Transaction["request"],
+    options: unknown,
+    done: (error: Error | null, real?: Real) => void,
+  ) => Promise<void>;
 };
 
 type Output = { transports: { console: { silent: boolean } } };
@@ -52,12 +66,25 @@ export function requireDredd(): void {
   }
 }
 
-/** Creates a Dredd instance that prints nothing. */
-export function newDredd(configuration: DreddConfiguration): Dredd {
+/** A base URL for Dredd, which needs one. No request is sent there. */
+const endpoint = "http://target";
+
+/** Creates a Dredd instance that prints nothing, and that sends its requests with `perform` instead of its own client. */
+export function newDredd(configuration: DreddConfiguration, perform: Perform): Dredd {
   // Dredd's dependencies use deprecated Node APIs, for which Node would print warnings among the results.
   process.removeAllListeners("warning");
   const output = require("dredd/build/reporters/reporterOutputLogger.js") as { default: Output };
   output.default.transports.console.silent = true;
-  const Constructor = require("dredd") as new (configuration: DreddConfiguration) => Dredd;
-  return new Constructor(configuration);
+  const requests = require("dredd/build/performRequest.js") as Requests;
+  requests.default = async (uri, request, _, done) => {
+    let real: Real;
+    try {
+      real = await perform(uri.slice(endpoint.length), request);
+    } catch (error) {
+      return done(error as Error);
+    }
+    done(null, real);
+  };
+  const Constructor = require("dredd") as new (configuration: DreddConfiguration & { endpoint: string }) => Dredd;
+  return new Constructor({ ...configuration, endpoint });
 }

@@ -2,13 +2,14 @@
 // transaction is given its schema. Dredd also compares headers literally, so the expected headers are removed.
 import { EventEmitter } from "node:events";
 import { flattened, type Schema } from "./contract.ts";
-import { newDredd, type Transaction } from "./dredd-parts.ts";
-import type { Forwarder, Passing } from "../target/forwarder.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { newDredd, type Perform, type Transaction } from "./dredd-parts.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import type { Target } from "../target/target.ts";
 
 /** A request that provokes one documented response, and what to accept as that response. */
 export type Prepared = {
-  passing: Passing;
+  /** What the request is, in addition to what Dredd sends. */
+  passing: Pick<TargetRequest, "effect" | "key" | "forced">;
   /** The path with the values of its parameters, and with the query. */
   path: string;
   headers?: Record<string, string>;
@@ -90,26 +91,48 @@ function change(transaction: Transaction, prepared: Prepared) {
   else delete transaction.expected.bodySchema;
 }
 
-/** Judges the wanted documented responses. Dredd's requests go through `forwarder`. */
-export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Prepare): Promise<DreddResult[]> {
+/**
+ * Judges the wanted documented responses. Dredd's requests go through `Target.send`, so that the budget, the allowed
+ * effects and the recording apply to these requests too.
+ * @param responses receives the responses to Dredd's requests, in order
+ */
+export async function runDredd(
+  target: Target,
+  responses: TargetResponse[],
+  wanted: Wanted,
+  prepare: Prepare,
+): Promise<DreddResult[]> {
   const judged: DreddResult[] = [];
+  let failure: { error: unknown } | undefined;
   const emitter = new EventEmitter();
   let current: { method: string; template: string; status: number; prepared: Prepared; index: number } | undefined;
   const record = (ok: boolean, message: string) => {
     if (!current) return;
     const { prepared: _, index, ...documented } = current;
-    judged.push({ ...documented, ok, message, response: forwarder.responses[index] });
+    judged.push({ ...documented, ok, message, response: responses[index] });
   };
   emitter.on("test pass", () => record(true, "as documented"));
   emitter.on("test fail", (test: { message: string }) => record(false, test.message.trim()));
   emitter.on("test error", (error: Error) => record(false, error.message));
 
-  const dredd = newDredd({
-    endpoint: forwarder.origin,
-    emitter,
-    apiDescriptions: [{ location: "openapi.dredd.json", content: description(wanted) }],
-    loglevel: "silent",
-  });
+  const perform: Perform = async (path, { method, headers, body }) => {
+    const request = { method, path, headers, ...(body === "" ? {} : { body }), ...current?.prepared.passing };
+    const response = await target.send(request).catch((error: unknown) => {
+      failure ??= { error };
+      throw error;
+    });
+    responses.push(response);
+    if (response.status === undefined) throw new Error("no response");
+    const type = response.headers["content-type"];
+    const typed: Record<string, string> = type === undefined ? {} : { "content-type": type };
+    return {
+      statusCode: response.status,
+      headers: typed,
+      ...(response.text === "" ? {} : { body: response.text }),
+    };
+  };
+  const apiDescriptions = [{ location: "openapi.dredd.json", content: description(wanted) }];
+  const dredd = newDredd({ emitter, apiDescriptions, loglevel: "silent" }, perform);
   const { transactionRunner } = dredd;
   const execute = transactionRunner.executeAllTransactions.bind(transactionRunner);
   transactionRunner.executeAllTransactions = (transactions, hooks, done) => {
@@ -118,16 +141,15 @@ export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Pr
       transaction.skip = true;
       const template = transaction.origin.resourceName;
       try {
-        if (forwarder.thrown) return next();
+        if (failure) return next();
         const { method } = transaction.request;
         const status = Number(transaction.expected.statusCode);
         const prepared = prepare(method, template, status);
         if (!prepared) return next();
         change(transaction, prepared);
-        current = { method, template, status, prepared, index: forwarder.responses.length };
-        forwarder.passing = prepared.passing;
+        current = { method, template, status, prepared, index: responses.length };
       } catch (error) {
-        forwarder.thrown ??= error;
+        failure ??= { error };
       }
       next();
     });
@@ -139,6 +161,6 @@ export async function runDredd(forwarder: Forwarder, wanted: Wanted, prepare: Pr
     execute(transactions, hooks, done);
   };
   await new Promise<void>((resolve, reject) => dredd.run((error) => (error ? reject(error) : resolve())));
-  if (forwarder.thrown) throw forwarder.thrown;
+  if (failure) throw failure.error;
   return judged;
 }

@@ -5,6 +5,7 @@ import { conditionsOf } from "./conditions.ts";
 import { openSession } from "./open.ts";
 import type { CheckReport } from "./verdicts.ts";
 import type { RunOptions } from "../run-options.ts";
+import type { Outside } from "../outside/outside.ts";
 import { createProgress, type Output } from "./progress.ts";
 import type { Report } from "../results.ts";
 import { selectedChecks } from "./selection.ts";
@@ -19,13 +20,13 @@ export const plannedChecks = (options: RunOptions) =>
   );
 
 /** Executes the planned checks in one session, then the watches. Adds each check's report to `reports`. */
-async function execute(options: RunOptions, output: Output, reports: CheckReport[], interrupted: AbortSignal) {
-  const { session, close } = await openSession(options);
+async function execute(options: RunOptions, output: Output, reports: CheckReport[], outside: Outside) {
+  const { session, close } = await openSession(options, outside);
   try {
     const planned = [...plannedChecks(options), session.watchAll(watches)];
     const progress = createProgress(output, planned.length);
     for await (const { check, report } of session.runAll(planned, progress.started)) {
-      if (interrupted.aborted) break;
+      if (outside.interrupted.aborted) break;
       progress.finished(check.name, report);
       reports.push(report);
     }
@@ -35,12 +36,10 @@ async function execute(options: RunOptions, output: Output, reports: CheckReport
   }
 }
 
-/**
- * Executes a run and returns its report. An interrupted run also returns one, with the results so far.
- * @param interrupted when aborted, ends the run early
- */
-export async function run(options: RunOptions, output: Output, interrupted: AbortSignal): Promise<Report> {
-  const startedAt = new Date();
+/** Executes a run and returns its report. An interrupted run also returns one, with the results so far. */
+export async function run(options: RunOptions, output: Output, outside: Outside): Promise<Report> {
+  const { interrupted } = outside;
+  const startedAt = outside.now();
   // Most allocations of a run are short-lived. Without these flags the process uses twice the memory.
   setFlagsFromString("--max-semi-space-size=1");
   setFlagsFromString("--optimize-for-size");
@@ -53,9 +52,9 @@ export async function run(options: RunOptions, output: Output, interrupted: Abor
     interrupted.addEventListener("abort", () => resolve(), { once: true });
   });
   // After an interruption, do not wait for the current check: its next response may be far away.
-  await Promise.race([execute(options, output, reports, interrupted).catch(suiteFailed), stopped]);
+  await Promise.race([execute(options, output, reports, outside).catch(suiteFailed), stopped]);
   process.off("unhandledRejection", suiteFailed);
   if (interrupted.aborted) errors.push("The run was interrupted.");
   const conditions = conditionsOf(options);
-  return buildReport({ options, conditions, pending, checks: reports, errors, startedAt, finishedAt: new Date() });
+  return buildReport({ options, conditions, pending, checks: reports, errors, startedAt, finishedAt: outside.now() });
 }

@@ -2,6 +2,7 @@
 // machine may reach services that the target must not make the suite open.
 import { lookup as dnsLookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
+import type { HttpFailure, HttpResponse } from "./http.ts";
 
 /** Resolves a name to all of its addresses. */
 export type Lookup = (name: string) => Promise<readonly string[]>;
@@ -58,4 +59,17 @@ export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<O
       `not opened: ${link.host} is not the target's host and has no public address. ` +
       "Let links and redirects lead to the target's own host or to a public one",
   };
+}
+
+/**
+ * Returns what the suite keeps of a page of another origin, which may contain somebody's secrets: the status, where it
+ * leads, and what a person sees. Cookies, scripts, comments and the values of forms are removed.
+ */
+export function publicPart(result: HttpResponse | HttpFailure): HttpResponse | HttpFailure {
+  if ("failure" in result) return result;
+  const { "content-type": type, location, refresh } = result.headers;
+  const text = result.body
+    .toString("utf8")
+    .replaceAll(/<(script|style|textarea)\b[^]*?<\/\1>|<!--[^]*?-->|<input\b[^>]*>/gi, "");
+  return { status: result.status, headers: { "content-type": type, location, refresh }, body: Buffer.from(text) };
 }

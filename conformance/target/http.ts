@@ -31,6 +31,8 @@ export type HttpClient = {
     headers: Record<string, string | string[]>;
     body?: Buffer;
     timeoutMs: number;
+    /** True for a page of another origin than the target's. Only its public part is kept (foreign.ts). */
+    isForeign?: true;
     /** The address to connect to, if it was decided before. Otherwise the name is resolved. */
     address?: string | undefined;
     /** Called when all bytes of the request but the last are sent. The last byte waits for the result. */

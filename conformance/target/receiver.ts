@@ -1,5 +1,5 @@
 // Receives webhooks during a run.
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type Notification = {
@@ -13,10 +13,27 @@ export type Notification = {
   at: Date;
 };
 
+/** The response to a notification. */
+export type Reply = {
+  writeHead(status: number, headers?: Record<string, string>): Reply;
+  end(body?: string): unknown;
+  /** Closes the connection without a response. */
+  destroy(): unknown;
+};
+
 /**
  * Responds to a notification. `attempt` is 1 for the first notification of the mailbox, 2 for the second, and so on.
  */
-export type Responder = (response: ServerResponse, attempt: number) => void;
+export type Responder = (response: Reply, attempt: number) => void;
+
+/** A request to the receiver. */
+export type Incoming = { path: string; method: string; headers: IncomingHttpHeaders; body: string };
+
+/** Starts to listen for requests. The port 0 selects a free port. */
+export type Listen = (
+  address: { host: string; port: number },
+  receive: (incoming: Incoming, response: Reply) => void,
+) => Promise<{ url: string; close(): Promise<void> }>;
 
 export type Receiver = {
   /** Opens a mailbox. Its URL can be used as `webhookURL`. The default of `respond` returns 204. */
@@ -33,17 +50,8 @@ const largest = 1024 * 1024;
 /** Returns the last segment of a URL's path, which names the mailbox. */
 const nameIn = (url: string) => url.split(/[?#]/)[0]?.split("/").at(-1) ?? "";
 
-/**
- * Starts a receiver.
- * @param port the port to listen on; 0 selects a free port
- * @param publicUrl the URL at which the target reaches the receiver; by default the address it listens on
- */
-export async function createReceiver(
-  { host, port, publicUrl }: { host: string; port: number; publicUrl?: string },
-  now: () => Date,
-): Promise<Receiver> {
-  const boxes = new Map<string, { received: Notification[]; respond: Responder }>();
-  const all: Notification[] = [];
+/** Listens on this machine. */
+export const listenOnHost: Listen = async ({ host, port }, receive) => {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -54,15 +62,8 @@ export async function createReceiver(
     });
     request.on("error", () => response.destroy());
     request.on("end", () => {
-      const name = nameIn(request.url ?? "");
-      const box = boxes.get(name);
-      if (!box) return void response.writeHead(404).end();
-      const body = Buffer.concat(chunks).toString("utf8");
-      const { method = "", headers } = request;
-      const notification = { box: name, method, headers, body, json: parsed(body), at: now() };
-      all.push(notification);
-      box.received.push(notification);
-      box.respond(response, box.received.length);
+      const { method = "", headers, url: path = "" } = request;
+      receive({ path, method, headers, body: Buffer.concat(chunks).toString("utf8") }, response);
     });
   });
   await new Promise<void>((resolve, reject) => {
@@ -70,8 +71,36 @@ export async function createReceiver(
     server.listen(port, host, resolve);
   });
   const address = server.address() as AddressInfo;
-  const own = `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`;
-  const base = (publicUrl ?? own).replace(/\/$/, "");
+  return {
+    url: `http://${host.includes(":") ? `[${host}]` : host}:${address.port}`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+};
+
+/**
+ * Starts a receiver.
+ * @param publicUrl the URL at which the target reaches the receiver; by default the address it listens on
+ */
+export async function createReceiver(
+  { host, port, publicUrl }: { host: string; port: number; publicUrl?: string },
+  now: () => Date,
+  listen: Listen = listenOnHost,
+): Promise<Receiver> {
+  const boxes = new Map<string, { received: Notification[]; respond: Responder }>();
+  const all: Notification[] = [];
+  const { url, close } = await listen({ host, port }, ({ path, method, headers, body }, response) => {
+    const name = nameIn(path);
+    const box = boxes.get(name);
+    if (!box) return void response.writeHead(404).end();
+    const notification = { box: name, method, headers, body, json: parsed(body), at: now() };
+    all.push(notification);
+    box.received.push(notification);
+    box.respond(response, box.received.length);
+  });
+  const base = (publicUrl ?? url).replace(/\/$/, "");
   return {
     openMailbox(respond = (response) => void response.writeHead(204).end()) {
       const name = `box-${boxes.size + 1}`;
@@ -85,10 +114,7 @@ export async function createReceiver(
       return boxes.has(name) ? name : undefined;
     },
     all,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close,
   };
 }
 

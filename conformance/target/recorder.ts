@@ -75,7 +75,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
         url: redact(origin),
         requestHeaders: {},
         durationMs: 0,
-        curl: "# A page of another origin than the target's, whose path is not recorded. Re-run the check.",
+        curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
       };
       exchanges.push(exchange);
       return exchange;
@@ -88,7 +88,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
       }
       exchange.status = result.status;
       exchange.responseHeaders = {};
-      exchange.responseBody = `(${result.body.length} bytes of another origin, not recorded)`;
+      exchange.responseBody = "(a page of another origin)";
     },
     /** Records the response to a request, or why there was none. */
     end(exchange: Exchange, result: HttpResponse | HttpFailure) {

@@ -7,10 +7,10 @@ export type Redact = {
   learn(request: string): void;
 };
 
-const masked = "[redacted]";
+export const masked = "[redacted]";
 
 /** Headers whose values are never recorded. A recorder also hides the values of the `--header` options. */
-const secretHeaders = new Set([
+export const secretHeaders: ReadonlySet<string> = new Set([
   "x-api-key",
   "authorization",
   "proxy-authorization",
@@ -22,7 +22,21 @@ const secretHeaders = new Set([
 /** Masks all digits of a phone number except the last three. */
 export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*");
 
-const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
+/** A phone number in a field of that name. */
+export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
+
+/** Returns a function that removes secrets in every form of key-forms.ts. */
+export function secretsRemover(secrets: readonly string[]): (text: string) => string {
+  const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
+    (a, b) => b.length - a.length,
+  );
+  const finders = longestFirst.flatMap(findersOf);
+  return (text) =>
+    finders.reduce(
+      (result, { hint, pattern }) => (hint.test(result) ? result.replaceAll(pattern, masked) : result),
+      text,
+    );
+}
 
 /**
  * Creates a function that redacts secrets wherever they occur, in every form of key-forms.ts. It masks the numbers in
@@ -33,10 +47,7 @@ const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
  * @param phones phone numbers of real people
  */
 export function createRedactor(secrets: readonly string[], phones: readonly string[]): Redact {
-  const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
-    (a, b) => b.length - a.length,
-  );
-  const finders = longestFirst.flatMap(findersOf);
+  const removeSecrets = secretsRemover(secrets);
   const madeUp = new Set<string>();
   const redact = (text: string) => {
     let result = text;
@@ -45,8 +56,7 @@ export function createRedactor(secrets: readonly string[], phones: readonly stri
       phoneField,
       (_, before: string, digits: string) => before + (madeUp.has(digits) ? digits : maskPhone(digits)),
     );
-    for (const { hint, pattern } of finders) if (hint.test(result)) result = result.replaceAll(pattern, masked);
-    return result.replaceAll(/whsec_[A-Za-z0-9+/]+=*/g, masked);
+    return removeSecrets(result).replaceAll(/whsec_[A-Za-z0-9+/]+=*/g, masked);
   };
   const learn = (request: string) => {
     for (const [, , digits = ""] of request.matchAll(phoneField)) madeUp.add(digits);

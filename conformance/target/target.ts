@@ -206,6 +206,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
             method,
             headers: userAgent,
             timeoutMs,
+            isForeign: true,
             ...opening,
           });
     recorder.endForeign(exchange, result);
@@ -220,12 +221,15 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   async function unlessDead(request: TargetRequest, sent: Promise<TargetResponse>): Promise<TargetResponse> {
     const { timeoutMs = options.timeoutMs, forced } = request;
     if (forced || timeoutMs <= options.timeoutMs) return sent;
+    let hasEnded = false;
     const overdue = Promise.withResolvers<never>();
-    const timer = setTimeout(async () => {
-      if (!(await breaker.isAlive()))
-        overdue.reject(stop(`the target stopped responding to ${request.method} ${request.path}`));
-    }, options.timeoutMs);
-    return Promise.race([sent, overdue.promise]).finally(() => clearTimeout(timer));
+    async function endIfDead() {
+      await deps.sleep(options.timeoutMs);
+      if (hasEnded || (await breaker.isAlive())) return;
+      overdue.reject(stop(`the target stopped responding to ${request.method} ${request.path}`));
+    }
+    void endIfDead();
+    return Promise.race([sent, overdue.promise]).finally(() => (hasEnded = true));
   }
 
   /**

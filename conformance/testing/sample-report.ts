@@ -80,6 +80,7 @@ export function sampleReport(requirements: RequirementResult[], over: Partial<Re
     baseUrl: "https://sandbox.example",
     specSha256: "ab".repeat(32),
     suiteVersion: "1.0.0",
+    exchangesSha256: "cd".repeat(32),
     startedAt: "2026-11-20T10:00:00.000Z",
     finishedAt: "2026-11-20T10:00:18.500Z",
     counts,

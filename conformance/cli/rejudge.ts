@@ -1,0 +1,125 @@
+// Judges a run again from its recorded exchanges, without a network, and compares the result with its report.
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { decodeJwt, errors } from "jose";
+import { sha256, suiteSha256 } from "../certificate/hashes.ts";
+import type { Certificate } from "../certificate/sign.ts";
+import { createReplay, Disagreement } from "../outside/replay.ts";
+import { unpacked, type Tape } from "../outside/tape.ts";
+import { readReport } from "../report/read.ts";
+import { counted } from "../report/words.ts";
+import type { Report } from "../results.ts";
+import { parsed, UsageError, type CommandResult } from "./command.ts";
+import type { CertifyOptions } from "./options.ts";
+import { probe } from "./probe.ts";
+import { runChecks } from "./recorded.ts";
+import { exchangesFile, isSystemError, renderReports } from "./reporting.ts";
+
+const mostShown = 10;
+
+function read(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new UsageError(`Cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+/** Repeats the run of a tape, and renders its report. */
+async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {
+  const { baseline } = start;
+  const given: CertifyOptions = { ...start.options, reporting: { folder: "", baseline: [...baseline] } };
+  const silent = { write: () => undefined };
+  const { results, now } = await createReplay(lines, given).repeat(async (outside) =>
+    runChecks(given, await probe(given, outside), silent, outside),
+  );
+  return renderReports({ ...results, exchangesSha256 }, baseline, now);
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
+const shown = (value: unknown) => (value === undefined ? "nothing" : (JSON.stringify(value) ?? "").slice(0, 120));
+
+/** Names the places in which two JSON values differ. */
+function differencesOf(told: unknown, found: unknown, place: string): string[] {
+  if (isObject(told) && isObject(found)) {
+    const names = [...new Set([...Object.keys(told), ...Object.keys(found)])];
+    return names.flatMap((name) => differencesOf(told[name], found[name], place === "" ? name : `${place}.${name}`));
+  }
+  return told === found ? [] : [`report.json: ${place} is ${shown(told)}, but the exchanges give ${shown(found)}`];
+}
+
+/** Names the requirements whose verdicts differ. */
+function verdictsThatDiffer(told: Report, found: Report): string[] {
+  const all = new Map(found.requirements.map(({ id, verdict }) => [id, verdict]));
+  return told.requirements.flatMap(({ id, verdict }) =>
+    all.get(id) === verdict
+      ? []
+      : [`${id}: the report says ${verdict}, but the exchanges give ${all.get(id) ?? "no verdict"}`],
+  );
+}
+
+/** Compares the certificate in the folder, if there is one, with the files beside it. Its signature is not verified. */
+function certificateDifferences(folder: string, json: Buffer, exchanges: Buffer): string[] {
+  const file = join(folder, "certificate.jws");
+  if (!existsSync(file)) return [];
+  try {
+    const { hashes } = decodeJwt<Certificate>(read(file).toString("utf8").trim());
+    return [
+      ...(hashes.exchanges === sha256(exchanges) ? [] : [`certificate.jws was issued for another ${exchangesFile}`]),
+      ...(hashes.report === sha256(json) ? [] : ["certificate.jws was issued for another report.json"]),
+    ];
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError || error instanceof TypeError)) throw error;
+    return ["certificate.jws is not readable"];
+  }
+}
+
+/** Names the other files of the report that are not what the exchanges give. A file may be missing. */
+function filesThatDiffer(folder: string, contents: Record<string, string>): string[] {
+  return Object.entries(contents).flatMap(([name, content]) => {
+    const file = join(folder, name);
+    if (name === "report.json" || !existsSync(file)) return [];
+    return readFileSync(file, "utf8") === content ? [] : [`${name} differs from what the exchanges give`];
+  });
+}
+
+/**
+ * Judges the run in a folder again. The exit code is 0 if everything agrees, 1 if anything differs, and 2 if the files
+ * cannot be read.
+ */
+export async function rejudge(args: string[]): Promise<CommandResult> {
+  const [folder = ""] = parsed(args, 1, {}).positionals;
+  const report = readReport(join(folder, "report.json"));
+  const json = read(join(folder, "report.json"));
+  const exchanges = read(join(folder, exchangesFile));
+  const found: string[] = [];
+  if (report.exchangesSha256 !== sha256(exchanges)) found.push(`report.json was made from another ${exchangesFile}`);
+  found.push(...certificateDifferences(folder, json, exchanges));
+  let events = 0;
+  try {
+    const tape = unpacked(exchanges);
+    events = tape.lines.length;
+    if (tape.start.suite !== suiteSha256()) {
+      found.push("another version of the suite recorded this run: judge it again with that version");
+    }
+    const again = await judgedAgain(tape, sha256(exchanges));
+    const differences = differencesOf(report, JSON.parse(again.json), "");
+    if (differences.length === 0 && again.json !== json.toString("utf8"))
+      differences.push("report.json is written otherwise");
+    found.push(...verdictsThatDiffer(report, again.report), ...differences, ...filesThatDiffer(folder, again.contents));
+  } catch (error) {
+    if (error instanceof Disagreement) found.push(error.message);
+    else if (isSystemError(error)) throw error;
+    else found.push(`${exchangesFile}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (found.length > 0) {
+    const more = found.length - mostShown;
+    const lines = [...found.slice(0, mostShown), ...(more > 0 ? [`and ${more} more`] : [])];
+    return { exitCode: 1, text: `DISAGREES  ${folder}\n${lines.map((line) => `  ${line}\n`).join("")}` };
+  }
+  const judged = counted(report.requirements.filter(({ checks }) => checks.length > 0).length, "requirement");
+  return {
+    exitCode: 0,
+    text: `AGREES  ${folder}\n  ${judged} judged again from ${counted(events, "event")}: ${report.verdict}\n`,
+  };
+}

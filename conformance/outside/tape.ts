@@ -1,0 +1,63 @@
+// The format of exchanges.jsonl.gz: one JSON object per line. The first line has the options, every other line is
+// something that came from outside, in the order in which the run learned it.
+import type { IncomingHttpHeaders } from "node:http";
+import { gunzipSync, gzipSync } from "node:zlib";
+import type { CertifyOptions } from "../cli/options.ts";
+import type { KnownFailure } from "../report/baseline.ts";
+import type { Incoming } from "../target/receiver.ts";
+
+/** The first line. */
+export type Start = {
+  format: "certify exchanges 1";
+  /** A hash of the suite that recorded, as in certificates. */
+  suite: string;
+  /** The options of the run, with stand-ins instead of secrets. */
+  options: Omit<CertifyOptions, "reporting" | "tls">;
+  baseline: readonly KnownFailure[];
+};
+
+/** What the run asks of the outside. Secrets in it are redacted. */
+export type Asked =
+  | { http: { method: string; url: string; headers: Record<string, string>; body?: string } }
+  | { sleep: number }
+  | { lookup: string }
+  | { listen: { host: string; port: number } }
+  | { prompt: string }
+  | { prism: string };
+
+export type RecordedResponse =
+  | { status: number; headers: IncomingHttpHeaders; body: string }
+  | { failure: string; unreachable: boolean };
+
+/** Something that came from outside. */
+export type Event =
+  /** The end of what was asked as the `op`-th: its result, or the message of its error. */
+  | ({ op: number; result?: unknown; error?: string } & Asked)
+  /** All but the last byte of a request was sent. */
+  | { sent: number }
+  | { webhook: Incoming }
+  /** The caller ended the run. */
+  | { interrupted: true }
+  /** What had not ended at the end of the run. */
+  | { unfinished: ({ op: number } & Asked)[] };
+
+/** `clock` has the times, in milliseconds since 1970, that the run read since the line before. */
+export type Line = Event & { clock: number[] };
+
+export type Tape = { start: Start; lines: Line[] };
+
+export const packed = ({ start, lines }: Tape): Buffer =>
+  gzipSync([start, ...lines].map((line) => `${JSON.stringify(line)}\n`).join(""), { level: 9 });
+
+const largestTape = 512 * 1024 * 1024;
+
+/** @throws Error if the content is not a tape */
+export function unpacked(content: Uint8Array): Tape {
+  const [start, ...lines] = gunzipSync(content, { maxOutputLength: largestTape })
+    .toString("utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as unknown);
+  if ((start as Start | undefined)?.format !== "certify exchanges 1") throw new Error("it is not a file of exchanges");
+  return { start: start as Start, lines: lines as Line[] };
+}
