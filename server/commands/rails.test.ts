@@ -203,6 +203,23 @@ describe("db reconcile", () => {
     );
   }, 90_000);
 
+  test("reads a statement that names payments by the rail's reference", async () => {
+    const db = new DatabaseSync(file("reconcile.db"));
+    db.exec("UPDATE handovers SET rail_reference = 'BANK-7' WHERE id = 'DSB-7'");
+    db.close();
+    const lines = ["railReference,amount,currency,status", "BANK-7,10000,XOF,success", "BANK-8,10000,XOF,success"];
+    writeFileSync(file("by-rail.csv"), lines.join("\n"));
+    const { stdout } = await reconcile(
+      ...period,
+      "--statement",
+      file("by-rail.csv"),
+      "--csv",
+      file("by-rail-found.csv"),
+    );
+    expect(stdout).toMatch(/^Matched: 1\./);
+    expect(readFileSync(file("by-rail-found.csv"), "utf8")).toContain("\r\nmissing here,BANK-8,");
+  }, 90_000);
+
   test("exits with 0 without a difference, and leaves other days out", async () => {
     const secondDay = ["--rail", "mobile", "--from", "2026-11-21", "--to", "2026-11-21"];
     const { code, stdout } = await reconcile(...secondDay, "--statement", writeStatement("equal.csv"));

@@ -172,4 +172,6 @@ export interface HandoverSummary {
   createdAt: number;
   /** What the rail charges, if it said so. */
   railFee?: number;
+  /** The rail's own reference, if it said so. */
+  railReference?: string;
 }

@@ -64,10 +64,10 @@ export interface RailNotification {
   body: Uint8Array;
 }
 
-/** A payment in the rail's list, for reconciliation. */
+/** A payment in the rail's list, for reconciliation. It has our reference, the rail's, or both. */
 export interface RailEntry extends RailAnswer {
   /** Our reference. */
-  reference: string;
+  reference?: string;
   amount: number;
   currency: string;
   /** Real time, in milliseconds since 1970. */

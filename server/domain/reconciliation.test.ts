@@ -33,9 +33,10 @@ async function compared({ here, there, known = {}, most = 1_000 }: Sides) {
   const differences: Difference[] = [];
   const result = await reconcile({
     storage: {
-      async readHandovers(_rail, _period, after, limit) {
-        const begin = after ? here.findIndex(({ reference }) => reference === after.reference) + 1 : 0;
-        return here.slice(begin, begin + Math.min(limit, 2));
+      async readHandovers(_rail, { from, to }, after, limit) {
+        const inPeriod = here.filter(({ createdAt }) => createdAt >= from && createdAt < to);
+        const begin = after ? inPeriod.findIndex(({ reference }) => reference === after.reference) + 1 : 0;
+        return inPeriod.slice(begin, begin + Math.min(limit, 2));
       },
       findHandover: async (reference) => known[reference] as Handover | undefined,
     },
@@ -56,6 +57,8 @@ const expired = summary("c", { status: "cancelled" });
 const waiting = summary("d", { status: "pending", state: "waiting" });
 const accepted = summary("e", { status: "pending", state: "accepted" });
 const entry = entryOf(a);
+const withoutOurs = { ...entry, reference: undefined };
+const namedByRail = summary("a", { railReference: "R-a" });
 
 describe("differences", () => {
   test.each<[string, Sides, string[]]>([
@@ -80,6 +83,22 @@ describe("differences", () => {
     ["created the next day there", { here: [a], there: [{ ...entry, createdAt: FROM + DAY_MS + 1 }] }, []],
     ["paid twice", { here: [a], there: [entry, { ...entry, railReference: "R-2" }] }, ["a: twice-there"]],
     ["the same entry on two pages", { here: [a], there: [entry, entry] }, []],
+    ["named by the rail only", { here: [namedByRail], there: [withoutOurs] }, []],
+    [
+      "named by the rail only, different",
+      { here: [namedByRail], there: [{ ...withoutOurs, amount: 1 }] },
+      ["a: amount"],
+    ],
+    ["named by the rail only, unknown here", { here: [], there: [withoutOurs] }, ["R-a: missing-here"]],
+    [
+      "named by the rail only, and created the day before here",
+      {
+        here: [summary("a", { railReference: "R-a", createdAt: FROM - 1 })],
+        there: [withoutOurs],
+        known: { a: { rail: RAIL, status: "success" } },
+      },
+      [],
+    ],
     ["amount and fee", { here: [a], there: [{ ...entry, amount: 1, fee: 1 }] }, ["a: amount", "a: fee"]],
     ["currency", { here: [a], there: [{ ...entry, currency: "XAF" }] }, ["a: currency"]],
     ["a fee that one side does not know", { here: [summary("a", { railFee: undefined! })], there: [entry] }, []],

@@ -16,6 +16,7 @@ export type DifferenceKind = keyof typeof DIFFERENCES;
 
 export interface Difference {
   kind: DifferenceKind;
+  /** Ours, or the rail's of a payment that is missing here and listed without ours. */
   reference: string;
   here?: HandoverSummary;
   there?: RailEntry;
@@ -73,7 +74,7 @@ interface Options {
 }
 
 /** A payment here, and what the rail's list has shown of it. */
-interface Known extends HandoverSummary {
+interface Known extends Omit<HandoverSummary, "railReference"> {
   there?: { railReference: string | undefined };
 }
 
@@ -97,17 +98,20 @@ export async function reconcile(options: Options): Promise<Reconciliation> {
   for (const payment of here.values())
     add(totals, "here", payment.createdAt, { ...payment, fee: payment.railFee ?? 0 });
 
+  const ownReferenceOf = createSearch(options);
   let matched = 0;
   const around = { from: period.from - MARGIN_MS.before, to: period.to + MARGIN_MS.after };
   for await (const entry of listThere(around)) {
-    const { reference, createdAt, railReference } = entry;
-    const own = here.get(reference);
-    if (!own) {
+    const { createdAt, railReference } = entry;
+    const reference = entry.reference ?? (await ownReferenceOf(railReference!));
+    const own = reference === undefined ? undefined : here.get(reference);
+    if (reference === undefined || !own) {
       const isWithin = createdAt >= period.from && createdAt < period.to;
       // A payment of another period is none of this one.
-      if (!isWithin || (await storage.findHandover(reference))?.rail === rail) continue;
+      const isOfAnother = reference !== undefined && (await storage.findHandover(reference))?.rail === rail;
+      if (!isWithin || isOfAnother) continue;
       add(totals, "there", createdAt, entry);
-      differ({ kind: "missing-here", reference, there: entry });
+      differ({ kind: "missing-here", reference: reference ?? railReference!, there: entry });
       continue;
     }
     // A list that grows while it is read may show an entry again.
@@ -133,14 +137,39 @@ export async function reconcile(options: Options): Promise<Reconciliation> {
   return { matched, notExpected, differences, totals: sorted };
 }
 
-async function readHere({ storage, rail, period, most }: Options): Promise<Map<string, Known>> {
+/** The payments that were created here in a period, page by page. */
+async function* pagesOf({ storage, rail }: Options, period: Period): AsyncGenerator<HandoverSummary[]> {
+  for (let after: HandoverSummary | undefined; ;) {
+    const page = await storage.readHandovers(rail, period, after, ON_A_PAGE);
+    yield page;
+    after = page.at(-1);
+    if (after === undefined) return;
+  }
+}
+
+/** Finds our reference by the rail's. Most lists have ours, so the rail's are read when they are first needed. */
+function createSearch(options: Options): (railReference: string) => Promise<string | undefined> {
+  const { period } = options;
+  async function readAll() {
+    const known = new Map<string, string>();
+    const around = { from: period.from - MARGIN_MS.after, to: period.to + MARGIN_MS.before };
+    for await (const page of pagesOf(options, around))
+      for (const { reference, railReference } of page)
+        if (railReference !== undefined) known.set(railReference, reference);
+    return known;
+  }
+  let all: ReturnType<typeof readAll> | undefined;
+  return async (railReference) => (await (all ??= readAll())).get(railReference);
+}
+
+async function readHere(options: Options): Promise<Map<string, Known>> {
+  const { period, most } = options;
   const here = new Map<string, Known>();
   // Equal texts of a result are separate texts in memory.
   const texts = new Map<string, string>();
   const shared = <T extends string>(text: T) => (texts.get(text) ?? (texts.set(text, text), text)) as T;
-  for (let after: HandoverSummary | undefined; ;) {
-    const page = await storage.readHandovers(rail, period, after, ON_A_PAGE);
-    for (const each of page) {
+  for await (const page of pagesOf(options, period)) {
+    for (const { railReference: _, ...each } of page) {
       const { merchantId, currency, status, state } = each;
       here.set(each.reference, {
         ...each,
@@ -150,11 +179,10 @@ async function readHere({ storage, rail, period, most }: Options): Promise<Map<s
         state: shared(state),
       });
     }
-    after = page.at(-1);
     if (here.size > most)
       throw new TooManyPayments(`The period has more than ${most.toLocaleString("en")} payments. Choose fewer days.`);
-    if (after === undefined) return here;
   }
+  return here;
 }
 
 /** Failed and cancelled payments have moved no money, so a rail that refused them need not know them. */

@@ -105,12 +105,14 @@ function checked(answer: RailAnswer): RailAnswer {
 
 async function* checkedEntries(entries: AsyncIterable<RailEntry>): AsyncGenerator<RailEntry> {
   for await (const entry of entries) {
-    const { reference, amount, currency, createdAt } = entry ?? {};
+    const { reference, railReference, amount, currency, createdAt } = entry ?? {};
+    // A rail that does not tell our reference names the payment by its own.
+    const isNamed = typeof reference === "string" || (reference === undefined && railReference !== undefined);
     const isAmount = Number.isSafeInteger(amount) && amount >= 0;
     const isTime = Number.isFinite(createdAt) && !Number.isNaN(new Date(createdAt).getTime());
-    if (typeof reference !== "string" || !isAmount || !/^[A-Z]{3}$/.test(currency) || !isTime)
-      throw new Error(`The rail listed a payment that makes no sense: ${String(reference)}.`);
-    yield { ...checked(entry), reference, amount, currency, createdAt };
+    if (!isNamed || !isAmount || !/^[A-Z]{3}$/.test(currency) || !isTime)
+      throw new Error(`The rail listed a payment that makes no sense: ${String(reference ?? railReference)}.`);
+    yield { ...checked(entry), ...(reference !== undefined && { reference }), amount, currency, createdAt };
   }
 }
 

@@ -32,11 +32,12 @@ export class StatementError extends Error {
   override name = "StatementError";
 }
 
-const REQUIRED = ["reference", "amount", "currency", "status"] as const;
+const REQUIRED = ["amount", "currency", "status"] as const;
 
 /**
- * Reads a rail's statement. The first row names the columns, in any order: reference (this service's), amount and fee (in
- * the lowest denomination), currency, status, created. Fee and created may be absent; other columns are ignored.
+ * Reads a rail's statement. The first row names the columns, in any order: reference (this service's) or railReference (the
+ * rail's own) or both, amount and fee (in the lowest denomination), currency, status, created. Fee and created may be absent;
+ * other columns are ignored.
  * @param otherwise the time of a payment without `created`
  * @throws StatementError
  */
@@ -55,8 +56,11 @@ export async function* readStatement(file: string, otherwise: number): AsyncGene
             .trim()
             .toLowerCase(),
         );
-        const missing = REQUIRED.filter((name) => !columns!.includes(name));
-        if (missing.length > 0) throw new Error(`the first line must name the columns ${missing.join(", ")}`);
+        const isNamed = columns.includes("reference") || columns.includes("railreference");
+        const missing = REQUIRED.filter((name) => !columns!.includes(name)) as string[];
+        if (!isNamed) missing.unshift("reference or railReference");
+        if (missing.length > 0)
+          throw new Error(`the first line must name the columns ${missing.join(", ")}, separated by commas`);
       }
     }
   } catch (error) {
@@ -77,13 +81,15 @@ function toEntry(read: (name: string) => string, line: number, otherwise: number
   const status = read("status").toLowerCase();
   if (!RAIL_STATUSES.includes(status as RailEntry["status"]))
     refuse(`status must be one of ${RAIL_STATUSES.join(", ")}`);
-  if (read("reference") === "") refuse("reference is empty");
+  const [reference, railReference] = [read("reference"), read("railreference")];
+  if (reference === "" && railReference === "") refuse("reference is empty");
   if (!/^[A-Z]{3}$/.test(read("currency"))) refuse("currency must be three capital letters, such as XOF");
   const created = read("created");
   const createdAt = created === "" ? otherwise : /^\d{4}-\d\d-\d\d/.test(created) ? Date.parse(created) : Number.NaN;
   if (Number.isNaN(createdAt)) refuse("created must be a time, such as 2026-11-21T09:30:00Z");
   return {
-    reference: read("reference"),
+    ...(reference !== "" && { reference }),
+    ...(railReference !== "" && { railReference }),
     amount: number("amount"),
     currency: read("currency"),
     status: status as RailEntry["status"],

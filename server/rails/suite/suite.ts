@@ -344,9 +344,15 @@ export function railSuite(
         const payments = [aPayment(), aPayment({ phoneNumber: numbers.failed })];
         for (const payment of payments) await rail.pay(payment, aCall());
         await opened.end(payments[1]!, "failed");
+        const named = new Map<string | undefined, string>();
+        for (const payment of payments) {
+          const found = await rail.find(payment, aCall());
+          if (typeof found === "object" && found.railReference) named.set(found.railReference, payment.reference);
+        }
         const listed = await entriesOf({ from: 0, to: Date.UTC(2100, 0) });
-        const ours = listed.filter(({ reference }) => payments.some((payment) => payment.reference === reference));
-        const shown = ours.map((each) => `${each.reference} ${each.amount} ${each.currency}`);
+        const ownOf = ({ reference, railReference }: RailEntry) => reference ?? named.get(railReference);
+        const ours = listed.filter((entry) => payments.some(({ reference }) => reference === ownOf(entry)));
+        const shown = ours.map((each) => `${ownOf(each)} ${each.amount} ${each.currency}`);
         const expected = payments.map(({ reference }) => `${reference} 12550 ${currency}`);
         assert.deepEqual(shown.toSorted(), expected.toSorted());
         assert.ok(ours.some(({ status, createdAt }) => status === "failed" && Number.isSafeInteger(createdAt)));

@@ -48,7 +48,7 @@ const PAUSE = `INSERT INTO rail_pauses (rail, at_real, paused_by, reason) VALUES
 const RESUME = "DELETE FROM rail_pauses WHERE rail = :rail";
 const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
 /** The page after a payment, whatever its kind: a search for one kind would read all payments of the other kind. */
-const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee,
+const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee, h.rail_reference,
     coalesce(d.merchants_reference, c.merchants_reference) AS merchants_reference,
     coalesce(d.amount, c.amount) AS amount, coalesce(d.currency, c.currency) AS currency,
     coalesce(d.status, c.status) AS status
@@ -240,6 +240,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
 
 function toSummary(row: Row): HandoverSummary {
   const railFee = optional<number>(row.rail_fee);
+  const railReference = optional<string>(row.rail_reference);
   return {
     reference: row.id as string,
     merchantsReference: row.merchants_reference as string,
@@ -250,5 +251,6 @@ function toSummary(row: Row): HandoverSummary {
     state: row.state as HandoverSummary["state"],
     createdAt: row.created_real as number,
     ...(railFee !== undefined && { railFee }),
+    ...(railReference !== undefined && { railReference }),
   };
 }

@@ -396,7 +396,8 @@ export function handoverTests(storage: Current): void {
     const part = { from: START + SHORT, to: START + 2 * SHORT };
     const [first, second, ...more] = await storage().readHandovers(RAIL, part, undefined, 10);
     expect([first!.reference, second!.reference, more]).toEqual([references[2], references[3], []]);
-    await notified(references[2]!, "success");
+    const answer = { status: "success", railReference: "R-2", fee: 25 } as const;
+    await storage().recordNotification(RAIL, references[2]!, report({ answer }));
     expect((await storage().readHandovers(RAIL, part, undefined, 1))[0]).toEqual({
       reference: references[2],
       merchantsReference: expect.stringMatching(/^payout-/),
@@ -406,6 +407,8 @@ export function handoverTests(storage: Current): void {
       status: "success",
       state: "closed",
       createdAt: START + SHORT,
+      railReference: "R-2",
+      railFee: 25,
     });
   });
 }
