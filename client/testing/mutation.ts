@@ -96,14 +96,14 @@ const packages = [
 
 const folder = mkdtempSync(join(tmpdir(), "client-mutation-"));
 try {
-  for (const path of ["client", "generated", "tsconfig.json"]) {
+  for (const path of ["client", "generated", "conformance/vectors/webhooks.json", "tsconfig.json"]) {
     const from = fileURLToPath(new URL(`../../${path}`, import.meta.url));
     cpSync(from, join(folder, path), { recursive: true, filter: (file) => !/\/(dist|node_modules)$/.test(file) });
   }
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
   write("package.json", JSON.stringify({ private: true, type: "module" }));
   write("stryker.config.json", JSON.stringify(stryker));
-  write("vitest.config.ts", `export default ${JSON.stringify({ test: { include, testTimeout: 5000 } })};`);
+  write("vitest.config.ts", `export default ${JSON.stringify({ test: { include, testTimeout: 20_000 } })};`);
   const run = (program: string, ...args: string[]) => execFileSync(program, args, { cwd: folder, stdio: "inherit" });
   run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages);
   run("npx", "stryker", "run");
