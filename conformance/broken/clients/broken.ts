@@ -547,6 +547,70 @@ const restarts: readonly BrokenClient[] = [
   }),
 ];
 
+/** Pays the entries of the input one after the other, and says whether an entry is repeated. */
+const payEach = (pay: (job: Job, isRepeated: boolean) => Promise<Outcome>): Partial<Client> => ({
+  async payAll(client, host) {
+    const seen = new Set<string>();
+    for (const entry of host.entries) {
+      const job = { client, host, entry };
+      client.report(job, await pay(job, seen.has(entry.reference)));
+      seen.add(entry.reference);
+    }
+  },
+});
+
+const laterCalls: readonly BrokenClient[] = [
+  ...[400, 401, 403, 404, 405, 413, 415, 422, 429].map((code) =>
+    broken(
+      `doubt-of-a-killed-run-ends-with-${code}`,
+      "client.refused-is-true",
+      `killed-then-${code}`,
+      readsAsRefusedWithDoubt(code),
+    ),
+  ),
+  broken("forgets-a-killed-run", "client.refused-is-true", "killed-then-422", {
+    remembered(job) {
+      const known = good.remembered(job);
+      return known === "sent" ? undefined : known;
+    },
+  }),
+  broken("sure-without-state", "client.refused-is-true", "again-without-state", { mayBeSent: () => false }),
+  broken("believes-a-list-that-is-missing", "client.refused-is-true", "again-without-state", {
+    refusedInDoubt: async (job) => ((await job.client.look(job)) === "none" ? "refused" : "unknown"),
+  }),
+  broken("sure-without-looking", "client.refused-is-true", "again-without-state-listed", {
+    refusedInDoubt: async () => "refused",
+  }),
+  broken("gives-up-for-good", "client.loses-nothing", "again-after-blackout dropped-unrecorded", {
+    attempts: 1,
+    remembered: (job) => (good.remembered(job) === undefined ? undefined : "unknown"),
+  }),
+  broken(
+    "repeat-is-refused",
+    "client.refused-is-true",
+    "repeated repeated-lost",
+    payEach(async (job, isRepeated) => (isRepeated ? "refused" : good.payOne(job))),
+  ),
+  broken(
+    "repeat-is-another-payment",
+    "client.pays-once",
+    "repeated repeated-lost",
+    payEach((job, isRepeated) => {
+      const referenceOf: Client["referenceOf"] = ({ entry }) => `${entry.reference}${isRepeated ? "-2" : ""}`;
+      return good.payOne({ ...job, client: { ...job.client, referenceOf, remembered: () => undefined } });
+    }),
+  ),
+  broken("raise-is-paid", "client.paid-is-true", "last-month", {
+    isSame: (job, found) => good.isSame(job, { ...found, amount: job.entry.amount }),
+  }),
+  broken("listed-reference-is-paid", "client.paid-is-true", "last-month-no-location", {
+    async resolve(job) {
+      const { items } = (await listOf(job)) ?? {};
+      return items?.[0] ? "paid" : "unknown";
+    },
+  }),
+];
+
 export const brokenClients: readonly BrokenClient[] = [
   ...references,
   ...requests,
@@ -555,4 +619,5 @@ export const brokenClients: readonly BrokenClient[] = [
   ...output,
   ...limits,
   ...restarts,
+  ...laterCalls,
 ];

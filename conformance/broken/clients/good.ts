@@ -73,6 +73,8 @@ export type Client = {
   payOne(job: Job): Promise<Outcome>;
   /** Returns what an earlier start stored about the entry. */
   remembered(job: Job): Outcome | "sent" | undefined;
+  /** Returns true if an earlier start may have sent the entry without a note of it. */
+  mayBeSent(job: Job): boolean;
   report(job: Job, outcome: Outcome): void;
   payAll(client: Client, host: Host): Promise<void>;
 };
@@ -236,7 +238,7 @@ export const good: Client = {
     const { client, host, entry } = job;
     const known = client.remembered(job);
     if (known !== undefined && known !== "sent") return known;
-    let isInDoubt = known === "sent";
+    let isInDoubt = known === "sent" || client.mayBeSent(job);
     host.files.set(entry.reference, "sent");
     for (let attempt = 1; attempt <= client.attempts; attempt += 1) {
       const reference = client.referenceOf(job, attempt);
@@ -263,12 +265,15 @@ export const good: Client = {
     return host.files.get(entry.reference) as Outcome | "sent" | undefined;
   },
 
+  mayBeSent: ({ host }) => host.environment.STATE_DIR === "",
+
   report({ host, entry }, outcome) {
     host.print(JSON.stringify({ reference: entry.reference, outcome }));
   },
 
   async payAll(client, host) {
-    const waiting = [...host.entries];
+    // An entry that is repeated in the input is one payment.
+    const waiting = [...new Map(host.entries.map((entry) => [entry.reference, entry])).values()];
     const work = async () => {
       for (let entry = waiting.shift(); entry; entry = waiting.shift()) {
         const job = { client, host, entry };

@@ -22,7 +22,8 @@ export function inProcess(program: Program): Launch {
   const disks = new Map<string, Map<string, string>>();
   return (environment, input) => {
     const files = disks.get(environment.STATE_DIR) ?? new Map<string, string>();
-    disks.set(environment.STATE_DIR, files);
+    // Without a directory, nothing outlives the program.
+    if (environment.STATE_DIR !== "") disks.set(environment.STATE_DIR, files);
     const output = { stdout: "", stderr: "" };
     const death = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<Ended>();

@@ -16,7 +16,16 @@ export const soundClients: readonly SoundClient[] = [
   sound("all-at-once", { concurrency: 100 }),
   sound("few-attempts", { attempts: 6 }),
   sound("many-attempts", { attempts: 11 }),
-  sound("without-files", { remembered: () => undefined }),
+  sound("asks-again", {
+    // Stores which entries were sent, and no outcome.
+    remembered: (job) => (good.remembered(job) === undefined ? undefined : "sent"),
+  }),
+  sound("reports-repeats", {
+    async payAll(client, host) {
+      for (const entry of host.entries)
+        client.report({ client, host, entry }, await client.payOne({ client, host, entry }));
+    },
+  }),
   sound("without-lists", { look: async () => "none" }),
   sound("lists-first", {
     async find(job, location) {

@@ -95,6 +95,61 @@ func (r *reply) wait() time.Duration {
 type client struct {
 	baseURL, key string
 	http         *http.Client
+	notes        *notes
+}
+
+// notes stores which payments may have been sent: then a later refusal proves nothing, also in another start.
+type notes struct {
+	// file is nil if nothing can be stored. Then an earlier start may have sent anything.
+	file    *os.File
+	inDoubt map[string]bool
+}
+
+func openNotes(folder string) (*notes, error) {
+	n := &notes{inDoubt: map[string]bool{}}
+	if folder == "" {
+		return n, nil
+	}
+	name := path.Join(folder, "sent")
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, line := range bytes.Split(text, []byte("\n")) {
+		// A line that a killed start did not finish is about a payment that it had not sent.
+		if bytes.HasSuffix(line, []byte("}")) {
+			if err := json.Unmarshal(line, &n.inDoubt); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if n.file, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		return nil, err
+	}
+	_, err = n.file.WriteString("\n")
+	return n, err
+}
+
+func (n *notes) isInDoubt(e entry) bool {
+	inDoubt, known := n.inDoubt[e.Reference]
+	return inDoubt || (!known && n.file == nil)
+}
+
+func (n *notes) set(e entry, inDoubt bool) {
+	n.inDoubt[e.Reference] = inDoubt
+	if n.file == nil {
+		return
+	}
+	line, err := json.Marshal(map[string]bool{e.Reference: inDoubt})
+	if err == nil {
+		_, err = n.file.Write(append(line, '\n'))
+	}
+	if err == nil {
+		err = n.file.Sync()
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
 }
 
 // call sends a request and reads the whole response. An error means that nobody knows what the service did.
@@ -198,9 +253,19 @@ func (c *client) create(e entry, inDoubt bool) (outcome string, mayExist bool, w
 	}
 }
 
-// pay sends an entry with the same reference until its outcome is certain.
+// pay pays an entry, and notes before that it may be sent.
 func (c *client) pay(e entry) string {
-	inDoubt := false
+	inDoubt := c.notes.isInDoubt(e)
+	c.notes.set(e, true)
+	outcome := c.send(e, inDoubt)
+	if outcome == "refused" {
+		c.notes.set(e, false)
+	}
+	return outcome
+}
+
+// send sends an entry with the same reference until its outcome is certain.
+func (c *client) send(e entry, inDoubt bool) string {
 	pause := 50 * time.Millisecond
 	for attempt := 0; attempt < attempts; attempt++ {
 		outcome, mayExist, wait := c.create(e, inDoubt)
@@ -224,10 +289,14 @@ func main() {
 	if err != nil {
 		log.Fatal("TIMEOUT_MS: ", err)
 	}
+	notes, err := openNotes(os.Getenv("STATE_DIR"))
+	if err != nil {
+		log.Fatal("STATE_DIR: ", err)
+	}
 	c := &client{os.Getenv("BASE_URL"), os.Getenv("API_KEY"), &http.Client{
 		Timeout:       time.Duration(milliseconds) * time.Millisecond,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}, notes}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var e entry

@@ -6,6 +6,16 @@ import urllib.error, urllib.parse, urllib.request
 BASE, KEY = os.environ["BASE_URL"], os.environ["API_KEY"]
 LIMIT = int(os.environ["TIMEOUT_MS"]) / 1000
 OUTCOMES = {"success": "paid", "failed": "failed", "pending": "pending"}
+STATE = os.environ.get("STATE_DIR")
+NOTES = open(STATE + "/sent", "a+", encoding="utf-8") if STATE else None
+IN_DOUBT = {}
+if NOTES:
+    NOTES.seek(0)
+    for line in NOTES.read().split("\n"):
+        # A line that a killed start did not finish is about a payment that it had not sent.
+        if line.endswith("}"):
+            IN_DOUBT.update(json.loads(line))
+    NOTES.write("\n")
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_):
@@ -79,8 +89,24 @@ def wait(headers):
     seconds = date.timestamp() - time.time() if date else float(text) if text.isdigit() else 0
     return min(max(seconds, 0), 3)
 
+def note(entry, doubt):
+    """Stores whether a payment may have been sent: then a later refusal proves nothing, also in another start."""
+    IN_DOUBT[entry["reference"]] = doubt
+    if NOTES:
+        NOTES.write(json.dumps({entry["reference"]: doubt}) + "\n")
+        NOTES.flush()
+        os.fsync(NOTES.fileno())
+
 def pay(entry):
-    doubt = False
+    # Without notes, an earlier start may have sent anything.
+    doubt = IN_DOUBT.get(entry["reference"], NOTES is None)
+    note(entry, True)
+    outcome = send(entry, doubt)
+    if outcome == "refused":
+        note(entry, False)
+    return outcome
+
+def send(entry, doubt):
     for attempt in range(9):
         status, headers, body = call("/v1/disbursements", entry)
         data = record(body.get("data"))

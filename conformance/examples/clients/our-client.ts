@@ -5,7 +5,7 @@ import { createClient, type DisbursementRequest } from "../../../client/index.ts
 import { fileJournal } from "../../../client/journal.ts";
 import { createAll, type PayoutResult } from "../../../client/payroll.ts";
 
-const { BASE_URL = "", API_KEY = "", TIMEOUT_MS, STATE_DIR = "." } = process.env;
+const { BASE_URL = "", API_KEY = "", TIMEOUT_MS, STATE_DIR } = process.env;
 const timeout = Number(TIMEOUT_MS ?? 15_000);
 
 function outcomeOf({ outcome, status }: PayoutResult): string {
@@ -28,6 +28,10 @@ while (!(await isReached()) && performance.now() < patience) await sleep(timeout
 
 const lines = (await text(process.stdin)).split("\n").filter((line) => line !== "");
 const entries = lines.map((line) => JSON.parse(line) as DisbursementRequest);
-for await (const result of createAll(client, entries, { journal: fileJournal(`${STATE_DIR}/payroll.journal`) })) {
+// Without a journal, an earlier run may have sent any entry.
+const journal = STATE_DIR ? fileJournal(`${STATE_DIR}/payroll.journal`) : undefined;
+for await (const result of createAll(client, entries, { journal })) {
+  // The result of the first entry with the reference says what became of the payment.
+  if (result.outcome === "repeated") continue;
   console.log(JSON.stringify({ reference: result.reference, outcome: outcomeOf(result) }));
 }

@@ -39,6 +39,23 @@ export const conflicts: readonly Scenario[] = [
     entries: existing("same"),
   },
   {
+    id: "last-month",
+    name: "All references are those of last month: two payments are the same again, two have another amount",
+    entries: [
+      entry(0, "success", { exists: "same" }),
+      entry(1, "failed", { exists: "same" }),
+      entry(2, "success", { exists: "raised" }),
+      entry(3, "failed", { exists: "raised" }),
+    ],
+  },
+  {
+    id: "last-month-no-location",
+    name: "All references are those of last month, with other amounts, and only the list shows its payouts",
+    entries: [entry(0, "success", { exists: "raised" }), entry(1, "failed", { exists: "raised" })],
+    location: null,
+    mayBeUnknown: 100,
+  },
+  {
     id: "exists-other",
     name: "Some references belong to other payouts",
     entries: existing("other"),

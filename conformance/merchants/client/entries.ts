@@ -15,8 +15,11 @@ export type Fate = "success" | "failed" | "pending" | "settles" | "refused";
 
 export type PlannedEntry = Entry & {
   fate: Fate;
-  /** A payout that exists before the client starts: of this entry, or another payout with its reference. */
-  exists?: "same" | "other";
+  /**
+   * A payout that exists before the client starts: of this entry, another payout with its reference, or one with another
+   * amount to the same recipient, as of last month.
+   */
+  exists?: "same" | "other" | "raised";
 };
 
 const places = [

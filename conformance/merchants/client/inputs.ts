@@ -1,5 +1,5 @@
 // Scenarios about unusual entries: every legal character in a reference, and amounts at the limits.
-import { entry, type PlannedEntry } from "./entries.ts";
+import { entries, entry, type PlannedEntry } from "./entries.ts";
 import type { Scenario } from "./scenario.ts";
 
 const lost = [{ process: "now", answer: "drop" }] as const;
@@ -85,6 +85,19 @@ export const inputs: readonly Scenario[] = [
     id: "twins-lost",
     name: "Entries that differ in nothing but the reference, and the first response to each is lost",
     entries: twins(),
+    creates: lost,
+  },
+  {
+    id: "repeated",
+    name: "The input has every entry twice",
+    entries: entries("success", "failed", "pending"),
+    repeated: true,
+  },
+  {
+    id: "repeated-lost",
+    name: "The input has every entry twice, and the first response to each is lost",
+    entries: entries("success", "failed", "pending"),
+    repeated: true,
     creates: lost,
   },
   { id: "places", name: "Uncommon countries, currencies and phone numbers", entries: places() },

@@ -34,6 +34,7 @@ export class Ledger {
     for (const [index, planned] of entries.entries()) {
       const input = asInput(planned);
       if (planned.exists === "same") this.#record(input, planned);
+      if (planned.exists === "raised") this.#record({ ...input, amount: input.amount - 7 }, undefined, "success");
       // The conflicting payouts differ by turns in the amount and in the recipient.
       const difference = index % 2 === 0 ? { amount: input.amount + 7 } : { phoneNumber: "233200000000" };
       if (planned.exists === "other") this.#record({ ...input, ...difference }, undefined, "success");

@@ -1,6 +1,6 @@
 // Scenarios in which the program is killed and started again, or works in several copies.
 import { entries } from "./entries.ts";
-import type { Kill, Scenario, Start } from "./scenario.ts";
+import type { Kill, Scenario, Start, Step } from "./scenario.ts";
 
 const six = entries("success", "failed", "pending", "success", "failed", "success");
 const lost = [{ process: "now", answer: "drop" }] as const;
@@ -15,7 +15,58 @@ const killedAt = (id: string, what: string, kills: readonly Kill[], more: Partia
 
 const random: Kill = { on: "random" };
 
+/** A refusal by the service itself. */
+const refusal = (status: number): Step => ({
+  process: "never",
+  answer: { status, body: { statusCode: status, error: "Refused", code: "refused" } },
+});
+/** Every response of a start is lost, and what it sent is recorded. */
+const blackout: Start = { creates: { process: "now", answer: "drop" }, reads: "drop" };
+
+/**
+ * Scenarios in which a refusal comes in another call than the loss: it proves nothing about what was sent before. Nothing
+ * shows the payouts, so what was recorded in doubt stays unknown.
+ */
+const refusedLater: readonly Scenario[] = [
+  ...[400, 401, 403, 404, 405, 413, 415, 422, 429].map((status): Scenario => ({
+    id: `killed-then-${status}`,
+    name: `The program is killed when its third payout is recorded, and then every create is refused with ${status}`,
+    entries: six,
+    lists: "none",
+    starts: [{ kill: { on: "recorded", create: 3 } }, { creates: refusal(status) }],
+    mayBeUnknown: 100,
+    mayGiveUp: true,
+  })),
+  {
+    id: "again-without-state",
+    name: "The program finds out nothing and cannot store anything, and then every create is refused with 422",
+    entries: entries("success", "failed"),
+    lists: "none",
+    starts: [
+      { ...blackout, withoutState: true },
+      { creates: refusal(422), withoutState: true },
+    ],
+    mayBeUnknown: 100,
+  },
+  {
+    id: "again-without-state-listed",
+    name: "The program cannot store anything, and when it is started again every create is refused with 422",
+    entries: entries("success", "failed"),
+    starts: [{ withoutState: true }, { creates: refusal(422), withoutState: true }],
+    // The list shows the payouts, but no client has to look there.
+    mayBeUnknown: 100,
+  },
+  {
+    id: "again-after-blackout",
+    name: "The program finds out nothing, and is started again with the same input when everything works",
+    entries: entries("success", "failed"),
+    starts: [blackout, {}],
+    mayBeUnknown: 100,
+  },
+];
+
 export const restarts: readonly Scenario[] = [
+  ...refusedLater,
   killedAt("first-received", "when its first request arrives", [{ on: "received", create: 1 }]),
   killedAt("first-recorded", "when its first payout is recorded", [{ on: "recorded", create: 1 }]),
   killedAt("first-answered", "when its first response was sent", [{ on: "answered", create: 1 }]),

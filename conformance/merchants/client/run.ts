@@ -104,11 +104,13 @@ export async function runScenario(scenario: Scenario, settings: Settings): Promi
         BASE_URL: service.url,
         API_KEY: key,
         TIMEOUT_MS: String(settings.timeoutMs),
-        STATE_DIR: folderOf(worker),
+        STATE_DIR: start.withoutState ? "" : folderOf(worker),
       });
       service.start = index;
+      service.during = start;
       const delayMs = random(0, latestKillMs);
-      runs.push(...(await runStart(start, service, inputOf(planned), environmentOf, { ...settings, delayMs })));
+      const input = inputOf(scenario.repeated ? [...planned, ...planned] : planned);
+      runs.push(...(await runStart(start, service, input, environmentOf, { ...settings, delayMs })));
     }
   } finally {
     await service.close();

@@ -52,6 +52,12 @@ export type Start = {
   kill?: Kill;
   /** The program does not find what earlier starts stored. */
   freshState?: true;
+  /** The program has no place to store anything, so it cannot know what earlier starts sent. */
+  withoutState?: true;
+  /** What happens to every create of this start, instead of what the scenario says. */
+  creates?: Step;
+  /** The response to every read and list of this start. */
+  reads?: Answer;
   /** The number of copies of the program that work at the same time, each with its own storage. The default is 1. */
   workers?: number;
 };
@@ -62,6 +68,8 @@ export type Scenario = {
   name: string;
   /** The default is one entry for each fate except `refused`. */
   entries?: readonly PlannedEntry[];
+  /** The input has every entry twice. */
+  repeated?: true;
   /** What happens to the first creates of each entry. */
   creates?: readonly Step[];
   /** What happens to later creates. By default they are processed and get the honest response. */

@@ -8,7 +8,7 @@ import { send, type Honest, type Sent } from "./answers.ts";
 import { requestFaults, readRequest, type ReadRequest } from "./requests.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { createdView, Ledger, recordView, show, type Payout } from "./ledger.ts";
-import type { Answer, Scenario, Step } from "./scenario.ts";
+import type { Answer, Scenario, Start, Step } from "./scenario.ts";
 import { drawFault } from "./weather.ts";
 
 /**
@@ -36,6 +36,8 @@ export type HostileService = {
   foreignCalls: string[];
   /** The number of the program's current start. The runner sets it. */
   start: number;
+  /** What happens in this start. */
+  during: Pick<Start, "creates" | "reads">;
   /** Called at moments of the creates, which are counted from 1. The service waits for it. */
   onCreate: (moment: Moment, number: number) => Promise<void>;
   close(): Promise<void>;
@@ -187,7 +189,7 @@ export async function startService(
     const { reference } = call.body!;
     const count = nth(`create ${reference}`);
     const { creates: steps = [], afterwards = honestStep } = scenario;
-    const step = drawn("create", reference, count) ?? steps[count] ?? afterwards;
+    const step = service.during.creates ?? drawn("create", reference, count) ?? steps[count] ?? afterwards;
     await service.onCreate("received", number);
     const { honest, payout } = process(call, step);
     await service.onCreate("recorded", number);
@@ -199,7 +201,7 @@ export async function startService(
 
   function answerOf(reference = "", answers: readonly Answer[] = []): Answer {
     const count = nth(`read ${reference}`);
-    return drawn("read", reference, count)?.answer ?? answers[count] ?? "honest";
+    return service.during.reads ?? drawn("read", reference, count)?.answer ?? answers[count] ?? "honest";
   }
 
   function read(call: Call, response: ServerResponse) {
@@ -297,6 +299,7 @@ export async function startService(
     calls: [],
     foreignCalls: foreign.calls,
     start: 0,
+    during: {},
     onCreate: async () => undefined,
     async close() {
       await Promise.all([stop(server), stop(foreign.server)]);
