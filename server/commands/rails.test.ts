@@ -226,6 +226,8 @@ describe("db reconcile", () => {
     const onFirstDay = (Date.UTC(2026, 10, 21) - START) / 1_000;
     expect([code, stdout]).toEqual([0, expect.stringContaining(`Matched: ${PAYMENTS - onFirstDay}.`)]);
     expect(stdout).toContain("No differences.");
+    const { stdout: trail } = await runCommand(other, "keys", "audit");
+    expect(trail).toMatch(/rail\.reconcile.*mobile.*2026-11-21/);
   }, 90_000);
 
   test.each([

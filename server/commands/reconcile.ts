@@ -7,11 +7,13 @@ import { timestamp } from "../domain/representation.ts";
 import { openRails } from "../rails/open.ts";
 import { DIFFERENCE_HEADER, differenceLine, readStatement, StatementError } from "../rails/reconciliation-csv.ts";
 import type { Storage } from "../domain/storage.ts";
+import { operator } from "../operator.ts";
 import { UsageError, type Output } from "./command.ts";
 import type { DatabaseContext } from "./command-context.ts";
 import type { Options } from "./options.ts";
 
 const DAY_MS = 86_400_000;
+const dayOf = (time: number) => timestamp(time).slice(0, 10);
 /** The most payments here, and the most differences that are printed. A CSV file has all differences. */
 const MOST = { payments: 2_000_000, printed: 100 };
 
@@ -34,6 +36,8 @@ export async function reconcileRail(context: DatabaseContext, options: Options):
   try {
     let result!: Reconciliation;
     await context.withStorage(async (storage: Storage) => {
+      const details = { rail, from: dayOf(from), to: dayOf(to) };
+      await storage.recordAction({ actor: operator("command"), action: "rail.reconcile", merchantId: "", details });
       result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
     });
     return outputOf(result, shown, csv);

@@ -48,6 +48,7 @@ export type AuditAction =
   | "payment.close-conflict"
   | "payment.close-unknown"
   | "rail.pause"
+  | "rail.reconcile"
   | "rail.resume"
   | "sandbox.create"
   | "sandbox.advance"
@@ -63,7 +64,7 @@ export interface AuditEntry {
   at: number;
   actor: ActorName;
   action: AuditAction;
-  /** Empty for an operator's sign-in, which concerns all merchants. */
+  /** Empty for what concerns all merchants, such as an operator's sign-in or a rail. */
   merchantId: string;
   /** Details of the action, such as the id of a key. Never contains a secret. */
   details: Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ import { DIFFERENCE_HEADER, differenceLine } from "../../rails/reconciliation-cs
 import type { DashboardContext } from "./dashboard-context.ts";
 import { DAY_MS, dayOf, queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
-import { field, PageError, requireOperator, rootOf } from "./visit.ts";
+import { actorIn, field, PageError, requireOperator, rootOf } from "./visit.ts";
 
 /** The server pays meanwhile, so the limits are far below the command's. */
 const MOST = { days: 31, payments: 100_000, shown: 200, inFile: 100_000 };
@@ -23,7 +23,7 @@ interface Asked extends Record<string, string> {
   to: string;
 }
 
-/** Compares this service's payments with a rail's list, for operators, as `db reconcile` does. Changes nothing. */
+/** Compares this service's payments with a rail's list, for operators, as `db reconcile` does. Changes no payment. */
 export function reconciliationPages(context: DashboardContext, rails: Rails): Router {
   const { config, clock } = context;
   const router = Router({ caseSensitive: true, strict: true });
@@ -36,12 +36,15 @@ export function reconciliationPages(context: DashboardContext, rails: Rails): Ro
     if (isRunning)
       throw new PageError(409, "Another comparison is in progress. Try again when it has ended, within a minute.");
     isRunning = true;
+    const { rail, from, to } = asked;
     const stop = new AbortController();
     const stopped = Promise.withResolvers<never>();
     stop.signal.addEventListener("abort", () => stopped.reject(stop.signal.reason));
     void clock.sleep(LONGEST_MS, stop.signal).then(() => stop.abort(tookTooLong(asked)));
     res.once("close", () => stop.abort(new PageError(408, "The visitor has left.")));
     try {
+      const entry = { actor: actorIn(res), merchantId: "", details: { rail, from, to } };
+      await context.storage.recordAction({ ...entry, action: "rail.reconcile" });
       const work = withBudget({ leftMs: LONGEST_MS }, () => run(context, chosen, stop.signal, onDifference));
       return await Promise.race([work, stopped.promise]);
     } catch (error) {
