@@ -74,7 +74,9 @@ test("prints a link to the dashboard, or how to get one", () => {
   const withLink = banner({ config: readConfig({}), signIn, color: false });
   expect(withLink).toContain(signIn);
   expect(withLink).not.toContain("dashboard-link");
-  expect(shown({})).toContain("http://127.0.0.1:3000/dashboard (`npm run keys -- dashboard-link` prints a link");
+  expect(shown({})).toContain(
+    "http://127.0.0.1:3000/dashboard (`npx disbursement-checkout keys dashboard-link` prints a link",
+  );
   const worker = { ROLE: "worker", DATABASE_URL: "postgres://db/pay" };
   for (const env of [{ DASHBOARD: "false" }, worker]) expect(shown(env)).not.toMatch(/dashboard/i);
 });

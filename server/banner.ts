@@ -1,3 +1,4 @@
+import { PROGRAM } from "./commands/command.ts";
 import { dashboardRefusal, type Config } from "./config.ts";
 import type { RailsSettings } from "./rails/settings.ts";
 import { curlLine } from "./http/curl-line.ts";
@@ -47,7 +48,7 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   if (config.rails) return `${lines.join("\n")}\n`;
   lines.push(
     newKey === undefined
-      ? "  Create a first payout, with your key in API_KEY (`npm run keys` creates another if you lost it):"
+      ? `  Create a first payout, with your key in API_KEY (\`${PROGRAM} keys create\` makes another if you lost it):`
       : "  Create a first payout:",
     "",
     curlLine(config.publicUrl, keyInShell(newKey)),
@@ -63,7 +64,7 @@ function dashboardLines(config: Config, signIn: string | undefined): string[] {
   const refusal = dashboardRefusal(config);
   if (refusal !== undefined) return [`  Dashboard: none. ${refusal}`];
   if (signIn !== undefined) return ["  Dashboard (the link works once, for ten minutes):", `  ${signIn}`];
-  return [`  Dashboard: ${config.publicUrl}/dashboard (\`npm run keys -- dashboard-link\` prints a link to sign in)`];
+  return [`  Dashboard: ${config.publicUrl}/dashboard (\`${PROGRAM} keys dashboard-link\` prints a link to sign in)`];
 }
 
 const destinations = ({ webhookAllowPrivate }: Config) =>
