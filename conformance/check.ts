@@ -1,12 +1,13 @@
 // Defines a check: data that states what it judges and what it may cost, and one function that runs it.
 import type { Limits } from "./allowances/limits.ts";
-import type { Control, RunOptions } from "./run-options.ts";
+import type { Control, CheckOptions } from "./run-options.ts";
 import type { Random } from "./generate/random.ts";
 import type { Facts } from "./observer/facts.ts";
 import type { Person } from "./target/person.ts";
 import type { Receiver } from "./target/receiver.ts";
 import type { Effect } from "./results.ts";
 import type { TargetResponse } from "./target/exchange.ts";
+import type { KeyForm } from "./target/key-forms.ts";
 import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 
@@ -29,7 +30,9 @@ export type Evidence = TargetResponse | readonly TargetResponse[];
 
 export type Context = {
   target: Target;
-  options: RunOptions;
+  options: CheckOptions;
+  /** Returns the key of the first merchant in a form that the target must refuse, or to place it elsewhere. */
+  keyAs(form: KeyForm): string;
   /** The limits of the target that were declared or found so far. */
   limits: Limits;
   /** Returns the validator of a contract schema in the version of the run's profile. */
@@ -77,7 +80,7 @@ export type Check = {
    * The largest possible sum of those payouts, in the lowest denomination. The default is 0. If the check adapts to the
    * budget, a function that returns the amount of each payout; they all go to the recipient.
    */
-  amount?: number | ((options: RunOptions) => readonly number[]);
+  amount?: number | ((options: CheckOptions) => readonly number[]);
   needs?: readonly Need[];
   /**
    * One sentence that describes what the check changes permanently on a sandbox, other than payouts, checkouts and the
@@ -107,7 +110,7 @@ const asyncGenerator = Object.getPrototypeOf(async function* () {}) as object;
 export const waits = ({ run }: Check) => Object.getPrototypeOf(run) === asyncGenerator;
 
 /** Returns the largest number of payouts that a check can cause in a run, and the largest possible sum of them. */
-export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: RunOptions) {
+export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amount">, options: CheckOptions) {
   const sum = typeof amount === "number" ? amount : amount(options).reduce((total, each) => total + each, 0);
   return { payouts, amount: sum };
 }

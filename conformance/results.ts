@@ -74,7 +74,7 @@ export type Exchange = {
   /** Set if headers and bodies were left out, because this requirement has the full record of the same exchange. */
   fullAt?: string;
   /**
-   * A shell command that repeats the request. It reads keys from variables such as `$API_KEY`, and lets the shell make a
+   * A shell command that repeats the request. It reads keys from variables such as `${API_KEY}`, and lets the shell make a
    * new merchant's reference unless an earlier request used this one. If no command can contain the body, a comment.
    */
   curl: string;

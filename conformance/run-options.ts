@@ -80,11 +80,14 @@ export type RunOptions = {
   assumed: readonly ("recipient" | "failing-recipient")[];
 };
 
+/** The settings that checks see: without the keys, so that a check cannot send a form of a key that reports do not hide. */
+export type CheckOptions = Omit<RunOptions, "key" | "headers">;
+
 /** Returns true if the target was found to have a control. */
-export const hasControl = ({ controls }: RunOptions, control: Control) => controls.includes(control);
+export const hasControl = ({ controls }: CheckOptions, control: Control) => controls.includes(control);
 
 /** Returns true if payouts to made-up phone numbers are safe, because the target does not pay real people. */
-export const allowsMadeUpNumbers = ({ environment, loopback }: RunOptions) => environment === "sandbox" || loopback;
+export const allowsMadeUpNumbers = ({ environment, loopback }: CheckOptions) => environment === "sandbox" || loopback;
 
 /** The recipients of payouts that a run uses by default. Nobody has these numbers, so reports show them. */
 export const defaultRecipients = { recipient: "2257038102473", failingRecipient: "2250000000089" };

@@ -1,5 +1,5 @@
 // Measures how soon a new payout can be read, and how soon it is final.
-import type { RunOptions } from "../run-options.ts";
+import type { CheckOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { BudgetExceeded } from "../target/budget.ts";
@@ -17,7 +17,7 @@ export const dataOf = ({ json }: TargetResponse) =>
 
 /** Makes a payout and reads it until its status is final, or for as long as the options permit. */
 export async function measureDelays(
-  options: RunOptions,
+  options: CheckOptions,
   { target, limits, now, sleep }: Deps,
   pay: () => Promise<TargetResponse>,
 ): Promise<Answers> {

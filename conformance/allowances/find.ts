@@ -3,7 +3,7 @@
 import { describeResponse } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
-import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
@@ -90,7 +90,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answer 
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createSearch(
-  options: RunOptions,
+  options: CheckOptions,
   { target, limits, fresh, largest, address = () => plainAddress, sleep }: Deps,
 ) {
   const { recipient } = options;
@@ -222,7 +222,7 @@ async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
  * @throws NotAsked if the target refuses an ordinary payout
  * @throws RunStopped if the target stops responding, if a declared limit is false, or if a challenge was used before
  */
-export async function findLimits(options: RunOptions, deps: Deps) {
+export async function findLimits(options: CheckOptions, deps: Deps) {
   const { target, limits } = deps;
   let limited = 0;
   target.onResponse(({ status }) => void (limited += status === 429 ? 1 : 0));

@@ -1,7 +1,7 @@
 // Keeps the values of requests inside the limits of the target.
 import { commonPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
 import { pick, type Random } from "../generate/random.ts";
-import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import type { Declaration } from "./declaration.ts";
 import { exceeded } from "./table.ts";
 import type { Fields } from "./search.ts";
@@ -66,7 +66,7 @@ export function fitted(limits: Declaration, fields: Fields, home: Fields, own: r
  * if the target serves no other country.
  */
 export function payeeAbroad(
-  options: RunOptions,
+  options: CheckOptions,
   phoneNumber: unknown,
   random: Random,
   limits: Declaration = {},

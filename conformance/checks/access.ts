@@ -2,7 +2,7 @@
 // that neither a cache nor a kept connection shows it (§5, D4, D8, D42).
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { base64, firstHalf } from "../target/key-forms.ts";
+import { base64, firstHalf, inUrl, whole, withPrefix, withWord, type KeyForm } from "../target/key-forms.ts";
 import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
 import { started } from "./checkout-record.ts";
 import { expectHidden, shows } from "./expect.ts";
@@ -13,28 +13,23 @@ type Stranger = { what: string; request: Pick<TargetRequest, "key" | "headers"> 
 
 /** Requests without a valid key. Each of them differs from the owner's on the wire. */
 function strangers(context: Context): Stranger[] {
-  const { key, loopback } = context.options;
-  const almost = almostKeys
-    .map(([what, alter]) => ({ what, request: { key: { value: alter(key) } } }))
-    .filter(({ request }) => request.key.value !== key);
+  const { options, keyAs } = context;
+  const asKey = (form: KeyForm) => ({ what: form.what, request: { key: { value: keyAs(form) } } });
   return [
     { what: "no key", request: { key: "none" } },
     { what: "an unknown key", request: { key: wrongKey(context) } },
-    ...almost,
-    { what: firstHalf.what, request: { key: { value: firstHalf.of(key) } } },
-    { what: "the key after another character", request: { key: { value: `x${key}` } } },
-    { what: "the key and another word", request: { key: { value: `${key} x` } } },
-    { what: base64.what, request: { key: { value: base64.of(key) } } },
+    ...almostKeys(context).map(({ what, value }) => ({ what, request: { key: { value } } })),
+    ...[firstHalf, withPrefix, withWord, base64].map(asKey),
     { what: "two unknown keys", request: { key: "none", headers: { "x-api-key": ["certify-a", "certify-b"] } } },
-    ...keysElsewhere.map(([where, place]) => ({
+    ...keysElsewhere(context).map(({ where, headers }) => ({
       what: `the key in ${where}`,
-      request: { key: "none" as const, headers: place(key).headers ?? {} },
+      request: { key: "none" as const, headers },
     })),
     // A key in a URL remains in the logs of every proxy on the way.
-    ...(loopback
+    ...(options.loopback
       ? ["x-api-key", "api_key", "key"].map((name) => ({
           what: `the key in the query as ${name}`,
-          request: { key: "none" as const, query: `${name}=${encodeURIComponent(key)}` },
+          request: { key: "none" as const, query: `${name}=${keyAs(inUrl)}` },
         }))
       : []),
   ];
@@ -99,8 +94,8 @@ export const checks: Check[] = [
     async run(context) {
       const { reference } = await paid(context);
       for (const [name, keys] of [
-        ["valid key first", [context.options.key, wrongKey(context).value]],
-        ["valid key last", [wrongKey(context).value, context.options.key]],
+        ["valid key first", [context.keyAs(whole), wrongKey(context).value]],
+        ["valid key last", [wrongKey(context).value, context.keyAs(whole)]],
       ] as const) {
         const response = await verifyDisbursement(context, reference, { headers: { "x-api-key": [...keys] } });
         context.observe("access.two-keys", name, response.status ?? "no response");

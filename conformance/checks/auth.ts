@@ -1,7 +1,16 @@
 // Checks authentication (§5).
 import type { Check, Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { basic, oppositeCase, withoutLast } from "../target/key-forms.ts";
+import {
+  basic,
+  bearer,
+  lastReplaced,
+  oppositeCase,
+  quoted,
+  whole,
+  withoutLast,
+  withSuffix,
+} from "../target/key-forms.ts";
 import { expectStatus } from "./expect.ts";
 import { checkoutBody, disbursementBody, paid, pay, pays, startCheckout, verifyDisbursement } from "./requests.ts";
 
@@ -51,21 +60,20 @@ export async function expectKeyNeeded(
     expectStatus(context, id, await send(key(context)), 401, `${what === "" ? "" : `for ${what} `}${name}`);
 }
 
-/** Values that differ slightly from the valid key. It is very unlikely that one of them is another merchant's key. */
-export const almostKeys: [string, (key: string) => string][] = [
-  ["an empty key", () => ""],
-  [withoutLast.what, withoutLast.of],
-  ["the key with an extra character", (key) => `${key}x`],
-  ["the key with its last character replaced", (key) => key.slice(0, -1) + (key.endsWith("A") ? "B" : "A")],
-  [oppositeCase.what, oppositeCase.of],
-  ["the key in quotes", (key) => `"${key}"`],
-  ["the key prefixed with Bearer", (key) => `Bearer ${key}`],
+/** Forms that differ slightly from the valid key. It is very unlikely that one of them is another merchant's key. */
+export const almostForms = [withoutLast, withSuffix, lastReplaced, oppositeCase, quoted, bearer];
+
+/** Returns values that differ slightly from the valid key. */
+export const almostKeys = ({ keyAs }: Context): { what: string; value: string }[] => [
+  { what: "an empty key", value: "" },
+  ...almostForms.map((form) => ({ what: form.what, value: keyAs(form) })).filter(({ value }) => value !== keyAs(whole)),
 ];
 
-export const keysElsewhere: [string, (key: string) => Pick<TargetRequest, "path" | "headers">][] = [
-  ["Authorization: Bearer", (key) => ({ path: "", headers: { authorization: `Bearer ${key}` } })],
-  ["Authorization: Basic", (key) => ({ path: "", headers: { authorization: `Basic ${basic.of(key)}` } })],
-  ["a cookie", (key) => ({ path: "", headers: { cookie: `x-api-key=${key}; api_key=${key}` } })],
+/** Returns headers with the key in places where the contract does not have it. */
+export const keysElsewhere = ({ keyAs }: Context): { where: string; headers: Record<string, string> }[] => [
+  { where: "Authorization: Bearer", headers: { authorization: keyAs(bearer) } },
+  { where: "Authorization: Basic", headers: { authorization: `Basic ${keyAs(basic)}` } },
+  { where: "a cookie", headers: { cookie: `x-api-key=${keyAs(whole)}; api_key=${keyAs(whole)}` } },
 ];
 
 export const checks: Check[] = [
@@ -84,12 +92,9 @@ export const checks: Check[] = [
     ids: ["auth.whole-key-compared"],
     effect: "none",
     async run(context) {
-      const { key } = context.options;
-      for (const [name, alter] of almostKeys) {
-        const value = alter(key);
-        if (value === key) continue;
+      for (const { what, value } of almostKeys(context)) {
         const response = await verifyDisbursement(context, context.fresh(), { key: { value } });
-        expectStatus(context, "auth.whole-key-compared", response, 401, `for ${name}`);
+        expectStatus(context, "auth.whole-key-compared", response, 401, `for ${what}`);
       }
     },
   },
@@ -98,10 +103,9 @@ export const checks: Check[] = [
     ids: ["auth.key-only-in-header"],
     effect: "none",
     async run(context) {
-      for (const [name, place] of keysElsewhere) {
-        const { headers } = place(context.options.key);
+      for (const { where, headers } of keysElsewhere(context)) {
         const response = await verifyDisbursement(context, context.fresh(), { key: "none", headers });
-        expectStatus(context, "auth.key-only-in-header", response, 401, `for the key in ${name}`);
+        expectStatus(context, "auth.key-only-in-header", response, 401, `for the key in ${where}`);
       }
     },
   },

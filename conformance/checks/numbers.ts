@@ -1,6 +1,6 @@
 // Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §6, §8).
 import { Prerequisite, type Check, type Context } from "../check.ts";
-import type { RunOptions } from "../run-options.ts";
+import type { CheckOptions } from "../run-options.ts";
 import { exceeded } from "../allowances/table.ts";
 import { arrived, mailbox } from "./notifications.ts";
 import { judgeRecord } from "./records.ts";
@@ -17,7 +17,7 @@ const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, 
 const inWebhooks = [435, 1_234_567, 2 ** 31, 2 ** 53 - 1];
 
 /** Returns the amounts inside the declared limit, from the smallest, whose sum is at most this share of the budget. */
-export function affordable(all: readonly number[], { maxTotal, declared }: RunOptions, share: number): number[] {
+export function affordable(all: readonly number[], { maxTotal, declared }: CheckOptions, share: number): number[] {
   const { largestAmount = Infinity, smallestAmount = 1 } = declared ?? {};
   let sum = 0;
   return all
@@ -25,15 +25,16 @@ export function affordable(all: readonly number[], { maxTotal, declared }: RunOp
     .filter((amount) => (sum += amount) <= maxTotal * share);
 }
 
-const tried = (options: RunOptions) => affordable(amounts, options, 1 / 2);
+const tried = (options: CheckOptions) => affordable(amounts, options, 1 / 2);
 /** Returns the largest amount that a run without declared limits tries. */
-export const largestTried = (options: RunOptions): number => Math.max(0, ...tried({ ...options, declared: undefined }));
+export const largestTried = (options: CheckOptions): number =>
+  Math.max(0, ...tried({ ...options, declared: undefined }));
 /** Returns the largest amount that a run tries, and how many larger ones its budget does not cover. */
-export const reachOf = (options: RunOptions) => ({
+export const reachOf = (options: CheckOptions) => ({
   largest: largestTried(options),
   untried: amounts.length - tried({ ...options, declared: undefined }).length,
 });
-const triedInWebhooks = (options: RunOptions) => affordable(inWebhooks, options, 1 / 8);
+const triedInWebhooks = (options: CheckOptions) => affordable(inWebhooks, options, 1 / 8);
 
 /** Returns the amounts that the target's limits permit, and the others. */
 function divided({ limits }: Context, all: readonly number[]): [permitted: number[], refused: number[]] {

@@ -1,7 +1,8 @@
 // Checks that refused disbursements leave nothing behind (§5 to §7).
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { almostKeys, wrongKey } from "./auth.ts";
+import { almostForms, wrongKey } from "./auth.ts";
+import { whole } from "../target/key-forms.ts";
 import { rules } from "./invalid-values.ts";
 import { malformed } from "./json.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
@@ -15,10 +16,11 @@ const withKey = (what: string, key: (context: Context) => TargetRequest["key"]):
 const unauthenticated: Refusable[] = [
   withKey("no key", () => "none"),
   withKey("an unknown key", wrongKey),
-  ...almostKeys.map(([what, alter]) =>
-    withKey(what, (context) => {
-      const value = alter(context.options.key);
-      return value === context.options.key ? wrongKey(context) : { value };
+  withKey("an empty key", () => ({ value: "" })),
+  ...almostForms.map((form) =>
+    withKey(form.what, (context) => {
+      const value = context.keyAs(form);
+      return value === context.keyAs(whole) ? wrongKey(context) : { value };
     }),
   ),
 ];

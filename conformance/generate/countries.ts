@@ -1,6 +1,6 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
 import { pick, type Random } from "./random.ts";
-import { allowsMadeUpNumbers, type RunOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 
 export type Pair = {
   /** ISO 3166 code. */
@@ -83,7 +83,7 @@ export const fieldsFor = (pair: Pair, recipient: string, random: Random): Payee 
 export const homeOf = (recipient: string): Payee => fieldsFor(pairOf(recipient), recipient, () => 0);
 
 /** Returns a payee in one of the common countries or, if made-up phone numbers are not allowed, the recipient. */
-export function anyPayee(options: RunOptions, random: Random): Payee {
+export function anyPayee(options: CheckOptions, random: Random): Payee {
   const { recipient } = options;
   return allowsMadeUpNumbers(options) ? payeeIn(pick(random, commonPairs), recipient, random) : homeOf(recipient);
 }

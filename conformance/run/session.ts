@@ -73,6 +73,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       },
       responses,
       options,
+      keyAs: (form) => form.of(options.key),
       limits,
       validator,
       facts,

@@ -1,45 +1,84 @@
-// The forms of a key other than the key itself, in one list: checks send some of them to a target that must refuse
-// them, commands compute them in the shell, and reports hide all of them, because a target may return a key that it was
-// sent.
+// The forms of a key, in one list: checks send them to a target that must refuse them, commands compute them in the
+// shell, and reports hide all of them, because a target may return what it was sent. A check cannot read the key, so it
+// cannot send a form that is not in this list.
 
-export type KeyForm = {
-  what: string;
-  of: (key: string) => string;
-  /** Returns the shell expression for the form of the key in `$variable`. */
-  shell: (variable: string, key: string) => string;
-};
+const defined: KeyForm[] = [];
+
+/** A form of a key. Only this module makes forms, and each form adds itself to the list. */
+class KeyForm {
+  readonly what: string;
+  readonly of: (key: string) => string;
+  /** Returns the shell expression for the form of the key in a variable; undefined for a form that contains the key. */
+  readonly shell: ((variable: string, key: string) => string) | undefined;
+  // A private field, so that no other object has this type.
+  readonly #place: number;
+  constructor(what: string, of: KeyForm["of"], shell?: KeyForm["shell"]) {
+    [this.what, this.of, this.shell] = [what, of, shell];
+    this.#place = defined.push(this);
+  }
+  get place() {
+    return this.#place;
+  }
+}
+export type { KeyForm };
 
 const isUpper = (key: string) => key === key.toUpperCase();
 const inBase64 = (text: string) => `$(printf %s ${text} | base64 | tr -d '\\n')`;
+/** Any character that differs from the last one. */
+const otherLast = (key: string) => (key.endsWith("A") ? "B" : "A");
 
-export const withoutLast: KeyForm = {
-  what: "the key without its last character",
-  of: (key) => key.slice(0, -1),
-  shell: (variable) => `\${${variable}%?}`,
-};
-export const firstHalf: KeyForm = {
-  what: "the first half of the key",
-  of: (key) => key.slice(0, key.length / 2),
-  shell: (variable, key) => `$(printf %s "$${variable}" | cut -c1-${Math.floor(key.length / 2)})`,
-};
-export const oppositeCase: KeyForm = {
-  what: "the key in the opposite case",
-  of: (key) => (isUpper(key) ? key.toLowerCase() : key.toUpperCase()),
-  shell: (variable, key) => `$(printf %s "$${variable}" | ${isUpper(key) ? "tr A-Z a-z" : "tr a-z A-Z"})`,
-};
-export const base64: KeyForm = {
-  what: "the key in Base64",
-  of: (key) => btoa(key),
-  shell: (variable) => inBase64(`"$${variable}"`),
-};
-export const basic: KeyForm = {
-  what: "the key as the user of Basic authentication",
-  of: (key) => btoa(`${key}:`),
-  shell: (variable) => inBase64(`"$${variable}:"`),
-};
+export const whole = new KeyForm("the key", (key) => key);
+export const inUrl = new KeyForm("the key in a URL", encodeURIComponent);
+export const withSuffix = new KeyForm("the key with an extra character", (key) => `${key}x`);
+export const withPrefix = new KeyForm("the key after another character", (key) => `x${key}`);
+export const withWord = new KeyForm("the key and another word", (key) => `${key} x`);
+export const quoted = new KeyForm("the key in quotes", (key) => `"${key}"`);
+export const bearer = new KeyForm("the key prefixed with Bearer", (key) => `Bearer ${key}`);
+export const withoutLast = new KeyForm(
+  "the key without its last character",
+  (key) => key.slice(0, -1),
+  (variable) => `\${${variable}%?}`,
+);
+export const lastReplaced = new KeyForm(
+  "the key with its last character replaced",
+  (key) => key.slice(0, -1) + otherLast(key),
+  (variable, key) => `\${${variable}%?}${otherLast(key)}`,
+);
+export const firstHalf = new KeyForm(
+  "the first half of the key",
+  (key) => key.slice(0, key.length / 2),
+  (variable, key) => `$(printf %s "\${${variable}}" | cut -c1-${Math.floor(key.length / 2)})`,
+);
+export const oppositeCase = new KeyForm(
+  "the key in the opposite case",
+  (key) => (isUpper(key) ? key.toLowerCase() : key.toUpperCase()),
+  (variable, key) => `$(printf %s "\${${variable}}" | ${isUpper(key) ? "tr A-Z a-z" : "tr a-z A-Z"})`,
+);
+export const base64 = new KeyForm(
+  "the key in Base64",
+  (key) => btoa(key),
+  (variable) => inBase64(`"\${${variable}}"`),
+);
+export const basic = new KeyForm(
+  "the key as the user of Basic authentication",
+  (key) => btoa(`${key}:`),
+  (variable) => inBase64(`"\${${variable}}:"`),
+);
 
-/** From the longest to the shortest, so that no form is cut by the replacement of another. */
-export const keyForms: readonly KeyForm[] = [basic, base64, oppositeCase, withoutLast, firstHalf];
+/** All forms. */
+export const keyForms: readonly KeyForm[] = defined;
+
+/** The shortest form that is hidden. Shorter parts of keys are ordinary words. */
+const shortestForm = 8;
+
+/**
+ * Returns the forms of a key that are hidden as they are, from the longest to the shortest. Of a form that contains the
+ * key, only the key is hidden, so that what surrounds it stays, such as quotes.
+ */
+export const hiddenForms = (key: string): string[] =>
+  [...new Set(keyForms.map(({ of }) => of(key)))]
+    .filter((form) => form === key || (form.length >= shortestForm && !form.includes(key)))
+    .toSorted((one, other) => other.length - one.length);
 
 /** The shortest secret whose parts are hidden, and the shortest part. Parts of shorter secrets are ordinary words. */
 const shortestCut = 16;
@@ -64,8 +103,8 @@ function written(character: string): string {
 /** The characters of a text's Base64 that do not depend on what surrounds the text, which begins at this byte of three. */
 function base64At(text: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)]);
-  const whole = Math.floor((bytes.length * 8) / 6);
-  return bytes.toString("base64").slice(Math.ceil((offset * 8) / 6), whole);
+  const end = Math.floor((bytes.length * 8) / 6);
+  return bytes.toString("base64").slice(Math.ceil((offset * 8) / 6), end);
 }
 
 /** Patterns for the parts of a text that begin or end where the text does and have this length or more. */

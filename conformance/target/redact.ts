@@ -1,4 +1,4 @@
-import { findersOf } from "./key-forms.ts";
+import { findersOf, hiddenForms } from "./key-forms.ts";
 
 /** Removes secrets from a text and masks the phone numbers of people in it. */
 export type Redact = {
@@ -30,12 +30,14 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
   const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
     (a, b) => b.length - a.length,
   );
+  const forms = longestFirst.flatMap(hiddenForms);
   const finders = longestFirst.flatMap(findersOf);
-  return (text) =>
-    finders.reduce(
-      (result, { hint, pattern }) => (hint.test(result) ? result.replaceAll(pattern, masked) : result),
-      text,
-    );
+  return (text) => {
+    let result = text;
+    for (const form of forms) result = result.replaceAll(form, masked);
+    for (const { hint, pattern } of finders) if (hint.test(result)) result = result.replaceAll(pattern, masked);
+    return result;
+  };
 }
 
 /**

@@ -67,8 +67,10 @@ export function printed(bytes: Buffer): string {
 
 /** Returns substitutes for a key and its forms. */
 export function keySubstitutes(key: string, variable: string): Substitute[] {
-  const forms = keyForms.map(({ of, shell }): [string, string] => [of(key), shell(variable, key)]);
-  const all: [string, string][] = [[key, `$${variable}`], ...forms];
+  const forms = keyForms.flatMap(({ of, shell }) => (shell ? [[of(key), shell(variable, key)] as const] : []));
+  // From the longest to the shortest, so that no form is cut by the replacement of another. The braces separate the
+  // variable from what follows it.
+  const all = [[key, `\${${variable}}`] as const, ...forms.toSorted(([a], [b]) => b.length - a.length)];
   const distinct = all.filter(([text], index) => text !== "" && all.findIndex(([other]) => other === text) === index);
   return distinct.map(([text, shell]) => ({ text, shell }));
 }

@@ -279,7 +279,7 @@ describe("the record of an exchange", () => {
     }
     expect(exchange?.requestBody).toContain('"phoneNumber":"**********473"');
     expect(exchange?.curl).toContain('-H "x-token: ${X_TOKEN:?}"');
-    expect(exchange?.curl).toContain('-H "x-api-key: $API_KEY"');
+    expect(exchange?.curl).toContain('-H "x-api-key: ${API_KEY}"');
     expect(exchange?.curl).toContain(`"phoneNumber":"'"\${RECIPIENT:?}"'"`);
   });
 
