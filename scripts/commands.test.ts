@@ -65,6 +65,12 @@ const ELSEWHERE: Elsewhere[] = [
     proof: 'describe("the README"',
   },
   {
+    document: "client/README.md",
+    commands: /npx disbursement-pay/,
+    test: "client/package.test.ts",
+    proof: 'describe("the command disbursement-pay"',
+  },
+  {
     document: "conformance/README.md",
     commands: /npm install --save-dev/,
     test: "conformance/package.test.ts",

@@ -96,6 +96,11 @@ describe("the console of the reference", () => {
       await authorize();
       expect(await send()).toBe("200");
       expect(await payouts()).toBe(1);
+      // The next visit proposes another reference.
+      await open("reference");
+      await authorize();
+      expect(await send()).toBe("200");
+      expect(await payouts()).toBe(2);
       expect(await width()).toBe(viewport.width);
       expect(strange).toEqual([]);
     },

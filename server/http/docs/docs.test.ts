@@ -35,6 +35,19 @@ const ask = async (url: string, headers: Record<string, string>) => {
   return { status: statusCode, headers: received, body: Buffer.from(await body.arrayBuffer()) };
 };
 
+test("a browser that opens the server's address gets the documentation, with links to the dashboard and to health", async () => {
+  const { server, get } = await start();
+  const browser = { headers: { accept: "text/html,application/xhtml+xml,*/*;q=0.8" } };
+  const { status, headers } = await get("/", browser);
+  expect([status, headers.get("location")]).toEqual([303, "docs"]);
+  const page = await (await fetch(server.url, browser)).text();
+  for (const path of ["dashboard", "healthz", "docs/reference"])
+    expect.soft(page).toMatch(new RegExp(`href="[^"]*${path}"`));
+  expect((await get("/")).status).toBe(404);
+  const { text } = await start({ DASHBOARD: "false" });
+  expect(await text("/docs")).not.toContain("../dashboard");
+});
+
 describe("every page, text and file", () => {
   const all = [...addresses, ...texts, ...assets.map((file) => `/docs/assets/${file}`)];
 
@@ -97,7 +110,7 @@ describe("pages", () => {
           continue;
         }
         const known = ids.get(url.pathname);
-        const found = known ? url.hash === "" || known.has(url.hash.slice(1)) : (await get(url.pathname)).ok;
+        const found = known ? url.hash === "" || known.has(url.hash.slice(1)) : (await get(url.pathname)).status < 400;
         if (!found && !path.includes("none")) missing.push(`${path}: ${href}`);
         if (path.includes("none") && !url.hash && !found) missing.push(`${path}: ${href}`);
       }

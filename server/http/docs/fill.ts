@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 
 /** The settings that the pages mention. */
-export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs">;
+export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | "dashboard">;
 
 /** The address in the guides, which is replaced with this server's. */
 export const EXAMPLE_URL = "http://127.0.0.1:3000";

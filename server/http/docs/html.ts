@@ -21,7 +21,8 @@ interface Shown {
   isReference?: boolean;
 }
 
-const show = (shown: Shown, { sandbox }: Settings): string => eta.render(layout(), { ...shown, sandbox, pages });
+const show = (shown: Shown, { sandbox, dashboard }: Settings): string =>
+  eta.render(layout(), { ...shown, sandbox, dashboard, pages });
 
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 

@@ -45,6 +45,8 @@ export function documentation(settings: Settings): Router {
       .send(html);
   };
 
+  // A person opens the address that the server prints at its start. A program that asks for anything else gets 404.
+  router.get("/", (req, res, next) => (req.accepts(["json", "html"]) === "html" ? res.redirect(303, "docs") : next()));
   router.get("/docs/", (_req, res) => res.redirect(308, "../docs"));
   for (const path of PATHS) router.route(path).all(find).get(send).all(getOnly);
   router.use("/docs", () => {

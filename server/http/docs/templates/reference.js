@@ -10,6 +10,10 @@ useColours();
 
 const spec = await (await fetch("../openapi.json")).json();
 spec.servers = [{ url: root, description: "This server" }];
+// Each reference works once, so every visit proposes others.
+const visit = Date.now().toString(36);
+for (const [name, { value }] of Object.entries(spec.components.examples))
+  if (name.includes("Request") && value.reference) value.reference += `-${visit}`;
 if (place.dataset.sandbox === "false") {
   for (const path of Object.keys(spec.paths)) if (path.startsWith("/sandbox/")) delete spec.paths[path];
   spec.tags = spec.tags.filter(({ name }) => name !== "Sandbox");
