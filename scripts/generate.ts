@@ -1,8 +1,9 @@
-// Generates all files in generated/ from spec/openapi.yaml, those in generated/docs/ also from the guides, and the suite's
-// copy of the theme of the server's pages. With --check it writes nothing and fails if a file is stale.
+// Generates all files in generated/ from spec/openapi.yaml, those in generated/docs/ also from the guides, the suite's
+// copy of the theme of the server's pages, and the table of the client's README that says what is proven. With --check it writes nothing and fails if a file is stale.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
+import { withKnownTable } from "./docs/known.ts";
 import { docsFiles } from "./docs/files.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
@@ -62,9 +63,15 @@ const files: Record<string, string> = {
   // A request may omit a field that has a default.
   "generated/openapi.ts": banner + astToString(await openapiTS(source, { defaultNonNullable: false })),
 };
-for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
 
 const check = process.argv.includes("--check");
+const readme = new URL("client/README.md", root);
+const page = await readFile(readme, "utf8");
+files["client/README.md"] = await withKnownTable(page);
+// The guide of the client is made from its README.
+if (!check) await writeFile(readme, files["client/README.md"]);
+for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`generated/docs/${name}`] = text;
+
 const docs = new URL("generated/docs/", root);
 await mkdir(docs, { recursive: true });
 const stale = (await readdir(docs)).map((name) => `generated/docs/${name}`).filter((name) => !(name in files));

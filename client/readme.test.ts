@@ -1,0 +1,183 @@
+// Runs the README's programs that pay against the hostile service of `certify client`: what they print must be true.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { PlannedEntry } from "../conformance/merchants/client/entries.ts";
+import type { Scenario } from "../conformance/merchants/client/scenario.ts";
+import { startService } from "../conformance/merchants/client/service.ts";
+import { installPacked } from "./testing/packed.ts";
+import type { Project } from "./testing/packed.ts";
+
+const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
+const wallet = { country: "CI", currency: "XOF", fate: "pending" } as const;
+const nigeria = { country: "NG", currency: "NGN", fate: "pending" } as const;
+const entry = (
+  reference: string,
+  amount: number,
+  phoneNumber: string,
+  more: Omit<PlannedEntry, "reference" | "amount" | "phoneNumber">,
+): PlannedEntry => ({
+  reference,
+  amount,
+  phoneNumber,
+  ...more,
+});
+
+interface Program {
+  name: string;
+  entries: PlannedEntry[];
+  /** The line about an entry. By default each line begins with a reference. */
+  lineOf?(lines: string[], reference: string): string | undefined;
+  /** False for a program that calls `create`, which the README allows for requests that are certainly new. */
+  runsAgain?: false;
+  /** What the program prints of a payment that exists, and of a payment that proven does not. */
+  says: { exists: RegExp; missing: RegExp; unknown: RegExp };
+}
+
+const only = ([line]: string[]) => line;
+const programs: Program[] = [
+  {
+    name: "first",
+    entries: [entry("refund-7779", 1500000, "2257038102473", wallet)],
+    lineOf: only,
+    says: { exists: /^(created|existed) pending$/, missing: /^refused /, unknown: /^unknown / },
+  },
+  {
+    name: "pay",
+    runsAgain: false,
+    entries: [entry("refund-7780", 1500000, "2257038102473", wallet)],
+    lineOf: only,
+    says: {
+      exists: /^DSB|^already created/,
+      missing: /^another payout|ValidationError|AuthenticationError/,
+      unknown: /^outcome unknown/,
+    },
+  },
+  {
+    name: "payroll",
+    entries: [
+      entry("salary-2026-11-1", 1500000, "2257038102473", wallet),
+      entry("salary-2026-11-2", 1200000, "2250701020304", wallet),
+    ],
+    says: {
+      exists: /(created|existed): DSB/,
+      missing: / not created: /,
+      unknown: / perhaps created; run the payroll again/,
+    },
+  },
+  {
+    name: "resume",
+    entries: [entry("order-5531", 250000, "2348031234567", nigeria)],
+    says: { exists: / created now$| was created before the crash$/, missing: / refused /, unknown: / unknown / },
+  },
+  {
+    name: "result",
+    runsAgain: false,
+    entries: [entry("refund-7781", 4500, "2348031234567", nigeria)],
+    lineOf: only,
+    says: {
+      exists: /^created: DSB|^already created$/,
+      missing: /^fix the request|^Received/,
+      unknown: /^call resume later$/,
+    },
+  },
+];
+
+const refused = (status: number) =>
+  ({ process: "never", answer: { status, body: { statusCode: status, error: "Refused", code: "refused" } } }) as const;
+const page = { status: 200, headers: { "content-type": "text/html" }, body: "<html>Please sign in</html>" };
+
+type Conditions = Pick<Scenario, "creates" | "afterwards" | "lists" | "location"> & {
+  exists?: "same" | "raised";
+  what: string;
+};
+const hostile: Conditions[] = [
+  { what: "the response is lost", creates: [{ process: "now", answer: "drop" }] },
+  { what: "the request is lost", creates: [{ process: "never", answer: "drop" }] },
+  { what: "the response is cut", creates: [{ process: "now", answer: "cut-body" }] },
+  {
+    what: "the response is lost, then the key is refused",
+    creates: [{ process: "now", answer: "drop" }],
+    afterwards: refused(401),
+    lists: "none",
+  },
+  {
+    what: "the response is lost, then the balance is used up",
+    creates: [{ process: "now", answer: "drop" }],
+    afterwards: refused(422),
+  },
+  {
+    what: "the request arrives late, and the retry is refused",
+    creates: [{ process: "late", answer: "drop" }],
+    afterwards: refused(422),
+  },
+  { what: "a gateway's page follows", creates: [{ process: "now", answer: page }] },
+  {
+    what: "a gateway's JSON follows",
+    creates: [{ process: "now", answer: { status: 403, body: { statusCode: 403, error: "Forbidden" } } }],
+  },
+  { what: "the service refuses", afterwards: refused(422) },
+  { what: "the key is refused", afterwards: refused(401) },
+  { what: "it exists", exists: "same" },
+  { what: "it exists, and the record cannot be read", exists: "same", location: null, lists: "none" },
+  { what: "another payout has the reference", exists: "raised" },
+];
+
+let project: Project;
+beforeAll(() => {
+  project = installPacked();
+  for (const [, name, code] of readme.matchAll(/<!-- (\w+\.ts) -->\n\n```ts\n(.*?)```/gs)) project.write(name!, code!);
+}, 120_000);
+afterAll(() => project?.remove());
+
+const key = "key-of-the-merchant";
+
+async function run(name: string, baseUrl: string, journal: string): Promise<string> {
+  const source = readFileSync(`${project.folder}/${name}.ts`, "utf8");
+  const file = `${journal}.ts`;
+  project.write(file, source.replace("salary-2026-11.journal", `${journal}.journal`));
+  const env = { ...process.env, BASE_URL: baseUrl, API_KEY: key };
+  const child = spawn(process.execPath, [file], { cwd: project.folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => void (output += String(chunk)));
+  await once(child, "close");
+  return output;
+}
+
+const cases = programs.flatMap((program) =>
+  hostile.map((conditions, index) => ({
+    ...program,
+    file: `${program.name}.ts`,
+    conditions,
+    index,
+    what: conditions.what,
+  })),
+);
+
+test.concurrent.for(cases)(
+  "$file tells the truth if $what",
+  async ({ name, runsAgain, entries, lineOf, says, conditions, index }) => {
+    const { what, exists, ...more } = conditions;
+    const planned = entries.map((each) => (exists ? { ...each, exists } : each));
+    const service = await startService({ id: what, name: what, ...more }, planned, { key, seed: 1, timeoutMs: 15_000 });
+    // The second run finds what the first run left behind.
+    const outputs: string[] = [];
+    for (const _ of runsAgain === false ? [1] : [1, 2]) outputs.push(await run(name, service.url, `${name}-${index}`));
+    service.ledger.settle();
+    await service.close();
+    for (const output of outputs) {
+      const lines = output.trim().split("\n");
+      for (const { reference, amount, phoneNumber } of entries) {
+        const own = service.ledger.payouts.filter(
+          ({ request }) => request.phoneNumber === phoneNumber && request.amount === amount,
+        );
+        expect(own.length).toBeLessThanOrEqual(1);
+        const said = lineOf ? output : lines.find((line) => line.startsWith(reference));
+        const truth = own.length > 0 ? says.exists : says.missing;
+        const isTrue = [truth, says.unknown].some((pattern) => new RegExp(pattern, "m").test(said ?? ""));
+        expect(isTrue ? "" : `${what}; ${own.length} payouts; said:\n${output}`).toBe("");
+      }
+    }
+  },
+);
