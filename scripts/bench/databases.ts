@@ -16,6 +16,8 @@ export interface Database {
   fill(payouts: number): Promise<void>;
   /** Stores a webhook and an attempt for each payout that `fill` has stored. One in 25 webhooks was given up. */
   fillWebhooks(): Promise<void>;
+  /** Runs statements that both databases understand. */
+  run(...statements: string[]): Promise<void>;
   drop(): Promise<void>;
 }
 
@@ -73,6 +75,11 @@ export async function sqlite(): Promise<Database> {
       const db = new DatabaseSync(file);
       const statements = webhooks({ columns: "", values: "" });
       db.exec(["PRAGMA synchronous = OFF", ...statements, "PRAGMA wal_checkpoint(TRUNCATE)"].join(";"));
+      db.close();
+    },
+    async run(...statements) {
+      const db = new DatabaseSync(file);
+      for (const sql of statements) db.exec(sql);
       db.close();
     },
     drop: () => rm(folder, { recursive: true }),
@@ -134,6 +141,7 @@ export async function postgres(server: string): Promise<Database> {
         "VACUUM ANALYZE",
         "CHECKPOINT",
       ),
+    run: (...statements) => run(url, ...statements),
     drop: () => run(server, `DROP DATABASE ${name} WITH (FORCE)`),
   };
 }
