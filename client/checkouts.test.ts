@@ -55,7 +55,10 @@ describe("a checkout", () => {
       const { client, time } = scriptedClient([refusal(500)], { retry: { tries: 1 } });
       const error = await time.run(rejectionOf(client.checkouts.create(anonymous)));
       expect(error).toBeInstanceOf(OutcomeUnknownError);
-      expect(error).toMatchObject({ reference: generated, message: expect.stringContaining(`(${generated})`) });
+      expect(error).toMatchObject({
+        reference: generated,
+        message: expect.stringContaining(`reference ${generated}.`),
+      });
     });
   });
 

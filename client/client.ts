@@ -182,12 +182,11 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
   };
 }
 
-const isFinal = ({ status }: Data) => ["success", "failed", "cancelled"].includes(status);
-
 function resource(context: Context, kind: Kind, base: Settings) {
   type Request = DisbursementRequest | CheckoutRequest;
   const read = (reference: string, toSettings: () => Settings, until?: (data: Data) => boolean) =>
     toCall(readFailure, () => verify(context, kind, reference, toSettings(), until));
+  const isFinal = ({ status }: Data) => kind.final.test(status);
   const send = (request: Request, toSettings: () => CreateSettings, inDoubt: boolean) =>
     toCall(createFailure, () => create(context, kind, request, toSettings, { inDoubt, resume }));
   const resume = (request: Request, options?: CallOptions) =>

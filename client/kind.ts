@@ -1,14 +1,15 @@
 import type { Path } from "./transport.ts";
 import type { KindName } from "./types.ts";
 
-/** A kind of record: its name in operation ids, and its path. */
+/** A kind of record: its name in operation ids, its path, and its final statuses. Other statuses are not final. */
 export interface Kind {
   name: KindName;
   path: Path;
+  final: RegExp;
 }
 
-export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements" };
+export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements", final: /^(success|failed)$/ };
 /**
  * Unlike a disbursement, a checkout has an optional merchant's reference, and the response to a create contains a link.
  */
-export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts" };
+export const checkout: Kind = { name: "Checkout", path: "/v1/checkouts", final: /^(success|failed|cancelled)$/ };

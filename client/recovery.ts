@@ -72,7 +72,7 @@ export async function create(
     if (isRecorded !== undefined || !(error instanceof ClientError)) throw error;
     throw Object.defineProperty(
       new OutcomeUnknownError(
-        `Perhaps recorded. ${error.message} Call resume(), or create again with the same reference (${reference}).`,
+        `Perhaps recorded. ${error.message} Call resume(), or create again with reference ${reference}.`,
         { ...error, cause: error },
       ),
       "resume",

@@ -28,6 +28,12 @@ describe("waitFor", () => {
     expect(sent[0]!.url).toBe("https://pay.example/v1/checkouts/DSB1");
   });
 
+  test("does not take a status that a later version adds for final, whatever it means for checkouts", async () => {
+    const { client, time, sent } = scriptedClient([ended("reversed"), ended("cancelled"), ended("failed")]);
+    expect(await time.run(client.disbursements.waitFor("DSB1"))).toMatchObject({ status: "failed" });
+    expect(sent).toHaveLength(3);
+  });
+
   test("retries transient failures and records that do not exist yet", async () => {
     const steps = [
       refusal(404),
