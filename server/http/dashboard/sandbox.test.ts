@@ -42,6 +42,24 @@ test("creates a disbursement with the outcome that the number forces, also one w
   expect((await create("2250700000503")).status).toBe(503);
 });
 
+test("every page says how far the sandbox's time is ahead", async () => {
+  const ahead = async () => /class="ahead"[^>]*>([^<]*)</.exec((await visitor.get(`${area}/disbursements`)).html)?.[1];
+  expect(await ahead()).toBeUndefined();
+  const to = new Date(server.clock.now() + 6 * DAY + MINUTE).toISOString();
+  await visitor.post(`${area}/sandbox/advance`, { to });
+  expect(await ahead()).toBe("+6 days");
+});
+
+test("a list does not say that a payment which has ended is not paid yet", async () => {
+  await visitor.post(`${area}/sandbox/checkouts`, { amount: "2500000" });
+  expect((await visitor.get(`${area}/checkouts`)).html).toContain("not paid yet");
+  const to = new Date(server.clock.now() + 2 * DAY).toISOString();
+  await visitor.post(`${area}/sandbox/advance`, { to });
+  const { html } = await visitor.get(`${area}/checkouts`);
+  expect(html).toContain('badge cancelled">cancelled');
+  expect(html).not.toContain("not paid yet");
+});
+
 test("creates a checkout", async () => {
   const { headers } = await visitor.post(`${area}/sandbox/checkouts`, { amount: "2500000" });
   const { html } = await follow(headers);

@@ -36,6 +36,8 @@ test("a key is shown once, works, and is refused after it is revoked", async () 
   expect(await statusWith(server.key)).toBe(200);
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.revoke", details: { key: id } });
   expect((await visitor.get(path)).html).toContain("revoked");
+  const { html: trail } = await visitor.get(path.replace("settings", "audit"));
+  expect(trail).toMatch(/Revoked the API key “Payroll &amp; Söhne”.*Kofi.*Created the API key “Payroll &amp; Söhne”/s);
 });
 
 test.each(["", "x".repeat(101), "a\u0007b"])("refuses the name %j for a key", async (name) => {

@@ -88,6 +88,7 @@ export function showPage(
   const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root, config) : [];
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
+  const clockAhead = sandbox && merchant && visit ? ahead(merchant.clockOffset) : undefined;
   const common = {
     ...helpers,
     css,
@@ -105,9 +106,24 @@ export function showPage(
     sandbox,
     publicUrl,
     chaos,
+    clockAhead,
   };
   sendPage(res.status(page.status ?? 200), render(page.template, { ...common, ...data }));
 }
+
+/** How far the sandbox's time is ahead, for people: `+6 days`. Undefined below a second. */
+function ahead(offset: number): string | undefined {
+  const [name, size] = UNITS.find(([, milliseconds]) => offset >= milliseconds) ?? [];
+  if (!name || !size) return undefined;
+  const count = Math.floor(offset / size);
+  return `+${count} ${count === 1 ? name : `${name}s`}`;
+}
+const UNITS = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
 
 function linksOf(area: string, { sandbox, requestLog: requests }: DashboardContext["config"]) {
   const served: Record<string, boolean> = { sandbox, requests };

@@ -5,11 +5,11 @@ import { field, PageError } from "./visit.ts";
 
 /** The statuses to filter by, with their texts for people. */
 export const STATUSES: Readonly<Record<DeliveryFilter, string>> = {
-  failed: "failed for good",
+  failed: "failed: no further attempt",
   pending: "pending",
   delivered: "delivered",
-  ended: "refused by the receiver",
-  exhausted: "given up after all attempts",
+  ended: "failed: refused by the receiver",
+  exhausted: "failed: all attempts used",
 };
 
 /** The fields of the form. `reference` is not part of a search: a person may type the service's or the merchant's. */

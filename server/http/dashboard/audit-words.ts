@@ -1,0 +1,55 @@
+import type { ActorName, AuditAction, AuditEntry } from "../../domain/audit.ts";
+import type { ApiKey } from "../../domain/keys.ts";
+
+const WORDS: Record<AuditAction, string> = {
+  "merchant.create": "Created the merchant",
+  "key.create": "Created the API key",
+  "key.revoke": "Revoked the API key",
+  "secret.reveal": "Looked at the webhook secret",
+  "secret.rotate": "Replaced the webhook secret",
+  "delivery.replay": "Sent a webhook again",
+  "replay.start": "Started a replay of webhooks",
+  "replay.stop": "Stopped a replay of webhooks",
+  "default-webhook.set": "Set the default address for webhooks",
+  "default-webhook.remove": "Removed the default address for webhooks",
+  "payments.export": "Exported payments",
+  "payment.ask": "Asked the rail again about a payment",
+  "payment.propose": "Proposed to end a payment by hand",
+  "payment.decide": "Ended a payment by hand",
+  "payment.close-conflict": "Closed a conflict with a rail",
+  "payment.close-unknown": "Closed an expired checkout whose outcome at the rail is unknown",
+  "rail.pause": "Paused a rail",
+  "rail.reconcile": "Compared the payments with a rail's",
+  "rail.resume": "Resumed a rail",
+  "sandbox.create": "Created a test payment",
+  "sandbox.advance": "Moved the sandbox's clock",
+  "sandbox.reset": "Deleted everything in the sandbox",
+  "sandbox.chaos": "Changed the chaos switch",
+  "dashboard.link": "Made a sign-in link",
+  "dashboard.sign-in": "Signed in",
+  "dashboard.sign-out": "Signed out",
+};
+
+const ACTORS: Record<string, (name: string) => string> = {
+  command: (name) => `${name}, on the command line`,
+  server: (name) => `the server's start, as ${name}`,
+  dashboard: (name) => `${name}, operator`,
+  merchant: (name) => name,
+};
+
+/** Says an entry in words. @param keys the merchant's keys, which the words name */
+export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[]) {
+  const nameOf = (id: string | undefined) => {
+    const key = keys.find((each) => each.id === id);
+    return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
+  };
+  const isAboutKey = action === "key.create" || action === "key.revoke";
+  const name = isAboutKey ? nameOf(details.key) : undefined;
+  return { what: name === undefined ? WORDS[action] : `${WORDS[action]} ${name}`, who: whoIs(actor, nameOf) };
+}
+
+function whoIs(actor: ActorName, nameOf: (id: string) => string | undefined): string {
+  const [kind = "", name = ""] = actor.split(/ (.*)/s);
+  if (kind === "key") return `a program with the API key ${nameOf(name) ?? name}`;
+  return ACTORS[kind]!(name);
+}
