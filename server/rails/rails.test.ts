@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { failureOf } from "../domain/failures.ts";
 import { RailError, type RailAnswer } from "../domain/rails.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
+import { signedIn } from "../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { checkedRail } from "./checked-rail.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
@@ -292,6 +293,24 @@ test("a notification is given to the rail with what is in its address", async ()
   const address = `${gateway.url}/rails/test/webhooks?reference=${reference}`;
   expect((await fetch(address, { method: "POST", body: "{}" })).status).toBe(204);
   expect(await recordOf(reference)).toMatchObject({ status: "success" });
+});
+
+test("a payer of a checkout whose link was lost is told to start again, and an operator can end it at once", async () => {
+  rail.answers.push(new Error("The connection was closed."));
+  rail.found.push({ status: "pending", railReference: "R-1" });
+  const { reference } = (await gateway.createCheckout()).body.data;
+  await gateway.pass(0);
+  const page = async () => (await fetch(`${gateway.url}/checkouts/${reference}`, { redirect: "manual" })).text();
+  expect(await page()).toContain("Opening the payment");
+  await gateway.pass(2_000);
+  expect(await handoverOf(reference)).toMatchObject({ state: "accepted", status: "pending" });
+  expect(await page()).toMatch(/This payment cannot be opened[^]*You have not paid/);
+  const operator = await signedIn(gateway);
+  const shownPage = await operator.get(`/m/${gateway.merchant.id}/checkouts/${reference}`);
+  expect(shownPage.html).toContain("payment link was lost");
+  const decision = { status: "failed", reason: "the link was lost" };
+  await operator.post(`/m/${gateway.merchant.id}/payments/${reference}/decide`, decision);
+  expect(await handoverOf(reference)).toMatchObject({ state: "closed", status: "failed" });
 });
 
 test("money that arrives after a checkout expired is a conflict", async () => {

@@ -72,8 +72,8 @@ async function show(context: PageContext, res: Response, opened: OpenCheckout): 
   const { checkout } = opened;
   if (checkout.status === "pending" && !context.config.sandbox) {
     const handover = await context.storage.findHandover(checkout.reference);
-    if (handover?.url === undefined) showWaiting(context, res, opened, "opening");
-    else seeOther(res, handover.url);
+    if (handover?.url !== undefined) seeOther(res, handover.url);
+    else showWaiting(context, res, opened, handover?.state === "accepted" ? "unopened" : "opening");
   } else if (isPayable(checkout)) showForm(context, res, opened);
   else if (checkout.status === "pending") seeOther(res, returnPath(checkout.reference));
   else showResult(context, res, opened);

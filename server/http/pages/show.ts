@@ -53,7 +53,8 @@ const READING_SECONDS = 15;
 /**
  * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
  *
- * @param response `opening` while the rail has not opened its page yet, which then takes this page's place; otherwise set if
+ * @param response `opening` while the rail has not opened its page yet, which then takes this page's place; `unopened` while the
+ *   rail has the checkout, but the response with the address of its page was lost, so that nobody can pay; otherwise set if
  *   this is the response to the form; `other-number` if the payment is made with another number
  *   than the form's. The browser then loads the return page, which looks the same; reloading that does not submit the
  *   form again (D36).
@@ -62,20 +63,22 @@ export function showWaiting(
   context: PageContext,
   res: Response,
   opened: OpenCheckout,
-  response?: "submitted" | "other-number" | "opening",
+  response?: "submitted" | "other-number" | "opening" | "unopened",
 ): void {
   const { clock } = context;
   const { checkout, merchant } = opened;
   const { locale, reference } = checkout;
-  const title = `${texts[locale].waiting.heading} – ${merchant.name}`;
+  const { waiting } = texts[locale];
+  const unopened = response === "unopened" ? waiting.unopened : undefined;
+  const title = `${(unopened ?? waiting).heading} – ${merchant.name}`;
   const waitedSeconds = (sandboxTime(merchant, clock.now()) - checkout.updatedAt) / 1_000;
   const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
   const otherNumber = response === "other-number";
-  const isOpening = response === "opening";
+  const isOpening = response === "opening" || unopened !== undefined;
   const back = isOpening ? reference : response ? returnPath(reference) : "return";
   const refresh = isOpening ? pause : response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
   const payer = checkout.customer?.phoneNumber.slice(-3);
-  const data = { ...summaryOf(opened), note: noteOf(context), back, payer, otherNumber, isOpening };
+  const data = { ...summaryOf(opened), note: noteOf(context), back, payer, otherNumber, isOpening, unopened };
   sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
 }
 

@@ -19,6 +19,8 @@ interface Texts {
     heading: string;
     /** While the page for paying is not open yet. */
     opening: string;
+    /** While the rail has the checkout, and its page for paying is not known: nobody can pay. */
+    unopened: { heading: string; text: string };
     /** @param ending the last digits of the number that pays */
     payer(ending: string): string;
     otherNumber: string;
@@ -63,6 +65,10 @@ const en: Texts = {
   waiting: {
     heading: "Waiting for your payment",
     opening: "Opening the payment…",
+    unopened: {
+      heading: "This payment cannot be opened",
+      text: "You have not paid. Please go back to the shop and start the payment again there.",
+    },
     payer: (ending) => `The payment is being made with the number ending in ${ending}.`,
     otherNumber: "This payment had already been started with another number. The number you entered was not used.",
     text: "If your phone asks you to confirm the payment, please do so. This page updates automatically.",
@@ -122,6 +128,10 @@ const fr: Texts = {
   waiting: {
     heading: "Paiement en cours",
     opening: "Ouverture du paiement…",
+    unopened: {
+      heading: "Ce paiement ne peut pas être ouvert",
+      text: "Vous n’avez pas payé. Retournez dans la boutique et recommencez le paiement.",
+    },
     payer: (ending) => `Le paiement se fait avec le numéro se terminant par ${ending}.`,
     otherNumber:
       "Ce paiement avait déjà été lancé avec un autre numéro. Le numéro que vous avez saisi n’a pas été utilisé.",
