@@ -88,7 +88,7 @@ function routesOf({ router }: Express, method: "get" | "post"): string[] {
 /** A response without the parts that differ between two equal requests. */
 async function responseTo(server: TestServer, path: string, { cookie }: Visitor, form?: URLSearchParams) {
   const init = form && { method: "POST", body: form };
-  const headers = { cookie, origin: server.url };
+  const headers = { cookie, origin: server.url, accept: "text/html,*/*" };
   const response = await fetch(`${server.url}${path}`, { redirect: "manual", ...init, headers });
   const [id, text] = [response.headers.get("x-request-id"), await response.text()];
   const shown = text.replaceAll(server.url, "").replaceAll(id ?? server.url, "");
