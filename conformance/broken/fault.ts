@@ -12,6 +12,8 @@ export type Call = {
   path: string;
   headers: Record<string, string | string[]>;
   body: Buffer;
+  /** Set if the body was sent in chunks. */
+  chunked?: boolean;
 };
 
 /** A response from the sound server. */

@@ -46,7 +46,8 @@ export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"
   const { ask, close } = createAsk(origin);
   async function serve(request: IncomingMessage, response: ServerResponse) {
     const { method = "", url: path = "" } = request;
-    const call: Call = { method, path, headers: passedOn(request.headers), body: await buffer(request) };
+    const chunked = request.headers["transfer-encoding"] === "chunked";
+    const call: Call = { method, path, headers: passedOn(request.headers), body: await buffer(request), chunked };
     send(response, await handle(call, ask), method === "HEAD");
   }
   const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));

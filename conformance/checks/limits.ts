@@ -1,6 +1,6 @@
 // Checks fees, and the limits on references, amounts and bodies (D14, D15).
 import type { Check } from "../check.ts";
-import { bothRefused, expectData, expectStatus, same, shows } from "./expect.ts";
+import { bothRefused, expectStatus, same, shows } from "./expect.ts";
 import {
   asJson,
   checkoutBody,
@@ -16,14 +16,6 @@ import {
 } from "./requests.ts";
 
 const controls = ["\0", "\n", "\t", "\u007f", "\u0085"];
-
-/** Makes pairs of references that differ, but that a lenient comparison would treat as equal. */
-const lookalikes: [string, (text: string) => [string, string]][] = [
-  ["by case", (text) => [`${text}a`, `${text}A`]],
-  ["by a trailing space", (text) => [text, `${text} `]],
-  ["by a leading space", (text) => [text, ` ${text}`]],
-  ["by Unicode normalisation", (text) => [`${text}é`, `${text}e\u0301`]],
-];
 
 /** Amounts and their fees, rounded half up: 1 % for a disbursement, 4.8 % for a checkout. */
 const fees = {
@@ -84,20 +76,6 @@ const referenceChecks: Check[] = [
         const code = `U+${character.codePointAt(0)?.toString(16).padStart(4, "0")}`;
         const response = await payInvalid(context, { ...disbursementBody(context), reference });
         expectStatus(context, "limits.reference-characters", response, 422, `for a reference with ${code}`);
-      }
-    },
-  },
-  {
-    name: "Similar references are distinct",
-    ids: ["limits.reference-as-sent"],
-    ...pays(2 * lookalikes.length),
-    async run(context) {
-      for (const [what, pair] of lookalikes) {
-        for (const reference of pair(context.fresh())) {
-          const response = await pay(context, { ...disbursementBody(context), reference });
-          const when = `for each of two references that differ ${what}`;
-          expectData(context, "limits.reference-as-sent", response, { merchantsReference: reference }, when);
-        }
       }
     },
   },

@@ -1,10 +1,11 @@
 // Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §6, §8).
 import { Prerequisite, type Check, type Context } from "../check.ts";
-import type { CheckOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { exceeded } from "../allowances/table.ts";
 import { arrived, mailbox } from "./notifications.ts";
+import { expectStatus, shows } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
-import { disbursementBody, pay, someAddress } from "./requests.ts";
+import { disbursementBody, pay, payInvalid, someAddress, withAmount } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 /** Amounts that floating point cannot divide by 100 and multiply by 100 again exactly. */
@@ -14,6 +15,8 @@ const binary = [2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32];
 /** Double precision is exact up to 2^53 - 1, but these amounts need 16 digits. */
 const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
 const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
+/** Between two doubles. A program that reads numbers as doubles pays another amount. */
+const inexact = "9007199254740993";
 const inWebhooks = [435, 1_234_567, 2 ** 31, 2 ** 53 - 1];
 
 /** Returns the amounts inside the declared limit, from the smallest, whose sum is at most this share of the budget. */
@@ -34,6 +37,9 @@ export const reachOf = (options: CheckOptions) => ({
   largest: largestTried(options),
   untried: amounts.length - tried({ ...options, declared: undefined }).length,
 });
+/** Returns true if the budget covers every amount. */
+const reachesAll = (options: CheckOptions) =>
+  affordable([...amounts, Number(inexact)], { ...options, declared: undefined }, 1 / 2).length > amounts.length;
 const triedInWebhooks = (options: CheckOptions) => affordable(inWebhooks, options, 1 / 8);
 
 /** Returns the amounts that the target's limits permit, and the others. */
@@ -73,23 +79,52 @@ async function judgeNotification(context: Context, { amount, box, reference }: N
   return true;
 }
 
+/** Pays amounts of every size. Judges that each is recorded exactly, and that its reference is then used. */
+async function judgeExact(context: Context, permitted: readonly number[]) {
+  let isPaidAgain = false;
+  for (const amount of permitted) {
+    const usual = disbursementBody(context, { webhookURL: someAddress(context) });
+    const body = { ...usual, amount };
+    const response = await pay(context, body);
+    await judgeRecord(context, "numbers.exact", body, response);
+    if (isPaidAgain) continue;
+    const again = await payInvalid(context, body);
+    expectStatus(context, "create.duplicate-refused", again, 409, `for a duplicate reference with amount ${amount}`);
+    isPaidAgain = again.status === 200;
+  }
+}
+
+/** Judges that no amount above the largest permitted one is accepted: the limit would be false. */
+async function judgeBeyond(context: Context, larger: readonly number[]) {
+  for (const amount of larger) {
+    const response = await pay(context, { ...disbursementBody(context), amount });
+    const expected = `no payout of ${amount}, because smaller amounts are refused`;
+    if (!shows(context, "numbers.exact", response, response.status !== 200, expected)) return;
+  }
+}
+
+/** Judges that an amount without an exact double is refused, or accepted with every digit. */
+async function judgeInexact(context: Context) {
+  const response = await pay(context, undefined, withAmount(disbursementBody(context), inexact));
+  const ok = response.status !== 200 || new RegExp(String.raw`"amount"\s*:\s*${inexact}\b`).test(response.text);
+  shows(context, "numbers.exact", response, ok, `a refusal, or 200 with amount ${inexact}`);
+}
+
 export const checks: Check[] = [
   {
     name: "Amounts of every size are returned exactly",
-    ids: ["numbers.exact", "numbers.largest-amount"],
+    ids: ["numbers.exact", "numbers.largest-amount", "create.duplicate-refused"],
     effect: "moves-money",
-    payouts: amounts.length,
-    amount: tried,
+    // One repeat may be paid, and one amount that is too large. The check then sends no other.
+    payouts: amounts.length + 2,
+    amount: (options) => [...tried(options), largestTried(options), ...(reachesAll(options) ? [Number(inexact)] : [])],
     async run(context) {
       const sent = tried(context.options);
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const [accepted, refused] = divided(context, sent);
-      for (const amount of accepted) {
-        const usual = disbursementBody(context, { webhookURL: someAddress(context) });
-        const body = { ...usual, amount };
-        const response = await pay(context, body);
-        await judgeRecord(context, "numbers.exact", body, response);
-      }
+      await judgeExact(context, accepted);
+      if (allowsMadeUpNumbers(context.options)) await judgeBeyond(context, refused);
+      if (reachesAll(context.options)) await judgeInexact(context);
       const { largest, untried } = reachOf(context.options);
       const left = `amounts above ${largest} were not tried, because of --max-total`;
       if (untried > 0 && accepted.length > 0)

@@ -96,6 +96,18 @@ async function firstAccepted(context: Context, payees: readonly Payee[]) {
   return undefined;
 }
 
+/** Returns payees in every country: in each currency of another country, and with each other country's number. */
+function mixedPayees({ options: { recipient }, random }: Context): Payee[] {
+  return commonPairs.flatMap((pair) => {
+    const home = fieldsFor(pair, recipient, random);
+    const others = commonPairs.filter((other) => other !== pair);
+    return [
+      ...[dollars, ...others].map(({ currency }) => ({ ...home, currency })),
+      ...others.map((other) => ({ ...home, phoneNumber: fieldsFor(other, recipient, random).phoneNumber })),
+    ];
+  });
+}
+
 async function payLeadingZeros(context: Context) {
   const { options, random } = context;
   const phoneNumber = `00${random(1_000_000, 9_999_999)}${options.recipient.slice(-3)}`;
@@ -115,16 +127,13 @@ export const checks: Check[] = [
     },
   },
   {
-    name: "Disbursement in another country's currency is refused, or recorded as it was sent",
+    name: "Disbursement in another country's currency, or to another country's number, is refused, or recorded as it was sent",
     ids: ["records.as-requested"],
-    ...pays(commonPairs.length),
+    ...pays(2 * commonPairs.length ** 2),
     needs: ["safe-numbers"],
     async run(context) {
-      const currencies = [dollars, ...commonPairs].map(({ currency }) => currency);
-      for (const [index, pair] of commonPairs.entries()) {
-        const usual = disbursementBody(context, { webhookURL: someAddress(context) });
-        const payee = fieldsFor(pair, context.options.recipient, context.random);
-        const body = { ...usual, ...payee, currency: currencies[index] };
+      for (const payee of mixedPayees(context)) {
+        const body = { ...disbursementBody(context, { webhookURL: someAddress(context) }), ...payee };
         const response = await pay(context, body);
         if (isRefusal(response)) shows(context, "records.as-requested", response, true, "400 or 422");
         else await judgeRecord(context, "records.as-requested", body, response);

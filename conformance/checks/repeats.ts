@@ -3,6 +3,7 @@
 import type { Check, Context } from "../check.ts";
 import { payeeAbroad } from "../allowances/fit.ts";
 import { pairOf, payeeIn } from "../generate/countries.ts";
+import { serialisations, type Serialisation } from "../generate/serialisations.ts";
 import { allowsMadeUpNumbers } from "../run-options.ts";
 import { expectStatus, same } from "./expect.ts";
 import { differentBodies, recordIn, recordOf } from "./records.ts";
@@ -11,15 +12,16 @@ import { listed } from "./sandbox-controls.ts";
 
 const concurrency = 12;
 /** The most variants of one disbursement that are sent. */
-const maxVariants = 9;
+const maxVariants = 9 + serialisations.length;
 
 type Body = Record<string, unknown>;
-type Variant = { what: string; over: Body; foreign?: boolean };
+type Variant = { what: string; over: Body; foreign?: boolean; serialisation?: Serialisation };
 
 /** A target that does not pay this recipient, country or currency may refuse the request for that reason. */
-const statusesOf = ({ foreign }: Variant) => (foreign ? [409, 400, 422] : [409]);
+const statusesOf = ({ foreign, serialisation }: Variant) =>
+  foreign ? [409, 400, 422] : serialisation?.optional ? "4xx" : 409;
 
-/** Returns changes of a disbursement: of one field each, and of all fields but the reference. */
+/** Returns changes of a disbursement: of one field each, of all fields but the reference, and of the JSON alone. */
 function variantsOf(context: Context, body: Body): Variant[] {
   const { options, random } = context;
   const amount = 1 + ((Number(body["amount"]) + random(0, usualAmount - 3)) % usualAmount);
@@ -29,6 +31,7 @@ function variantsOf(context: Context, body: Body): Variant[] {
     { what: "a different amount", over: { amount } },
     { what: "a different webhookURL", over: { webhookURL } },
     { what: "no webhookURL", over: { webhookURL: undefined } },
+    ...serialisations.map((serialisation) => ({ what: `a body ${serialisation.what}`, over: {}, serialisation })),
   ];
   if (!allowsMadeUpNumbers(options)) return safe;
   const { phoneNumber } = payeeIn(pairOf(body["phoneNumber"]), options.recipient, random);
@@ -42,6 +45,12 @@ function variantsOf(context: Context, body: Body): Variant[] {
   ];
   return [...safe, ...foreign.map((variant) => ({ ...variant, foreign: true }))];
 }
+
+/** Sends a variant of a disbursement. */
+const repeat = (context: Context, { over, serialisation }: Variant, body: Body) =>
+  serialisation
+    ? pay(context, undefined, serialisation.write({ ...body, ...over }))
+    : pay(context, { ...body, ...over });
 
 /** Sends every variant of a new disbursement, with its reference. Returns the disbursement. */
 async function repeatAll(context: Context, judge: (variant: Variant, reference: string, body: Body) => Promise<void>) {
@@ -58,7 +67,7 @@ export const checks: Check[] = [
     async run(context) {
       const id = "create.duplicate-any-field";
       const { body, data, reference } = await repeatAll(context, async (variant, _, sent) => {
-        const response = await pay(context, { ...sent, ...variant.over });
+        const response = await repeat(context, variant, sent);
         expectStatus(context, id, response, statusesOf(variant), `for a duplicate reference with ${variant.what}`);
       });
       const { response } = await verified(context, reference);
@@ -94,8 +103,8 @@ export const checks: Check[] = [
     ids: ["uniqueness.one-record"],
     ...pays(1 + maxVariants),
     async run(context) {
-      const { body, reference } = await repeatAll(context, async ({ over }, _, sent) => {
-        await pay(context, { ...sent, ...over });
+      const { body, reference } = await repeatAll(context, async (variant, _, sent) => {
+        await repeat(context, variant, sent);
       });
       const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(String(body["reference"]))}`;
       const response = await get(context, path);

@@ -91,7 +91,7 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
     ...options.headers,
     ...(value === undefined ? {} : { "x-api-key": value }),
     ...(request.json === undefined ? {} : { "content-type": "application/json" }),
-    ...(body ? { "content-length": String(body.length) } : {}),
+    ...(body && !request.headers?.["transfer-encoding"] ? { "content-length": String(body.length) } : {}),
     ...request.headers,
   };
 }

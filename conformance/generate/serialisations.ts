@@ -1,0 +1,44 @@
+// Writes the same JSON object in other ways. Programs, gateways and HTTP libraries produce all of them (RFC 8259, RFC
+// 9112).
+type Fields = Record<string, unknown>;
+type Written = { body: string; headers: Record<string, string> };
+
+export type Serialisation = {
+  what: string;
+  write: (fields: Fields) => Written;
+  /** True if the interface permits a target to refuse requests in this form. */
+  optional?: true;
+};
+
+const type = "application/json";
+const asJson = (body: string): Written => ({ body, headers: { "content-type": type } });
+const withHeaders = (headers: Record<string, string>) => (fields: Fields) => ({
+  body: JSON.stringify(fields),
+  headers: { "content-type": type, ...headers },
+});
+const escaped = (text: string) =>
+  text.replaceAll(/[A-Za-z]/g, (letter) => String.raw`\u00${letter.charCodeAt(0).toString(16)}`);
+
+export const serialisations: readonly Serialisation[] = [
+  { what: "with white space", write: (fields) => asJson(` ${JSON.stringify(fields, null, 2)}\n`) },
+  {
+    what: "with its fields in the reverse order",
+    write: (fields) => asJson(JSON.stringify(Object.fromEntries(Object.entries(fields).toReversed()))),
+  },
+  {
+    what: "with escaped letters in the reference",
+    write: ({ reference, ...fields }) =>
+      asJson(`{"reference":"${escaped(String(reference))}",${JSON.stringify(fields).slice(1)}`),
+  },
+  {
+    what: "with escaped letters in a field's name",
+    write: (fields) => asJson(JSON.stringify(fields).replace('"reference"', () => `"${escaped("reference")}"`)),
+  },
+  { what: "sent in chunks", write: withHeaders({ "transfer-encoding": "chunked" }), optional: true },
+  { what: "with a charset", write: withHeaders({ "content-type": `${type}; charset=utf-8` }), optional: true },
+  {
+    what: "with an unknown field",
+    write: (fields) => asJson(JSON.stringify({ certifyExtra: "x", ...fields })),
+    optional: true,
+  },
+];
