@@ -73,7 +73,7 @@ const stryker = {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner"],
   mutate: (process.argv.length > 2 ? process.argv.slice(2) : sources).map((name) => `client/${name}.ts`),
-  reporters: ["clear-text"],
+  reporters: ["clear-text", "progress-append-only"],
   clearTextReporter: { allowColor: false, logTests: false },
   coverageAnalysis: "perTest",
   // A mutant outside any function (a constant or a table) needs a run of all tests. These few mutants are left out.
@@ -103,7 +103,7 @@ try {
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
   write("package.json", JSON.stringify({ private: true, type: "module" }));
   write("stryker.config.json", JSON.stringify(stryker));
-  write("vitest.config.ts", `export default ${JSON.stringify({ test: { include, testTimeout: 20_000 } })};`);
+  write("vitest.config.ts", `export default ${JSON.stringify({ test: { include, testTimeout: 60_000 } })};`);
   const run = (program: string, ...args: string[]) => execFileSync(program, args, { cwd: folder, stdio: "inherit" });
   run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", ...packages);
   run("npx", "stryker", "run");
