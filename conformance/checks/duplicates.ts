@@ -75,6 +75,7 @@ export const checks: Check[] = [
     name: `Of ${concurrency} concurrent requests with the same reference, one is accepted`,
     ids: ["create.duplicate-race"],
     ...pays(gaps.length + concurrency),
+    alone: true,
     async run(context) {
       for (const gapMs of gaps) {
         const body = disbursementBody(context);

@@ -9,8 +9,10 @@ import { inlined } from "../contract/validate.ts";
 import { expectStatus } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
 import { checkoutBody, disbursementBody, pay, payInvalid, pays, startInvalidCheckout } from "./requests.ts";
+import { several } from "./several.ts";
 
 const randomInvalid = 100;
+const concurrency = 5;
 const randomValid = 12;
 const largestAmount = 100_000;
 
@@ -55,14 +57,16 @@ async function judgeAll(
   requests: readonly Invalid[],
   send: (body: unknown) => Promise<TargetResponse>,
 ) {
-  for (const { what, body, faults } of requests) {
+  // With --effects reject, the first accepted request ends the run, so that no other may be in transit.
+  const atOnce = context.options.effects === "money" ? concurrency : 1;
+  await several(requests, atOnce, async ({ what, body, faults }) => {
     const response = await send(body);
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";
     // Shorten the fault, because it may quote the pattern of a URL, which has more than 1,000 characters.
     const when = `for ${what} (${faults[0]?.slice(0, 120)})`;
     expectStatus(context, id, response, exact ? status : [400, 422], when);
-  }
+  });
 }
 
 /** Returns an unused reference that starts with this text. */

@@ -18,6 +18,7 @@ import {
   verifyDisbursement,
 } from "./requests.ts";
 import { finishAny, moveClock } from "./sandbox-controls.ts";
+import { several } from "./several.ts";
 
 export type Kept = {
   /** Describes the payout for people. */
@@ -59,6 +60,9 @@ const spellings: [what: string, spell: (text: string) => string, other: (referen
 ];
 
 /** Returns a request's webhookURL; nothing if the run does not receive webhooks. */
+/** How many payouts are created at the same time. */
+const concurrency = 6;
+
 const address = ({ receiver }: Context) => (receiver ? { webhookURL: receiver.openMailbox().url } : {});
 
 function plans(context: Context): Plan[] {
@@ -116,20 +120,16 @@ export const keptChecks: Check[] = [
     phase: "opening",
     ...pays(most, usualAmount + most),
     async run(context) {
-      const payouts: Kept[] = [];
-      for (const plan of plans(context)) {
-        const made = await create(context, plan);
-        if (made) payouts.push(made);
-      }
+      const made = await several(plans(context), concurrency, (plan) => create(context, plan));
+      const payouts = made.filter((each) => each !== undefined);
       for (const outcome of ["success", "failed", undefined]) await createCheckout(context, outcome);
       await moveTime(context, 60);
       const records = retrievable(context);
       await lookAt(context, records);
       keptByRun.set(context.facts, { payouts, records, since: context.now() });
-      for (const { what, reference } of payouts) {
-        const response = await verifyDisbursement(context, reference);
-        expectStatus(context, "life.records-kept", response, 200, `with the record of ${what}`);
-      }
+      const read = ({ reference }: Kept) => verifyDisbursement(context, reference);
+      for (const [index, response] of (await several(payouts, concurrency, read)).entries())
+        expectStatus(context, "life.records-kept", response, 200, `with the record of ${payouts[index]!.what}`);
     },
   },
 ];

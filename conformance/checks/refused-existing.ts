@@ -101,6 +101,7 @@ export const checks: Check[] = [
     name: `Of ${racers} concurrent requests with the same reference, the refused ones leave nothing behind`,
     ids: [unchanged, "refused.no-webhook"],
     ...pays(racers, usualAmount + racers),
+    alone: true,
     async *run(context) {
       const reference = context.fresh();
       const boxes = Array.from({ length: racers }, () => context.receiver?.openMailbox());

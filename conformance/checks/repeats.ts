@@ -79,6 +79,7 @@ export const checks: Check[] = [
     name: `Of ${concurrency} concurrent disbursements with the same reference and different other fields, one is accepted`,
     ids: ["create.duplicate-race-any-field"],
     ...pays(concurrency),
+    alone: true,
     async run(context) {
       const id = "create.duplicate-race-any-field";
       const reference = context.fresh();

@@ -222,6 +222,7 @@ export const checks: Check[] = [
     name: "Records whether a refused notification is repeated",
     ids: ["webhook.retries"],
     ...pays(1),
+    alone: true,
     needs: ["receiver"],
     async *run(context) {
       const box = mailbox(context, respondWith(500));

@@ -1,7 +1,7 @@
 // Defines one run of a check, which may be interrupted while payouts settle.
 import type { Check, Context } from "../check.ts";
-import type { CreatedRecord, NotJudged, Observation } from "../results.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import type { NotJudged, Observation } from "../results.ts";
+import type { Account, TargetResponse } from "../target/exchange.ts";
 import type { Finding } from "./verdicts.ts";
 
 export type Notes = {
@@ -19,10 +19,8 @@ export type Attempt = {
   steps: AsyncGenerator<void, void>;
   isDone: boolean;
   thrown?: unknown;
-  /** What it has created and paid. */
-  created: CreatedRecord[];
-  payouts: number;
-  total: number;
+  /** What it has sent, created and paid. */
+  account: Account;
   durationMs: number;
 };
 

@@ -11,8 +11,7 @@ import { createRandom } from "../generate/random.ts";
 import { hasControl, type RunOptions } from "../run-options.ts";
 import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
-import type { Exchange } from "../results.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { newAccount, type Account, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators, type Validator } from "../contract/validate.ts";
 import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
@@ -20,6 +19,7 @@ import { permitsReceiver, unmetNeed } from "./needs.ts";
 import { redactedReport } from "./redacted.ts";
 import { selectedRequirements } from "./selection.ts";
 import { conclude, type CheckReport } from "./verdicts.ts";
+import { createReservations, inLanes, isSlow, openCost, sideBySide } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
 export type SessionDeps = {
@@ -38,8 +38,11 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const fresh = () => freshReference(options.runId, (references += 1));
   /** Dredd's judgements by transaction. */
   const dredd = new Map<string, boolean>();
+  /** True if the search for limits showed that the target responds slowly. */
+  let isTargetSlow = false;
+  const reservations = createReservations(deps.target.budget);
   /** The checks that wait for payouts to settle. */
-  const started = new Map<Check, { attempt: Attempt; exchanges: Exchange[] }>();
+  const started = new Map<Check, Attempt>();
   const pace = createPacer(() => limits.all.velocity ?? [], deps);
   const target: Target = { ...deps.target, send: (request) => pace(request, deps.target.send) };
   const selected = selectedRequirements(options);
@@ -58,7 +61,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const openLimit = (id: string, evidence: readonly TargetResponse[]) =>
     selected.get(id)?.profile === "core" ? unknownLimit(limits, options.recipient, evidence) : undefined;
 
-  function contextOf(check: Check, notes: Notes): Context {
+  function contextOf(check: Check, notes: Notes, account: Account): Context {
     const { findings, observed, notApplicable, notRun, responses } = notes;
     const noted = async (sent: Promise<TargetResponse>) => {
       const response = await sent;
@@ -68,8 +71,8 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     return {
       target: {
         ...target,
-        send: (request) => noted(target.send(request)),
-        openLink: (link, more) => noted(target.openLink(link, more)),
+        send: (request) => noted(target.send({ ...request, account })),
+        openLink: (link, more) => noted(target.openLink(link, { ...more, account })),
       },
       responses,
       options,
@@ -110,15 +113,15 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
 
   function newAttempt(check: Check): Attempt {
     const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, responses: [] };
-    const steps = stepsOf(check, contextOf(check, notes));
-    return { notes, steps, isDone: false, created: [], payouts: 0, total: 0, durationMs: 0 };
+    const account = newAccount();
+    const steps = stepsOf(check, contextOf(check, notes, account));
+    return { notes, steps, isDone: false, account, durationMs: 0 };
   }
 
   /** Runs a check to its end, or only until it starts to wait. Its errors are recorded. */
   async function proceed(check: Check, attempt: Attempt, toEnd: boolean): Promise<void> {
     const { notes } = attempt;
-    const { payouts, total } = target.budget;
-    const [createdBefore, start] = [target.ledger.created.length, deps.now().getTime()];
+    const start = deps.now().getTime();
     const wasStopped = target.ledger.stopped !== undefined;
     try {
       if (wasStopped && !check.offline) throw target.ledger.stop("");
@@ -141,33 +144,30 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         if (open !== undefined) notes.notRun[id] = open;
       }
     }
-    attempt.payouts += target.budget.payouts - payouts;
-    attempt.total += target.budget.total - total;
+    reservations.end(attempt.account);
     attempt.durationMs += deps.now().getTime() - start;
-    attempt.created.push(...target.ledger.created.slice(createdBefore));
     // If the target has a smallest amount, other amounts are raised to it.
     const isExact = limits.all.smallestAmount === undefined;
-    if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt);
+    if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt.account);
   }
 
   /** Starts the checks that wait for payouts to settle. `runCheck` continues them. */
   async function startWaiting(checks: readonly Check[]) {
     for (const check of checks.filter(waits)) {
       const attempt = newAttempt(check);
-      target.takeExchanges();
       await proceed(check, attempt, false);
-      started.set(check, { attempt, exchanges: target.takeExchanges() });
+      started.set(check, attempt);
     }
   }
 
   /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
-    const { attempt, exchanges: earlier } = started.get(check) ?? { attempt: newAttempt(check), exchanges: [] };
+    const attempt = started.get(check) ?? newAttempt(check);
     started.delete(check);
-    target.takeExchanges();
     if (!attempt.isDone) await proceed(check, attempt, true);
-    const exchanges = [...earlier, ...target.takeExchanges()];
-    const { notes, thrown, created, durationMs } = attempt;
+    const { notes, thrown, durationMs } = attempt;
+    const { exchanges, created } = attempt.account;
+    if (check.phase === "limits") isTargetSlow = isSlow(exchanges);
     const { payouts, total } = target.budget;
     const report = {
       ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
@@ -182,30 +182,45 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
     };
+    // Requests are kept for the whole run. They must not keep every exchange of their check.
+    attempt.account.exchanges = [];
     return redactedReport(report, target.redact);
   }
 
   /**
-   * Runs checks one after the other and yields their reports.
+   * Runs checks one after the other, or against a slow target some of them side by side, and yields their reports.
    * @param announce called with what is about to run
    */
   async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {
     let isStarted = hasControl(options, "clock");
-    for (const [index, check] of checks.entries()) {
+    const run = (check: Check) => {
+      announce(check.name);
+      return runCheck(check);
+    };
+    const runBesideOthers = async (check: Check) => {
+      await reservations.room(costOf(check, options));
+      return run(check);
+    };
+    let left = checks;
+    for (let [check] = left; check; [check] = left) {
       if (!isStarted && check.effect === "moves-money" && check.phase === undefined) {
         isStarted = true;
         announce("Payouts that later checks wait for");
-        await startWaiting(checks.slice(index));
+        await startWaiting(left);
       }
-      announce(check.name);
-      yield { check, report: await runCheck(check) };
+      const sharing = isTargetSlow ? sideBySide(left, options) : [];
+      if (sharing.length > 0) yield* inLanes(sharing, runBesideOthers);
+      else yield { check, report: await run(check) };
+      const done = new Set(sharing.length > 0 ? sharing : [check]);
+      left = left.filter((each) => !done.has(each));
     }
   }
 
-  function requireBudget(check: Check, made: Attempt) {
+  function requireBudget(check: Check, { account }: Attempt) {
     const { budget } = target;
     const cost = costOf(check, options);
-    const [payouts, amount] = [Math.max(0, cost.payouts - made.payouts), Math.max(0, cost.amount - made.total)];
+    const { payouts, amount } = openCost(cost, account);
+    reservations.begin(account, cost);
     if (budget.allows(payouts, amount)) return;
     throw new BudgetExceeded(
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
@@ -219,7 +234,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
    * check with effect `must-be-rejected` declares nothing: if a faulty target pays, the payout is charged to the
    * budget.
    */
-  function undeclared(check: Check, { payouts: made, total }: Attempt): Error | undefined {
+  function undeclared(check: Check, { payouts: made, total }: Account): Error | undefined {
     const { name, effect } = check;
     const { payouts, amount } = costOf(check, options);
     // Without a limit, the sum of all payouts may exceed 2^53 and is then rounded.

@@ -1,6 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Effect, Exchange } from "../results.ts";
+import type { CreatedRecord, Effect, Exchange } from "../results.ts";
 import type { Together } from "./together.ts";
+
+/** What requests of one check have caused, apart from those of others that run at the same time. */
+export type Account = {
+  exchanges: Exchange[];
+  /** The records that the requests created, or may have created if the response was lost. */
+  created: CreatedRecord[];
+  payouts: number;
+  total: number;
+};
+
+export const newAccount = (): Account => ({ exchanges: [], created: [], payouts: 0, total: 0 });
 
 export type TargetRequest = {
   method: string;
@@ -23,6 +34,8 @@ export type TargetRequest = {
   exceedsVelocity?: boolean;
   /** The race in which the request takes part. */
   together?: Together;
+  /** To which the request is charged, and which gets its exchange. */
+  account?: Account;
 };
 
 export type TargetResponse = {

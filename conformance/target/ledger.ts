@@ -72,6 +72,13 @@ function createdBy(request: TargetRequest, response: TargetResponse): CreatedRec
   };
 }
 
+/** Adds a payout to the account of the request, or takes it away. */
+function charge({ account, ...request }: TargetRequest, payouts: 1 | -1) {
+  if (!account) return;
+  account.payouts += payouts;
+  account.total += payouts * amountOf(request);
+}
+
 export function createLedger(effects: EffectsAllowed, budget: Budget) {
   const created: CreatedRecord[] = [];
   let stopped: string | undefined;
@@ -104,8 +111,10 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
         throw new EffectNotAllowed(`${request.method} ${request.path} needs more than --effects ${effects}`);
       }
       if (!isDisbursement(request)) return;
-      if (effect === "moves-money") budget.take(amountOf(request));
-      else if (!budget.allows(1, 0)) {
+      if (effect === "moves-money") {
+        budget.take(amountOf(request));
+        charge(request, 1);
+      } else if (!budget.allows(1, 0)) {
         throw new BudgetExceeded("the budget is used up; a target that wrongly accepts this request would exceed it");
       }
     },
@@ -115,13 +124,21 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       const status = response.status ?? 0;
       const intended = request.effect === "moves-money";
       // A missing response or a 5xx may hide a payout, so its amount stays charged.
-      if (intended && isDisbursement(request) && status >= 300 && status < 500) budget.refund(amountOf(request));
+      if (intended && isDisbursement(request) && status >= 300 && status < 500) {
+        budget.refund(amountOf(request));
+        charge(request, -1);
+      }
       const accepted = status >= 200 && status < 300;
       const uncertain = intended && (status === 0 || status >= 500);
       if (!accepted && !uncertain) return;
-      created.push({ ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) });
+      const record = { ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) };
+      created.push(record);
+      request.account?.created.push(record);
       if (intended) return;
-      if (isDisbursement(request)) budget.charge(amountOf(request));
+      if (isDisbursement(request)) {
+        budget.charge(amountOf(request));
+        charge(request, 1);
+      }
       // With --effects money the budget limits the harm, so continue. With --effects reject the run must not create any
       // record, so stop.
       if (effects === "reject") {

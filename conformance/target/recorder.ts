@@ -60,14 +60,14 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
         durationMs: 0,
         curl: redact(curl),
       };
-      exchanges.push(exchange);
+      (request.account?.exchanges ?? exchanges).push(exchange);
       return exchange;
     },
     /**
      * Records a request to another origin, of which a report shows no path, header or body: they are not the target's, and
      * may be somebody's secrets.
      */
-    beginForeign(method: string, { origin }: URL): Exchange {
+    beginForeign({ method, account }: TargetRequest, { origin }: URL): Exchange {
       const exchange: Exchange = {
         id: (count += 1),
         at: now().toISOString(),
@@ -77,7 +77,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
         durationMs: 0,
         curl: "# A page of another origin than the target's, whose path is not shown. Re-run the check.",
       };
-      exchanges.push(exchange);
+      (account?.exchanges ?? exchanges).push(exchange);
       return exchange;
     },
     endForeign(exchange: Exchange, result: HttpResponse | HttpFailure) {
@@ -101,7 +101,7 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
       exchange.responseHeaders = redactHeaders(result.headers, redact);
       exchange.responseBody = shorten(redact(result.body.toString("utf8")));
     },
-    /** Returns the exchanges since the last call. */
+    /** Returns the exchanges since the last call, without those of requests that have an account. */
     take(): Exchange[] {
       const taken = exchanges;
       exchanges = [];

@@ -11,7 +11,7 @@ import { violationsIn } from "../contract/prism.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
 import { keySubstitutes, type Substitute } from "./shell.ts";
-import type { TargetRequest, TargetResponse } from "./exchange.ts";
+import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
 import type { EffectsAllowed } from "../results.ts";
 
@@ -194,7 +194,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   async function openForeign(request: TargetRequest, url: URL): Promise<TargetResponse> {
     await pace();
     const { method, path } = request;
-    const exchange = recorder.beginForeign(method, url);
+    const exchange = recorder.beginForeign(request, url);
     const opening = await openingOf(url, base, deps.lookup ?? systemLookup);
     const { timeoutMs } = options;
     const result =
@@ -310,7 +310,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
      */
     async openLink(
       link: string,
-      more: { method?: "GET" | "HEAD"; headers?: Record<string, string> } = {},
+      more: { method?: "GET" | "HEAD"; headers?: Record<string, string>; account?: Account } = {},
     ): Promise<TargetResponse> {
       const url = new URL(link);
       const path = url.pathname + url.search;

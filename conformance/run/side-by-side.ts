@@ -1,0 +1,95 @@
+// Decides which checks run at the same time. A target that responds slowly spends most of a run in transit, so checks that
+// do not disturb each other share that time.
+import type { Check, costOf, Need } from "../check.ts";
+import type { Exchange } from "../results.ts";
+import type { RunOptions } from "../run-options.ts";
+import type { Budget } from "../target/budget.ts";
+import type { Account } from "../target/exchange.ts";
+
+/** From this median time of a response on, checks run side by side. */
+const slowMs = 50;
+/** How many checks run at the same time. */
+const most = 12;
+
+/** What a check may need and still leave other checks alone: nothing that changes the merchant's time or settings. */
+const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes", "finish"]);
+
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** Returns true if the target took long for these requests, which were sent one after the other. */
+export const isSlow = (exchanges: readonly Exchange[]) =>
+  median(exchanges.map(({ durationMs }) => durationMs)) >= slowMs;
+
+/** Returns true if the check and others of its kind may run at the same time. A person does one thing at a time. */
+const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptions) =>
+  phase === undefined &&
+  !alone &&
+  needs.every((need) => harmless.has(need) || (need === "finish-or-person" && !interactive));
+
+const pays = ({ effect }: Check) => effect === "moves-money";
+
+/**
+ * Returns those of the next checks that may run side by side. If a target must refuse what a run sends (`--effects
+ * reject`), the first accepted request ends the run, so that nothing else may be in transit. The extended profile
+ * judges time, lists and settings of the merchant, which belong to one check at a time.
+ */
+export function sideBySide(next: readonly Check[], options: RunOptions): Check[] {
+  const { profile, effects } = options;
+  if (profile !== "core" || effects !== "money") return [];
+  const end = next.findIndex((check) => check.phase !== undefined || pays(check) !== pays(next[0]!));
+  const sharing = next.slice(0, end < 0 ? next.length : end).filter((check) => mayShare(check, options));
+  return sharing.length > 1 ? sharing : [];
+}
+
+/** Runs the checks, several at a time, and yields their results in their order. */
+export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) => Promise<T>) {
+  const results = new Map(checks.map((check) => [check, Promise.withResolvers<T>()]));
+  const waiting = [...checks];
+  async function work() {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const result = run(next);
+      results.get(next)!.resolve(result);
+      await result.catch(() => undefined);
+    }
+  }
+  const workers = Array.from({ length: most }, work);
+  try {
+    for (const check of checks) yield { check, report: await results.get(check)!.promise };
+  } finally {
+    // The caller may end the run early.
+    waiting.length = 0;
+    await Promise.all(workers);
+  }
+}
+
+type Cost = ReturnType<typeof costOf>;
+
+/** Returns what is left to spend of what a check may spend. */
+export const openCost = (cost: Cost, made: Account): Cost => ({
+  payouts: Math.max(0, cost.payouts - made.payouts),
+  amount: Math.max(0, cost.amount - made.total),
+});
+
+const sumOf = (costs: readonly Cost[], key: keyof Cost) => costs.reduce((sum, cost) => sum + cost[key], 0);
+
+/** Reserves a part of the budget for each check that is running, so that checks do not take it from each other. */
+export function createReservations(budget: Budget) {
+  const running = new Map<Account, Cost>();
+  let anyEnd = Promise.withResolvers<void>();
+  return {
+    begin: (account: Account, cost: Cost) => void running.set(account, cost),
+    end(account: Account) {
+      running.delete(account);
+      anyEnd.resolve();
+      anyEnd = Promise.withResolvers();
+    },
+    /** Resolves when the budget covers a check and the checks that are running, or when none is running. */
+    async room(cost: Cost): Promise<void> {
+      for (;;) {
+        const costs = [cost, ...[...running].map(([made, most]) => openCost(most, made))];
+        if (running.size === 0 || budget.allows(sumOf(costs, "payouts"), sumOf(costs, "amount"))) return;
+        await anyEnd.promise;
+      }
+    },
+  };
+}
