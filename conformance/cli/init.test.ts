@@ -192,6 +192,12 @@ describe("no file is written", () => {
     expect([readFileSync(file(), "utf8"), seen]).toEqual(["mine", []]);
   });
 
+  test("with a challenge, whose references a run needs", async () => {
+    const { url, seen } = await targetThat();
+    await expect(written(url, "--challenge", "nonce")).rejects.toThrow("init would use up the references");
+    expect(seen).toEqual([]);
+  });
+
   test("if the target refuses an ordinary payout", async () => {
     const { url } = await targetThat(() => refusal(422));
     await expect(written(url)).rejects.toThrow(/refuses an ordinary payout: 422 .* Give a --recipient PHONE/);

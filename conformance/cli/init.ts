@@ -112,6 +112,8 @@ export async function init(
 ): Promise<void> {
   const { file, rest } = outputOf(args);
   const given = readOptions(rest, env, newSeed);
+  if (given.challenge !== undefined)
+    throw new OptionsError(["--challenge is for a run: init would use up the references that are derived from it"]);
   if (existsSync(file)) {
     throw new CannotRun(
       `${file} already exists, and init never overwrites a file. Nothing was sent to the target. ` +

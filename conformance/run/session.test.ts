@@ -7,6 +7,7 @@ import type { RunOptions } from "../run-options.ts";
 import { createRedactor } from "../target/redact.ts";
 import { createSession } from "./session.ts";
 import { createTarget } from "../target/target.ts";
+import type { CheckReport } from "./verdicts.ts";
 
 const must = "create.accepted";
 const should = "create.phone-422";
@@ -27,7 +28,7 @@ const http: HttpClient = {
 const now = () => new Date(0);
 const sleep = async () => {};
 
-function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000) {
+function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000, client = http, clock = now) {
   const options = {
     baseUrl: "http://127.0.0.1:1",
     profile: "core",
@@ -43,8 +44,9 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000
     ...over,
   } as unknown as RunOptions;
   const budget = createBudget(maxPayouts, maxTotal);
-  const target = createTarget(options, { http, budget, redact: createRedactor(["key-of-the-tests"], []), now, sleep });
-  return createSession(options, { target, now, sleep });
+  const redact = createRedactor(["key-of-the-tests"], []);
+  const target = createTarget(options, { http: client, budget, redact, now: clock, sleep });
+  return createSession(options, { target, now: clock, sleep });
 }
 
 const check = (run: (context: Context) => unknown, over: Partial<Check> = {}): Check => ({
@@ -195,4 +197,55 @@ describe("a watch", () => {
     const report = await one.runCheck(one.watchAll([watch]));
     expect(report.results[watch.id]?.verdict).toBe("could-not-run");
   });
+});
+
+/** Makes this number of payouts. */
+const pays = (name: string, count: number, over: Partial<Check> = {}) =>
+  check(
+    async ({ target, judge }) => {
+      for (let paid = 0; paid < count; paid += 1) {
+        const json = { amount: 10, reference: `${name}-${paid}` };
+        const response = await target.send({
+          method: "POST",
+          path: "/v1/disbursements",
+          effect: "moves-money",
+          json,
+        });
+        judge(must, true, "e", "a", response);
+      }
+    },
+    { name, ids: [must], payouts: count, amount: 10 * count, ...over },
+  );
+
+test("checks that run side by side on a slow target have exchanges, records and payouts of their own", async () => {
+  let time = 0;
+  let inTransit = 0;
+  let most = 0;
+  const slowHttp: HttpClient = {
+    async send(request) {
+      most = Math.max(most, (inTransit += 1));
+      await new Promise((resolve) => setImmediate(resolve));
+      time += 100;
+      inTransit -= 1;
+      return http.send(request);
+    },
+    close() {},
+  };
+  const slow = session({}, 50, 5000, slowHttp, () => new Date(time));
+  const all = [pays("limits", 3, { phase: "limits" }), pays("a", 1), pays("b", 3), pays("c", 2)];
+  const reports: { check: Check; report: CheckReport }[] = [];
+  for await (const each of slow.runAll(all)) reports.push(each);
+  expect(most).toBe(3);
+  const owned = reports.map(({ check: { name }, report }) => [
+    name,
+    report.created.map(({ merchantsReference }) => merchantsReference),
+    report.results[must]?.exchanges.length,
+  ]);
+  expect(owned).toEqual([
+    ["limits", ["limits-0", "limits-1", "limits-2"], 3],
+    ["a", ["a-0"], 1],
+    ["b", ["b-0", "b-1", "b-2"], 3],
+    ["c", ["c-0", "c-1"], 2],
+  ]);
+  expect(reports.at(-1)?.report).toMatchObject({ payouts: 9, total: 90 });
 });

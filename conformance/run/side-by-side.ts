@@ -9,7 +9,7 @@ import type { Account } from "../target/exchange.ts";
 /** From this median time of a response on, checks run side by side. */
 const slowMs = 50;
 /** How many checks run at the same time. */
-const most = 12;
+const lanes = 12;
 
 /** What a check may need and still leave other checks alone: nothing that changes the merchant's time or settings. */
 const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes", "finish"]);
@@ -52,7 +52,7 @@ export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) 
       await result.catch(() => undefined);
     }
   }
-  const workers = Array.from({ length: most }, work);
+  const workers = Array.from({ length: lanes }, work);
   try {
     for (const check of checks) yield { check, report: await results.get(check)!.promise };
   } finally {
@@ -86,7 +86,7 @@ export function createReservations(budget: Budget) {
     /** Resolves when the budget covers a check and the checks that are running, or when none is running. */
     async room(cost: Cost): Promise<void> {
       for (;;) {
-        const costs = [cost, ...[...running].map(([made, most]) => openCost(most, made))];
+        const costs = [cost, ...[...running].map(([made, whole]) => openCost(whole, made))];
         if (running.size === 0 || budget.allows(sumOf(costs, "payouts"), sumOf(costs, "amount"))) return;
         await anyEnd.promise;
       }

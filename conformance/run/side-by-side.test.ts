@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import type { Check } from "../check.ts";
+import { checks } from "../checks/index.ts";
+import type { Exchange } from "../results.ts";
+import type { RunOptions } from "../run-options.ts";
+import { createBudget } from "../target/budget.ts";
+import { newAccount } from "../target/exchange.ts";
+import { createReservations, inLanes, isSlow, sideBySide } from "./side-by-side.ts";
+
+const check = (name: string, over: Partial<Check> = {}): Check => ({
+  name,
+  ids: [],
+  effect: "moves-money",
+  run: async () => {},
+  ...over,
+});
+const money = { profile: "core", effects: "money" } as RunOptions;
+const namesOf = (next: readonly Check[], options = money) => sideBySide(next, options).map(({ name }) => name);
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+const took = (...times: number[]) => isSlow(times.map((durationMs) => ({ durationMs }) as Exchange));
+
+test("a target is slow if half of its responses take 50 ms", () => {
+  expect([took(2, 3, 900), took(2, 50, 900), took()]).toEqual([false, true, false]);
+});
+
+describe("the checks that run side by side", () => {
+  const [a, b] = [check("a"), check("b")];
+
+  test("are those up to the next phase or effect that need nothing of their own", () => {
+    const next = [
+      a,
+      check("clock", { needs: ["clock"] }),
+      check("receiver", { needs: ["receiver"] }),
+      check("race", { alone: true }),
+      b,
+    ];
+    expect(namesOf([...next, check("closing", { phase: "closing" }), check("c")])).toEqual(["a", "receiver", "b"]);
+    expect(namesOf([...next, check("harmless", { effect: "none" })])).toEqual(["a", "receiver", "b"]);
+    expect(namesOf([check("first", { phase: "opening" }), a, b])).toEqual([]);
+  });
+
+  test("are none with other effects than money, or in the extended profile", () => {
+    expect(namesOf([a, b], { ...money, effects: "reject" })).toEqual([]);
+    expect(namesOf([a, b], { ...money, profile: "extended" })).toEqual([]);
+  });
+
+  test("do not include what a person has to do", () => {
+    const next = [check("pay", { needs: ["finish-or-person"] }), a, b];
+    expect(namesOf(next)).toEqual(["pay", "a", "b"]);
+    expect(namesOf(next, { ...money, interactive: true })).toEqual(["a", "b"]);
+  });
+
+  test("do not include a check of the core that lets requests race, or moves the clock far", () => {
+    const far = ["create.duplicate-race", "create.duplicate-race-any-field", "records.concurrent", "webhook.retries"];
+    const shared = new Set(checks.flatMap((each) => (namesOf([each, a]).length > 0 ? each.ids : [])));
+    expect(far.filter((id) => shared.has(id))).toEqual([]);
+    expect(shared).toContain("create.accepted");
+  });
+});
+
+describe("lanes", () => {
+  const all = Array.from({ length: 30 }, (_, index) => check(String(index)));
+
+  test("run several checks at a time, and yield results in the order of the checks", async () => {
+    let now = 0;
+    let most = 0;
+    const run = async ({ name }: Check) => {
+      most = Math.max(most, (now += 1));
+      for (let turns = Number(name) % 3; turns >= 0; turns -= 1) await turn();
+      now -= 1;
+      return name;
+    };
+    const seen: string[] = [];
+    for await (const { report } of inLanes(all, run)) seen.push(report);
+    expect(seen).toEqual(all.map(({ name }) => name));
+    expect(most).toBe(12);
+  });
+
+  test("start no further check when the caller ends the run", async () => {
+    let started = 0;
+    const run = async () => {
+      started += 1;
+      await turn();
+    };
+    for await (const _ of inLanes(all, run)) break;
+    await turn();
+    expect(started).toBeLessThan(all.length);
+  });
+
+  test("throw what a check throws", async () => {
+    const results = inLanes(all, async ({ name }) => {
+      if (name === "3") throw new Error("broken");
+    });
+    const readAll = async () => {
+      for await (const _ of results);
+    };
+    await expect(readAll()).rejects.toThrow("broken");
+  });
+});
+
+test("a check waits until the budget covers it beside the checks that are running", async () => {
+  const budget = createBudget(10, 1000);
+  const reservations = createReservations(budget);
+  const account = newAccount();
+  reservations.begin(account, { payouts: 6, amount: 600 });
+  let hasRoom = false;
+  const waiting = reservations.room({ payouts: 5, amount: 100 }).then(() => (hasRoom = true));
+  await reservations.room({ payouts: 4, amount: 400 });
+  await turn();
+  expect(hasRoom).toBe(false);
+  reservations.end(account);
+  await waiting;
+});
