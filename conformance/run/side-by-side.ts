@@ -7,7 +7,7 @@ import type { Budget } from "../target/budget.ts";
 import type { Account } from "../target/exchange.ts";
 
 /** From this median time of a response on, checks run side by side. */
-const slowMs = 50;
+const slowMs = 80;
 /** How many checks run at the same time. */
 const lanes = 12;
 
