@@ -197,6 +197,8 @@ async function killAgain(
     }
     await server.kill();
     server.launch();
+    // A start may take longer than the time between two kills, and a process must work in between.
+    await server.ready();
   }
 }
 
