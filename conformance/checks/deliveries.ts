@@ -23,9 +23,14 @@ export function holding(status = 204) {
 }
 
 /** Creates a payout and waits for the first attempt to deliver its webhook. The receiver responds with `reply`. */
-export async function delivered(context: Context, reply: Responder, key: "own" | "second" = "own") {
+export async function delivered(
+  context: Context,
+  reply: Responder,
+  key: "own" | "second" = "own",
+  over: Record<string, unknown> = {},
+) {
   const box = mailbox(context, reply);
-  const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url }, { key });
+  const { reference } = await paid(context, { phoneNumber: forcing("001"), webhookURL: box.url, ...over }, { key });
   const notification = await first(context, box);
   return { box, reference, notification, id: idOf(notification) };
 }

@@ -26,16 +26,21 @@ const required: Rule[] = [
   missing("currency", "create.currency-required"),
 ];
 
-/** Values that are not strings. */
-const nonStrings: readonly Case[] = [
+/** Returns values that are not strings. Programs that convert them may find a valid string inside. */
+const nonStrings = (valid: string): readonly Case[] => [
   ["null", null],
   ["true", true],
-  ["an object", { value: "x" }],
-  ["an array", ["x"]],
+  ["an object", { value: valid }],
+  ["an array", [valid]],
 ];
 
 const types: Rule[] = [
-  { id: "create.reference-type", field: "reference", kind: "type", cases: [["a number", 12345], ...nonStrings] },
+  {
+    id: "create.reference-type",
+    field: "reference",
+    kind: "type",
+    cases: [["a number", 12345], ...nonStrings("certify")],
+  },
   {
     id: "create.amount-type",
     field: "amount",
@@ -51,14 +56,19 @@ const types: Rule[] = [
       ["an array", [100]],
     ],
   },
-  { id: "create.phone-type", field: "phoneNumber", kind: "type", cases: [["a number", 2257038102473], ...nonStrings] },
-  { id: "create.country-type", field: "country", kind: "type", cases: [["a number", 12], ...nonStrings] },
-  { id: "create.currency-type", field: "currency", kind: "type", cases: [["a number", 952], ...nonStrings] },
+  {
+    id: "create.phone-type",
+    field: "phoneNumber",
+    kind: "type",
+    cases: [["a number", 2257038102473], ...nonStrings("2257038102473")],
+  },
+  { id: "create.country-type", field: "country", kind: "type", cases: [["a number", 12], ...nonStrings("CI")] },
+  { id: "create.currency-type", field: "currency", kind: "type", cases: [["a number", 952], ...nonStrings("XOF")] },
   {
     id: "create.webhook-type",
     field: "webhookURL",
     kind: "type",
-    cases: [["a number", 1], ...nonStrings.slice(1)],
+    cases: [["a number", 1], ...nonStrings("https://merchant.example/hooks").slice(1)],
     // The interface does not say whether null counts as a missing address.
     strict: [["null", null]],
   },

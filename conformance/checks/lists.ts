@@ -5,7 +5,7 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { expectKeyNeeded } from "./auth.ts";
 import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { dataOf, get, paid, usualAmount } from "./requests.ts";
+import { atOnce, dataOf, disbursementBody, get, paid, usualAmount } from "./requests.ts";
 import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
 
 type Kind = "disbursements" | "checkouts";
@@ -71,6 +71,9 @@ async function follow(context: Context, path: string, query: string, between: ()
 const cost = (payouts: number) =>
   ({ effect: "moves-money", payouts, amount: payouts * usualAmount, needs: ["forced-outcomes", "finish"] }) as const;
 
+/** So many records that some have the same millisecond. With the oldest they fill fewer than ten pages of one. */
+const simultaneous = 8;
+
 export const checks: Check[] = [
   {
     name: "Records are listed newest first, as verify returns them",
@@ -103,6 +106,28 @@ export const checks: Check[] = [
         const expected = `three pages with one record each, although a fourth of the ${kind} was created meanwhile`;
         context.judge("lists.pages", ok, expected, responses.map(describeResponse).join("; "), responses);
       }
+    },
+  },
+  {
+    name: "Pages of records that were created at once have no gap and no repeat",
+    ids: ["lists.pages"],
+    ...cost(1 + simultaneous),
+    async run(context) {
+      const oldest = await make(context, "disbursements");
+      const bodies = Array.from({ length: simultaneous }, () =>
+        disbursementBody(context, { phoneNumber: forcing("001") }),
+      );
+      const made = (await atOnce(context, bodies)).map((response) => dataOf(response)["reference"]);
+      const all = [oldest.reference, ...made].toSorted();
+      const { seen, responses } = await follow(
+        context,
+        "/v1/disbursements",
+        `limit=1&${since(oldest)}`,
+        async () => {},
+      );
+      const expected = "each record once, also those of the same millisecond";
+      const actual = responses.map(describeResponse).join("; ");
+      context.judge("lists.pages", isDeepStrictEqual(seen.toSorted(), all), expected, actual, responses);
     },
   },
   {

@@ -36,6 +36,8 @@ function waysAround(context: Context): Odd[] {
       "/v1/disbursements?x-api-key=x",
       "/v1/%64isbursements",
       "/v1/disbursements%20",
+      "/v1/disbursements.json",
+      "/v1/checkouts.json",
       "/v1/checkouts/",
       "/v1%2Fcheckouts",
     ].map((path) => post(path)),

@@ -29,6 +29,19 @@ const maxCandidates = 4;
 
 type Body = Record<string, unknown>;
 
+/** Inserts a segment before the last one of an address, which names the mailbox. */
+const under = (segment: string) => (address: string) =>
+  address.replace(/\/[^/?]+(?=\?)/, (last) => `/${segment}${last}`);
+/** Forms of an address that a program may change before it connects. */
+const addressForms: ((address: string) => string)[] = [
+  under("shops%2Fa%20b"),
+  under("a+b"),
+  under("Hooks"),
+  (address) => `${address}&to=https%3A%2F%2Fmerchant.example%2F%3Fa%3Db`,
+  (address) => `${address}&empty=&plus=a+b&repeated=1&repeated=2`,
+  (address) => `${address}&long=${"x".repeat(1100)}`,
+];
+
 /** Returns the fields of the record of a disbursement that its request and its create response determine. */
 export function recordOf(body: Body, created: Body): Body {
   const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = body;
@@ -108,6 +121,13 @@ function mixedPayees({ options: { recipient }, random }: Context): Payee[] {
   });
 }
 
+/** Judges that a disbursement that a target may refuse is refused, or recorded as it was sent. */
+async function judgeUnlessRefused(context: Context, body: Body) {
+  const response = await pay(context, body);
+  if (isRefusal(response)) shows(context, "records.as-requested", response, true, "400 or 422");
+  else await judgeRecord(context, "records.as-requested", body, response);
+}
+
 async function payLeadingZeros(context: Context) {
   const { options, random } = context;
   const phoneNumber = `00${random(1_000_000, 9_999_999)}${options.recipient.slice(-3)}`;
@@ -134,9 +154,19 @@ export const checks: Check[] = [
     async run(context) {
       for (const payee of mixedPayees(context)) {
         const body = { ...disbursementBody(context, { webhookURL: someAddress(context) }), ...payee };
-        const response = await pay(context, body);
-        if (isRefusal(response)) shows(context, "records.as-requested", response, true, "400 or 422");
-        else await judgeRecord(context, "records.as-requested", body, response);
+        await judgeUnlessRefused(context, body);
+      }
+    },
+  },
+  {
+    name: "Unusual webhook addresses are refused, or recorded as they were sent",
+    ids: ["records.as-requested"],
+    ...pays(addressForms.length),
+    async run(context) {
+      for (const form of addressForms) {
+        const body = disbursementBody(context, { webhookURL: form(someAddress(context)) });
+        // Whether the webhooks arrive is judged at the end of the run (life.webhooks-sent).
+        await judgeUnlessRefused(context, body);
       }
     },
   },

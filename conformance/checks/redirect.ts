@@ -64,14 +64,17 @@ export const checks: Check[] = [
     effect: "moves-money",
     needs: ["finish-or-person"],
     async run(context) {
-      const redirectURL = `${merchant}/orders/${context.fresh()}?step=done`;
+      const redirectURL = `${merchant}/orders/${context.fresh()}?step=done&item=2#top`;
       const created = await startCheckout(context, checkoutBody(context, { redirectURL }));
       const link = pageLink(created, [redirectURL]);
       if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);
       if (!(await ended(context, created, "success"))) return noneEnded(context, this.ids);
       const { response, address } = await returnToMerchant(context, link);
       const { pathname } = new URL(redirectURL);
-      const led = address?.pathname === pathname && address.searchParams.get("step") === "done";
+      const led =
+        address?.pathname === pathname &&
+        address.searchParams.get("step") === "done" &&
+        address.searchParams.get("item") === "2";
       const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;
       const actual = address?.href ?? `no way to the merchant; the page: ${describeResponse(response)}`;
       context.judge("checkout.redirect", led, expected, actual, context.responses);
@@ -85,7 +88,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const outcome of ["success", "failed", "cancelled"]) {
         const own = context.fresh();
-        const redirectURL = `${merchant}/orders/1?step=done&status=forged&a=1&a=2`;
+        const redirectURL = `${merchant}/orders/1?step=done&status=forged&a=1&a=2#top`;
         const made = await started(context, { redirectURL, reference: own });
         const link = pageLink(made.response, [redirectURL]);
         await finishCheckout(context, made.reference, outcome);

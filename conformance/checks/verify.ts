@@ -1,7 +1,22 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
 import type { Check } from "../check.ts";
 import { expectStatus, holds, same, shows } from "./expect.ts";
-import { dataOf, get, paid, pays, someAddress, verified, verifyDisbursement } from "./requests.ts";
+import { referencesOf } from "./checkout.ts";
+import { exceeded } from "../allowances/table.ts";
+import {
+  checkoutBody,
+  dataOf,
+  disbursementBody,
+  get,
+  is2xx,
+  paid,
+  pay,
+  pays,
+  someAddress,
+  startCheckout,
+  verified,
+  verifyDisbursement,
+} from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -77,6 +92,36 @@ export const checks: Check[] = [
       const type = typeof data.webhookURL;
       context.judge("verify.record-shape", type === "string", "webhookURL, a string", `webhookURL: ${type}`, response);
       same(context, "verify.webhook-address", { what: "webhookURL", actual: data.webhookURL, expected: webhookURL });
+    },
+  },
+  {
+    name: "Verify finds disbursements by their service references only",
+    ids: ["verify.found"],
+    ...pays(2),
+    async run(context) {
+      const { body, reference, response: created } = await paid(context);
+      // A merchant may name a payout like another payout's service reference.
+      const named = { ...disbursementBody(context), reference };
+      const second = exceeded(context.limits.all, named) === undefined ? [await pay(context, named)] : [];
+      const found = await verifyDisbursement(context, reference);
+      const { reference: actual, merchantsReference } = dataOf(found);
+      const expected = { reference, merchantsReference: body["reference"] };
+      const evidence = [created, ...second, found];
+      same(
+        context,
+        "verify.found",
+        { what: "record", actual: { reference: actual, merchantsReference }, expected },
+        evidence,
+      );
+      const checkout = await startCheckout(context, checkoutBody(context));
+      for (const other of referencesOf(checkout).slice(0, 3)) {
+        const response = await verifyDisbursement(context, other);
+        const isHidden = !is2xx(response);
+        shows(context, "verify.found", response, isHidden, "no disbursement for the reference of a checkout", [
+          checkout,
+          response,
+        ]);
+      }
     },
   },
   {

@@ -41,6 +41,17 @@ const bypasses = (plain: (path: string) => string, when: (call: Call) => boolean
 });
 const same = (path: string) => path;
 
+type When = Parameters<typeof authenticates>[1];
+const lenientCheckouts: [id: string, what: string, when: When][] = [
+  ["of-8-characters", "a key with the same first 8 characters", (given, key) => given?.slice(0, 8) === key.slice(0, 8)],
+  ["after-bearer", "a key with the prefix Bearer", (given, key) => given === `Bearer ${key}`],
+  [
+    "in-authorization",
+    "a bearer token",
+    (given, key, { headers }) => noKey(given) && headers["authorization"] === `Bearer ${key}`,
+  ],
+];
+
 export const faults: readonly Fault[] = [
   fault(
     "create-without-key",
@@ -143,6 +154,61 @@ export const faults: readonly Fault[] = [
     "A key in a cookie is accepted.",
     "auth.key-only-in-header",
     authenticates(described, (given, key, { headers }) => noKey(given) && String(headers["cookie"]).includes(key)),
+  ),
+  ...lenientCheckouts.map(([id, what, when]) =>
+    fault(
+      `checkout-key-${id}`,
+      `Creating a checkout accepts ${what}.`,
+      id === "in-authorization" ? "auth.key-only-in-header" : "auth.whole-key-compared",
+      authenticates(createCheckout, when),
+    ),
+  ),
+  ...["constructor", "__proto__"].map((word) =>
+    fault(
+      `key-${word.replaceAll("_", "")}`,
+      `The key ${word} is accepted.`,
+      "auth.whole-key-compared",
+      authenticates(described, (given) => given === word),
+    ),
+  ),
+  fault(
+    "open-when-busy",
+    "Above five concurrent requests, authentication fails open.",
+    "auth.no-way-around",
+    (world) => {
+      let busy = 0;
+      return {
+        async handle(call, ask) {
+          busy += 1;
+          await world.sleep(5);
+          const reply = await ask(busy > 5 ? withKey(call, world.key) : call);
+          busy -= 1;
+          return reply;
+        },
+      };
+    },
+  ),
+  fault(
+    "bypass-by-suffix",
+    "A path that ends in .json bypasses authentication when it creates.",
+    "auth.no-way-around",
+    bypasses(
+      (path) => path.replace(/\.json$/, ""),
+      ({ path }) => path.endsWith(".json"),
+    ),
+  ),
+  fault(
+    "record-by-suffix",
+    "A path that ends in .json bypasses authentication when it reads a record.",
+    "auth.record-hidden-without-key",
+    (world) => ({
+      handle: (call, ask) =>
+        ask(
+          call.method === "GET" && call.path.endsWith(".json")
+            ? withKey({ ...call, path: call.path.replace(/\.json$/, "") }, world.key)
+            : call,
+        ),
+    }),
   ),
   fault(
     "bypass-by-slash",

@@ -122,6 +122,15 @@ const values: Fault[] = [
     ),
   ),
   fault(
+    "phone-number-in-array",
+    "A phone number in an array is accepted.",
+    "create.phone-type",
+    creates((fields) => {
+      const { phoneNumber } = fields;
+      return Array.isArray(phoneNumber) ? { ...fields, phoneNumber: String(phoneNumber) } : fields;
+    }),
+  ),
+  fault(
     "reference-zeros-lost",
     "A reference of digits loses its leading zeros.",
     "create.references-apart",

@@ -171,4 +171,21 @@ const checkouts = [
   ),
 ];
 
-export const faults: readonly Fault[] = [...webhooks, ...checkouts];
+/** What the URL of a webhook contains that never arrives. */
+const unreached: [id: string, what: string, pattern: RegExp][] = [
+  ["escaped-slash", "an escaped slash", /%2F/],
+  ["plus", "a plus sign in its path", /^[^?]*\+/],
+  ["capitals", "capitals in its path", /^[^?]*[A-Z]/],
+  ["long", "more than 1,024 characters", /^.{1025}/],
+];
+const addresses = unreached.map(([id, what, pattern]) =>
+  fault(
+    `address-${id}-unreached`,
+    `A webhook to a URL with ${what} is never sent.`,
+    "life.webhooks-sent",
+    drops(({ url }) => pattern.test(url)),
+    "records.as-requested",
+  ),
+);
+
+export const faults: readonly Fault[] = [...webhooks, ...checkouts, ...addresses];

@@ -43,6 +43,25 @@ export const faults: readonly Fault[] = [
   fault("list-one-page", "The cursor of record lists is ignored.", "lists.pages lists.cursor-422", {
     handle: (call, ask) => (isOf(call, lists) ? withoutFilter("cursor").handle(call, ask) : ask(call)),
   }),
+  fault("list-cursor-of-time", "A cursor skips the records of its own millisecond.", "lists.pages", () => {
+    const ends = new Map<string, unknown>();
+    return {
+      async handle(call, ask) {
+        const cursor = /[?&]cursor=([^&]*)/.exec(call.path)?.[1] ?? "";
+        let reply = await ask(call);
+        if (!isOf(call, lists)) return reply;
+        for (let skipped = 0; reply && skipped < 20; skipped += 1) {
+          const page = (fieldsOf(reply.text)?.["data"] ?? {}) as { items?: Fields[]; nextCursor?: string };
+          const last = page.items?.at(-1)?.["createdAt"];
+          const next = encodeURIComponent(page.nextCursor ?? "");
+          if (page.nextCursor !== undefined) ends.set(next, last);
+          if (!ends.has(cursor) || last !== ends.get(cursor) || page.nextCursor === undefined) break;
+          reply = await ask({ ...call, path: call.path.replace(cursor, next) });
+        }
+        return reply;
+      },
+    };
+  }),
   fault("list-no-limit", "The limit of record lists is ignored.", "lists.pages", {
     handle: (call, ask) => (isOf(call, lists) ? withoutFilter("limit").handle(call, ask) : ask(call)),
   }),

@@ -76,6 +76,23 @@ export const faults: readonly Fault[] = [
       return address.href;
     }),
   ),
+  fault(
+    "return-cut-at-ampersand",
+    "The return address is cut at the first ampersand of redirectURL.",
+    "checkout.redirect redirect.parameters",
+    returns((address) => {
+      for (const name of ["item", "a"]) address.searchParams.delete(name);
+      return address.href;
+    }),
+  ),
+  fault(
+    "return-after-fragment",
+    "The outcome is appended after the fragment of redirectURL.",
+    "redirect.parameters",
+    returns((address) =>
+      address.hash === "" ? address.href : `${address.origin}${address.pathname}${address.hash}${address.search}`,
+    ),
+  ),
   fault("return-302", "The return to the merchant is a 302.", "redirect.parameters", {
     async handle(call, ask) {
       const reply = await ask(call);

@@ -91,6 +91,31 @@ export const faults: readonly Fault[] = [
     changesMessage((message) => ({ ...message, body: `${message.body} ` })),
   ),
   fault(
+    "signature-over-latin-1",
+    "The signature is computed over the body in Latin-1.",
+    "signature.verifies",
+    changesMessage((message) => {
+      const inLatin1 = Buffer.from(message.body, "latin1").toString("latin1");
+      return withHeaders(message, {
+        "webhook-signature": signed({ ...message, body: inLatin1 }).headers["webhook-signature"] ?? "",
+      });
+    }),
+  ),
+  fault(
+    "signature-over-escaped-body",
+    "The signature is computed over a body in which non-ASCII characters are escaped.",
+    "signature.verifies",
+    changesMessage((message) => {
+      const escaped = message.body.replaceAll(
+        /[^\0-\u007f]/g,
+        (character) => String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      );
+      return withHeaders(message, {
+        "webhook-signature": signed({ ...message, body: escaped }).headers["webhook-signature"] ?? "",
+      });
+    }),
+  ),
+  fault(
     "rotation-drops-old",
     "After a rotation the old secret stops signing immediately.",
     "signature.rotation",

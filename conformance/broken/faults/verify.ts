@@ -1,5 +1,5 @@
 // Servers that return the wrong record or a malformed one (§2.3, §4.2).
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, type How } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -38,7 +38,37 @@ const odd = (fits: (reference: string, path: string) => boolean, status: number)
       : ask(call),
 });
 
+/** Looks for a record of another kind before that of the service reference. */
+const looksFirst =
+  (pathOf: (reference: string, named: ReadonlyMap<string, string>) => string | undefined): How =>
+  () => {
+    const named = new Map<string, string>();
+    return {
+      async handle(call, ask) {
+        const path = isOf(call, verifyDisbursement) ? pathOf(lastPart(call), named) : undefined;
+        const reply = await ask(path === undefined ? call : { ...call, path });
+        if (reply && isOf(call, createDisbursement) && isAccepted(reply)) {
+          const { merchantsReference, reference } = dataOf(reply);
+          named.set(String(merchantsReference), `/v1/disbursements/${String(reference)}`);
+        }
+        return reply;
+      },
+    };
+  };
+
 export const faults: readonly Fault[] = [
+  fault(
+    "verify-finds-merchants-reference-first",
+    "Verify looks for the merchant's reference before the service reference.",
+    "verify.found",
+    looksFirst((reference, named) => named.get(reference)),
+  ),
+  fault(
+    "verify-finds-checkouts",
+    "Verify returns checkouts as disbursements.",
+    "verify.found",
+    looksFirst((reference) => (reference.startsWith("CHK") ? `/v1/checkouts/${reference}` : undefined)),
+  ),
   fault("found-203", "Verify returns 203.", "verify.found", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 203) : reply)),
   ),
