@@ -94,7 +94,7 @@ async function judgeExact(context: Context, permitted: readonly number[]) {
   }
 }
 
-/** Judges that no amount above the largest permitted one is accepted: the limit would be false. */
+/** Judges that no amount above the largest permitted one is accepted: a limit, declared or found, would be false. */
 async function judgeBeyond(context: Context, larger: readonly number[]) {
   for (const amount of larger) {
     const response = await pay(context, { ...disbursementBody(context), amount });
@@ -123,7 +123,9 @@ export const checks: Check[] = [
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const [accepted, refused] = divided(context, sent);
       await judgeExact(context, accepted);
-      if (allowsMadeUpNumbers(context.options)) await judgeBeyond(context, refused);
+      const all = tried({ ...context.options, declared: undefined });
+      const larger = divided(context, all)[1].filter((amount) => amount > (accepted.at(-1) ?? 0));
+      if (allowsMadeUpNumbers(context.options)) await judgeBeyond(context, larger);
       if (reachesAll(context.options)) await judgeInexact(context);
       const { largest, untried } = reachOf(context.options);
       const left = `amounts above ${largest} were not tried, because of --max-total`;
