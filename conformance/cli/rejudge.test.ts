@@ -101,15 +101,16 @@ const recorded: Record<string, Edit> = {
     const result = resultOf(find(lines, (line) => reads(line) && resultOf(line).body.includes('"amount":')));
     result.body = result.body.replace(/"amount":\d+/, '"amount":7');
   },
-  "the content type of a response": (lines) =>
-    void (resultOf(find(lines, creates)).headers["content-type"] = "text/html"),
+  "the content type of responses": (lines) => {
+    for (const line of lines.filter((each) => creates(each))) resultOf(line).headers["content-type"] = "text/html";
+  },
   "the body of a webhook": (lines) => {
     for (const line of lines.filter((each) => isWebhook(each)))
       webhookIn(line).body = webhookIn(line).body.replace('"success"', '"failed"');
   },
   "the body of a request": (lines) => {
     const request = requestOf(find(lines, creates));
-    request.body = request.body.replace(/"amount":\d+/, '"amount":7');
+    request.body += " ";
   },
   "the address of a request": (lines) => void (requestOf(find(lines, reads)).url += "x"),
   "a missing exchange": (lines) => lines.filter((line) => line !== find(lines, creates)),
