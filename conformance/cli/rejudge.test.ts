@@ -81,7 +81,11 @@ type Edit = (lines: Line[]) => Line[] | void;
 const resultOf = (line: Line | undefined) =>
   (line?.["result"] ?? {}) as { status: number; headers: Record<string, string>; body: string };
 const requestOf = (line: Line | undefined) => (line?.["http"] ?? {}) as { method: string; url: string; body: string };
-const creates = (line: Line) => requestOf(line).method === "POST" && resultOf(line).status === 200;
+// Core leaves the responses to checkouts open, so an edit of one may change no verdict.
+const creates = (line: Line) => {
+  const { method, url = "" } = requestOf(line);
+  return method === "POST" && url.endsWith("/v1/disbursements") && resultOf(line).status === 200;
+};
 const reads = (line: Line) => requestOf(line).method === "GET" && resultOf(line).status === 200;
 const isWebhook = (line: Line) => "webhook" in line;
 /** Returns a line in the middle of those for which this is true, so that it is not the first of its kind. */
@@ -93,7 +97,9 @@ const webhookIn = (line: Line) => line["webhook"] as { headers: Record<string, s
 
 /** Edits that change what the suite would have found. They are seen even if every digest is made again. */
 const recorded: Record<string, Edit> = {
-  "a status of a create": (lines) => void (resultOf(find(lines, creates)).status = 201),
+  "the status of creates": (lines) => {
+    for (const line of lines.filter((each) => creates(each))) resultOf(line).status = 201;
+  },
   "a status of a read": (lines) => void (resultOf(find(lines, reads)).status = 404),
   "a refusal that becomes a success": (lines) =>
     void (resultOf(find(lines, (line) => resultOf(line).status === 422)).status = 200),
