@@ -166,7 +166,7 @@ export const checks: Check[] = [
       const id = "auth.record-hidden-without-key";
       const send = (key: TargetRequest["key"]) => verifyDisbursement(context, reference, { key });
       await expectKeyNeeded(context, id, "", send);
-      for (const path of spellings(reference)) {
+      for (const path of spellings(encodeURIComponent(reference))) {
         const response = await get(context, path, { key: "none" });
         shows(context, id, response, !is2xx(response), `no 2xx for GET ${path} without a key`);
       }

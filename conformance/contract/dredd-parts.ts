@@ -66,8 +66,12 @@ export function requireDredd(): void {
   }
 }
 
-/** A base URL for Dredd, which needs one. No request is sent there. */
-const endpoint = "http://target";
+/**
+ * Who sends the requests of each Dredd instance, by its base URL. No request is sent to this URL. Instances share Dredd's
+ * modules, and several runs may use Dredd at the same time.
+ */
+const performers = new Map<string, Perform>();
+let instances = 0;
 
 /** Creates a Dredd instance that prints nothing, and that sends its requests with `perform` instead of its own client. */
 export function newDredd(configuration: DreddConfiguration, perform: Perform): Dredd {
@@ -76,15 +80,26 @@ export function newDredd(configuration: DreddConfiguration, perform: Perform): D
   const output = require("dredd/build/reporters/reporterOutputLogger.js") as { default: Output };
   output.default.transports.console.silent = true;
   const requests = require("dredd/build/performRequest.js") as Requests;
+  instances += 1;
+  const endpoint = `http://target-${instances}`;
+  performers.set(endpoint, perform);
   requests.default = async (uri, request, _, done) => {
+    const [origin = ""] = /^http:..target-\d+/.exec(uri) ?? [];
     let real: Real;
     try {
-      real = await perform(uri.slice(endpoint.length), request);
+      real = await performers.get(origin)!(uri.slice(origin.length), request);
     } catch (error) {
       return done(error as Error);
     }
     done(null, real);
   };
   const Constructor = require("dredd") as new (configuration: DreddConfiguration & { endpoint: string }) => Dredd;
-  return new Constructor({ ...configuration, endpoint });
+  const dredd = new Constructor({ ...configuration, endpoint });
+  const run = dredd.run.bind(dredd);
+  dredd.run = (done) =>
+    run((error) => {
+      performers.delete(endpoint);
+      done(error);
+    });
+  return dredd;
 }

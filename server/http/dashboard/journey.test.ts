@@ -146,5 +146,5 @@ test("a merchant's first day, by keyboard alone", async () => {
   await row.getByText("revoked", { exact: true }).waitFor();
   await expect.poll(async () => (await server.createPayout({}, { key })).status, PATIENCE).toBe(401);
   await press("link", "Audit trail");
-  await shown("key.revoke");
+  await shown("Revoked the API key");
 }, 180_000);
