@@ -39,7 +39,7 @@ test("processes that are killed, on a database that crashes, lose and double not
 test.each(["sqlite", "postgres"] as const)(
   "a gateway and its rail, both killed behind a network that loses and repeats, pay everything once (%s)",
   async (storage) => {
-    expect(await runRails({ ...shared, storage, payouts: 120, hangMs: 2_000, loadMs: 8_000 })).toEqual([]);
+    expect(await runRails({ ...shared, storage, payouts: 80, hangMs: 1_000, loadMs: 4_000 })).toEqual([]);
   },
 );
 

@@ -92,15 +92,13 @@ describe("the console of the reference", () => {
       await open("reference");
       await server.request("POST", "/sandbox/reset");
       expect(await send()).toBe("401");
-      await open("reference");
-      await authorize();
-      expect(await send()).toBe("200");
-      expect(await payouts()).toBe(1);
-      // The next visit proposes another reference.
-      await open("reference");
-      await authorize();
-      expect(await send()).toBe("200");
-      expect(await payouts()).toBe(2);
+      // Each visit proposes another reference. One viewport is enough to see it.
+      for (let visit = 1; visit <= (viewport === DESKTOP ? 2 : 1); visit += 1) {
+        await open("reference");
+        await authorize();
+        expect(await send()).toBe("200");
+        expect(await payouts()).toBe(visit);
+      }
       expect(await width()).toBe(viewport.width);
       expect(strange).toEqual([]);
     },
