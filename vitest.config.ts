@@ -47,7 +47,6 @@ const ALONE = new Set([
   "client/receiver.test.ts",
   "client/receivers.test.ts",
   "server/overload.test.ts",
-  "server/storage/sqlite/flush.test.ts",
   "server/time-budget.test.ts",
   "server/webhooks/fairness.test.ts",
   "server/workers/fairness.test.ts",
