@@ -13,10 +13,7 @@ interface Hooks {
   beforeCommit?(): void;
   /** Runs after each commit; if it throws, the writes reject. */
   afterCommit?(): void;
-  /**
-   * Runs after each commit that `afterCommit` accepts and its flush, with the number of jobs and the time from the start
-   * of the transaction.
-   */
+  /** Runs after each commit that `afterCommit` accepts, with the number of jobs and the time that the commit blocked. */
   onCommit?(jobs: number, durationMs: number): void;
   onRollback?(): void;
   /** Flushes the commits so far to disk, off the event loop. Absent for a database in memory. */
@@ -91,8 +88,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let timer: NodeJS.Timeout | undefined;
   /** The flush in progress. */
   let syncing: Promise<void> | undefined;
-  /** Reports the commits since the last flush began that must be flushed. */
-  let unflushed: (() => void)[] = [];
+  /** True if there was a commit since the last flush began that must be flushed. */
+  let isUnflushed = false;
   if (hooks.sync) db.exec("PRAGMA synchronous = NORMAL");
   const beginReading = db.prepare("BEGIN");
   const endReading = db.prepare("COMMIT");
@@ -134,16 +131,14 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
 
   /** Begins to flush what has been committed. Commits that became due meanwhile follow at its end. */
   function startSync() {
-    const reports = unflushed;
-    unflushed = [];
-    if (reports.length === 0) return;
-    syncing = hooks.sync?.().finally(() => {
+    if (!isUnflushed || !hooks.sync) return;
+    isUnflushed = false;
+    syncing = hooks.sync().finally(() => {
       syncing = undefined;
-      for (const report of reports) report();
       if (isDue) setImmediate(flush);
     });
     // A commit that nobody waits for may fail to be flushed.
-    syncing?.catch(() => undefined);
+    syncing.catch(() => undefined);
   }
 
   /** @param retryLater keeps the jobs that another program's lock prevents */
@@ -170,15 +165,14 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       else for (const job of batch) run([job]);
       return;
     }
+    isUnflushed ||= batch.some(({ flushed }) => flushed);
     try {
       hooks.afterCommit?.();
     } catch (error) {
       for (const job of batch) job.reject(error);
       return;
     }
-    const report = () => hooks.onCommit?.(batch.length, performance.now() - begun);
-    if (hooks.sync && batch.some(({ flushed }) => flushed)) unflushed.push(report);
-    else report();
+    hooks.onCommit?.(batch.length, performance.now() - begun);
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
   }
 
