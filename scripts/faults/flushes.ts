@@ -14,11 +14,9 @@ const CALLERS = 16;
 const BYTES_SHOWN = 6_000;
 const CALLS = "pwrite64,fdatasync,fsync,write,writev,sendto,sendmsg";
 /** Write calls are traced with the path of the file; a write to a connection is a response. */
-const LOG_WRITE = /pwrite64\(\d+<[^>]*-wal>/;
-const THREAD = /^(?:\[pid )?\s*(\d+)/;
-const FLUSH_BEGIN = /f(?:data)?sync\(\d+<[^>]*-wal>/;
-const FLUSH_END = /(?:f(?:data)?sync\(\d+<[^>]*-wal>|<\.\.\. f(?:data)?sync resumed>).*\)\s+= 0/;
-const RESPONSE = /(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)[^]*HTTP\/1\.1 200[^]*"reference\\":\\"(DSB\w+)/;
+const LOG_WRITE = /^pwrite64\(\d+<[^>]*-wal>/;
+const FLUSH = /^f(?:data)?sync\(\d+<[^>]*-wal>\)\s+= 0/;
+const RESPONSE = /^(?:write|writev|sendto|sendmsg)\(\d+<(?:socket|TCP)[^]*HTTP\/1\.1 200[^]*"reference\\":\\"(DSB\w+)/;
 
 interface FlushOptions {
   creates: number;
@@ -35,8 +33,8 @@ export async function runFlushes({ creates, print }: FlushOptions): Promise<stri
   const database = await DATABASES.sqlite();
   const server = await startProcess({ DATABASE_URL: database.url, SANDBOX_API_KEY: KEY });
   const trace = join(folder, "trace");
-  // SQLite and the responses are the work of the main thread; the log is flushed by others.
-  const args = ["-f", "-p", String(server.pid), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
+  // SQLite and the responses are the work of the main thread.
+  const args = ["-p", String(server.pid), "-y", "-s", String(BYTES_SHOWN), "-e", `trace=${CALLS}`, "-o", trace];
   const tracer = spawn("strace", args, { stdio: ["ignore", "ignore", "pipe"] });
   const ended = once(tracer, "close").catch(() => undefined);
   try {
@@ -70,23 +68,18 @@ async function isAttached(tracer: ChildProcess): Promise<boolean> {
   return Promise.race([said, missing.then(() => false)]);
 }
 
-/** Follows the calls in their order. A call that another thread's call interrupts has a line for its begin and its end. */
+/** Follows the calls in their order. */
 function judge(calls: readonly string[]) {
   const violations: string[] = [];
   let [responses, flushes] = [0, 0];
-  /** What was written to the log since the last flush began, and before that, by the thread of its flush. */
+  /** What was written to the log since the last flush, and before it. */
   let [written, flushed] = ["", ""];
-  const flushing = new Map<string, string>();
   for (const call of calls) {
-    const [, thread = ""] = THREAD.exec(call) ?? [];
     if (LOG_WRITE.test(call)) written += call;
-    if (FLUSH_BEGIN.test(call)) {
-      flushing.set(thread, written);
-      written = "";
-    }
-    if (FLUSH_END.test(call)) {
+    else if (FLUSH.test(call)) {
       flushes += 1;
-      flushed += flushing.get(thread) ?? "";
+      flushed += written;
+      written = "";
     }
     const [, reference] = RESPONSE.exec(call) ?? [];
     if (!reference) continue;

@@ -127,7 +127,7 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
   const registers = [registry];
   const histogram = (name: string, help: string, buckets: number[]) =>
     new Histogram({ name, help, buckets, registers });
-  const commitDurations = histogram("storage_commit_duration_seconds", "Time of a transaction, without the flush on SQLite.", DURATIONS);
+  const commitDurations = histogram("storage_commit_duration_seconds", "Time of a transaction.", DURATIONS);
   const commitItems = histogram("storage_commit_items", "Operations that shared a transaction.", ITEMS);
   const settlements = histogram(
     "settlement_delay_seconds",

@@ -5,8 +5,6 @@ interface Hooks {
   before?(): void;
   /** Throws the error that the caller gets instead of the given one. */
   failed(error: unknown): never;
-  /** Returns what each result and each error waits for, because both tell of what is stored. */
-  stored?(): Promise<void> | undefined;
   /** Runs after an operation that succeeded. */
   worked?(): void;
 }
@@ -14,19 +12,14 @@ interface Hooks {
 type Method = (...args: never[]) => Promise<unknown>;
 
 /** Returns the storage with something done before and after each operation. */
-export function wrapped(storage: Storage, { before, stored, failed, worked }: Hooks): Storage {
+export function wrapped(storage: Storage, { before, failed, worked }: Hooks): Storage {
   const wrap = (name: string, method: Method): Method => {
     const call: Method = async (...args) => {
       if (name !== "close") before?.();
-      try {
-        return await method(...args);
-      } finally {
-        const waiting = stored?.();
-        if (waiting) await waiting;
-      }
+      return method(...args);
     };
     return (...args) =>
-      (before || stored ? call : method)(...args).then((result) => {
+      (before ? call : method)(...args).then((result) => {
         worked?.();
         return result;
       }, failed);

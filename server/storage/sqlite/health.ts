@@ -20,14 +20,11 @@ const MESSAGES: Record<Trouble, string> = {
     "it again.",
   changed: "The server's database is damaged: another program changed its file. Nothing was recorded.",
   "log-changed": "The server's database is damaged: another program changed its -wal file. Nothing was recorded.",
-  unflushed:
-    "The disk of the server's database failed to keep what was written. Nothing was recorded. Stop the server, check the " +
-    "disk, and start the server again.",
 };
 /** Troubles that a later commit cannot disprove. */
-const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed", "unflushed"]);
-/** Troubles in which nothing may be read: the content is wrong, or a power failure may undo it. */
-const UNREADABLE = new Set<Trouble>(["changed", "log-changed", "unflushed"]);
+const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed"]);
+/** Troubles in which the files must not be read. */
+const UNREADABLE = new Set<Trouble>(["changed", "log-changed"]);
 const RETRY_AFTER_SECONDS = 5;
 /** A disk that could not be written counts as usable again after a commit that follows this long without a failure. */
 const RECOVERED_AFTER_MS = 2_000;
@@ -41,8 +38,6 @@ export interface Health {
   require(): void;
   /** Runs after each commit. @throws Error if another program has changed the files, so that the commit may be lost */
   committed(): void;
-  /** Reports that the disk did not flush the log. @throws the error: what was committed last may be lost */
-  notFlushed(error: unknown): never;
   /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
   explain(error: unknown): unknown;
   /**
@@ -98,10 +93,6 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
       if ((trouble === "full" || trouble === "unwritable") && now() - failedAt < RECOVERED_AFTER_MS) return;
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
-    },
-    notFlushed(error) {
-      fail("unflushed", error);
-      throw error;
     },
     explain(error) {
       const found = troubleOf(error);

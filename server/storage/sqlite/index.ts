@@ -21,7 +21,6 @@ import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
 import { sqliteExecutor, statementRunner } from "./executor.ts";
 import { watchHealth, type Health } from "./health.ts";
 import { latestTime } from "./latest-time.ts";
-import { openLog } from "./log-file.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { migrate, migrateMemory, migrateUnused } from "./migrate.ts";
 import { claimMode, sqliteMode } from "./mode.ts";
@@ -67,7 +66,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
 
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.monotonic, emit);
-    const log = path === MEMORY ? undefined : openLog(path);
     const writer = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
@@ -77,7 +75,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       afterCommit: health.committed,
       onCommit: (items, durationMs) => emit("commit", { items, durationMs }),
       onRollback: cache.clear,
-      sync: log && (() => log.flush().catch(health.notFlushed)),
       sleep: clock.sleep,
       pace: createPace(() => performance.now()),
     });
@@ -120,8 +117,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       async close() {
         // Wait for the writes in progress.
         await writer.write(() => undefined).catch(() => undefined);
-        await writer.flushed()?.catch(() => undefined);
-        log?.close();
         latest.close();
         cache.close();
         health.close(db);
@@ -130,7 +125,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
     };
     return wrapped(storage, {
       before: health.requireReadable,
-      stored: writer.flushed,
       failed(error) {
         throw health.explain(error);
       },

@@ -1,7 +1,7 @@
 import type { Harm } from "./file-watch.ts";
 
 /** The reasons why the storage cannot record anything. */
-export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | Harm;
+export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | Harm;
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
 const [BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 10, 11, 13, 26, 778];

@@ -86,82 +86,23 @@ test("every write of a batch rejects if the commit fails", async () => {
 
 const paceOf = (delay: number) => ({ delayMs: () => delay, count: (commit: () => void) => commit() });
 
-/** A disk whose flushes end when `end` is called. */
-function slowDisk() {
-  const flushes: { end(): void; fail(error: Error): void }[] = [];
-  const sync = () => new Promise<void>((resolve, reject) => flushes.push({ end: resolve, fail: reject }));
-  return { sync, flushes };
-}
-const idle = () => undefined;
-const turn = () => new Promise(setImmediate);
-
 test("a commit is flushed to disk unless all of its work can be done again", async () => {
-  let flushes = 0;
-  const { write, writeSoon, writeUnflushed, writeApart } = createWriter(db, {
-    sleep,
-    sync: async () => void flushes++,
-  });
-  const flushesOf = async (...writes: Promise<unknown>[]) => {
-    const before = flushes;
-    await Promise.all(writes);
-    await turn();
-    return flushes - before;
-  };
-  expect(await flushesOf(writeUnflushed(idle), writeUnflushed(idle))).toBe(0);
-  expect(await flushesOf(writeUnflushed(idle), write(idle))).toBe(1);
-  expect(await flushesOf(writeApart(idle))).toBe(0);
-  expect(await flushesOf(writeSoon(idle))).toBe(1);
-  // SQLite itself flushes nothing for a commit.
-  expect(db.prepare("PRAGMA synchronous").get()).toEqual({ synchronous: 1 });
-});
-
-test("what was committed, and what reads have seen, is told only after the flush", async () => {
-  const disk = slowDisk();
-  const { write, read, flushed } = createWriter(db, { sleep, sync: disk.sync });
-  expect(flushed()).toBeUndefined();
-  await write(insert("a"));
-  const told: string[] = [];
-  void flushed()!.then(() => told.push("write"));
-  expect(read(stored)).toEqual(["a"]);
-  void flushed()!.then(() => told.push("read"));
-  await turn();
-  expect(told).toEqual([]);
-  disk.flushes[0]!.end();
-  await turn();
-  expect(told).toEqual(["write", "read"]);
-  expect(flushed()).toBeUndefined();
-});
-
-test("while the log is flushed, writes wait and then share one commit", async () => {
-  const disk = slowDisk();
-  const { write, writeSoon } = createWriter(db, { sleep, sync: disk.sync });
-  await write(insert("a"));
-  const waiting = [write(insert("b"))];
-  await turn();
-  waiting.push(writeSoon(insert("c")), write(insert("d")));
-  await turn();
-  expect([stored(), disk.flushes.length]).toEqual([["a"], 1]);
-  disk.flushes[0]!.end();
-  await Promise.all(waiting);
-  expect(steps.slice(4)).toEqual(["BEGIN IMMEDIATE", "b", "c", "d", "COMMIT"]);
-  expect(disk.flushes).toHaveLength(2);
-});
-
-test("work of a batch that is retried alone is flushed once", async () => {
-  const disk = slowDisk();
-  const { write } = createWriter(db, { sleep, sync: disk.sync });
-  const results = await Promise.allSettled([write(insert("a")), write(insert("b")), write(insert("a"))]);
-  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected"]);
-  expect(disk.flushes).toHaveLength(1);
-});
-
-test("whoever waits for a flush that failed is told so", async () => {
-  const disk = slowDisk();
-  const { write, flushed } = createWriter(db, { sleep, sync: disk.sync });
-  await write(insert("a"));
-  const waiting = flushed();
-  disk.flushes[0]!.fail(new Error("the disk is broken"));
-  await expect(waiting).rejects.toThrow("the disk is broken");
+  const { write, writeSoon, writeUnflushed } = createWriter(db, { sleep });
+  const flushes = () => db.prepare("PRAGMA synchronous").get()!.synchronous === 2;
+  const seen: [string, boolean][] = [];
+  const look = (name: string) => () => void seen.push([name, flushes()]);
+  await Promise.all([writeUnflushed(look("unflushed")), writeUnflushed(look("another"))]);
+  await Promise.all([writeUnflushed(look("beside a write")), write(look("write"))]);
+  await writeUnflushed(look("unflushed again"));
+  await writeSoon(look("soon"));
+  expect(seen).toEqual([
+    ["unflushed", false],
+    ["another", false],
+    ["beside a write", true],
+    ["write", true],
+    ["unflushed again", false],
+    ["soon", true],
+  ]);
 });
 
 test("background work commits with the next write, or alone when the pace allows", async () => {

@@ -13,11 +13,12 @@ interface Hooks {
   beforeCommit?(): void;
   /** Runs after each commit; if it throws, the writes reject. */
   afterCommit?(): void;
-  /** Runs after each commit that `afterCommit` accepts, with the number of jobs and the time that the commit blocked. */
+  /**
+   * Runs after each commit that `afterCommit` accepts, with the number of jobs and the time from the start of the
+   * transaction.
+   */
   onCommit?(jobs: number, durationMs: number): void;
   onRollback?(): void;
-  /** Flushes the commits so far to disk, off the event loop. Absent for a database in memory. */
-  sync?(): Promise<void>;
   sleep(milliseconds: number): Promise<void>;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
@@ -33,9 +34,8 @@ const CAPACITY = 10_000;
 /** Runs `work`, which only reads, in the read transaction of this turn of the event loop. */
 export type Read = <T>(work: () => T) => T;
 
-/** A write resolves as soon as it is committed: await `flushed` before anything is told of the write. */
 export interface Writer {
-  /** Commits at the end of this turn of the event loop, or when the flush in progress has ended. */
+  /** Commits at the end of this turn of the event loop. */
   write: Write;
   /** Like `write`, but refuses the work if too much waits. For the first write of a request. */
   writeNew: Write;
@@ -52,11 +52,6 @@ export interface Writer {
   /** Commits alone, in a later turn and without a flush to disk. For work that must not share a payment's transaction. */
   writeApart: Write;
   read: Read;
-  /**
-   * Resolves when all that has been committed, and so all that reads have seen, survives a power failure; undefined if
-   * that is so now. Rejects if the disk failed to flush it.
-   */
-  flushed(): Promise<void> | undefined;
 }
 
 interface Job {
@@ -72,8 +67,6 @@ interface Job {
 /**
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
  * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a separate transaction.
- * SQLite writes each commit to the log without a flush, and `sync` flushes the log while the event loop goes on. The
- * next commit waits for that flush, so that a slow disk makes commits larger, not more frequent.
  *
  * The reads of one turn share a transaction too, so that they take SQLite's locks once. This transaction ends before
  * the turn's writes begin, so that later reads see those writes.
@@ -86,11 +79,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let isAwaited = false;
   /** The timer that will commit jobs that no request waits for. */
   let timer: NodeJS.Timeout | undefined;
-  /** The flush in progress. */
-  let syncing: Promise<void> | undefined;
-  /** True if there was a commit since the last flush began that must be flushed. */
-  let isUnflushed = false;
-  if (hooks.sync) db.exec("PRAGMA synchronous = NORMAL");
+  /** True while commits are flushed to disk, as `openDatabase` sets it. */
+  let flushing = true;
   const beginReading = db.prepare("BEGIN");
   const endReading = db.prepare("COMMIT");
   let reading = false;
@@ -129,16 +119,10 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     jobs = [...open, ...jobs];
   }
 
-  /** Begins to flush what has been committed. Commits that became due meanwhile follow at its end. */
-  function startSync() {
-    if (!isUnflushed || !hooks.sync) return;
-    isUnflushed = false;
-    syncing = hooks.sync().finally(() => {
-      syncing = undefined;
-      if (isDue) setImmediate(flush);
-    });
-    // A commit that nobody waits for may fail to be flushed.
-    syncing.catch(() => undefined);
+  function setFlushing(wanted: boolean) {
+    if (flushing === wanted) return;
+    db.exec(`PRAGMA synchronous = ${wanted ? "FULL" : "NORMAL"}`);
+    flushing = wanted;
   }
 
   /** @param retryLater keeps the jobs that another program's lock prevents */
@@ -146,6 +130,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     const begun = performance.now();
     try {
       hooks.beforeBegin?.();
+      setFlushing(batch.some(({ flushed }) => flushed));
       db.exec("BEGIN IMMEDIATE");
     } catch (error) {
       if (isBusy(error)) retryLater(batch, error);
@@ -165,7 +150,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       else for (const job of batch) run([job]);
       return;
     }
-    isUnflushed ||= batch.some(({ flushed }) => flushed);
     try {
       hooks.afterCommit?.();
     } catch (error) {
@@ -177,10 +161,9 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   }
 
   function flush() {
+    isDue = false;
     clearTimeout(timer);
     timer = undefined;
-    isDue = syncing !== undefined;
-    if (isDue) return;
     endTurn();
     const batch = jobs;
     jobs = [];
@@ -188,7 +171,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     if (hooks.pace && !isAwaited) hooks.pace.count(() => run(batch));
     else run(batch);
     isAwaited = false;
-    startSync();
   }
 
   const add = <T>(work: () => T, flushed = true) =>
@@ -242,5 +224,5 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     });
   }
 
-  return { write, writeNew, writeSoon, writeUnflushed, writeApart, read, flushed: () => syncing };
+  return { write, writeNew, writeSoon, writeUnflushed, writeApart, read };
 }
