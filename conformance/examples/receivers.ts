@@ -32,11 +32,12 @@ export async function judgeReceiverExample(
   args: readonly string[] = [],
 ): Promise<Report> {
   const folder = await mkdtemp(join(tmpdir(), "receiver-"));
-  const origin = `http://127.0.0.1:${await freePort()}`;
   const env = { ...process.env, ...secrets, BOOKINGS: join(folder, "bookings") };
-  const given = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`, "--seed", String(seed)];
   try {
-    return await withCommand(example, (command) => {
+    return await withCommand(example, async (command) => {
+      // Chosen after the program is built: a build takes so long that another process can take the port meanwhile.
+      const origin = `http://127.0.0.1:${await freePort()}`;
+      const given = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`, "--seed", String(seed)];
       const commands = ["--command", command, "--outage-command", `${process.execPath} ${outage}`];
       const options = readReceiverOptions([...given, ...commands, ...args], env, () => seed);
       return judgeReceiver(options, env, { write: () => undefined }, new AbortController().signal);
