@@ -24,16 +24,20 @@ beforeEach(() => {
   });
 });
 
-test("the first success of a retry makes what waits due, at most 25 a step, and 50 for all receivers", async () => {
+test("the first success of a retry makes what waits due, each step twice as many, and 250 for all receivers", async () => {
+  const advance = async () => (await returns.advance(), [...waiting.values()]);
   for (const host of ["a", "b", "c"]) {
-    waiting.set(host, 60);
+    waiting.set(host, 600);
     returns.note(lane(host), 1, true);
   }
-  await returns.advance();
-  expect([...waiting.values()]).toEqual([35, 35, 60]);
-  await returns.advance();
-  expect([...waiting.values()]).toEqual([10, 35, 35]);
-  for (let steps = 0; steps < 4; steps += 1) await returns.advance();
+  expect(await advance()).toEqual([590, 590, 590]);
+  expect(await advance()).toEqual([570, 570, 570]);
+  expect(await advance()).toEqual([530, 530, 530]);
+  expect(await advance()).toEqual([450, 450, 450]);
+  // 160 for the first receiver, and what is left of 250 for the second. The third is the next.
+  expect(await advance()).toEqual([290, 360, 450]);
+  expect(await advance()).toEqual([200, 360, 290]);
+  for (let steps = 0; steps < 8; steps += 1) await advance();
   expect([...waiting.values()]).toEqual([0, 0, 0]);
   const before = woken;
   await returns.advance();
@@ -54,8 +58,8 @@ test("a receiver that fails again gets no more until its next success", async ()
   await returns.advance();
   returns.note(lane("a"), 0, false);
   await returns.advance();
-  expect(waiting.get("a")).toBe(75);
+  expect(waiting.get("a")).toBe(90);
   returns.note(lane("a"), 1, true);
   await returns.advance();
-  expect(waiting.get("a")).toBe(50);
+  expect(waiting.get("a")).toBe(80);
 });

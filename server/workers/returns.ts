@@ -1,9 +1,12 @@
 import type { DeliveryQueue } from "../domain/deliveries.ts";
 import type { Lane } from "../domain/queues.ts";
 
-export const ADVANCE_EVERY_MS = 250;
-/** The most webhooks that a step makes ready: per second 100 to one receiver, and 200 in all. */
-const PER_STEP = { lane: 25, all: 50 };
+export const ADVANCE_EVERY_MS = 100;
+/**
+ * How many webhooks a step makes ready: for a receiver 10 at first, that is 100 per second, then twice as many each time,
+ * and for all receivers together 2,500 per second. A receiver that cannot keep up fails within the first steps.
+ */
+const PER_STEP = { first: 10, most: 250 };
 /** With fewer waiting deliveries, none is made due earlier. */
 const LEAST_WAITING = 10;
 /** The most receivers to remember. A receiver that is left out is noticed at its next success. */
@@ -27,29 +30,29 @@ export interface Returns {
 const keyOf = ({ merchantId, host }: Lane) => `${merchantId} ${host}`;
 
 export function createReturns({ storage, stopping, onReady }: Options): Returns {
-  /** The receivers that work again. `isDraining` is false until their first step. */
-  const lanes = new Map<string, { lane: Lane; isDraining: boolean }>();
+  /** The receivers that work again, and how many webhooks their next step makes ready. */
+  const lanes = new Map<string, { lane: Lane; size: number }>();
 
   return {
     note(lane, step, isDelivered) {
       const key = keyOf(lane);
       // A receiver that fails again gets only the attempts of the schedule.
       if (!isDelivered) lanes.delete(key);
-      else if (step > 0 && !lanes.has(key) && lanes.size < MOST_LANES) lanes.set(key, { lane, isDraining: false });
+      else if (step > 0 && !lanes.has(key) && lanes.size < MOST_LANES) lanes.set(key, { lane, size: PER_STEP.first });
     },
     async advance() {
-      let left = PER_STEP.all;
+      let left = PER_STEP.most;
       // A step moves a receiver to the end.
       const turns = [...lanes];
-      for (const [key, entry] of turns) {
+      for (const [key, { lane, size }] of turns) {
         if (left === 0 || stopping.aborted) return;
-        const limit = Math.min(left, PER_STEP.lane);
-        const least = entry.isDraining ? 1 : LEAST_WAITING;
-        const advanced = await storage.advanceRetries(entry.lane, { least, limit });
+        const limit = Math.min(left, size);
+        const least = size > PER_STEP.first ? 1 : LEAST_WAITING;
+        const advanced = await storage.advanceRetries(lane, { least, limit });
         left -= advanced;
         // While more may be waiting, the receiver moves to the end, so that receivers take turns.
         const isKnown = lanes.delete(key);
-        if (isKnown && advanced === limit) lanes.set(key, { ...entry, isDraining: true });
+        if (isKnown && advanced === limit) lanes.set(key, { lane, size: 2 * size });
         if (advanced > 0) onReady();
       }
     },
