@@ -139,6 +139,8 @@ export interface Checkouts {
 
 /** A client that acts for one merchant. */
 export interface DisbursementClient {
+  /** URL of the service, without `/v1` and without a slash at the end. */
+  baseUrl: string;
   /** Payouts to mobile wallets. */
   disbursements: Disbursements;
   /** Payments collected through a link. */
@@ -175,6 +177,7 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
   const limiter = createLimiter(runtime);
   const context: Context = { runtime, limiter, memory: createMemory(), transport: createTransport(rest), ...rest };
   return {
+    baseUrl: rest.baseUrl,
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
     raw: createRawClient(rest),

@@ -217,6 +217,9 @@ describe("a record that lacks a field, or has it in another form", () => {
     ["an amount as text", { ...record, amount: "1500000" }],
     ["no country", { ...record, country: null }],
     ["a currency in lower case", { ...record, currency: "xof" }],
+    ["a country of three letters", { ...record, country: "CIV" }],
+    ["an amount in units", { ...record, amount: 15000.5 }],
+    ["no status", { ...record, status: undefined }],
   ];
   test.each(incomplete)("in the list is read again as a whole: %s", async (_, item) => {
     const { client, time, sent } = await reachedClient([connectionLost(), duplicate(), list(null, item), ok(record)]);

@@ -64,6 +64,7 @@ async function using<R>(use: (journal: Journal) => Promise<R>): Promise<R> {
   }
 }
 const before = (...request: Parameters<typeof entry>) => using((journal) => journal.before(entry(...request)));
+const beforeOf = (service: string) => using((journal) => journal.before(entry("a"), service));
 const lines = () => readFileSync(path, "utf8").split("\n");
 
 /** The prototype of all file handles, to observe or break their methods. */
@@ -117,6 +118,24 @@ describe("a file journal", () => {
       );
     }
     expect(readFileSync(path, "utf8")).toBe(content);
+  });
+
+  test("belongs to one service, so that nobody takes a payroll that was tried in the sandbox for paid", async () => {
+    await beforeOf("https://sandbox.example");
+    const error = await rejectionOf(beforeOf("https://pay.example"));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toBe(
+      `${path} belongs to a payroll of https://sandbox.example. Use another journal for https://pay.example, or, if the ` +
+        "service has moved there, replace the URL in the file.",
+    );
+    expect(await beforeOf("https://sandbox.example")).toEqual({});
+    expect(lines().filter((line) => line.includes("sandbox"))).toEqual(['{"service":"https://sandbox.example"}']);
+  });
+
+  test("from an earlier version takes the service of its next run", async () => {
+    await before("a");
+    await beforeOf("https://pay.example");
+    await expect(beforeOf("https://x.example")).rejects.toThrow("payroll of");
   });
 
   test("accepts another webhookURL", async () => {

@@ -12,12 +12,14 @@ type Entry = JournalEntry & { hash: string };
 /**
  * A line of the file. With `hash`, the payout is about to be sent; with `reference` alone, nothing was recorded for it.
  */
-type Line = { reference: string; hash?: string } | { payout: JournaledPayout } | { rate: number };
+type Line = { reference: string; hash?: string } | { payout: JournaledPayout } | { rate: number } | { service: string };
 
 /** What a journal knows from earlier runs. */
 interface Content {
   entries: Map<string, Entry>;
   rate?: number | undefined;
+  /** The URL of the service. */
+  service?: string | undefined;
 }
 
 const nothing = (): Content => ({ entries: new Map() });
@@ -52,7 +54,7 @@ export function fileJournal(path: string): Journal {
       // If this write fails, the write for the next payout fails too and reports the error.
       void use().then((journal) => journal.append({ rate: value }).catch(ignore));
     },
-    before: async (request) => (await use()).before(request),
+    before: async (...args) => (await use()).before(...args),
     after: async (request, payout) =>
       (await use()).append(payout ? { payout: summaryOf(payout) } : { reference: request.reference }),
     async close() {
@@ -80,7 +82,7 @@ async function openJournal(path: string, content: Content): Promise<OpenJournal>
     file = await openPrivately(path);
     await load(file, path, content);
     const append = createAppender(file);
-    return { before: (request) => before(path, content.entries, append, request), append, close };
+    return { before: (...args) => before(path, content, append, ...args), append, close };
   } catch (error) {
     await close();
     throw error;
@@ -89,10 +91,20 @@ async function openJournal(path: string, content: Content): Promise<OpenJournal>
 
 async function before(
   path: string,
-  known: Map<string, Entry>,
+  content: Content,
   append: OpenJournal["append"],
   request: DisbursementRequest,
+  service?: string,
 ): Promise<JournalEntry | undefined> {
+  const known = content.entries;
+  // If this write fails, the next write fails too and reports the error.
+  if (service && !content.service) void append({ service: (content.service = service) }).catch(ignore);
+  if (service && service !== content.service) {
+    throw new UsageError(
+      `${path} belongs to a payroll of ${content.service}. Use another journal for ${service}, or, if the service has ` +
+        "moved there, replace the URL in the file.",
+    );
+  }
   const { reference } = request;
   const hash = hashOf(request);
   const entry = known.get(reference);
@@ -173,11 +185,12 @@ function notAJournal(path: string): UsageError {
 function readLine(content: Content, text: string, place: string) {
   const known = content.entries;
   try {
-    const line = JSON.parse(text) as Partial<{ rate: number; reference: string; hash: string }> & {
+    const line = JSON.parse(text) as Partial<{ rate: number; service: string; reference: string; hash: string }> & {
       payout?: JournaledPayout;
     };
-    const { rate, payout, hash } = line;
+    const { rate, service, payout, hash } = line;
     if (rate) return void (content.rate = rate);
+    if (service) return void (content.service = service);
     const { reference = payout!.merchantsReference } = line;
     if (payout) known.get(reference)!.payout = payout;
     else if (hash) known.set(reference, { hash });

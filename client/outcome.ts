@@ -158,7 +158,7 @@ export function outcomeOfReply(
 }
 
 /** True if a response's `data` has the fields of a record. */
-export function isRecord(data: Data | undefined): data is Data {
+export function isRecord(data: Partial<Data> | undefined): data is Data {
   return isText(data?.reference) && isText(data.status) && Number.isSafeInteger(data.amount);
 }
 

@@ -128,6 +128,11 @@ describe("the file", () => {
       [header, ",1,2348031234567,NG,NGN"],
       /^line 2: reference is empty: write a reference of your own/,
     ],
+    [
+      "a reference in another encoding than UTF-8",
+      [header, "salari\uFFFD-1,1,2348031234567,NG,NGN"],
+      /^line 2: reference is not valid: .*, in UTF-8$/,
+    ],
     ["a long reference", [header, `${"x".repeat(65)},1,2348031234567,NG,NGN`], /^line 2: reference is not valid/],
     [
       "a repeated reference",

@@ -23,8 +23,8 @@ const currencies = new Set(Intl.supportedValuesOf("currency"));
 /** What each column must have. Phone numbers are not repeated, because terminals and logs of jobs are read by others. */
 const rules: Record<string, Rule> = {
   reference: {
-    isValid: (text) => /^[^\p{Cc}\p{Cs}]{1,64}$/u.test(text),
-    advice: "write a reference of your own, 1 to 64 characters long, that no other payment has",
+    isValid: (text) => /^[^\p{Cc}\p{Cs}\uFFFD]{1,64}$/u.test(text),
+    advice: "write a reference of your own, 1 to 64 characters long, that no other payment has, in UTF-8",
   },
   amount: {
     isValid: (text) => /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)),

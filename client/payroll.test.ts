@@ -36,8 +36,9 @@ function fakeService(script: Record<string, Step[]> = {}, options: object = {}) 
 function fakeJournal(known: Record<string, JournalEntry> = {}) {
   const calls: unknown[][] = [];
   const journal: Journal = {
-    before: async (request) => {
-      calls.push(["before", request]);
+    before: async (...args) => {
+      const [request] = args;
+      calls.push(["before", ...args]);
       return known[request.reference];
     },
     after: async (request, payout) => void calls.push(["after", request, payout]),
@@ -104,16 +105,31 @@ describe("createAll", () => {
   test("reports a reference that is repeated in the input and does not send it again", async () => {
     const { client, time, sent } = fakeService();
     const { journal, calls } = fakeJournal();
-    const entries = [entry("a"), entry("b"), entry("a", { amount: 2 })];
+    const entries = [entry("a"), entry("b"), entry("a", { webhookURL: "https://shop.example" })];
     const results = await time.run(all(createAll(client, entries, { journal, concurrency: 1 })));
     expect(results.at(-1)).toMatchObject({ index: 2, reference: "a", outcome: "repeated" });
     const { error } = results.at(-1) as { error?: unknown };
     expect(error).toBeInstanceOf(UsageError);
-    expect((error as Error).message).toMatch(/repeats the reference "a"\. This entry was not sent/);
+    expect((error as Error).message).toBe(
+      'The input repeats the payment "a". This entry was not sent; see the result of the first.',
+    );
     expect(sent).toHaveLength(2);
     expect(calls.filter(([name]) => name === "before")).toHaveLength(2);
     expect(calls.filter(([name]) => name === "after")).toHaveLength(2);
   });
+
+  test.each([{ amount: 2 }, { phoneNumber: "2250701020304" }, { country: "SN" }, { currency: "NGN" }])(
+    "says that a reference which is repeated with another payment needs a change: %o",
+    async (other) => {
+      const { client, time, payouts } = fakeService();
+      const results = await time.run(all(createAll(client, [entry("a"), entry("a", other)])));
+      const { error } = results.find(({ outcome }) => outcome === "repeated")!;
+      expect(error!.message).toBe(
+        'An earlier entry has the reference "a" for another payment. This entry was not sent: give it a reference of its own.',
+      );
+      expect(payouts.size).toBe(1);
+    },
+  );
 
   test.each([
     ["no reference", entry(undefined as never), ""],
@@ -251,13 +267,14 @@ describe("createAll with a journal", () => {
     const { client, time, sent } = fakeService();
     const { journal, calls } = fakeJournal();
     const before = journal.before.bind(journal);
-    journal.before = async (request) => {
+    journal.before = async (...args) => {
       expect(sent).toHaveLength(0);
-      return before(request);
+      return before(...args);
     };
     await time.run(all(createAll(client, [entry("a")], { journal })));
     const payout = { ...created(entry("a")), recovered: false };
-    expect(calls).toEqual([["before", entry("a")], ["after", entry("a"), payout], ["close"]]);
+    const asked = ["before", entry("a"), client.baseUrl];
+    expect(calls).toEqual([asked, ["after", entry("a"), payout], ["close"]]);
   });
 
   test("returns a known payout without a request", async () => {
@@ -408,7 +425,18 @@ describe("createAll without a loop", () => {
     await expect(Promise.resolve(createAll(client, [], { concurrency: 0 }))).rejects.toThrow(UsageError);
   });
 
-  test("pays what a loop has left over", async () => {
+  test("pays nobody after a loop that was left, and returns the summary", async () => {
+    const { client, time, payouts } = fakeService();
+    const payroll = createAll(client, [entry("a"), entry("b"), entry("c")], { concurrency: 1 });
+    const run = async () => {
+      for await (const _ of payroll) break;
+      return payroll;
+    };
+    const { done } = await time.run(run());
+    expect([done, payouts.size]).toEqual([2, 2]);
+  });
+
+  test("pays what was not read of it", async () => {
     const { client, time, payouts } = fakeService();
     const payroll = createAll(client, [entry("a"), entry("b"), entry("c")], { concurrency: 1 });
     const run = async () => {

@@ -31,9 +31,12 @@ export interface Journal {
    * Called before the first request for a payout. Must resolve only when the request is stored durably.
    *
    * Resolves with what an earlier run stored about the reference, or with undefined. Must reject if the stored payout
-   * has another amount, recipient, country or currency.
+   * has another amount, recipient, country or currency, or is of another service: a payroll that was tried in the sandbox
+   * is not paid.
+   *
+   * @param service The client's `baseUrl`.
    */
-  before(request: DisbursementRequest): Promise<JournalEntry | undefined>;
+  before(request: DisbursementRequest, service?: string): Promise<JournalEntry | undefined>;
   /**
    * Called when the outcome is certain, not for an unknown outcome. Without `payout`, nothing was recorded for this
    * request: the reference counts as unused again, and the request may be corrected.
@@ -102,7 +105,10 @@ interface FromJournal {
   error?: undefined;
 }
 
-/** An entry with the reference of an earlier entry. The result of that entry tells whether the reference was paid. */
+/**
+ * An entry with the reference of an earlier entry. If both are the same payment, the result of the earlier entry tells
+ * whether it was paid. If not, `error` says so: the entry needs a reference of its own.
+ */
 interface Repeated {
   outcome: "repeated";
   status?: undefined;
@@ -122,7 +128,10 @@ export type VerifyResult<Result> = Position<string> & Result;
 
 /** A payroll. It starts when it is iterated or awaited. */
 export interface Payroll extends AsyncIterable<PayoutResult>, PromiseLike<Progress> {
-  /** Pays what the loop has not paid yet, and returns how many entries had which outcome. `await` does the same. */
+  /**
+   * Pays, and returns how many entries had which outcome. `await` does the same. After a loop it only returns the counts,
+   * even if the loop was left: leaving the loop ends the payroll.
+   */
   run(): Promise<Progress>;
   [Symbol.asyncIterator](): AsyncGenerator<PayoutResult, void>;
 }
@@ -170,7 +179,7 @@ export function createAll(
 }
 
 async function* pay(
-  { disbursements, limiter }: DisbursementClient,
+  { disbursements, limiter, baseUrl }: DisbursementClient,
   input: Source<DisbursementRequest>,
   progress: Progress,
   options?: CreateAllOptions,
@@ -178,20 +187,22 @@ async function* pay(
   const { journal, onProgress = ignore, ...others } = options ?? {};
   ensure(!journal || !inUse.has(journal), "Another run uses this journal. Run one payroll after the other.");
   if (journal) inUse.add(journal);
-  const references = new Set<string>();
+  const sent = new Map<string, number>();
   try {
     yield* callAll(input, others, async (entry, callOptions, fail) => {
       const request = { ...entry };
       const { reference = "" } = request;
       // Without a reference, create refuses the request.
       const isValid = isText(reference);
-      const isRepeated = isValid && references.size === references.add(reference).size;
+      const earlier = sent.get(reference);
+      const isRepeated = isValid && earlier !== undefined;
+      if (isValid && !isRepeated) sent.set(reference, digest(request));
       const book = isValid && !isRepeated ? journal : undefined;
-      const known = await book?.before(request);
+      const known = await book?.before(request, baseUrl);
       const payout = known?.payout;
       if (book?.rate && book.rate >= leastKnownRate && limiter.rate === Infinity) limiter.rate = book.rate;
       const result = isRepeated
-        ? repeated(reference)
+        ? repeated(reference, earlier === digest(request))
         : payout
           ? fromJournal(payout)
           : await (
@@ -220,8 +231,18 @@ function fromJournal(data: JournaledPayout): FromJournal {
   return { fromJournal: true, outcome: recovered ? "existed" : "created", status, data: { ...data, recovered } };
 }
 
-function repeated(reference: string): Repeated {
-  const message = `The input repeats the reference "${reference}". This entry was not sent; see the result of the first.`;
+/** A number that two different payments almost never share. Keeping the payments would take much memory. */
+function digest({ amount, phoneNumber, country, currency }: DisbursementRequest): number {
+  const text = JSON.stringify([amount, phoneNumber, country, currency]);
+  let sum = 0;
+  for (let i = 0; i < text.length; i++) sum = (Math.imul(sum, 31) + text.charCodeAt(i)) | 0;
+  return sum;
+}
+
+function repeated(reference: string, isSame: boolean): Repeated {
+  const message = isSame
+    ? `The input repeats the payment "${reference}". This entry was not sent; see the result of the first.`
+    : `An earlier entry has the reference "${reference}" for another payment. This entry was not sent: give it a reference of its own.`;
   return { outcome: "repeated", error: new UsageError(message) };
 }
 

@@ -137,31 +137,28 @@ function created({ data, response }: Received, recovered: boolean): Received {
   return { data: Object.assign(data, { recovered }), response };
 }
 
-// A phone number, currency or country as the contract has it.
-const wellFormed = /^(\d{10,15}|[A-Z]{2,3})$/;
+// An amount, currency, country and phone number as the contract has them.
+const forms = [/^\d+$/, /^[A-Z]{3}$/, /^[A-Z]{2}$/, /^\d{10,15}$/];
 
 /**
  * Compares a record with a request. Only a value of the contract's form that differs proves another payment: a list may
  * leave fields out, or hide digits of the recipient.
  */
-function isSamePayment(
-  { amount, currency, country, customer }: ExistingRecord,
-  body: CreateRequest,
-): boolean | undefined {
+function isSamePayment(record: ExistingRecord, body: CreateRequest): boolean | undefined {
+  const { phoneNumber } = body;
   const facts = [
-    [amount, body.amount],
-    [currency, body.currency],
-    [country, body.country],
+    [record.amount, body.amount],
+    [record.currency, body.currency],
+    [record.country, body.country],
+    [phoneNumber && record.customer?.phoneNumber, phoneNumber],
   ];
-  if (body.phoneNumber) facts.push([customer?.phoneNumber, body.phoneNumber]);
-  const equal = new Set(
-    facts.map(([value, wanted]) => {
-      if (value === wanted) return true;
-      const isComparable = typeof value === typeof wanted && (typeof value === "number" || wellFormed.test(`${value}`));
-      return isComparable ? false : undefined;
-    }),
+  return facts.reduce<boolean | undefined>(
+    (isSame, [value, wanted], i) => {
+      if (value === wanted || isSame === false) return isSame;
+      return typeof value === typeof wanted && forms[i]!.test(`${value}`) ? false : undefined;
+    },
+    isRecord(record) || undefined,
   );
-  return equal.has(false) ? false : equal.has(undefined) ? undefined : true;
 }
 
 /**

@@ -18,7 +18,8 @@ export const system: Runtime = {
   random: Math.random,
   id: () => crypto.randomUUID().replaceAll("-", ""),
   after(delay, action) {
-    const timer = setTimeout(action, delay);
+    // A moment can pass before its timer is set, and Node warns of a negative delay.
+    const timer = setTimeout(action, Math.max(0, delay));
     return () => clearTimeout(timer);
   },
 };

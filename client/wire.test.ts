@@ -47,6 +47,13 @@ test("clears a cancelled timer", () => {
   vi.useRealTimers();
 });
 
+test("sets a timer for a moment that has just passed to 0, because Node warns of a negative delay", () => {
+  const warn = vi.spyOn(process, "emitWarning").mockReturnValue(undefined);
+  system.after(-3, () => {})();
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
+});
+
 test.each([-10_000, 3_600_000])(
   "measures durations with a clock that ignores a jump of the system clock by %i ms",
   (jump) => {
