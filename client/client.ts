@@ -40,8 +40,8 @@ export interface Disbursements {
    */
   create(request: DisbursementRequest, options?: CreateOptions): CreateDisbursementCall;
   /**
-   * Finds out whether a payout exists that may have been sent before, and sends it if it does not exist. Safe to call at
-   * any time and as often as you like, for example from a cron job: the payout is created at most once.
+   * Returns a payout that an earlier call may have created, or creates it. Safe to call at any time and as often as you
+   * like, for example from a cron job: the payout is created at most once.
    *
    * Returns the payout, `recovered: true` if it existed. A refusal does not prove that an earlier request was refused too:
    * unless the payout is found, the call then throws OutcomeUnknownError, whose `cause` is the refusal.
@@ -99,8 +99,8 @@ export interface Checkouts {
    */
   create(request: CheckoutRequest, options?: CreateOptions): CreateCheckoutCall;
   /**
-   * Finds out whether a checkout exists that may have been created before, and creates it if it does not exist. Safe to
-   * call at any time and as often as you like. A checkout that existed has no `url`.
+   * Returns a checkout that an earlier call may have created, or creates it. Safe to call at any time and as often as
+   * you like. A checkout that existed has no `url`.
    *
    * @param request Exactly what was sent before, with its reference.
    * @throws {DuplicateReferenceError} Another checkout uses the reference; this checkout does not exist.

@@ -34,7 +34,8 @@ const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
  * payroll is done.
  *
  * It contains references, amounts, fees and statuses. Instead of the recipient it has a hash. Someone who can read the file
- * could find the phone number by trying all of them, so treat the file like the payroll itself. The API key is not in it.
+ * could find a phone number by trying all numbers, so treat the file like the payroll itself. The file does not contain
+ * the API key.
  *
  * While a run uses the file, `path.lock` keeps other runs out. The lock of a run that was killed is ignored.
  */

@@ -12,7 +12,7 @@ export interface Memory {
 const mostRecorded = 10_000;
 
 /**
- * Creates the memory of a client. Without it, the second create of a reference would take a refusal for proof that
+ * Creates the memory of a client. Without it, a refusal of the second create of a reference would seem to prove that
  * nothing was paid, although the first create may have paid.
  */
 export function createMemory(): Memory {

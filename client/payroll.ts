@@ -61,7 +61,7 @@ export interface Progress {
   created: number;
   /**
    * Payouts that existed when they were sent: a response was lost, or another run created them. If nothing was lost, the
-   * entries may be those of last month.
+   * entries may be last month's.
    */
   existed: number;
   /** Entries for which proven nothing was paid. */

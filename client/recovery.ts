@@ -18,7 +18,7 @@ type CreateRequest = (DisbursementRequest | CheckoutRequest) & { phoneNumber?: s
 /** What a list has of a record, which may be incomplete. */
 type ExistingRecord = Partial<Data> & { country?: unknown; currency?: unknown; customer?: { phoneNumber?: unknown } };
 
-/** What is known of the record with the reference of a create. */
+/** What a look-up of a create's reference has found. */
 interface Finding {
   existing?: Data;
   /** True if the record is this payment, false if it is another. Undefined if the record does not tell. */

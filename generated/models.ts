@@ -82,7 +82,7 @@ export interface Disbursement {
     userId: string;
     /** The merchant that the record belongs to. */
     merchant: Merchant;
-    /** The recipient of a disbursement or the payer of a checkout. There is one per merchant and phone number. */
+    /** The recipient of a disbursement or the payer of a checkout. A merchant has one customer per phone number. */
     customer: Customer;
     /** A two-letter ISO country code, for example `CI`, `NG`, `GH` or `KE`. Any code of this form is accepted. */
     country: string;
@@ -344,7 +344,7 @@ export interface Merchant {
     name: string;
 }
 
-/** The recipient of a disbursement or the payer of a checkout. There is one per merchant and phone number. */
+/** The recipient of a disbursement or the payer of a checkout. A merchant has one customer per phone number. */
 export interface Customer {
     /** The customer's identifier. */
     id: string;

@@ -329,9 +329,9 @@ export interface paths {
         put?: never;
         /**
          * Claim deliveries for the listener (extension)
-         * @description Returns deliveries that are due, in the order in which they fell due. If none is, waits for one, at most for
-         *     `waitSeconds`. The listener must send each `body` with its `headers` to its receiver, and report the result. For 30
-         *     seconds nobody else attempts a claimed delivery.
+         * @description Returns deliveries that are due, in the order in which they fell due. If no delivery is due, waits up to
+         *     `waitSeconds`. The listener must send each `body` with its `headers` to its receiver, and report the result. For
+         *     30 seconds nobody else attempts a claimed delivery.
          *
          *     `holding` names the claims whose result is still to be reported: they last another 30 seconds. All other claims of the
          *     listener end, so that a delivery whose claim was lost on the way is claimed again. Only the latest of several requests
@@ -677,7 +677,7 @@ export interface components {
             /** @description The merchant's name. */
             name: string;
         };
-        /** @description The recipient of a disbursement or the payer of a checkout. There is one per merchant and phone number. */
+        /** @description The recipient of a disbursement or the payer of a checkout. A merchant has one customer per phone number. */
         Customer: {
             /** @description The customer's identifier. */
             id: string;

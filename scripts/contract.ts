@@ -20,7 +20,7 @@ async function diff(before: string, after: string, asJson: boolean): Promise<boo
   return changes.some(breaks);
 }
 
-/** Returns true if something breaks that is not declared. */
+/** Prints breaking changes that the changelog does not declare. Returns true if there are any. */
 async function check(): Promise<boolean> {
   const faults = await releaseFaults(new URL("../", import.meta.url));
   for (const fault of faults) console.error(fault);

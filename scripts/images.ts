@@ -8,7 +8,7 @@ import { join } from "node:path";
 
 const files = ["Dockerfile", "compose.yaml"].map((name) => join(import.meta.dirname, "../server/deploy", name));
 
-/** An image in a Dockerfile's ARG or a composition. The one that the Dockerfile builds has no tag. */
+/** An image in a Dockerfile's ARG or in `compose.yaml`. The image that the Dockerfile builds has no tag. */
 const image = /^((?:ARG \w+_IMAGE=|\s+image: ))([^\s:@]+:[^\s@]+)(?:@(\S+))?$/gm;
 
 /** Returns the images that a file names with a tag, and the digest of each pinned image. */

@@ -109,7 +109,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const asked = read("SANDBOX", undefined, boolean);
   const sandbox = asked ?? true;
   const rails = readRails(env, read, (problem) => problems.push(problem));
-  // A server that others reach through a proxy also listens on loopback, so PUBLIC_URL is considered too.
+  // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
   const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));

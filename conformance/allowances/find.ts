@@ -84,7 +84,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answer 
   if (throttled !== undefined) return { text: `Fill this in by hand: ${throttled}` };
   if (limited === 0) return { text: "Not asked. If the deployment limits payouts, fill this in by hand." };
   return {
-    text: `The target returned 429 ${limited} times. A run waits and retries after a 429, so this is not needed.`,
+    text: `The target returned 429 ${limited} times. A run waits and retries after a 429, so this limit need not be declared.`,
   };
 }
 

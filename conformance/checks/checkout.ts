@@ -21,7 +21,7 @@ export const linksOf = (response: TargetResponse, sent: readonly unknown[]) =>
 /** Returns the link to the payment page: the first URL in the response that is not in `sent`, the request's URLs. */
 export const linkOf = (response: TargetResponse, sent: readonly string[] = []) => linksOf(response, sent)[0];
 
-/** Returns that link. Throws `Prerequisite` if the response has none. */
+/** Like `linkOf`, but throws `Prerequisite` if the response has no link. */
 export function pageLink(response: TargetResponse, sent: readonly string[] = []): string {
   const link = linkOf(response, sent);
   given(link !== undefined, "a link to the payment page", response);

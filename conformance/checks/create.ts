@@ -62,7 +62,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const amount of amounts) {
         const body = disbursementBody(context, { amount });
-        // A smallest amount that the target declares does not count: the interface demands that 1 is accepted.
+        // Sends 1 even if the target declares a smallest amount: the interface demands that 1 is accepted.
         if (amount === 1) body["amount"] = 1;
         const response = await pay(context, body);
         if (amount === 1) {

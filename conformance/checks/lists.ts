@@ -71,7 +71,10 @@ async function follow(context: Context, path: string, query: string, between: ()
 const cost = (payouts: number) =>
   ({ effect: "moves-money", payouts, amount: payouts * usualAmount, needs: ["forced-outcomes", "finish"] }) as const;
 
-/** So many records that some have the same millisecond. With the oldest they fill fewer than ten pages of one. */
+/**
+ * The number of records created at once, enough for some to have the same millisecond. Ten pages of one record list
+ * them all.
+ */
 const simultaneous = 8;
 
 export const checks: Check[] = [

@@ -99,7 +99,7 @@ function payeesOf(length: number, { options: { recipient }, random }: Context): 
   return pairs.map((pair) => payeeIn(pair, recipient, random));
 }
 
-/** Pays payees in turn until the target does not refuse one. Returns the last request and its response. */
+/** Pays one payee after the other until the target accepts a payout. Returns the last request and its response. */
 async function firstAccepted(context: Context, payees: readonly Payee[]) {
   for (const [index, payee] of payees.entries()) {
     const body = { ...disbursementBody(context), ...payee };

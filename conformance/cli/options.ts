@@ -22,7 +22,7 @@ export type CertifyOptions = Omit<
   RunOptions,
   "effects" | "loopback" | "maxTotal" | "prismUrl" | "environment" | "controls" | "settleTimeoutMs"
 > & {
-  /** If undefined, the probe decides it. */
+  /** How long to wait for a payout's final status. If undefined, the probe decides. */
   settleTimeoutMs?: number;
   effects?: EffectsAllowed;
   maxTotal?: number;

@@ -6,7 +6,7 @@ import type { Validator } from "./validate.ts";
 /** Returns the documented operation of the request that led to a response, if any. */
 export const routeOfResponse = ({ request }: TargetResponse) => routeOf(request.method, request.path);
 
-/** Returns the operationId of that operation; "" if there is none. */
+/** Returns the operationId of the operation that led to a response; "" if the operation is not documented. */
 export const operationOf = (response: TargetResponse) => routeOfResponse(response)?.operation.operationId ?? "";
 
 /** Returns the name of the documented schema of the response's body, if there is one. */

@@ -146,7 +146,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     }
     reservations.end(attempt.account);
     attempt.durationMs += deps.now().getTime() - start;
-    // If the target has a smallest amount, other amounts are raised to it.
+    // If the target has a smallest amount, smaller amounts are raised to it, and the cost is no longer exact.
     const isExact = limits.all.smallestAmount === undefined;
     if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt.account);
   }

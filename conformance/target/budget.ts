@@ -21,7 +21,7 @@ export type Budget = {
 export class BudgetExceeded extends Error {}
 
 /**
- * Creates a budget of which nothing is used.
+ * Creates an unused budget.
  * @param maxPayouts the maximum number of payouts
  * @param maxTotal the maximum sum of all payouts, in the lowest denomination
  */

@@ -233,7 +233,7 @@ function judgeMultiples(before: number | undefined, after: number | undefined): 
   return before % after === 0 ? "wider" : "incomparable";
 }
 
-/** The keywords whose values before and after decide the kind of change. */
+/** For each keyword, the function that judges a change of its value. */
 const JUDGES: Record<string, Judge> = {
   type: judgeTypes,
   pattern: judgePresence,

@@ -202,7 +202,10 @@ async function killAgain(
   }
 }
 
-/** Asks the rail about every open payment, as an operator would, and waits until only those are open that stay pending. */
+/**
+ * Asks the rail about every open payment, as an operator would, and waits until every payment has ended or is known to
+ * stay pending.
+ */
 async function untilEnded({ world, database }: Chain, violate: (what: string) => void) {
   const address: DatabaseAddress = database.url.startsWith("sqlite:")
     ? { kind: "sqlite", path: fileOf(database) }

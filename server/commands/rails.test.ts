@@ -241,7 +241,7 @@ describe("db reconcile", () => {
     const day = ["--from", "2026-11-19", "--to", "2026-11-19"];
     const result = await runCommand({ ...other, RAILS: settings }, "db", "reconcile", "--rail", "mobile", ...day);
     expect(result).toMatchObject({ code });
-    if (code === 2) expect(result.stderr).toContain("The rail mobile cannot be read: no connection");
+    if (code === 2) expect(result.stderr).toContain("The payments of the rail mobile cannot be read: no connection");
   });
 
   test.each([

@@ -83,7 +83,8 @@ export const railCommands: Commands<CommandContext> = {
   decide: {
     args: ["REFERENCE"],
     options: ["outcome", "reason"],
-    summary: "End a payment by hand. If another operator is signed in to the dashboard, two people must say the same.",
+    summary:
+      "End a payment by hand. If another operator is signed in to the dashboard, a second operator must confirm.",
     async run({ storage, actor }, [reference], options) {
       const { outcome } = options;
       if (outcome === undefined) throw new UsageError("Say how the payment has ended: --outcome success or failed.");

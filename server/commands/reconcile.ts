@@ -67,7 +67,7 @@ async function listOf({ rails: settings }: DatabaseContext, name: string) {
     );
   const clock = createSystemClock();
   const refuse = (error: unknown): never => {
-    throw new UsageError(`The rail ${name} cannot be read: ${(error as Error).message}`);
+    throw new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
   };
   const rails = await openRails({ ...settings, rails: [found], routes: [] }, { clock, warn: () => undefined }).catch(
     refuse,

@@ -1,4 +1,4 @@
-// Checks the composition as far as this is possible without Docker.
+// Checks `compose.yaml` as far as this is possible without Docker.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";

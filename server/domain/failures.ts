@@ -2,7 +2,10 @@ import type { components } from "../../generated/openapi.ts";
 
 /** Why a payment failed, from the contract's list (D75). */
 export type FailureCode = components["schemas"]["FailureCode"];
-/** Readers expect codes of later versions; this server has only those of its own. */
+/**
+ * The contract's list of codes is open, because later versions may add codes. This server sends only the codes that it
+ * knows.
+ */
 export type Failure = components["schemas"]["Failure"] & { code: FailureCode };
 
 const MESSAGES: Readonly<Record<FailureCode, string>> = {

@@ -69,7 +69,7 @@ export interface ClaimedHandover extends Claimed {
 /** What an attempt, or a notification, has shown. */
 export interface HandoverReport {
   exchanges: readonly RailExchange[];
-  /** What the rail knows of the payment, if it said so. */
+  /** What the rail knows of the payment, if the rail has reported it. */
   answer?: RailAnswer;
   /** True if the attempt has proven that the rail does not have the payment. */
   isMissing?: boolean;
@@ -170,8 +170,8 @@ export interface HandoverSummary {
   state: HandoverState;
   /** Real time. */
   createdAt: number;
-  /** What the rail charges, if it said so. */
+  /** What the rail charges, if the rail has reported it. */
   railFee?: number;
-  /** The rail's own reference, if it said so. */
+  /** The rail's own reference, if the rail has reported it. */
   railReference?: string;
 }

@@ -107,7 +107,7 @@ export async function reconcile(options: Options): Promise<Reconciliation> {
     const own = reference === undefined ? undefined : here.get(reference);
     if (reference === undefined || !own) {
       const isWithin = createdAt >= period.from && createdAt < period.to;
-      // A payment of another period is none of this one.
+      // Skips entries outside the period, and entries whose payment was created here in another period.
       const isOfAnother = reference !== undefined && (await storage.findHandover(reference))?.rail === rail;
       if (!isWithin || isOfAnother) continue;
       add(totals, "there", createdAt, entry);

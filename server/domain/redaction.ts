@@ -14,7 +14,7 @@ interface Context {
 
 const shownText: Show = (value, { key }) => {
   if (typeof value === "string") return masked(value, key);
-  // A caller may send a phone number as a JSON number. Numbers that hide nothing stay numbers.
+  // A caller may send a phone number as a JSON number. A number in which nothing is redacted stays a number.
   if (typeof value === "number")
     return masked(String(value), key) === String(value) ? value : masked(String(value), key);
   return value === null || typeof value === "boolean" ? value : HIDDEN;

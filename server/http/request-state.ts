@@ -23,7 +23,7 @@ export interface RequestState {
   opened: OpenCheckout;
   /** True if this request was going to pay a checkout that nobody had paid, and it is known that it recorded nothing. */
   notCharged: boolean;
-  /** The documentation's resource at the path. */
+  /** The file of the documentation that the request asks for. */
   resource: Resource;
   /** The body of the response, for the log of requests. */
   returned: object;

@@ -12,7 +12,7 @@ import {
 const CALL_MS = 30_000;
 const LONGEST_REFERENCE = 200;
 const LONGEST_URL = 2_000;
-/** A rail that asks for a longer delay, in milliseconds, is asked again after this one: nothing must wait for ever. */
+/** A rail is asked again after at most this delay, in milliseconds, even if it asks for a longer delay. */
 const LONGEST_DELAY_MS = 3_600_000;
 
 /**

@@ -5,7 +5,7 @@ import { StorageError } from "./storage-error.ts";
 export interface FoundMode {
   /** The stored mode, or `sandbox` because of rows that only a sandbox writes. */
   mode?: Mode;
-  /** What those rows show. */
+  /** What the sandbox's rows show, as text. */
   proof?: string;
   /** True if the database has merchants but nothing shows its mode. */
   undecided?: boolean;

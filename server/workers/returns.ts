@@ -42,7 +42,7 @@ export function createReturns({ storage, stopping, onReady }: Options): Returns 
     },
     async advance() {
       let left = PER_STEP.most;
-      // A step moves a receiver to the end.
+      // The loop reads a copy, because a step moves a receiver to the end of `lanes`.
       const turns = [...lanes];
       for (const [key, { lane, size }] of turns) {
         if (left === 0 || stopping.aborted) return;
@@ -50,7 +50,7 @@ export function createReturns({ storage, stopping, onReady }: Options): Returns 
         const least = size > PER_STEP.first ? 1 : LEAST_WAITING;
         const advanced = await storage.advanceRetries(lane, { least, limit });
         left -= advanced;
-        // While more may be waiting, the receiver moves to the end, so that receivers take turns.
+        // A receiver with more waiting webhooks moves to the end of `lanes`, so that receivers take turns.
         const isKnown = lanes.delete(key);
         if (isKnown && advanced === limit) lanes.set(key, { lane, size: 2 * size });
         if (advanced > 0) onReady();

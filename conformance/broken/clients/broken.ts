@@ -53,7 +53,7 @@ const readsAs = (outcome: Outcome, when: (reply: Reply) => boolean) =>
 const readsAsRefused = (code: number) =>
   reads((_job, reply) => (reply?.status === code ? { kind: "refused" } : undefined));
 
-/** Takes a refusal for proof, whatever was lost before. */
+/** Reports a refused entry as not paid, although an earlier request whose response was lost may have paid it. */
 const readsAsRefusedWithDoubt = (code: number) =>
   reads((_job, reply) => (reply?.status === code ? done("refused") : undefined));
 

@@ -17,7 +17,7 @@ export type Found = {
   customer?: { phoneNumber?: unknown };
 };
 
-/** What an attempt says about its entry. */
+/** What the response to an attempt, or its absence, means for the entry. */
 export type Reading =
   | { kind: "done"; outcome: Outcome }
   | { kind: "refused" }

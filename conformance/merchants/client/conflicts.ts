@@ -40,7 +40,7 @@ export const conflicts: readonly Scenario[] = [
   },
   {
     id: "last-month",
-    name: "All references are those of last month: two payments are the same again, two have another amount",
+    name: "All references are last month's: two payments are the same again, two have another amount",
     entries: [
       entry(0, "success", { exists: "same" }),
       entry(1, "failed", { exists: "same" }),
@@ -50,7 +50,7 @@ export const conflicts: readonly Scenario[] = [
   },
   {
     id: "last-month-no-location",
-    name: "All references are those of last month, with other amounts, and only the list shows its payouts",
+    name: "All references are last month's, with other amounts, and only the list shows last month's payouts",
     entries: [entry(0, "success", { exists: "raised" }), entry(1, "failed", { exists: "raised" })],
     location: null,
     mayBeUnknown: 100,

@@ -173,7 +173,10 @@ test.each<[() => Partial<RailEntry>, string]>([
   };
   rail.list = checkedRail(wrong).list!;
   const { status, html } = await compare();
-  expect([status, html]).toEqual([502, expect.stringContaining(`The rail test cannot be read: ${problem}`)]);
+  expect([status, html]).toEqual([
+    502,
+    expect.stringContaining(`The payments of the rail test cannot be read: ${problem}`),
+  ]);
   expect((await download()).status).toBe(502);
   rail.list = list!;
   expect((await compare()).status).toBe(200);

@@ -151,7 +151,7 @@ async function run(
           yield entry;
         }
       } catch (error) {
-        throw new PageError(502, `The rail ${name} cannot be read: ${(error as Error).message}`);
+        throw new PageError(502, `The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
       }
     },
     most: MOST.payments,

@@ -19,7 +19,10 @@ interface Look {
   merchantId: string;
   search: DeliverySearch;
   range: Range;
-  /** Conditions besides those of the search. The database reads the row of each entry to test `others`. */
+  /**
+   * Conditions that every search has. The database tests `others` on the row of each entry, and `indexed` on the index
+   * alone.
+   */
   base: { indexed: readonly Condition[]; others?: readonly Condition[] };
   /** True if the range contains only events of the period in `search`. */
   isTimed?: boolean;

@@ -78,7 +78,10 @@ export interface FinalRecord {
   merchant: StoredMerchant;
 }
 
-/** A table whose rows wait for attempts. `queue.ts` has the statements, and the folder `tuned` those of each claim. */
+/**
+ * A table whose rows wait for attempts. Its statements are in `queue.ts`, except claims, which are in the folder
+ * `tuned`.
+ */
 export interface QueueTable {
   name: "events" | "handovers";
   /** The column that makes a lane with the merchant. */

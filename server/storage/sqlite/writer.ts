@@ -209,7 +209,10 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work, false);
   }
 
-  /** Commits jobs in a transaction of their own. While another program holds the lock, they stay out of the queue. */
+  /**
+   * Commits jobs in a transaction of their own. While another program locks the database, the jobs are retried without
+   * entering the queue.
+   */
   function commitApart(batch: readonly Job[]) {
     endTurn();
     run(batch, (postponed, error) => {
