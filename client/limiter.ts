@@ -4,7 +4,10 @@ import type { Runtime } from "./runtime.ts";
 
 /** Decides when a client may send requests, so that all its calls together keep to the service's rate limit. */
 export interface Limiter {
-  /** The requests per second that the service accepts. Infinity until two refusals have shown it, or until it is set. */
+  /**
+   * The requests per second that the service accepts. Infinity until two refusals have shown the rate, or until the
+   * caller sets it.
+   */
   rate: number;
   /**
    * Waits for a turn to send a request. Returns false if the turn does not come within `patience` ms or before the
@@ -64,7 +67,7 @@ export function createLimiter(runtime: Runtime): Limiter {
   let since = runtime.now();
   // The rate at the last refusal that was about the rate.
   let ceiling = Infinity;
-  // True if the last refusal was taken for a sporadic one.
+  // True if the last refusal counts as sporadic.
   let isSporadic = false;
   let cancelTimer = ignore;
 

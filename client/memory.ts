@@ -2,7 +2,7 @@
 export interface Memory {
   /** Notes that a create begins. */
   begin(key: string): void;
-  /** True if another create, earlier or still in progress, has or may have created the record of the running one. */
+  /** True if another create with this key, earlier or still in progress, may have created the record. */
   mayExist(key: string): boolean;
   /** Notes how a create ended. `isRecorded` is undefined if it is unknown whether the record exists. */
   end(key: string, isRecorded: boolean | undefined): void;

@@ -135,7 +135,7 @@ function preview({ path, journal, baseUrl }: Task, rows: Row[], { out }: Termina
 
 // A failure that says nothing about the payment: a later run may pay it.
 const temporary = new Set(["AbortedError", "ConnectionError", "RateLimitError", "ServerError", "TimeoutError"]);
-/** So many payments in a row that fail temporarily stop the run, because the service is out of reach. */
+/** The run stops after this many temporary failures in a row, because the service cannot be reached. */
 const mostInARow = 20;
 
 /** What became of the payments of a run. */

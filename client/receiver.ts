@@ -138,7 +138,10 @@ export function memoryStore(size = 10_000): EventStore {
 
 type BodyStream = AsyncIterable<Uint8Array> & { readableDidRead?: boolean };
 
-/** Reads a body of Node or the web. Stops at the limit, but leaves Node's stream open for the response. */
+/**
+ * Reads the body of a Node request or of a web `Request`. Stops at the limit, but leaves Node's stream open for the
+ * response.
+ */
 export async function readBody(stream: BodyStream, maxBytes: number): Promise<ArrayBuffer> {
   if (stream.readableDidRead) throw bodyConsumed();
   const chunks: Uint8Array[] = [];

@@ -396,8 +396,8 @@ export interface paths {
         put?: never;
         /**
          * Finish a checkout (extension)
-         * @description Gives a pending checkout the chosen outcome, without a browser. The webhook is sent as it is after a payment on the
-         *     page. A checkout whose status is already final returns 409.
+         * @description Gives a pending checkout the chosen outcome, without a browser. The webhook is the same as after a payment on
+         *     the page. A checkout whose status is already final returns 409.
          */
         post: operations["finishCheckout"];
         delete?: never;

@@ -24,7 +24,7 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   listener [--events 2000] [--disconnects 20] [--storage sqlite]   cuts and kills what brings webhooks to a laptop
   neighbours [--runs 5] [--abuse lists]           20 merchants abuse one thing each, while another one pays
   rails    [--storage postgres] [--payouts 10000] pays over a rail behind a hostile network, and kills both sides
-  rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of what is harmed
+  rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of requests with a fault
                                                   both: --rail momo pays over the module for MTN MoMo
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 

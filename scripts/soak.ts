@@ -125,7 +125,7 @@ async function slowSenders() {
   report("handles that slow senders left behind", (await handlesAtRest()) - handles, 0);
 }
 
-/** The fewest handles without any requests, after idle connections have been closed. */
+/** The fewest open handles while the server gets no requests, after idle connections have been closed. */
 async function handlesAtRest(): Promise<number> {
   let least = Infinity;
   for (let second = 0; second < REST_S; second += 1) {

@@ -99,7 +99,7 @@ export function createService(options: Options): Service {
   const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup } = options;
   const { emit } = telemetry;
   if (config.sandbox === (options.rails !== undefined))
-    throw new Error("A live service has rails, and a sandbox none.");
+    throw new Error("A live service needs rails, and a sandbox has no rails.");
   const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
   const stopping = abort.signal;

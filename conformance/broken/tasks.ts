@@ -74,7 +74,7 @@ export const classTasks = (pattern: RegExp): Task[] =>
 
 async function ofClass(task: Task): Promise<Row> {
   const found = classes.find(({ id }) => id === task.id);
-  if (!found) throw new Error(`no requirements alone catch the broken server ${task.id}`);
+  if (!found) throw new Error(`no class of faults has the broken server ${task.id}`);
   const { own, others, errors, ms } = await findKillers(found);
   const text = [
     found.defect,

@@ -11,7 +11,7 @@ import { expectStatus, shows } from "./expect.ts";
 import { keptOf, type Kept } from "./kept.ts";
 import { dataOf, isRefusal, pay, payInvalid, pays, usualAmount, verifyDisbursement } from "./requests.ts";
 
-/** The number of references of other checks that are used again, and the largest amount of such a request. */
+/** How many references of other checks the check uses again, and the largest amount of a request that does. */
 const mostOthers = 12;
 const largestAmount = usualAmount + 100;
 const mostSpellings = 6;

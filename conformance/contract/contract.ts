@@ -49,10 +49,10 @@ export const specSha256 = createHash("sha256").update(bundled).digest("hex");
 /** Reads the variant of the document for Dredd: JSON text with all references resolved. */
 export const flattened = () => read("generated/openapi.dredd.json");
 
-/** The path of a catalogue of requirements in the repository: for services, or for a side of the merchant. */
+/** The path of a catalogue of requirements in the repository: for services, or for one kind of merchant's program. */
 export const catalogueFile = (side?: Side) => `spec/requirements${side === undefined ? "" : `.${side}`}.yaml`;
 
-/** Reads the requirements for services, or those for a side of the merchant. */
+/** Reads the requirements for services, or for one kind of merchant's program. */
 export const catalogueText = (side?: Side) => read(catalogueFile(side));
 
 /** Reads the version of the conformance package. */

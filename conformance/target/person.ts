@@ -6,7 +6,7 @@ import { oneLine } from "../report/visible.ts";
 export type Task = {
   /** The link to the payment page. It is the target's, so it is untrusted. */
   link: string;
-  /** What to do there, as an imperative sentence. */
+  /** What to do on the page, as an imperative sentence. */
   what: string;
   /** The question that Enter confirms and n denies; undefined if Enter only says that the task is done. */
   question?: string;

@@ -59,7 +59,7 @@ interface Measured {
 async function measure(parts: Part[]): Promise<Measured> {
   const before = await subscribe(parts);
   const { perSecond } = await load({ name: "server", url, cpuMs: () => NaN }, CREATES, payout());
-  // One scrape of one copy, which makes one for each 20,000 creates.
+  // Scrapes one of the copies, so that each copy is scraped once per 20,000 creates.
   if (parts.includes("metrics")) await (await fetch(`${url}/metrics`)).text();
   return { time: 1e6 / perSecond, cpu: ((await subscribe([])) - before) / CREATES };
 }

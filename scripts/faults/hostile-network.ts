@@ -5,12 +5,12 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { SeededRandom } from "../../server/testing/random.ts";
 
-/** A network between two services that harms what passes. */
+/** A network between two services that loses, delays and breaks requests and responses. */
 export interface HostileNetwork {
   url: string;
-  /** Lets everything pass from now on. */
+  /** Passes everything on unchanged from now on. */
   heal(): void;
-  /** How often each harm was done. */
+  /** How often each fault occurred. */
   done: ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
@@ -28,7 +28,7 @@ interface Answer {
 
 interface Options {
   random: SeededRandom;
-  /** The share of requests that are harmed, from 0 to 1. */
+  /** The share of requests with a fault, from 0 to 1. */
   share: number;
   /** How long a request hangs, in milliseconds. */
   hangMs: number;
@@ -42,7 +42,7 @@ const respond = ({ response }: Passing, { status, headers, body }: Answer) =>
   void response.writeHead(status, headers).end(body);
 const page = ({ response }: Passing) => void response.writeHead(502, { "content-type": "text/html" }).end(PAGE);
 
-/** Starts the network. It never changes what it passes on, other than by the harm that it does. */
+/** Starts the network. Requests and responses without a fault pass unchanged. */
 export async function startHostileNetwork({ random, share, hangMs, ports }: Options): Promise<HostileNetwork> {
   const done = new Map<string, number>();
   const ending = new AbortController();

@@ -23,7 +23,7 @@ const CALLERS = 16;
 const LOAD_MS = 60_000;
 /** The average time between two kills, in milliseconds, of a run that is not short. */
 const KILL_EVERY_MS = { gateway: 5_000, rail: 7_000 };
-/** How long payments may take to end once nothing is harmed any more, in milliseconds. */
+/** How long payments may take to end after the last fault, in milliseconds. */
 const END_MS = 300_000;
 
 export interface RailsOptions extends WorldOptions {
@@ -31,14 +31,14 @@ export interface RailsOptions extends WorldOptions {
   /** What the rail is; `contract` by default. */
   rail?: RailSideName;
   payouts: number;
-  /** The share of requests and webhooks between gateway and rail that are harmed. */
+  /** The share of requests and webhooks between gateway and rail with a fault. */
   share?: number;
   hangMs?: number;
   /** How long the creates take at least, in milliseconds, so that processes are killed meanwhile. */
   loadMs?: number;
 }
 
-/** A gateway and its rail, with a network between them that harms what passes. */
+/** A gateway and its rail, with a faulty network between them. */
 interface Chain {
   world: World;
   rail: RailSide;
@@ -95,7 +95,7 @@ async function withChain(
 }
 
 /**
- * Pays through a gateway, over a network to its rail that harms what passes, while both sides are killed and the rail's
+ * Pays through a gateway, over a faulty network to its rail, while both sides are killed and the rail's
  * database restarts. Afterwards the rail must have each payout once, and the gateway must say of each
  * what the rail says. Returns the violations found.
  */
@@ -118,7 +118,7 @@ export async function runRails({ payouts, loadMs = LOAD_MS, ...options }: RailsO
 
 /**
  * Runs the conformance suite, with all of profile `core`, on the gateway. Returns the violations found.
- * @param options.share the share of requests and webhooks between gateway and rail that are harmed
+ * @param options.share the share of requests and webhooks between gateway and rail with a fault
  */
 export async function runCertifyRails(options: Omit<RailsOptions, "payouts">): Promise<string[]> {
   const { print, seed } = options;

@@ -2,7 +2,10 @@ import type { Payments } from "./payments.ts";
 import type { Outage } from "./outages.ts";
 
 const SAMPLE_EVERY_MS = 250;
-/** This long after an outage the service must be as fast as before it, for `JUDGED_MS`. Both are in milliseconds. */
+/**
+ * How long after an outage the service may be slower than before it. Its speed is judged for `JUDGED_MS` after that.
+ * Both are in milliseconds.
+ */
 const RECOVERY_MS = 5_000;
 const JUDGED_MS = 5_000;
 /**

@@ -144,7 +144,7 @@ async function signalAll(pid: number, signal: NodeJS.Signals): Promise<void> {
     try {
       process.kill(Number(line), signal);
     } catch {
-      // It has ended meanwhile.
+      // The process has already ended.
     }
   }
 }

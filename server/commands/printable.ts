@@ -11,7 +11,7 @@ export const printable = (line: string): string => line.replaceAll(unsafe, "\u{f
 /** Makes each line of a text printable. */
 export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
 
-/** Returns the text on one line, without its end if it is too long for a person. */
+/** Makes a text printable, on one line, and truncates a long text. */
 export function printableStart(text: string): string {
   return printable(text.length > longestText ? `${text.slice(0, longestText)}…` : text);
 }

@@ -93,8 +93,8 @@ export interface Rail {
   /** Opens a checkout and resolves with its `url`. A rail without it serves no checkouts. */
   collect?(payment: RailPayment, call: RailCall): Promise<RailAnswer>;
   /**
-   * Reads a notification about the payment with our `reference`. Without an `answer`, or if it is about another amount, the
-   * payment is looked up.
+   * Reads a notification about the payment with our `reference`. If the notification has no `answer`, or names another
+   * `amount`, the server looks the payment up.
    * @throws RailError if the notification is not the rail's
    */
   receive?(notification: RailNotification): Promise<{ reference: string; amount?: number; answer?: RailAnswer }>;

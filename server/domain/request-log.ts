@@ -29,7 +29,8 @@ export interface LoggedRequest {
 }
 
 /**
- * What the log keeps of each merchant: so many of the newest successful requests of the last day, and as many others.
+ * What the log keeps for each merchant: this many successful requests and this many failed requests, the newest of the
+ * last day.
  */
 export const REQUESTS_KEPT = { newest: 1_000, forMs: 86_400_000 } as const;
 

@@ -130,7 +130,7 @@ export function createContract(options: Options): Contract {
   }
 
   async function prove() {
-    // One after the other, so that requests are served in between.
+    // Proves one validator after the other, so that requests are served in between.
     for (const validator of validators.values()) await validator.prove();
   }
 

@@ -36,7 +36,8 @@ export function railWebhooks(context: RailWebhooksContext): Router {
     perMinute: LOOKUPS_PER_MINUTE,
     message: "Too many notifications about this payment came that prove nothing.",
   });
-  // Beyond the limit not even a body is read. What a rail cannot notify meanwhile is found by look-ups.
+  // Beyond the limit not even a body is read. Results that a rail cannot report because of the limit are found by
+  // look-ups.
   const limit: RequestHandler = (req, _res, next) => {
     failures.check(callerAt(req.ip));
     next();

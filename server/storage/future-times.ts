@@ -44,7 +44,7 @@ export function sharedFutureTimes(now: string): string[] {
 
 /** Notices when time has gone back, and then corrects later times. */
 export interface Repairs {
-  /** Notes the latest time that the database has when it is opened. Later calls have no effect. */
+  /** Notes the latest time that the database contained when it was opened. Later calls have no effect. */
   note(latest: number): void;
   /** Runs the statements if they are due. If they fail, the next call runs them again. */
   run(): Promise<void>;

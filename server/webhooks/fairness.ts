@@ -80,7 +80,7 @@ export function createFairness({ perHost, total, now }: FairnessLimits): Fairnes
       const { get, add, paceOf } = count();
       const isCrowded = attempts.size >= half;
 
-      /** How many more attempts of a lane fit into the part of the total that is for receivers like this one. */
+      /** How many more attempts of a lane fit into the part of the total for lanes of this pace. */
       function share(keys: Keys): number {
         const pace = paceOf(keys);
         const free = total - get("all");

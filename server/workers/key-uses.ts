@@ -13,7 +13,7 @@ export interface KeyUses {
   record(): Promise<void>;
 }
 
-/** How often the uses are stored, which is how exact they are. */
+/** How often the uses are stored. A stored time of use is at most this much too old. */
 export const RECORD_USES_EVERY_MS = 60_000;
 
 export function createKeyUses({ storage, clock }: { storage: MerchantStore; clock: Clock }): KeyUses {

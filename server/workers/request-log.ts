@@ -9,8 +9,8 @@ import { startLoop } from "./loop.ts";
 /** How often the requests that have ended are stored, in milliseconds. */
 const STORE_EVERY_MS = 500;
 /**
- * The most successful requests that are stored each time, and the most others. Storing more would delay payments, and
- * nobody reads all requests of a merchant that sends so many.
+ * How many successful requests, and how many failed requests, are stored at most each time. Storing more would delay
+ * payments, and nobody reads all requests of a merchant that sends so many.
  */
 const MOST = { ofMerchant: 50, total: 100 };
 

@@ -80,13 +80,15 @@ export type Scenario = {
   lists?: readonly Answer[] | "none";
   /** The `Location` of a 409; null for no header. The default is as in the contract. */
   location?: string | null;
-  /** The share of requests, in percent, with a fault that the seed draws. No entry has more than three in a row. */
+  /**
+   * The share of requests, in percent, with a fault that the seed draws. An entry has at most three faults in a row.
+   */
   weather?: number;
   /** What the service does to connections that are kept alive. */
   connections?: "close-after-response" | "break-when-reused";
   /** How far the service's clock is ahead, in seconds. */
   clockAhead?: number;
-  /** From its second create on, an entry that was recorded is refused with 422, for lack of balance. */
+  /** Refuses every repeated create of a recorded entry with 422, because the balance is used up. */
   balanceForOne?: true;
   /** How the program is started, one start after the other. The default is once, to its end. */
   starts?: readonly Start[];

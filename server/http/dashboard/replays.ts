@@ -39,7 +39,7 @@ export function replayPages(context: DashboardContext): Router {
   router.post(`${path}/:id/stop`, async (req, res) => {
     const [{ id: merchantId }, id] = [merchantIn(res), String(req.params.id)];
     const isStopped = await storage.stopReplay(merchantId, id, actorIn(res));
-    // It may have ended by itself a moment ago.
+    // A replay that ended a moment ago cannot be stopped, but exists.
     if (!isStopped && !(await storage.findReplay(merchantId, id))) throw noSuchReplay();
     seeOther(res, replayAt(res, id));
   });

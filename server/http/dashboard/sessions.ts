@@ -78,7 +78,7 @@ export function requireOwnOrigin({ config }: DashboardContext): RequestHandler {
 export function limitForms(): RequestHandler {
   const limit = createRequestLimit({
     perMinute: FORMS_PER_MINUTE,
-    message: `You have sent more than ${FORMS_PER_MINUTE} forms within a minute. Wait a minute, then send this one again.`,
+    message: `You have sent more than ${FORMS_PER_MINUTE} forms within a minute. Wait a minute, then send this form again.`,
   });
   return async (req, res, next) => {
     if (req.method === "POST") limit.count(visitOf(res).session.id);

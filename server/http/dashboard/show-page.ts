@@ -37,7 +37,9 @@ export interface DashboardPage {
   title: string;
   /** The page's entry in the navigation. */
   section?: Section;
-  /** True to reload it every two seconds in a browser without scripts. Other browsers follow the live parts. */
+  /**
+   * True to reload the page every two seconds in a browser without scripts. With scripts, `live.js` updates the page.
+   */
   reloads?: boolean;
 }
 

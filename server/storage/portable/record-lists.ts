@@ -14,8 +14,8 @@ interface RecordTable<T> {
 
 /**
  * Records of the same millisecond are ordered by insertion in SQLite, and in PostgreSQL by their ids: by the column `key`.
- * The position of a record in a cursor is `length` numbers: its time, then its key. The key of no numbers is less than all
- * others.
+ * The position of a record in a cursor is `length` numbers: its time, then its key. An empty key sorts before every
+ * other key.
  */
 const ORDERS = {
   sqlite: {
@@ -55,7 +55,7 @@ export function recordList<T>({ database, read }: Executor, { table, statuses, t
     const [from, ofPhone] = phoneNumber === undefined ? [table, ""] : [byPhone(table), " AND phone_number = :phone"];
     const ofStatus = (condition: string) =>
       `SELECT ${columns} FROM ${from} WHERE ${IN_RANGE}${ofPhone} AND status = ${condition}`;
-    // The list of one status reads one range of an index, so the list of all statuses merges one range for each.
+    // The index has one range for each status, so a list of all statuses merges the ranges.
     const all = statuses.map((each) => part(ofStatus(`'${each}'`), ORDER)).join(" UNION ALL ");
     return `${status === undefined ? all : ofStatus(":status")} ${ORDER}`;
   }

@@ -24,7 +24,7 @@ const BEGIN_POOLED = `${BEGIN}, ${LOCAL_TIMEOUTS.join(", ")}`;
 /** Connections to a pooler, such as PgBouncer, which may execute each transaction in another session. */
 const pooled = new WeakSet<object>();
 
-/** A pooler announces a process id of its own, so an id other than that of the session reveals one. */
+/** A pooler announces a process id of its own. An id that differs from the session's id reveals the pooler. */
 export async function leadsToPooler(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   return rows[0]!.pid !== (client as { processID?: number }).processID;

@@ -31,7 +31,7 @@ const LONGEST_PATH = 103;
 
 /**
  * Returns the path of the socket of a database file: beside the file, relative to the working directory if that is
- * shorter. Undefined if this system has no such sockets or the path is too long for one.
+ * shorter. Undefined if this system has no such sockets or the path is too long for a socket.
  */
 export function socketOf(database: string): string | undefined {
   const path = `${existsSync(database) ? realpathSync(database) : database}.socket`;

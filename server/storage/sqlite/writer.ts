@@ -143,7 +143,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       hooks.beforeCommit?.();
       db.exec("COMMIT");
     } catch (error) {
-      // Some errors, such as a full disk, roll back by themselves.
+      // After some errors, such as a full disk, SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
       hooks.onRollback?.();
       if (batch.length === 1) batch[0]!.reject(error);

@@ -2,7 +2,7 @@
 -- merchant's sandbox time. Times are milliseconds since 1970. Amounts are in the lowest denomination of the currency.
 --
 -- Every key starts with the merchant, so that a distributed database can keep the rows of a merchant together. There
--- are no sequences, triggers, extensions or foreign keys, because several of those databases have none. Text that is
+-- are no sequences, triggers, extensions or foreign keys, because several distributed databases lack them. Text that is
 -- compared or sorted has the collation "C", which compares bytes: other collations may treat different references as
 -- equal, and differ between operating systems.
 

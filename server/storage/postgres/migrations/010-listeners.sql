@@ -12,5 +12,5 @@ CREATE TABLE listeners (
 -- The deliveries that a listener has claimed.
 CREATE INDEX CONCURRENTLY events_of_listener ON events (merchant_id, id) WHERE host = '#listener' AND claimed;
 
--- The token of the claim under which the attempt was made. A report that is repeated has the same one.
+-- The token of the claim under which the attempt was made. A repeated report has the same token.
 ALTER TABLE attempts ADD COLUMN token bigint;

@@ -1,4 +1,4 @@
--- The server that uses this database. Each transaction checks that it is still the same one.
+-- The server that uses this database. Each transaction checks that this server still uses the database.
 CREATE TABLE server (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   -- A random text that identifies the process.
