@@ -16,6 +16,8 @@ export class Disagreement extends Error {}
  */
 const mostTurns = 200_000;
 
+const lessTime = "the run reads the clock less often than was recorded";
+
 type Recorded = { op: number; result?: unknown; error?: string } & Asked;
 
 const text = (asked: Asked) => JSON.stringify(asked).slice(0, 300);
@@ -78,9 +80,18 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     return found;
   }
 
+  /** Waits until the run has read the clock as often as when it learned something. It may compute for some turns first. */
+  async function waitForReads(count: number) {
+    for (let turns = 0; turns < mostTurns && read < count && !hasEnded && !hasDisagreed; turns += 1) await turn();
+    if (read < count) disagree(lessTime);
+  }
+
   async function play() {
+    let reads = 0;
     for (const line of lines) {
       await turn();
+      reads += line.clock.length;
+      await waitForReads(reads);
       if (hasDisagreed) return;
       if ("op" in line) {
         (await waitFor(line.op))?.end(line);
@@ -124,7 +135,7 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     const result = await Promise.race([Promise.all([working, play()]).then(([value]) => value), failed.promise]);
     const rest = recorded.size - ops;
     if (rest > 0) throw new Disagreement(`the run asks for less than was recorded: ${rest} requests or waits are left`);
-    if (read < times.length) throw new Disagreement("the run reads the clock less often than was recorded");
+    if (read < times.length) throw new Disagreement(lessTime);
     return result;
   }
   return { repeat };
