@@ -80,6 +80,7 @@ export function createStandIns<Options extends SecretOptions>(
       return all.map((each, index) => [each, others[index]!] as const);
     }),
   );
+  const shown = new Set(numbers.values());
   const known = new Set<string>(given === undefined ? [] : [given]);
   const sent = new Set<string>();
 
@@ -87,10 +88,9 @@ export function createStandIns<Options extends SecretOptions>(
   function text(original: string): string {
     let result = original;
     for (const [number, other] of numbers) result = result.replaceAll(number, other);
-    const own = new Set([...sent, ...numbers.values()]);
     // Other numbers may be those of other people.
     result = result.replaceAll(phoneField, (_, before: string, number: string) => {
-      const isOwn = own.has(number) || number.length < 4;
+      const isOwn = sent.has(number) || shown.has(number) || number.length < 4;
       return before + (isOwn ? number : derived(number, number.length - 3, digits) + number.slice(-3));
     });
     result = result.replaceAll(webhookSecret, secretFor);
