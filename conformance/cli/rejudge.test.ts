@@ -14,6 +14,8 @@ import { rejudge } from "./rejudge.ts";
 const main = join(import.meta.dirname, "../certify.ts");
 const headerValue = "the-value-of-a-header";
 const recipient = "2250712345678";
+/** Requirements with all kinds of requests, few enough that the run can be judged again for each edit. */
+const some = "auth.create-needs-key,create.accepted,create.phone-422,records.as-requested,webhook.truth";
 let server: Running;
 let folder = "";
 
@@ -46,6 +48,7 @@ beforeAll(async () => {
   const common = ["--base-url", server.url, "--header", `x-team: ${headerValue}`];
   const sign = ["--sign", join(folder, "key")];
   await certify([...common, "--recipient", recipient, ...sign, "--report", join(folder, "core")]);
+  await certify([...common, "--only", some, "--seed", "1", "--report", join(folder, "some")]);
   await certify([...common, "--profile", "extended", ...sign, "--report", join(folder, "extended")]);
 }, 300_000);
 afterAll(async () => {
@@ -75,6 +78,8 @@ test("a recording shows no secret and no phone number of a person", async () => 
   }
 });
 
+/** A run of `beforeAll`. Only the run of profile core has a certificate. */
+type Run = "core" | "some";
 type Line = Record<string, unknown>;
 type Edit = (lines: Line[]) => Line[] | void;
 
@@ -161,10 +166,15 @@ async function linesIn(copy: string): Promise<Line[]> {
     .map((line) => JSON.parse(line) as Line);
 }
 
-/** Copies the report of profile core and edits its recording. */
-async function edited(edit: Edit, digest: "kept" | "made again"): Promise<string> {
+async function copyOf(run: Run): Promise<string> {
   const copy = await mkdtemp(join(folder, "edited-"));
-  await cp(join(folder, "core"), copy, { recursive: true });
+  await cp(join(folder, run), copy, { recursive: true });
+  return copy;
+}
+
+/** Copies a report and edits its recording. */
+async function edited(run: Run, edit: Edit, digest: "kept" | "made again"): Promise<string> {
+  const copy = await copyOf(run);
   const lines = await linesIn(copy);
   const before = JSON.stringify(lines);
   const changed = edit(lines) ?? lines;
@@ -172,7 +182,6 @@ async function edited(edit: Edit, digest: "kept" | "made again"): Promise<string
   const content = gzipSync(changed.map((line) => `${JSON.stringify(line)}\n`).join(""), { level: 9 });
   await writeFile(join(copy, "exchanges.jsonl.gz"), content);
   if (digest === "kept") return copy;
-  await rm(join(copy, "certificate.jws"));
   for (const name of ["report.json", "report.html"]) {
     const text = await readFile(join(copy, name), "utf8");
     await writeFile(join(copy, name), text.replaceAll(/("exchangesSha256": ?)"\w+"/g, `$1"${sha256(content)}"`));
@@ -180,10 +189,9 @@ async function edited(edit: Edit, digest: "kept" | "made again"): Promise<string
   return copy;
 }
 
-/** Copies the report of profile core and edits one of its files. */
-async function withFile(name: string, change: (text: string) => string): Promise<string> {
-  const copy = await mkdtemp(join(folder, "edited-"));
-  await cp(join(folder, "core"), copy, { recursive: true });
+/** Copies a report and edits one of its files. */
+async function withFile(run: Run, name: string, change: (text: string) => string): Promise<string> {
+  const copy = await copyOf(run);
   const text = await readFile(join(copy, name), "utf8");
   expect(change(text)).not.toBe(text);
   await writeFile(join(copy, name), change(text));
@@ -194,7 +202,7 @@ describe("a report disagrees after an edit of", () => {
   test.each(Object.entries(recorded))(
     "%s",
     async (_, edit) => {
-      const { exitCode, text } = await rejudge([await edited(edit, "made again")]);
+      const { exitCode, text } = await rejudge([await edited("some", edit, "made again")]);
       expect(text).toContain("DISAGREES");
       expect(exitCode).toBe(1);
     },
@@ -204,7 +212,7 @@ describe("a report disagrees after an edit of", () => {
   test.each(Object.entries(unused))(
     "%s",
     async (_, edit) => {
-      const { exitCode, text } = await rejudge([await edited(edit, "kept")]);
+      const { exitCode, text } = await rejudge([await edited("core", edit, "kept")]);
       expect(text).toContain("report.json was made from another exchanges.jsonl.gz");
       expect(text).toContain("certificate.jws was issued for another exchanges.jsonl.gz");
       expect(exitCode).toBe(1);
@@ -231,7 +239,9 @@ describe("a report disagrees after an edit of", () => {
   ])(
     "%s",
     async (_, name, change) => {
-      const { exitCode, text } = await rejudge([await withFile(name, change)]);
+      const { exitCode, text } = await rejudge([
+        await withFile(name === "certificate.jws" ? "core" : "some", name, change),
+      ]);
       expect(text).toContain(name === "report.json" ? "but the exchanges give" : name);
       expect(exitCode).toBe(1);
     },
@@ -240,7 +250,7 @@ describe("a report disagrees after an edit of", () => {
 });
 
 test("names the requirement whose verdict was edited", async () => {
-  const copy = await withFile("report.json", (text) =>
+  const copy = await withFile("some", "report.json", (text) =>
     text.replace(/("id": "auth.create-needs-key"[^]*?"verdict": )"pass"/, '$1"warn"'),
   );
   const { text } = await rejudge([copy]);
