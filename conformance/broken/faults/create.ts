@@ -55,8 +55,12 @@ export const faults: readonly Fault[] = [
   fault("result-cut-short", "The create response is truncated.", "create.result-shape json.answers", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? { ...reply, text: reply.text.slice(0, -4) } : reply)),
   ),
-  fault("status-upper-case", "The status is in upper case.", "create.status-known create.result-shape", () =>
-    data(createDisbursement, (created) => ({ ...created, status: String(created["status"]).toUpperCase() })),
+  fault(
+    "status-upper-case",
+    "The status is in upper case.",
+    "create.status-known create.result-shape",
+    () => data(createDisbursement, (created) => ({ ...created, status: String(created["status"]).toUpperCase() })),
+    "create.status-known",
   ),
   fault("status-processing", "A new payout has the status processing.", "create.status-known", () =>
     data(createDisbursement, (created) => ({ ...created, status: "processing" })),
@@ -94,6 +98,7 @@ export const faults: readonly Fault[] = [
     "The amount has single precision: it is inexact above 2^24.",
     "numbers.exact create.result-as-requested",
     amounts(Math.fround),
+    "numbers.exact",
   ),
   fault(
     "reference-trimmed",

@@ -111,6 +111,7 @@ export const faults: readonly Fault[] = [
     "Two concurrent creates get each other's response.",
     "records.concurrent create.result-as-requested",
     mixed,
+    "records.concurrent",
   ),
   fault(
     "checkout-race-made-twice",

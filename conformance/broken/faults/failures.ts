@@ -46,5 +46,6 @@ export const faults: readonly Fault[] = [
     "Webhooks leave out why a payment failed.",
     "failure.same-everywhere life.events-agree",
     changesData((record) => without(record, "failure")),
+    "failure.same-everywhere",
   ),
 ];

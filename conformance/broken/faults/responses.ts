@@ -71,6 +71,7 @@ export const faults: readonly Fault[] = [
     "A 405 has the wrong shape.",
     "error-body.everywhere",
     ofStatus(405, () => ({ code: 405 })),
+    "refusal.wrong-method-405",
   ),
   fault(
     "error-shape-413",
