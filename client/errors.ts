@@ -28,7 +28,7 @@ export abstract class ClientError extends Error implements ErrorDetails {
   declare readonly code?: ErrorCode | undefined;
   declare readonly fields?: readonly FieldError[] | undefined;
   declare readonly retryAfter?: number | undefined;
-  /** What the call asked for. */
+  /** The operation that was called. */
   declare readonly operation?: OperationId | ListId | undefined;
   /** The reference of the call: the merchant's for a create, the service's for a verify. */
   declare readonly reference?: string | undefined;

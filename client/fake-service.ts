@@ -30,7 +30,10 @@ export interface FakeService {
   secret: string;
   /** Loses the next responses to creates with the merchant's reference: the record exists, and the client does not hear of it. */
   loseResponse(merchantsReference: string, times?: number): void;
-  /** Refuses creates with the merchant's reference from now on, and records nothing. Without a refusal, stops that. */
+  /**
+   * Refuses creates with the merchant's reference from now on, and records nothing. Called with null, accepts them
+   * again.
+   */
   refuse(merchantsReference: string, refusal?: FakeRefusal | null): void;
   /** Gives a record its final status, and returns the webhook that reports the status. */
   settle(merchantsReference: string, status: "success" | "failed" | "cancelled"): Promise<FakeWebhook>;

@@ -199,7 +199,7 @@ function readLine(content: Content, text: string, place: string) {
   } catch {
     throw new UsageError(
       `${place} is damaged. Restore the file from a copy, or run the payroll without a journal, which treats every ` +
-        "entry as in doubt. A new journal would not: it would take refusals of paid entries for proof that nothing was paid.",
+        "entry as in doubt. With a new journal, refusals of paid entries would seem to prove that nothing was paid.",
     );
   }
 }

@@ -34,8 +34,8 @@ export type Effect = "none" | "must-be-rejected" | "moves-money";
 export type EffectsAllowed = "none" | "reject" | "money";
 
 /**
- * One entry of `spec/requirements.yaml`, or of the file beside it for a side. It is based on a `section` of the interface
- * document or on a `decision`.
+ * One entry of `spec/requirements.yaml`, or of the file beside it for a merchant's client or receiver. It is based on a
+ * `section` of the interface document or on a `decision`.
  */
 export type Requirement = {
   id: string;
@@ -174,9 +174,15 @@ export type Report = {
   /** One sentence that explains the verdict. */
   summary: string;
   profile: Profile | Side;
-  /** The effects that the run was allowed; `none` for a side, because the suite itself is then the service. */
+  /**
+   * The effects that the run was allowed; `none` for a merchant's program, because the suite itself is then the
+   * service.
+   */
   effects: EffectsAllowed;
-  /** The base URL of the judged service. For a side, what the run judged instead, such as the command of a client. */
+  /**
+   * The base URL of the judged service. For a merchant's program, what the run judged instead, such as the command of a
+   * client.
+   */
   baseUrl: string;
   /** The SHA-256 hash of the bundled spec, in hexadecimal. */
   specSha256: string;
@@ -218,7 +224,7 @@ export type Report = {
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /**
    * The SHA-256 hash, in hexadecimal, of the file with the recorded exchanges, from which `certify rejudge` computes this
-   * report again. Undefined for a side, and if a key is too short to be hidden in a recording.
+   * report again. Undefined for a merchant's program, and if a key is too short to be hidden in a recording.
    */
   exchangesSha256?: string;
   /** The errors that prevented the suite from doing its work. */

@@ -21,7 +21,7 @@ export type Certificate = Conditions & {
   jti: string;
   /** What was judged. */
   kind: "service" | Side;
-  /** The target's base URL. For a side, what was judged instead, such as the command of a client. */
+  /** The target's base URL. For a merchant's program, what was judged instead, such as the command of a client. */
   sub: string;
   iat: number;
   nbf: number;

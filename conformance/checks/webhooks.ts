@@ -77,7 +77,7 @@ function statedStatuses(json: unknown): string[] {
 
 /**
  * Judges that every notification of a payout states only statuses that the payout had, and returns the first one. A
- * payout that fails shows whether a success is notified that never happened.
+ * payout that fails reveals a target that always notifies success.
  */
 async function* judgeTruth(context: Context, phoneNumber: string): AsyncGenerator<void, Notification> {
   const { box, seen } = yield* notified(context, phoneNumber);

@@ -88,7 +88,7 @@ function checkLines(check: Check): string[] {
 /** Of more scenarios, only the ids are listed. */
 const mostScenarios = 12;
 
-/** Renders how a requirement for a side is checked, and how to check only it. */
+/** Renders how a requirement for merchants' programs is checked, and how to check only this requirement. */
 function sideLines(side: Side, id: string): string[] {
   const { run, scenarios } = guides[side];
   const judging = scenarios.filter(({ ids }) => ids.includes(id));
@@ -140,7 +140,7 @@ const rendered = (lines: readonly string[]): CommandResult => ({
 
 /**
  * Describes a requirement: what it says, why it matters, how it is checked, and how to check only it. Describes a
- * scenario of a side in the same way.
+ * scenario of `certify client` or `certify receiver` in the same way.
  */
 export function explain(args: string[]): CommandResult {
   const [id = ""] = parsed(args, 1, {}, "id").positionals;

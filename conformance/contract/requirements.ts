@@ -29,7 +29,8 @@ function faultsOf(entry: Record<string, unknown>): string[] {
 
 /**
  * Parses a catalogue.
- * @param side the side whose requirements these are. They all have its profile, and no effect on money.
+ * @param side the merchant's program that the requirements are for. They all have its name as their profile, and no
+ * effect on money.
  * @throws Error that names every invalid entry
  */
 export function parseCatalogue(text: string, side?: Side): Requirement[] {
@@ -47,7 +48,7 @@ export function parseCatalogue(text: string, side?: Side): Requirement[] {
 /** Every requirement for services, in the order of spec/requirements.yaml. */
 export const catalogue: readonly Requirement[] = parseCatalogue(catalogueText());
 
-/** The requirements for each side of the merchant, in the order of their files. */
+/** The requirements for merchants' clients and receivers, in the order of their files. */
 export const sideCatalogues: Readonly<Record<Side, readonly Requirement[]>> = {
   client: parseCatalogue(catalogueText("client"), "client"),
   receiver: parseCatalogue(catalogueText("receiver"), "receiver"),

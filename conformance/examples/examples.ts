@@ -118,7 +118,7 @@ export function readColumns(page: string): Map<string, Column> {
   return columns;
 }
 
-/** Renders the table of the examples of a side, as Markdown. */
+/** Renders the table of the example clients or receivers, as Markdown. */
 export function tableOf(side: Side, columns: ReadonlyMap<string, Column>): string {
   const files = examples.filter((example) => example.side === side).map(({ file }) => file);
   const cellsOf = (row: string) => files.map((file) => columns.get(file)?.get(row) ?? notJudged);

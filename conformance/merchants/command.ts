@@ -35,7 +35,7 @@ export type SideOptions = {
 
 /**
  * Parses a command line.
- * @param flags `sideFlags` and the side's own options
+ * @param flags `sideFlags` and the options of the command itself
  * @throws OptionsError
  */
 export function parseSide<T extends NonNullable<ParseArgsConfig["options"]>>(args: readonly string[], flags: T) {
@@ -57,7 +57,7 @@ function readScenarios(values: readonly string[] | undefined, ids: readonly stri
 
 /**
  * Reads the values of `sideFlags`. Adds what is wrong with them to `faults`.
- * @param scenarioIds the ids of all scenarios of the side
+ * @param scenarioIds the ids of all scenarios of the command
  * @param newSeed returns the seed to use if `--seed` was not given
  */
 export function readSideOptions(
@@ -82,7 +82,7 @@ export function readSideOptions(
 }
 
 /**
- * Judges a side, writes the report's files, prints the report, and returns the exit code of the command.
+ * Judges a merchant's program, writes the report's files, prints the report, and returns the exit code of the command.
  * @param judge ends early when its signal is aborted, as the user's interruption does
  * @throws CannotRun if the report cannot be written
  */

@@ -5,7 +5,7 @@ import { scenarios as clientScenarios } from "./client/scenarios.ts";
 import { scenarios as receiverScenarios } from "./receiver/scenarios.ts";
 
 type Guide = {
-  /** The command that judges the side. */
+  /** The command that judges the program. */
   run: string;
   /** The scenarios, and the ids of the requirements that each judges. */
   scenarios: { id: string; name: string; ids: readonly string[] }[];

@@ -1,5 +1,5 @@
-// Builds the report of a run that judged a side of the merchant, such as a client. The suite itself plays the service
-// in such a run, so no money moves. Everything that reads a report of a service reads this one too.
+// Builds the report of a run that judged a merchant's program, such as a client. The suite itself plays the service in
+// such a run, so no money moves. Everything that reads a report of a service reads this report too.
 import { requirementsOf } from "../contract/requirements.ts";
 import { counted } from "../report/words.ts";
 import type {
@@ -27,10 +27,12 @@ export type ScenarioRun = {
   notApplicable?: Readonly<Record<string, NotJudged>>;
   /** The reasons why requirements could not be judged, by requirement id. */
   notRun?: Readonly<Record<string, string>>;
-  /** What the side sent or received, redacted. */
+  /** What the merchant's program sent or received, redacted. */
   exchanges?: readonly Exchange[];
   durationMs: number;
-  /** A `Prerequisite` if the side did not do what the scenario builds on; any other error is a fault of the suite. */
+  /**
+   * A `Prerequisite` if the program did not do what the scenario builds on; any other error is a fault of the suite.
+   */
   thrown?: unknown;
   /** The options, as shell words, that let a run repeat this scenario alone. */
   selectFlags: string[];

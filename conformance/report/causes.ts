@@ -84,7 +84,8 @@ function explainOutage({ failures }: Cause) {
   const valid = failures.find(({ check }) => expectsSuccess(check) && (shownBy(check)?.status ?? 0) >= 500);
   if (!valid || failures.length === 1) return;
   for (const failure of failures) delete failure.likely;
-  valid.likely = "The target fails for valid requests too, so look there first. Its log shows the error.";
+  valid.likely =
+    "The target fails for valid requests too, so fix this failure first. The target's log shows the error.";
   failures.splice(failures.indexOf(valid), 1);
   failures.unshift(valid);
 }

@@ -45,7 +45,7 @@ function compactedTo(report: Report, limit: (typeof limits)[number]): Report {
       left[kind] -= kept.length;
       const omitted = (check.exchangesLeftOut ?? 0) + check.exchanges.length - kept.length;
       const exchanges = kept.map((exchange) => {
-        // Each scenario of a side counts its requests from 1.
+        // Each scenario for a merchant's program counts its requests from 1.
         const key = check.selectFlags ? `${check.name} ${exchange.id}` : `${exchange.id}`;
         const first = fullAt.get(key);
         if (first !== undefined) return reference(exchange, first);

@@ -1,5 +1,5 @@
 // Measures how long each page of the dashboard takes over HTTP, with many stored payouts, webhooks and attempts, one
-// request at a time. Needs no network. TEST_DATABASE_URL selects another PostgreSQL server than a new one.
+// request at a time. Needs no network. Starts a PostgreSQL server, unless TEST_DATABASE_URL names one.
 // Usage: node scripts/bench/dashboard.ts [--storage sqlite|postgres] [--payments N] [--rounds R]
 import { execFile } from "node:child_process";
 import { parseArgs, promisify } from "node:util";

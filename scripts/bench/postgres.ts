@@ -1,6 +1,6 @@
 // Measures creates per second in PostgreSQL with 64 callers: the server's storage, and for comparison a pool of 16
-// connections with one statement per create. Needs no network. TEST_DATABASE_URL selects another server than a new one
-// that waits for the disk. Usage: node scripts/bench/postgres.ts [SECONDS]
+// connections with one statement per create. Needs no network. Starts a PostgreSQL server that waits for the disk,
+// unless TEST_DATABASE_URL names one. Usage: node scripts/bench/postgres.ts [SECONDS]
 import { randomBytes, randomUUID } from "node:crypto";
 import { Pool } from "pg";
 import { createSystemClock } from "../../server/domain/clock.ts";

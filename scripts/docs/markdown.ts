@@ -12,7 +12,7 @@ export async function markdownOf(page: DocsPage, document: Document): Promise<st
   return page.needsSandbox ? text.replace("\n\n", NOTE) : text;
 }
 
-/** Below the title, unless the server is a sandbox. */
+/** Stands below the title, unless the server is a sandbox. */
 const NOTE = `
 
 <!-- live -->

@@ -16,7 +16,7 @@ const LOAD = { callers: 32, pauseMs: 500 };
 /** The average time between two kills, and the delay before a process that could not start is started again. */
 const KILL_EVERY_MS = 2_000;
 const START_AGAIN_MS = 500;
-/** The message of a process that ends because it was started while the database was away. */
+/** The message of a process that ends because it was started while the database was unavailable. */
 const NO_DATABASE = /Cannot open the PostgreSQL database|The database stopped working during the start/;
 /** How long after an outage delayed work may still be late, in milliseconds. */
 const AFTER_OUTAGE_MS = 5_000;
@@ -68,7 +68,7 @@ async function underLoad(
   const stopLoad = startLoad(world.payments, seededRandom(seed + 2), LOAD);
   const speed = watchSpeed(world.payments);
   const stopKilling = killProcesses(world.servers, seededRandom(seed + 4), (at) =>
-    // The database may be away.
+    // The database may be unavailable.
     followClaims(world.receiver, postgres, at).catch(() => undefined),
   );
   const outages = await disturbDatabase(postgres, seededRandom(seed + 3), { ...disturbances, print });
@@ -128,7 +128,7 @@ async function followClaims({ abandoned }: Receiver, postgres: OwnPostgres, kill
   }
 }
 
-/** Checks how soon the attempts of killed processes were made again, except while the database was away. */
+/** Checks how soon the attempts of killed processes were made again, except while the database was unavailable. */
 async function checkTakeovers(
   { receiver, violate }: World,
   outages: readonly Outage[],

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { OwnPostgres } from "../../server/testing/own-postgres.ts";
 import type { SeededRandom } from "../../server/testing/random.ts";
 
-/** Ways to take PostgreSQL away for a while. */
+/** Ways to make PostgreSQL unavailable for a while. */
 export const OUTAGES = {
   restart: (postgres) => postgres.restart("SIGINT"),
   crash: (postgres) => postgres.restart("SIGQUIT"),
@@ -13,7 +13,7 @@ export const OUTAGES = {
   },
 } satisfies Record<string, (postgres: OwnPostgres) => Promise<void>>;
 
-/** A time when the database was away, as `performance.now()` counts. */
+/** A time when the database was unavailable, as `performance.now()` counts. */
 export interface Outage {
   kind: keyof typeof OUTAGES;
   from: number;

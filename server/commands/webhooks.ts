@@ -15,7 +15,7 @@ export const webhookCommands: Commands<CommandContext> = {
   secret: {
     args: ["MERCHANT"],
     options: ["json"],
-    summary: "Show the webhook secret, and previous ones that still sign.",
+    summary: "Show the webhook secret, and previous secrets that still sign.",
     async run(context, [id]) {
       return secretOutput(await context.webhooks.revealSecrets(await merchantOf(context, id!), context.actor));
     },

@@ -47,7 +47,9 @@ export interface Handover {
   unknownSince?: number;
   /** Where the payer pays a checkout. */
   url?: string;
-  /** The rail's word that contradicts the final status of the record (D74), until a person has closed the conflict. */
+  /**
+   * The rail's answer that contradicts the final status of the record (D74), until a person has closed the conflict.
+   */
   conflict?: { at: number; answer: RailAnswer };
   /** A decision that a second person must confirm. */
   proposal?: Decision & { by: ActorName; at: number };
@@ -124,7 +126,7 @@ export interface HandoverStore {
   /** Records what a rail has notified. Without an answer, the payment is due now. */
   recordNotification(rail: string, reference: string, report: HandoverReport): Promise<Recorded>;
   findHandover(reference: string): Promise<Handover | undefined>;
-  /** Reads what was said to the rail of a payment, and what it said, in order. */
+  /** Reads the requests to the rail about a payment and the rail's responses, in order. */
   listExchanges(reference: string): Promise<StoredExchange[]>;
   /** Lists payments with conflicts, and payments whose outcome is unknown for too long, oldest first. */
   listAttention(query: AttentionQuery): Promise<Handover[]>;

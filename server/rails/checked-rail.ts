@@ -8,7 +8,7 @@ import {
   type RailEntry,
 } from "../domain/rails.ts";
 
-/** How long a call may take, in milliseconds. What a rail says later counts once it is looked up. */
+/** How long a call may take, in milliseconds. A result that arrives later counts once the payment is looked up. */
 const CALL_MS = 30_000;
 const LONGEST_REFERENCE = 200;
 const LONGEST_URL = 2_000;

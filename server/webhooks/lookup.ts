@@ -29,8 +29,8 @@ const hostsFile =
     : "/etc/hosts";
 
 /**
- * Resolves the names in the hosts file, and all others with `otherwise`. For receivers on the operator's own network,
- * whose names merchants may use only if private addresses are allowed.
+ * Resolves the names in the hosts file, and all other names with `otherwise`. The hosts file has the names of receivers
+ * on the operator's own network, which merchants may use only if private addresses are allowed.
  */
 export function hostsLookup(otherwise: Lookup, file = hostsFile): Lookup {
   let known = new Map<string, string[]>();

@@ -57,7 +57,7 @@ export function createHandoverWorker(options: HandoverOptions): QueueWorker {
   });
 }
 
-/** Reports what a rail's word has led to, and wakes the delivery worker when a record has become final. */
+/** Reports what a rail's answer has led to, and wakes the delivery worker when a record has become final. */
 export function noteRecorded(
   { clock, log, emit, onFinal }: Pick<HandoverOptions, "clock" | "log" | "emit" | "onFinal">,
   rail: string,

@@ -59,7 +59,10 @@ export function attentionPages(context: DashboardContext): Router {
   act("close", async ({ payment }, form, res) => {
     const reason = checkedReason(field(form, "reason"));
     if (await storage.closeAttention(payment.reference, reason, actorIn(res))) return;
-    throw new PageError(409, "Nothing is left to close. Another person may have closed it, or the rail has responded.");
+    throw new PageError(
+      409,
+      "Nothing is left to close. Another person may have closed the conflict, or the rail has responded.",
+    );
   });
   return router;
 }

@@ -15,11 +15,13 @@ import type { FaultResponse, FaultyGateway } from "./faults.ts";
 /** A rail under test, and what stands behind it: a service, a simulator of a service, or a folder. */
 export interface OpenedRail {
   rail: Rail;
-  /** How many payments with this reference the side behind the rail has recorded. */
+  /** How many payments with this reference the provider behind the rail has recorded. */
   recorded(reference: string): Promise<number>;
   /** Ends a pending payment. */
   end(payment: RailPayment, status: "success" | "failed"): Promise<void>;
-  /** Makes the side behind the rail say from now on that the payment failed, although `end` has said success. */
+  /**
+   * Makes the provider behind the rail report from now on that the payment failed, although `end` has reported success.
+   */
   contradict(payment: RailPayment): Promise<void>;
   /** Spoils calls of `pay`: what `startFaultyGateway` returns. */
   gateway?: Pick<FaultyGateway, "spoil" | "hanging">;

@@ -162,7 +162,7 @@ export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Wor
   return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference as string, row.status as string]));
 }
 
-/** Ends hand-overs, with what the rails said of them last. */
+/** Ends hand-overs, and stores the last answer of the rail to each. */
 export const close = (
   items: readonly { row: Row; answer?: RailAnswer; attention: number | null; conflict: string | null }[],
 ): Query => ({

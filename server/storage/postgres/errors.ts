@@ -42,7 +42,7 @@ const UNREACHABLE =
   /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ETIMEDOUT|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH|EAI_AGAIN)$/;
 /** The driver's messages about a connection that ended or does not respond. */
 const SILENT = /timeout|terminated|too slow/i;
-/** PgBouncer uses one code for its own configuration errors and for a database that is away. */
+/** PgBouncer uses one code for its own configuration errors and for a database that it cannot reach. */
 const PGBOUNCER = "08P01";
 const PGBOUNCER_AWAY = /cannot connect to server|server login has been failing|query_wait_timeout|shutting down/;
 

@@ -29,8 +29,8 @@ export interface Restored {
 }
 
 /**
- * Puts a copy of a backup in the place of a database file, which it keeps under another name. A crash leaves either the
- * old database or the new one.
+ * Replaces a database file by a copy of a backup, and keeps the old file under another name. A crash leaves either the
+ * old database or the new database.
  * @throws StorageError if the backup is damaged or of another program, or a server uses the database, or it has data
  *   and may not be replaced; nothing was changed then
  */

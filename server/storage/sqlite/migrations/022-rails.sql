@@ -36,7 +36,7 @@ CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attentio
 CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
 CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
 
--- What was said to rails, and what they said, by payment.
+-- The requests to rails and their responses, by payment.
 CREATE TABLE exchanges (
   merchant_id TEXT NOT NULL,
   handover_id TEXT NOT NULL,
