@@ -77,7 +77,8 @@ export function report(
   info: RequestInfo & { error?: ResponseInfo["error"] },
 ) {
   if (logLevel === "debug" || (logLevel === "warn" && info.error)) console.log(`disbursement-checkout ${name}`, info);
-  notify(() => hooks[name]?.(info as never), info);
+  // If the hook is missing, the error of calling it is ignored, too.
+  notify(() => hooks[name]!(info as never), info);
 }
 
 /** Calls a hook. Ignores errors and rejections, so that a failing log does not fail the payment. */

@@ -57,7 +57,7 @@ describe("a checkout", () => {
       expect(error).toBeInstanceOf(OutcomeUnknownError);
       expect(error).toMatchObject({
         reference: generated,
-        message: expect.stringContaining(`reference ${generated}.`),
+        message: expect.stringContaining(`for ${generated}.`),
       });
     });
   });

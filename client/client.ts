@@ -175,7 +175,7 @@ export function createClient(options: ClientOptions): DisbursementClient {
 export function buildClient(options: ClientOptions, runtime: Runtime): DisbursementClient {
   const { settings, ...rest } = resolveClientOptions(options);
   const limiter = createLimiter(runtime);
-  const context: Context = { runtime, limiter, memory: createMemory(), transport: createTransport(rest), ...rest };
+  const context: Context = { runtime, limiter, transport: createTransport(rest), ...rest };
   return {
     baseUrl: rest.baseUrl,
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
@@ -190,8 +190,9 @@ function resource(context: Context, kind: Kind, base: Settings) {
   const read = (reference: string, toSettings: () => Settings, until?: (data: Data) => boolean) =>
     toCall(readFailure, () => verify(context, kind, reference, toSettings(), until));
   const isFinal = ({ status }: Data) => kind.final.test(status);
+  const memory = createMemory();
   const send = (request: Request, toSettings: () => CreateSettings, inDoubt: boolean) =>
-    toCall(createFailure, () => create(context, kind, request, toSettings, { inDoubt, resume }));
+    toCall(createFailure, () => create(context, kind, request, toSettings, { inDoubt, resume, memory }));
   const resume = (request: Request, options?: CallOptions) =>
     send(request, () => ({ ...resolveOptions(options, base), ifExists: "return" }), true);
   return {

@@ -1,6 +1,5 @@
 import type { Hooks, ResponseInfo } from "./hooks.ts";
 import type { Limiter } from "./limiter.ts";
-import type { Memory } from "./memory.ts";
 import type { LogLevel } from "./options.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Path, Transport } from "./transport.ts";
@@ -10,7 +9,6 @@ import type { ListId, OperationId } from "./types.ts";
 export interface Context {
   runtime: Runtime;
   limiter: Limiter;
-  memory: Memory;
   transport: Transport;
   /** URL of the service, without a trailing slash. */
   baseUrl: string;

@@ -1,6 +1,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
+  chmodSync,
+  copyFileSync,
   existsSync,
   mkdtempSync,
   readFileSync,
@@ -175,6 +177,17 @@ describe("a file journal", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
+  test("names what its owner must do about the access of others, if only its owner can", async () => {
+    writeFileSync(path, "", { mode: 0o644 });
+    const prototype = await handlePrototype();
+    vi.spyOn(prototype, "chmod").mockRejectedValue(Object.assign(new Error("not permitted"), { code: "EPERM" }));
+    const error = await rejectionOf(before("a"));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toMatch(/^Other users .* have access to .* As its owner, run: chmod 600 /);
+    chmodSync(path, 0o600);
+    expect(await before("a")).toBeUndefined();
+  });
+
   test("follows no symbolic link", async () => {
     symlinkSync(`${path}.elsewhere`, path);
     await expect(using((journal) => journal.before(entry("a")))).rejects.toThrow(
@@ -324,7 +337,7 @@ describe("on disk", () => {
       const error = await rejectionOf(before("a"));
       expect(error).toBeInstanceOf(UsageError);
       expect((error as Error).message).toMatch(
-        /:3 is damaged\. Restore the file from a copy, or run the payroll without a journal/,
+        /:3 is damaged\. Restore the file from a copy, or run .* in doubt\. A new journal would not: .* nothing was paid\.$/,
       );
     },
   );
@@ -442,6 +455,24 @@ describe("the lock", () => {
         expect(await before("a")).toBeUndefined();
       } finally {
         parent.kill();
+      }
+    },
+  );
+
+  test.skipIf(process.platform !== "linux")(
+    "of a process whose name looks like that of a killed one is kept",
+    async () => {
+      const program = join(folder, "a) Z");
+      copyFileSync("/bin/sleep", program);
+      const child = spawn(program, ["60"]);
+      try {
+        await vi.waitUntil(() => readFileSync(`/proc/${child.pid}/stat`, "latin1").includes("(a) Z) "), {
+          timeout: 30_000,
+        });
+        lockWith(`${child.pid}@${hostname()}`);
+        expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
+      } finally {
+        child.kill();
       }
     },
   );

@@ -222,7 +222,7 @@ async function lock(path: string): Promise<() => Promise<void>> {
   held.add(file);
   const temporary = `${file}.${randomUUID()}`;
   try {
-    await writeFile(temporary, own, { mode: 0o600, flag: "wx" });
+    await writeFile(temporary, own, { mode: 0o600 });
     // Unlike a file that is created and then written, a link never leaves an empty lock behind.
     while (!(await succeeds(link(temporary, file), "EEXIST"))) await removeStale(file, own, temporary);
   } catch (error) {
@@ -262,8 +262,8 @@ async function isRunning(holder: string): Promise<boolean> {
   }
   // A killed process keeps its id, with state Z (zombie), until its parent reaps it; in many containers the parent
   // never does. The program's name, before the state, may itself contain a parenthesis.
-  const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "");
-  return !/.*\) Z/s.test(stat);
+  const stat = await readFile(`/proc/${pid}/stat`).catch(ignore);
+  return !/\) Z[^)]*$/.test(`${stat}`);
 }
 
 /** Returns false if the operation fails with `code`. Throws its other errors. */
@@ -287,7 +287,7 @@ async function openPrivately(path: string): Promise<FileHandle> {
         : error;
     },
   );
-  if (((await file.stat()).mode & 0o077) !== 0 && process.platform !== "win32") {
+  if (((await file.stat()).mode & 0o077) !== 0) {
     await file.chmod(0o600).catch(async () => {
       await file.close();
       throw new UsageError(`Other users of this machine have access to ${path}. As its owner, run: chmod 600 ${path}`);

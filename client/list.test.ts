@@ -170,6 +170,8 @@ describe("find", () => {
   test("throws NotFoundError if the service has no list, and UsageError without a reference", async () => {
     const { client, time } = scriptedClient([refusal(404)]);
     expect(await time.run(rejectionOf(client.disbursements.find("payroll-1")))).toBeInstanceOf(NotFoundError);
-    expect(await rejectionOf(client.disbursements.find(""))).toBeInstanceOf(UsageError);
+    const error = await rejectionOf(client.disbursements.find(""));
+    expect(error).toBeInstanceOf(UsageError);
+    expect((error as Error).message).toBe("merchantsReference is missing. It must be a text of your own.");
   });
 });

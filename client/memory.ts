@@ -1,15 +1,16 @@
-/** What a client remembers of the references that its creates have used. */
+/** What a client remembers of the references that its creates of a kind of record have used. */
 export interface Memory {
   /** Notes that a create begins. */
-  begin(key: string): void;
-  /** True if another create with this key, earlier or still in progress, may have created the record. */
-  mayExist(key: string): boolean;
+  begin(reference: string): void;
+  /** True if another create of the reference, earlier or still in progress, may have created the record. */
+  mayExist(reference: string): boolean;
   /** Notes how a create ended. `isRecorded` is undefined if it is unknown whether the record exists. */
-  end(key: string, isRecorded: boolean | undefined): void;
+  end(reference: string, isRecorded: boolean | undefined): void;
 }
 
-// How many references of existing records are remembered, so that a client which runs for months stays small.
-const mostRecorded = 10_000;
+// The references of this many existing records are remembered, and of up to twice as many, so that a client which runs
+// for months stays small.
+const leastRecorded = 5000;
 
 /**
  * Creates the memory of a client. Without it, a refusal of the second create of a reference would seem to prove that
@@ -18,17 +19,18 @@ const mostRecorded = 10_000;
 export function createMemory(): Memory {
   // The creates of each reference that are in progress or have an unknown outcome. They are never forgotten.
   const open = new Map<string, number>();
-  const recorded = new Set<string>();
+  let recorded = new Set<string>();
+  let older = recorded;
   return {
-    begin: (key) => void open.set(key, (open.get(key) ?? 0) + 1),
-    mayExist: (key) => recorded.has(key) || open.get(key)! > 1,
-    end(key, isRecorded) {
+    begin: (reference) => void open.set(reference, (open.get(reference) ?? 0) + 1),
+    mayExist: (reference) => recorded.has(reference) || older.has(reference) || open.get(reference)! > 1,
+    end(reference, isRecorded) {
       if (isRecorded === undefined) return;
-      const others = isRecorded ? 0 : open.get(key)! - 1;
-      if (others > 0) open.set(key, others);
-      else open.delete(key);
-      if (isRecorded) recorded.add(key);
-      if (recorded.size > mostRecorded) recorded.delete(recorded.values().next().value!);
+      const others = isRecorded ? 0 : open.get(reference)! - 1;
+      if (others > 0) open.set(reference, others);
+      else open.delete(reference);
+      if (isRecorded) recorded.add(reference);
+      if (recorded.size === leastRecorded) [older, recorded] = [recorded, new Set()];
     },
   };
 }

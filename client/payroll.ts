@@ -107,7 +107,7 @@ interface FromJournal {
 
 /**
  * An entry with the reference of an earlier entry. If both are the same payment, the result of the earlier entry tells
- * whether it was paid. If not, `error` says so: the entry needs a reference of its own.
+ * whether it was paid. If not, this payment was not made: it needs a reference of its own.
  */
 interface Repeated {
   outcome: "repeated";
@@ -187,29 +187,23 @@ async function* pay(
   const { journal, onProgress = ignore, ...others } = options ?? {};
   ensure(!journal || !inUse.has(journal), "Another run uses this journal. Run one payroll after the other.");
   if (journal) inUse.add(journal);
-  const sent = new Map<string, number>();
+  const references = new Set<string>();
   try {
     yield* callAll(input, others, async (entry, callOptions, fail) => {
       const request = { ...entry };
       const { reference = "" } = request;
       // Without a reference, create refuses the request.
       const isValid = isText(reference);
-      const earlier = sent.get(reference);
-      const isRepeated = isValid && earlier !== undefined;
-      if (isValid && !isRepeated) sent.set(reference, digest(request));
+      const isRepeated = isValid && references.size === references.add(reference).size;
       const book = isValid && !isRepeated ? journal : undefined;
       const known = await book?.before(request, baseUrl);
       const payout = known?.payout;
       if (book?.rate && book.rate >= leastKnownRate && limiter.rate === Infinity) limiter.rate = book.rate;
       const result = isRepeated
-        ? repeated(reference, earlier === digest(request))
+        ? repeated(reference)
         : payout
           ? fromJournal(payout)
-          : await (
-              isValid && (known || !journal)
-                ? disbursements.resume(request, callOptions)
-                : disbursements.create(request, { ...callOptions, ifExists: "return" })
-            ).result();
+          : await disbursements[isValid && (known || !journal) ? "resume" : "create"](request, callOptions).result();
       const { outcome } = result;
       if (!payout && outcome !== "unknown") await book?.after(request, result.data).catch(fail);
       if (book) book.rate = limiter.rate;
@@ -231,18 +225,10 @@ function fromJournal(data: JournaledPayout): FromJournal {
   return { fromJournal: true, outcome: recovered ? "existed" : "created", status, data: { ...data, recovered } };
 }
 
-/** A number that two different payments almost never share. Keeping the payments would take much memory. */
-function digest({ amount, phoneNumber, country, currency }: DisbursementRequest): number {
-  const text = JSON.stringify([amount, phoneNumber, country, currency]);
-  let sum = 0;
-  for (let i = 0; i < text.length; i++) sum = (Math.imul(sum, 31) + text.charCodeAt(i)) | 0;
-  return sum;
-}
-
-function repeated(reference: string, isSame: boolean): Repeated {
-  const message = isSame
-    ? `The input repeats the payment "${reference}". This entry was not sent; see the result of the first.`
-    : `An earlier entry has the reference "${reference}" for another payment. This entry was not sent: give it a reference of its own.`;
+function repeated(reference: string): Repeated {
+  const message =
+    `An earlier entry has the reference "${reference}". This entry was not sent: if it is another payment, give it a ` +
+    "reference of its own.";
   return { outcome: "repeated", error: new UsageError(message) };
 }
 

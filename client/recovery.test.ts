@@ -179,7 +179,7 @@ describe.each(ambiguous)("after %s", (_, step) => {
     const { client, time } = await reachedClient([step(), duplicate()]);
     const error = await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
     expect(error).toBeInstanceOf(OutcomeUnknownError);
-    expect((error as Error).message).toMatch(/create again with reference payroll-1\./);
+    expect((error as Error).message).toMatch(/Call resume\(\) for payroll-1\.$/);
   });
 
   test.each([401, 422])("%i leaves the outcome unknown", async (status) => {

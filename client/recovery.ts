@@ -3,6 +3,7 @@ import type { Context, Data, Job, Trace } from "./job.ts";
 import { checkout } from "./kind.ts";
 import type { Kind } from "./kind.ts";
 import { readPage } from "./list.ts";
+import type { Memory } from "./memory.ts";
 import type { Page } from "./list.ts";
 import { demand } from "./options.ts";
 import type { CallOptions, CreateSettings, Settings } from "./options.ts";
@@ -32,6 +33,8 @@ interface Finding {
 interface CreateMode {
   /** True if the request may have been sent before. A refusal then proves nothing. */
   inDoubt: boolean;
+  /** What the client remembers of the references of this kind of record. */
+  memory: Memory;
   /** Sends the same request again, in doubt. */
   resume(request: CreateRequest, options?: CallOptions): Promise<unknown>;
 }
@@ -50,18 +53,17 @@ export async function create(
   resolveSettings: () => CreateSettings,
   mode: CreateMode,
 ): Promise<Received> {
-  const { memory, runtime } = context;
+  const { memory } = mode;
   // Copy the request, so that every attempt sends the same body even if the caller changes its object meanwhile.
   const body = { ...request };
   const isGenerated = kind === checkout && body.reference === undefined && !mode.inDoubt;
   // Without a reference, each attempt could create another checkout.
-  if (isGenerated) body.reference = runtime.id();
+  if (isGenerated) body.reference = context.runtime.id();
   const { reference = "" } = body;
   demand(reference, typeof reference === "string", "reference", "a text of your own");
-  const key = `${kind.path} ${reference}`;
-  const doubt: Doubt = { inDoubt: mode.inDoubt, mayExist: () => doubt.inDoubt || memory.mayExist(key) };
+  const doubt: Doubt = { inDoubt: mode.inDoubt, mayExist: () => doubt.inDoubt || memory.mayExist(reference) };
   let isRecorded: boolean | undefined = false;
-  memory.begin(key);
+  memory.begin(reference);
   try {
     const received = await createOnce(context, kind, body, isGenerated, resolveSettings(), doubt);
     isRecorded = true;
@@ -71,16 +73,16 @@ export async function create(
     else if (doubt.isAmbiguous || doubt.mayExist()) isRecorded = undefined;
     if (isRecorded !== undefined || !(error instanceof ClientError)) throw error;
     throw Object.defineProperty(
-      new OutcomeUnknownError(
-        `Perhaps recorded. ${error.message} Call resume(), or create again with reference ${reference}.`,
-        { ...error, cause: error },
-      ),
+      new OutcomeUnknownError(`Perhaps recorded. ${error.message} Call resume() for ${reference}.`, {
+        ...error,
+        cause: error,
+      }),
       "resume",
       // The options of this call are not used again: its signal may have ended it.
       { value: (options?: CallOptions) => mode.resume(body, options) },
     );
   } finally {
-    memory.end(key, isRecorded);
+    memory.end(reference, isRecorded);
   }
 }
 
