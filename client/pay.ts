@@ -143,7 +143,7 @@ class Report {
   readonly sums = { created: new Sums(), existed: new Sums(), fees: new Sums() };
   readonly counts = { created: 0, existed: 0, refused: 0, unknown: 0, repeated: 0, failed: 0 };
   done = 0;
-  /** True if running again may pay more. */
+  /** True if another run may pay more entries. */
   isOpen = false;
   private inARow = 0;
 

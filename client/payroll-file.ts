@@ -20,7 +20,10 @@ interface Rule {
 
 const currencies = new Set(Intl.supportedValuesOf("currency"));
 
-/** What each column must have. Phone numbers are not repeated, because terminals and logs of jobs are read by others. */
+/**
+ * What each column must contain. Messages do not repeat phone numbers, because other people read terminals and logs of
+ * jobs.
+ */
 const rules: Record<string, Rule> = {
   reference: {
     isValid: (text) => /^[^\p{Cc}\p{Cs}\uFFFD]{1,64}$/u.test(text),

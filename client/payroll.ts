@@ -255,7 +255,7 @@ export function verifyAll<Data, Result extends object>(
   });
 }
 
-/** Makes a call for each item of the input and adds to its result which item it is. */
+/** Makes a call for each item of the input, and adds the item and its position to the result. */
 function callAll<Item, R extends object>(
   input: Source<Item>,
   { concurrency, ...options }: ManyOptions,

@@ -201,7 +201,7 @@ export const table: Table = {
 
 const entries = Object.entries(table) as [keyof Declaration, Limit<unknown>][];
 
-/** The limits that payouts show, in the order in which they are asked for. */
+/** The limits that can be found by trying payouts, in the order of the search. */
 export const shownLimits = entries.flatMap(([field, { shown }]) => (shown ? [{ field, ...shown }] : []));
 
 /** Returns a text for each limit that is set, in the order of the table. */

@@ -35,7 +35,10 @@ export function createPerson(prompt: Prompt): Person {
   };
 }
 
-/** Prompts on the terminal. Ctrl-C ends the run as usual, and Ctrl-D responds to nothing further. */
+/**
+ * Prompts on the terminal. Ctrl-C ends the run as usual. After Ctrl-D, this prompt and all later prompts get no
+ * response.
+ */
 export const promptOnTerminal: Prompt = async (text, timeoutMs) => {
   const terminal = createInterface({ input: process.stdin, output: process.stdout });
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));

@@ -13,7 +13,7 @@ export interface World {
   database: Database;
   /** All processes of the service. */
   servers: readonly ServerUnderTest[];
-  /** The first of them, which is the only one of most runs. */
+  /** The first process of the service. Most runs have only this process. */
   server: ServerUnderTest;
   caller: Caller;
   payments: Payments;

@@ -2,8 +2,8 @@ import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LINK_MS } from "../domain/sign-in.ts";
 
 /**
- * The longest time ahead that is right for each kind: a rate limit is full again after a second at most, and the work
- * on a clock's move is repeated after 30 seconds.
+ * How far in the future a stored time of each kind may be. A rate limit is full again after a second at most, and the
+ * work on a clock's move is repeated after 30 seconds.
  */
 const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };
 

@@ -37,7 +37,7 @@ export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<O
     url,
     run,
     async freeze() {
-      // Stop the process that starts the others first.
+      // First stop the process that starts the other processes.
       const [main] = await run(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`);
       frozen = [main!.pid as number];
       process.kill(frozen[0]!, "SIGSTOP");

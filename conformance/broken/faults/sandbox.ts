@@ -64,7 +64,7 @@ export const faults: readonly Fault[] = [
   }),
   fault(
     "clock-sends-late",
-    "The webhooks of payouts that settle during an advance are sent after its response, and not repeated in it.",
+    "The webhooks of payouts that settle during an advance are sent after the response to the advance, and no retry is sent before the response.",
     "sandbox.clock",
     () => {
       const seen = new Set<string>();

@@ -76,7 +76,7 @@ const NEEDED: Readonly<Record<Part, readonly (keyof OpenedRail)[]>> = {
   list: [],
   checkouts: [],
 };
-/** Parts that a rail has if it has a function. */
+/** The function by which a rail shows that it has a part. */
 const FUNCTIONS = { credentials: "check", notifications: "receive", list: "list", checkouts: "collect" } as const;
 
 type Found = RailAnswer | "missing" | "unsearchable";

@@ -42,7 +42,10 @@ export function recordListTests(storage: Current): void {
   };
 
   describe.each(Object.entries(kinds))("%s", (kind, { list, add, addFinal }) => {
-    /** Adds a merchant with six records and lists them newest first. Two are added per second, the second of them final. */
+    /**
+     * Adds a merchant with six records and lists them newest first. Each second gets two records, of which the later
+     * has a final status.
+     */
     async function sixRecords() {
       const { id } = await addMerchant(storage());
       const all: string[] = [];
