@@ -1,3 +1,4 @@
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
@@ -33,6 +34,11 @@ interface Case {
 
 const sign = (body: string, of = secret, at = seconds, id = "msg_1") =>
   new Webhook(of).sign(id, new Date(at * 1000), body);
+/** A signature over a timestamp that is not in decimal digits. */
+const signAt = (timestamp: string) =>
+  `v1,${createHmac("sha256", Buffer.from(secret.slice(6), "base64"))
+    .update(`msg_1.${timestamp}.${text}`)
+    .digest("base64")}`;
 const headers = (changes: Record<string, string> = {}) => ({
   "webhook-id": "msg_1",
   "webhook-timestamp": `${seconds}`,
@@ -116,6 +122,11 @@ const cases: Case[] = [
   },
   { name: "replayed under a new id", headers: headers({ "webhook-id": "msg_2" }), trusted: false },
   { name: "timestamp in ms", headers: headers({ "webhook-timestamp": `${now}` }), trusted: false },
+  ...[`${seconds}.5`, `${seconds}e0`, `+${seconds}`, `0x${seconds.toString(16)}`].map((timestamp) => ({
+    name: `a signed timestamp ${timestamp}`,
+    headers: headers({ "webhook-timestamp": timestamp, "webhook-signature": signAt(timestamp) }),
+    trusted: false,
+  })),
   { name: "timestamp in words", headers: headers({ "webhook-timestamp": "now" }), trusted: false },
   {
     name: "timestamp as an ISO date",

@@ -63,6 +63,7 @@ export async function verifyWebhook(
   if (keys.length === 0) keyOf(undefined);
   const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => headerOf(headers, name));
   check(id && timestamp && signatures, "Header webhook-id, webhook-timestamp or webhook-signature is missing.");
+  check(/^\d+$/.test(timestamp), "webhook-timestamp is not a number of seconds.");
   if (typeof body !== "string" && !(body instanceof ArrayBuffer) && !ArrayBuffer.isView(body))
     throw new UsageError("The body was parsed. Pass it raw: express.raw({ type: '*/*' }), or await request.text().");
   const accepted = await Promise.all(keys.map((key) => sign(key, id, timestamp, body)));

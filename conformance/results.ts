@@ -167,6 +167,8 @@ export type Conditions = {
   sandbox: { environment: "sandbox" | "live" | null; missing: string[] };
   /** How many large amounts were not tried, because the budget did not cover them. */
   untriedAmounts: number;
+  /** The types of events that a receiver gets (`--events`); null if it gets all, and for other targets. */
+  events: string[] | null;
 };
 
 export type Report = {

@@ -76,6 +76,10 @@ export const strictness: Record<string, { meaning: string; against: (certificate
     against: ({ untriedAmounts, budget }) =>
       untriedAmounts === 0 ? [] : [`${untriedAmounts} amounts above ${budget.largestAmount} were not tried`],
   },
+  "all-events": {
+    meaning: "the receiver gets every type of event",
+    against: ({ events }) => (events === null ? [] : [`only ${events.join(", ")}`]),
+  },
   "all-musts": {
     meaning: "every must was judged",
     against: ({ notApplicable }) =>

@@ -49,6 +49,7 @@ const schema = object({
   waits: object({ responseMs: number }),
   sandbox: object({ environment: { enum: ["sandbox", "live", null] }, missing: texts }),
   untriedAmounts: number,
+  events: orNull(texts),
   notApplicable: { type: "array", items: object({ id: text, source: text, level: text, profile: text, why: text }) },
   hashes: object({ spec: text, suite: text, results: text, report: text }),
 });

@@ -47,6 +47,8 @@ export type SideRun = {
   seed: number;
   challenge?: string;
   waits: Conditions["waits"];
+  /** The types of events that a receiver gets; undefined for all. */
+  events?: readonly string[];
   /** The options, as shell words, that a command needs to repeat the run. */
   repeatFlags: string[];
   /** What the caller left out of the run, such as scenarios. The run then passes at most partially. */
@@ -114,14 +116,14 @@ function withPassesTogether(requirement: RequirementResult): RequirementResult {
 
 /** Builds the report of a run from the reports of its scenarios. */
 export function sideReport(settings: SideRun): Report {
-  const { side, target, only, seed, challenge, waits, repeatFlags, leftOut, scenarios, ...run } = settings;
+  const { side, target, only, seed, challenge, waits, events, repeatFlags, leftOut, scenarios, ...run } = settings;
   const ids = requirementsOf(side).map(({ id }) => id);
   const lacking =
     leftOut === undefined ? [] : ids.map((id) => [id, { code: "caller", text: leftOut } as const] as const);
   const rest: CheckReport = { ...noMoney, results: {}, notApplicable: Object.fromEntries(lacking) };
   const report = buildReport({
     ...run,
-    conditions: sideConditions(waits),
+    conditions: sideConditions(waits, events),
     options: {
       profile: side,
       baseUrl: target,

@@ -158,7 +158,7 @@ function sandboxText({ sandbox: { environment, missing } }: Conditions): string 
 
 /** Returns what decides how much the verdict means, apart from the limits of the target: label and text. */
 export function conditionEntries(given: Judging): [string, string][] {
-  const { headers, rate, waits, profile, seed, challenge } = given;
+  const { headers, rate, waits, events, profile, seed, challenge } = given;
   const { responseMs, settleMs, lingerMs } = waits;
   const times = [
     `up to ${duration(responseMs)} for a response`,
@@ -169,6 +169,7 @@ export function conditionEntries(given: Judging): [string, string][] {
     ...(headers.length > 0 ? [["Headers", `added to every request: ${headers.join(", ")}`] as [string, string]] : []),
     ...(rate === null ? [] : [["Rate", `at most ${counted(rate, "request")} per second`] as [string, string]]),
     ["Waits", times.join(", ")],
+    ...(events === null ? [] : [["Events", `only ${events.join(", ")}`] as [string, string]]),
     ...(profile === "core" || profile === "extended" ? [["Sandbox", sandboxText(given)] as [string, string]] : []),
     ["Seed", challenge == null ? String(seed) : `${seed}, derived from the challenge ${challenge}`],
   ];

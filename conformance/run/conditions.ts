@@ -18,14 +18,16 @@ export function conditionsOf(options: RunOptions): Conditions {
       missing: allControls.filter((control) => !hasControl(options, control)).map((control) => controls[control]),
     },
     untriedAmounts: reachOf(options).untried,
+    events: null,
   };
 }
 
 /** Returns the conditions of a run that judges a merchant's side, whose service is the suite itself. */
-export const sideConditions = (waits: Conditions["waits"]): Conditions => ({
+export const sideConditions = (waits: Conditions["waits"], events?: readonly string[]): Conditions => ({
   headers: [],
   rate: null,
   waits,
   sandbox: { environment: null, missing: [] },
   untriedAmounts: 0,
+  events: events ? [...events] : null,
 });

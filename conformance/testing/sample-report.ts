@@ -95,6 +95,7 @@ export function sampleReport(requirements: RequirementResult[], over: Partial<Re
       waits: { responseMs: 10_000, settleMs: 90_000, lingerMs: 0 },
       sandbox: { environment: "sandbox", missing: [] },
       untriedAmounts: 0,
+      events: null,
     },
     seed: 42,
     errors: [],

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { eventNames } from "../../merchants/receiver/events.ts";
-import { book, received, soundPieces, type Authentic, type Pieces } from "./reference.ts";
+import { book, readingAtMost, received, soundPieces, type Authentic, type Pieces } from "./reference.ts";
 import { broken, type Variant } from "./variant.ts";
 
 const { effectOf, handle, read, parse, isAuthentic, stamp } = soundPieces;
@@ -127,12 +127,7 @@ export const brokenEvents: readonly Variant[] = [
   broken("latin-references", "Reads bodies as Latin-1.", "exact-values", {
     parse: (body) => parse(Buffer.from(body.toString("latin1"))),
   }),
-  broken("small-bodies", "Refuses bodies of more than 16 KiB.", "large-body", {
-    async read(request) {
-      const body = await read(request);
-      return body && body.length > 16_384 ? undefined : body;
-    },
-  }),
+  broken("small-bodies", "Refuses bodies of more than 8 KiB.", "large-body", readingAtMost(8_192)),
   broken("first-chunk", "Takes the first piece of a body for the whole.", "slow-body", {
     async read(request) {
       if (header(request, "content-length") === "0") return Buffer.alloc(0);
@@ -164,6 +159,18 @@ export const brokenEvents: readonly Variant[] = [
   }),
   broken("known-by-order", "Recognises events by the merchant's reference.", "told-apart", {
     ...knownBy((_, { data }) => String(data.merchantsReference)),
+  }),
+  broken("known-by-order-and-amount", "Recognises events by the merchant's reference and the amount.", "told-apart", {
+    ...knownBy((_, { data }) => `${data.merchantsReference} ${data.amount}`),
+  }),
+  broken(
+    "short-ids",
+    "Keeps sixteen characters of ids.",
+    "told-apart",
+    knownBy(({ id }) => id.slice(0, 16)),
+  ),
+  broken("ends-of-ids", "Recognises events by the last sixteen characters of their ids.", "told-apart", {
+    ...knownBy(({ id }) => id.slice(-16)),
   }),
   broken("known-by-values", "Recognises events by amount and recipient.", "told-apart", {
     ...knownBy((_, { data }) => JSON.stringify([data.amount, data["customer"], data["createdAt"]])),

@@ -131,6 +131,14 @@ export const soundPieces: Pieces = {
   refuse: () => ({ status: 400, body: "not authentic" }),
 };
 
+/** Reads bodies of at most this many bytes. */
+export const readingAtMost = (bytes: number): Partial<Pieces> => ({
+  async read(request) {
+    const body = await soundPieces.read(request);
+    return body && body.length > bytes ? undefined : body;
+  },
+});
+
 async function respond(request: IncomingMessage, world: World): Promise<Reply> {
   const { admits, read, stamp, isAuthentic, refuse, parse, keyOf: keyFor, handle } = world.pieces;
   const refusal = admits(request, world);

@@ -118,6 +118,12 @@ export const brokenRepeats: readonly Variant[] = [
       return reply.status === 500 ? received() : reply;
     },
   }),
+  broken("gone-while-locked", "Answers an event whose effect failed with 410.", "failure-retried", {
+    async handle(event) {
+      const reply = await handle(event);
+      return reply.status === 500 ? { status: 410 } : reply;
+    },
+  }),
   broken("remembers-failures", "Remembers an event before its effect, which fails.", "failure-retried", {
     async handle(event) {
       if (event.world.durable.seen.has(event.key)) return received();

@@ -2,7 +2,7 @@
 import { expectedMacs, isEqual, soundPieces, type Pieces, type Received } from "./reference.ts";
 import { broken, type Variant } from "./variant.ts";
 
-const { isAuthentic, isFresh, handle } = soundPieces;
+const { isAuthentic, isFresh, handle, offered } = soundPieces;
 
 /** Verifies with further keys. */
 const withKeys = (...keys: Buffer[]): Partial<Pieces> => ({
@@ -71,6 +71,17 @@ export const brokenSignatures: readonly Variant[] = [
   broken("verifies-trimmed-body", "Trims a body before it verifies it.", "bytes-covered", {
     covered: (body) => Buffer.from(body.toString().trim()),
   }),
+  broken("verifies-line-feeds", "Writes CR LF as LF before it verifies a body.", "bytes-covered", {
+    covered: (body) => Buffer.from(body.toString().replaceAll("\r\n", "\n")),
+  }),
+  broken("drops-byte-order-marks", "Verifies the text of a body, without its byte order mark.", "bytes-covered", {
+    covered: (body) => Buffer.from(new TextDecoder().decode(body)),
+    parse: (body) => soundPieces.parse(Buffer.from(new TextDecoder().decode(body))),
+  }),
+  broken("drops-invalid-bytes", "Verifies the text of a body, without bytes that are not UTF-8.", "bytes-covered", {
+    covered: (body) => Buffer.from(body.toString().replaceAll("\uFFFD", "")),
+    parse: (body) => soundPieces.parse(Buffer.from(body.toString().replaceAll("\uFFFD", ""))),
+  }),
   broken("verifies-sorted-json", "Verifies JSON whose fields it has put in order.", "bytes-covered", {
     covered(body) {
       const { event, data } = JSON.parse(body.toString()) as Record<string, unknown>;
@@ -81,6 +92,12 @@ export const brokenSignatures: readonly Variant[] = [
   broken("old-is-fine", "Refuses only timestamps from the future.", "stale-refused", { isFresh: (age) => age > -300 }),
   broken("future-is-fine", "Refuses only timestamps from the past.", "future-refused", { isFresh: (age) => age < 300 }),
   broken("a-day", "Accepts timestamps of the last day.", "stale-refused", { isFresh: (age) => Math.abs(age) < 86_400 }),
+  broken("five-and-a-half-minutes", "Accepts timestamps that are 5.5 minutes off.", "stale-refused future-refused", {
+    isFresh: (age) => Math.abs(age) <= 330,
+  }),
+  broken("seven-minutes", "Accepts timestamps that are seven minutes off.", "stale-refused future-refused", {
+    isFresh: (age) => Math.abs(age) <= 420,
+  }),
   broken("milliseconds", "Takes large timestamps for milliseconds.", "future-refused", {
     isFresh: (age) => isFresh(age) || age < -1e9,
   }),
@@ -95,6 +112,12 @@ export const brokenSignatures: readonly Variant[] = [
   }),
   broken("compares-beginning", "Compares the first ten characters.", "whole-signature", {
     ...comparing((offered, expected) => isEqual(offered.slice(0, 10), expected.slice(0, 10))),
+  }),
+  broken("compares-all-but-two", "Compares all but the last two characters.", "whole-signature", {
+    ...comparing((offered, expected) => isEqual(offered.slice(0, -2), expected.slice(0, -2))),
+  }),
+  broken("compares-from-second-byte", "Compares all bytes but the first.", "whole-signature", {
+    ...comparing((offered, expected) => isEqual(offered.slice(2), expected.slice(2))),
   }),
   broken("compares-end", "Compares the last eight characters.", "whole-signature", {
     ...comparing((offered, expected) => isEqual(offered.slice(-8), expected.slice(-8))),
@@ -120,6 +143,9 @@ export const brokenSignatures: readonly Variant[] = [
   }),
   broken("first-signature", "Looks at the first signature only.", "any-signature", {
     offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""],
+  }),
+  broken("three-signatures", "Looks at three signatures.", "any-signature", {
+    offered: (signature) => offered(signature).slice(0, 3),
   }),
   broken("comma-list", "Separates signatures at commas.", "any-signature", {
     offered: (signature) => signature.split(",").slice(1),
@@ -169,6 +195,16 @@ export const brokenSignatures: readonly Variant[] = [
       ...trusts(({ stamp }) => Number.isNaN(Number(stamp.timestamp))),
     },
   ),
+  broken("float-timestamps", "Reads timestamps as floating-point numbers.", "headers-required", {
+    isComplete: ({ id, timestamp, signature }) => id !== "" && timestamp !== "" && signature !== "",
+    isFresh: (age) => isFresh(age),
+  }),
+  broken("verifies-without-id", "Verifies events without an id like other events.", "headers-required", {
+    isComplete: ({ timestamp, signature }) => /^\d+$/.test(timestamp) && signature !== "",
+  }),
+  broken("gone-if-forged", "Answers events that it cannot verify with 410.", "never-gone", {
+    refuse: () => ({ status: 410 }),
+  }),
   broken("fails-without-headers", "Fails if a header is missing.", "headers-required", {
     isAuthentic(request) {
       if (request.stamp.id === "") throw new Error("no id");

@@ -1,5 +1,5 @@
 // Sound receivers that differ from the reference where receivers may.
-import { book, isEqual, received, soundPieces, type Authentic } from "./reference.ts";
+import { book, isEqual, readingAtMost, received, soundPieces, type Authentic } from "./reference.ts";
 import { sound, type Variant } from "./variant.ts";
 
 const { handle, admits } = soundPieces;
@@ -58,7 +58,7 @@ export const soundReceivers: readonly Variant[] = [
     keyOf: (_, { event, data }) => `${event} ${String(data.reference)}`,
   }),
   sound("three-minutes", "Accepts timestamps that are three minutes off.", { isFresh: (age) => Math.abs(age) <= 180 }),
-  sound("nine-minutes", "Accepts timestamps that are nine minutes off.", { isFresh: (age) => Math.abs(age) <= 540 }),
+  sound("largest-webhook", "Reads no more than the largest webhook of the contract.", readingAtMost(16_384)),
   sound("json-only", "Refuses other content types than JSON with 415.", {
     admits: (request, world) =>
       request.headers["content-type"]?.startsWith("application/json")

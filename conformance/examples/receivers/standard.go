@@ -48,11 +48,12 @@ type receiver struct {
 
 func (rc *receiver) isAuthentic(header http.Header, body []byte) bool {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
-	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	// Unsigned, because the timestamp has no sign.
+	seconds, err := strconv.ParseUint(timestamp, 10, 63)
 	if err != nil || id == "" {
 		return false
 	}
-	age := time.Since(time.Unix(seconds, 0))
+	age := time.Since(time.Unix(int64(seconds), 0))
 	if age > tolerance || age < -tolerance {
 		return false
 	}

@@ -32,6 +32,18 @@ describe("options of certify receiver", () => {
     });
   });
 
+  test("name types of events, or all of a product", () => {
+    const { events, isSerial, repeatFlags } = read([
+      ...complete,
+      "--events",
+      "checkout.failed,disbursement.*",
+      "--serial",
+    ]);
+    expect(events).toEqual(["disbursement.completed", "disbursement.failed", "checkout.failed"]);
+    expect(isSerial).toBe(true);
+    expect(repeatFlags.slice(-3)).toEqual(["--events", "'checkout.failed,disbursement.*'", "--serial"]);
+  });
+
   test("make a secret for a receiver that the run starts", () => {
     const { secret: made } = read([...complete, "--command", "node receiver.js"], {});
     expect(made).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -45,6 +57,7 @@ describe("options of certify receiver", () => {
       env,
       "--url must be an http or https URL",
     ],
+    ["an unknown type", [...complete, "--events", "payout.*"], env, 'no event of the contract is "payout.*"'],
     ["no probe", ["--url", url], env, "either --effects-url URL or --effects-command COMMAND"],
     [
       "two probes",

@@ -11,6 +11,7 @@ import { outageOf, startSubject } from "./process.ts";
 import { defaultLimits, runReceiver } from "./run.ts";
 import type { Limits } from "./scenario.ts";
 import { scenarios } from "./scenarios.ts";
+import { eventNames } from "./events.ts";
 import { effectsFromCommand, effectsFromUrl, type Subject } from "./subject.ts";
 
 /** The text that `certify receiver --help` prints. */
@@ -29,6 +30,10 @@ Genuine events take effect, so use a test installation.
                               fail
   --timeout MS                how long a response may take (default: 15000)
   --settle-timeout SECONDS    how long an effect may take after the response (default: 5)
+  --events TYPE,…             the types of events that the receiver gets, such as disbursement.*; the certificate says
+                              so (default: all types)
+  --serial                    the receiver reads one request at a time, because it is tried without the proxy that reads
+                              requests for it; the certificate names what cannot be judged then
   --scenario ID,…             run only these scenarios
   --only ID,…                 judge only these requirements (see certify list --profile receiver)
   --seed N                    repeat the values of an earlier run
@@ -53,6 +58,8 @@ export const receiverFlags = {
   "outage-command": { type: "string" },
   timeout: { type: "string", default: String(defaultLimits.timeoutMs) },
   "settle-timeout": { type: "string", default: String(defaultLimits.settleMs / 1000) },
+  events: { type: "string", multiple: true },
+  serial: { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
 } as const;
 
@@ -75,6 +82,8 @@ export type ReceiverOptions = SideOptions & {
   secret: string;
   oldSecret?: string;
   limits: Limits;
+  events?: string[];
+  isSerial: boolean;
   /** The options, as shell words, that repeat the run. */
   repeatFlags: string[];
 };
@@ -102,6 +111,19 @@ function readEffects(values: Partial<Record<"effects-url" | "effects-command", s
     faults.push("say what the receiver did, with either --effects-url URL or --effects-command COMMAND");
   }
   return url === undefined ? { command: command ?? "" } : { url: readUrl("effects-url", url, faults) };
+}
+
+/** Reads types of events, each a name or a product followed by `.*`. */
+function readEvents(values: readonly string[], faults: string[]): string[] {
+  const patterns = values.flatMap((value) => value.split(",")).map((pattern) => pattern.trim());
+  const matches = (pattern: string) =>
+    eventNames.filter((name) => name === pattern || (pattern.endsWith(".*") && name.startsWith(pattern.slice(0, -1))));
+  for (const pattern of patterns.filter((each) => matches(each).length === 0)) {
+    faults.push(
+      `--events: no event of the contract is ${JSON.stringify(pattern)}. Its events: ${eventNames.join(", ")}`,
+    );
+  }
+  return eventNames.filter((name) => patterns.some((pattern) => matches(pattern).includes(name)));
 }
 
 /**
@@ -142,6 +164,8 @@ export function readReceiverOptions(
     url,
     ...(command === undefined ? {} : { command }),
     effects: readEffects(values, faults),
+    ...(values.events ? { events: readEvents(values.events, faults) } : {}),
+    isSerial: values.serial,
     ...(outageCommand === undefined ? {} : { outageCommand }),
     secret: given ?? newSecret(),
     ...(oldSecret === undefined ? {} : { oldSecret }),
@@ -152,6 +176,8 @@ export function readReceiverOptions(
     },
     repeatFlags: [
       ...repeated.flatMap((flag) => [`--${flag}`, quoted(values[flag]!)]),
+      ...(values.events ?? []).flatMap((types) => ["--events", quoted(types)]),
+      ...(values.serial ? ["--serial"] : []),
       ...(values.yes ? ["--yes"] : []),
     ],
   };

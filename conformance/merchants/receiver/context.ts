@@ -4,10 +4,10 @@ import { CannotRun } from "../../cli/probe.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { Exchange, NotJudged } from "../../results.ts";
 import type { Finding } from "../../run/verdicts.ts";
-import { createEvents, type Event } from "./events.ts";
+import { createEvents, eventNames, type Event } from "./events.ts";
 import { post } from "./judgements.ts";
 import { createRecorder } from "./recorder.ts";
-import { isSuccess, type Context, type Limits, type Scenario, type Sent } from "./scenario.ts";
+import { isFinal, isSuccess, type Context, type Limits, type Scenario, type Sent } from "./scenario.ts";
 import { send, type Outcome, type WebhookRequest } from "./send.ts";
 import { signatureOf } from "./signature.ts";
 import type { Subject } from "./subject.ts";
@@ -18,6 +18,10 @@ export type Settings = {
   secret: string;
   oldSecret?: string;
   limits: Limits;
+  /** The types of events that the receiver gets; undefined for all. */
+  events?: readonly string[];
+  /** True if the receiver reads one request at a time. */
+  isSerial?: boolean;
   seed: number;
   /** A text that differs from run to run, so that no event has the id of an earlier run. */
   runId: string;
@@ -34,7 +38,7 @@ export type Shared = {
   requests: number;
   /** The number of requests in a row without a response. */
   silent: number;
-  /** False after a wait for an effect has timed out. */
+  /** False after a wait for an effect or for a final response has timed out. */
   isPatient: boolean;
 };
 
@@ -43,7 +47,7 @@ export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, 
 /** What a scenario found. */
 export type Notes = { findings: Finding[]; notApplicable: Record<string, NotJudged>; exchanges: Exchange[] };
 
-/** The wait for effects after one wait of the run has timed out. */
+/** The wait for effects, and the longest delay of a retry, after one wait of the run has timed out. */
 const shortSettleMs = 300;
 const pollMs = 20;
 /** The delays, in milliseconds, before the retries of an event. The service itself waits longer. */
@@ -52,8 +56,6 @@ const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
 const mostSilent = 3;
 
 const now = () => new Date();
-const retried = new Set([409, 425, 429]);
-const isFinal = ({ status = 500 }: Sent) => status < 500 && !retried.has(status);
 const isSilence = ({ status, failure = "" }: Outcome) =>
   status === undefined && /^no response|ECONNREFUSED/.test(failure);
 
@@ -82,13 +84,14 @@ function createSender({ subject, secret, oldSecret, limits }: Settings, shared: 
 }
 
 /** Retries an event as the service does, until the response is final. */
-async function deliver(attempt: () => Promise<Sent>): Promise<Sent> {
+async function deliver(shared: Shared, attempt: () => Promise<Sent>): Promise<Sent> {
   let sent = await attempt();
-  for (const delay of retryDelays) {
-    if (isFinal(sent)) break;
+  for (const delay of retryDelays.filter((ms) => shared.isPatient || ms <= shortSettleMs)) {
+    if (isFinal(sent)) return sent;
     await sleep(delay);
     sent = await attempt();
   }
+  if (!isFinal(sent)) shared.isPatient = false;
   return sent;
 }
 
@@ -105,6 +108,15 @@ async function awaitEffects({ subject, limits }: Settings, shared: Shared, event
     }
     await sleep(pollMs);
   }
+}
+
+/** Returns a type that the receiver gets, of the same result if there is one. An unknown type stays unknown. */
+function received({ events = eventNames }: Settings, name: string): string {
+  const [product, result] = name.split(".") as [string, string];
+  if (events.includes(name)) return name;
+  if (eventNames.includes(name)) return events.find((each) => each.endsWith(result)) ?? events[0]!;
+  const isOf = (each: string) => each.startsWith(`${product}.`);
+  return events.some(isOf) || !eventNames.some(isOf) ? name : events[0]!.replace(/[^.]+$/, result);
 }
 
 /** Creates the context of a scenario, and the notes that the scenario fills. */
@@ -126,13 +138,13 @@ export function createContext(
     random,
     now,
     sleep: (ms) => sleep(ms),
-    event: (name = "disbursement.completed", changes = {}) => newEvent(name, changes),
+    event: (name = "disbursement.completed", changes = {}) => newEvent(received(settings, name), changes),
     stamp({ id }, body, offset = 0, signer = secret) {
       const timestamp = String(Math.floor(now().getTime() / 1000) + offset);
       return { id, timestamp, signature: signatureOf(signer, id, timestamp, body) };
     },
     send: (request) => sender({ method: "POST", ...request }),
-    deliver: (event) => deliver(() => post(context, event)),
+    deliver: (event) => deliver(shared, () => post(context, event)),
     async settle() {
       const event = context.event();
       if (isSuccess(await post(context, event))) await awaitEffects(settings, shared, event.id, 1);

@@ -1,7 +1,7 @@
 // Events that arrive more than once, because the service retries until it receives a 2xx response.
 import { bodyOf, type Event } from "./events.ts";
 import { accepts, post, postStamped } from "./judgements.ts";
-import { describe, isSuccess, type Context, type Scenario, type Sent } from "./scenario.ts";
+import { describe, isFinal, isSuccess, type Context, type Scenario, type Sent } from "./scenario.ts";
 
 /** Judges that a repeated event was acknowledged and took effect once. */
 async function judgeRepeat(context: Context, id: string, event: Event, sent: Sent) {
@@ -118,8 +118,7 @@ export const repeatScenarios: Scenario[] = [
         await context.subject.outage?.end();
       }
       for (const [index, event] of events.entries()) {
-        // The service does not retry what was answered with 2xx.
-        if (isSuccess(during[index]!)) await context.judgeEffects("receiver.failure-retried", event, 1);
+        if (isFinal(during[index]!)) await context.judgeEffects("receiver.failure-retried", event, 1);
         else await settles(context, "receiver.failure-retried", event);
       }
     },
@@ -146,8 +145,7 @@ export const repeatScenarios: Scenario[] = [
         const event = context.event();
         const sent = await post(context, event);
         await restart(context);
-        // The service does not retry what was answered with 2xx.
-        if (isSuccess(sent)) await context.judgeEffects("receiver.keeps-acknowledged", event, 1, [sent]);
+        if (isFinal(sent)) await context.judgeEffects("receiver.keeps-acknowledged", event, 1, [sent]);
         else await settles(context, "receiver.keeps-acknowledged", event);
       }
     },

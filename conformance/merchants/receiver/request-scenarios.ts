@@ -1,12 +1,23 @@
 // Headers and requests that are unusual, incomplete or hostile.
 import { bodyOf, type Event } from "./events.ts";
 import { accepts, judgeRefused, post } from "./judgements.ts";
-import { describe, headersOf, isRefusal, isSuccess, type Context, type Scenario } from "./scenario.ts";
+import { describe, headersOf, isRefusal, isSuccess, type Context, type Scenario, type Stamp } from "./scenario.ts";
 import type { Header } from "./send.ts";
+import { signatureOf } from "./signature.ts";
 
 const stampNames = ["webhook-id", "webhook-timestamp", "webhook-signature"];
 
 const genuine = (context: Context, event: Event): Header[] => headersOf(context.stamp(event, bodyOf(event)));
+
+const fieldOf = (name: string) => name.replace("webhook-", "") as keyof Stamp;
+
+/** The headers of an event with another id or timestamp, signed with the genuine secret; or with another signature. */
+function signedWith(context: Context, event: Event, changes: Partial<Stamp>): Header[] {
+  const body = bodyOf(event);
+  const { id, timestamp } = { ...context.stamp(event, body), ...changes };
+  const signature = signatureOf(context.secret, id, timestamp, body);
+  return headersOf({ id, timestamp, signature, ...changes });
+}
 
 /** Returns headers with the value of one replaced, or without it. */
 const replaced = (headers: readonly Header[], name: string, value?: string): Header[] =>
@@ -71,19 +82,21 @@ export const requestScenarios: Scenario[] = [
     async run(context) {
       for (const value of [undefined, ""]) {
         const event = context.event();
-        const headers = replaced(genuine(context, event), name, value);
+        const headers = replaced(signedWith(context, event, { [fieldOf(name)]: "" }), name, value);
         await judgeRefused(context, "receiver.headers-required", event, await post(context, event, { headers }));
       }
     },
   })),
   {
     id: "odd-timestamps",
-    name: "Forged events whose timestamp is not a number",
+    name: "Signed events whose timestamp is not in decimal digits",
     ids: ["receiver.headers-required"],
     async run(context) {
-      for (const value of ["yesterday", "NaN", "1e400", "2026-11-22T09:00:00Z", "-1"]) {
+      const seconds = Math.floor(context.now().getTime() / 1000);
+      const oddForms = [`${seconds}.5`, `${seconds}e0`, `+${seconds}`, `0x${seconds.toString(16)}`];
+      for (const timestamp of ["yesterday", "NaN", "1e400", "2026-11-22T09:00:00Z", "-1", ...oddForms]) {
         const event = context.event();
-        const headers = replaced(genuine(context, event), "webhook-timestamp", value);
+        const headers = signedWith(context, event, { timestamp });
         await judgeRefused(context, "receiver.headers-required", event, await post(context, event, { headers }));
       }
     },
@@ -221,6 +234,7 @@ export const requestScenarios: Scenario[] = [
     id: "stalled-senders",
     name: "A genuine event while five other requests do not end",
     ids: ["receiver.not-held-up"],
+    needs: ["parallel"],
     async run(context) {
       const end = stall(context, 5);
       try {
@@ -234,6 +248,7 @@ export const requestScenarios: Scenario[] = [
     id: "flood",
     name: "A genuine event among fifty forged ones at once",
     ids: ["receiver.not-held-up"],
+    needs: ["parallel"],
     async run(context) {
       const forged = Array.from({ length: 50 }, () => {
         const event = context.event();

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
+import { brokenReceivers } from "../../broken/receivers/variants.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
 import { exitCodeOf, type Report } from "../../results.ts";
@@ -35,6 +36,28 @@ test("what the caller did not provide is named, and the run passes partially", a
   expect(report.notProvided.map(({ provide }) => provide)).toEqual(["--outage-command COMMAND", "--command COMMAND"]);
   expect(resultOf(report, "receiver.rotation").reason?.code).toBe("target");
   expect(exitCodeOf(report)).toBe(0);
+});
+
+test("a receiver of one product is certified for its events", async () => {
+  const parse: Pieces["parse"] = (body) => {
+    const parsed = soundPieces.parse(body);
+    return parsed?.event.startsWith("checkout.") ? undefined : parsed;
+  };
+  const subject = await receiverWith({ parse });
+  const report = await run(subject, { events: ["disbursement.completed", "disbursement.failed"] });
+  expect(report.requirements.filter(({ verdict }) => verdict === "fail")).toEqual([]);
+  expect(report.conditions.events).toEqual(["disbursement.completed", "disbursement.failed"]);
+  expect(report.verdict).toBe("certified");
+});
+
+test("what a receiver that reads one request at a time cannot show is named", async () => {
+  const one = brokenReceivers.find(({ id }) => id === "receiver-one-at-a-time")!;
+  const report = await run(await receiverWith(one.pieces), { isSerial: true });
+  expect(resultOf(report, "receiver.not-held-up").reason).toMatchObject({
+    code: "target",
+    text: expect.stringContaining("--serial"),
+  });
+  expect(report.verdict).toBe("certified");
 });
 
 test("effects without values leave their requirement partly unjudged", async () => {

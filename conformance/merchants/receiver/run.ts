@@ -5,6 +5,7 @@ import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport, Finding } from "../../run/verdicts.ts";
 import { scenarioReport, sideReport, type ScenarioRun } from "../report.ts";
 import { countText, createContext, newShared, type Settings, type Shared } from "./context.ts";
+import { eventNames } from "./events.ts";
 import type { Limits, Need, Scenario } from "./scenario.ts";
 import { scenarios as allScenarios } from "./scenarios.ts";
 
@@ -28,6 +29,7 @@ export const defaultLimits: Limits = { timeoutMs: 15_000, settleMs: 5000, pieceM
 const lacking: Record<Need, NotJudged> = {
   restart: { code: "caller", text: "a command that starts the receiver, to kill it", provide: "--command COMMAND" },
   outage: { code: "caller", text: "a command that makes effects fail", provide: "--outage-command COMMAND" },
+  parallel: { code: "target", text: "the receiver reads one request at a time (--serial)" },
   // A receiver with one secret survives a rotation too, because the service signs with both for a day.
   "old-secret": { code: "target", text: "the receiver has one secret (WEBHOOK_SECRET_OLD is not set)" },
 };
@@ -36,6 +38,7 @@ const has: Record<Need, (run: Settings) => boolean> = {
   restart: ({ subject }) => subject.restart !== undefined,
   outage: ({ subject }) => subject.outage !== undefined,
   "old-secret": ({ oldSecret }) => oldSecret !== undefined,
+  parallel: ({ isSerial }) => !isSerial,
 };
 
 const timed = async (work: () => Promise<void>): Promise<number> => {
@@ -78,10 +81,12 @@ async function judgeEnd({ subject }: Settings, { expectations }: Shared): Promis
 }
 
 /** Returns the scenarios that a run executes. */
-const plannedScenarios = ({ only, scenarios }: ReceiverRun): Scenario[] =>
+const plannedScenarios = ({ only, scenarios, events: received = eventNames }: ReceiverRun): Scenario[] =>
   allScenarios.filter(
-    ({ id, ids }) =>
-      (scenarios?.includes(id) ?? true) && (only === undefined || ids.some((each) => only.includes(each))),
+    ({ id, ids, events = [] }) =>
+      (scenarios?.includes(id) ?? true) &&
+      (only === undefined || ids.some((each) => only.includes(each))) &&
+      events.every((each) => received.includes(each)),
   );
 
 /** Executes the planned scenarios. Returns why the run ended early; no lines if it did not. */
@@ -117,7 +122,7 @@ export async function runReceiver(run: ReceiverRun): Promise<Report> {
   const startedAt = new Date();
   const reports: CheckReport[] = [];
   const errors = await execute(run, reports);
-  const { subject, only, scenarios, seed, challenge, limits, repeatFlags = [] } = run;
+  const { subject, only, scenarios, seed, challenge, limits, events, repeatFlags = [] } = run;
   return sideReport({
     side: "receiver",
     target: subject.url,
@@ -126,6 +131,7 @@ export async function runReceiver(run: ReceiverRun): Promise<Report> {
     seed,
     ...(challenge === undefined ? {} : { challenge }),
     waits: { responseMs: limits.timeoutMs, settleMs: limits.settleMs },
+    ...(events ? { events } : {}),
     repeatFlags,
     scenarios: reports,
     errors,

@@ -5,8 +5,11 @@ import type { Data, Event } from "./events.ts";
 import type { Header, Outcome, WebhookRequest } from "./send.ts";
 import type { Effect, Subject } from "./subject.ts";
 
-/** What a scenario needs from the caller, see `Subject`. `old-secret` is a second secret that the receiver accepts. */
-export type Need = "restart" | "outage" | "old-secret";
+/**
+ * What a scenario needs from the caller, see `Subject`. `old-secret` is a second secret that the receiver accepts,
+ * `parallel` that it reads several requests at a time.
+ */
+export type Need = "restart" | "outage" | "old-secret" | "parallel";
 
 /** The three headers that authenticate an event. */
 export type Stamp = { id: string; timestamp: string; signature: string };
@@ -24,7 +27,10 @@ export type Context = {
   random: Random;
   now(): Date;
   sleep(ms: number): Promise<void>;
-  /** Makes a new event. A name that the contract does not define makes an event that receivers must ignore. */
+  /**
+   * Makes a new event. A name that the contract does not define makes an event that receivers must ignore. In place of a
+   * type that the receiver does not get, the event has a type that it gets.
+   */
   event(name?: string, changes?: Partial<Data>): Event;
   /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
   stamp(event: Event, body: Buffer, offset?: number, secret?: string): Stamp;
@@ -68,11 +74,15 @@ export type Scenario = {
   /** The ids of the requirements that it judges. */
   ids: readonly string[];
   needs?: readonly Need[];
+  /** The types of events without which the scenario says nothing. It is left out if the receiver does not get them. */
+  events?: readonly string[];
   run(context: Context): Promise<void>;
 };
 
 export const isSuccess = ({ status }: Outcome) => status !== undefined && status >= 200 && status <= 299;
 export const isRefusal = ({ status }: Outcome) => status !== undefined && status >= 400 && status <= 499;
+/** True if the service does not send the event again. */
+export const isFinal = (outcome: Outcome) => isSuccess(outcome) || outcome.status === 410;
 
 export const describe = ({ status, failure }: Outcome) => failure ?? `status ${status}`;
 

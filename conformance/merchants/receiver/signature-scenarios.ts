@@ -1,10 +1,12 @@
 // Events that are forged, altered or stale, and genuine events with unusual signatures.
 import { bodyOf, type Event } from "./events.ts";
 import { accepts, judgeAccepted, judgeRefused, post, postStamped, refuses } from "./judgements.ts";
-import { headersOf, type Context, type Scenario, type Stamp } from "./scenario.ts";
+import { describe, headersOf, type Context, type Scenario, type Stamp } from "./scenario.ts";
 import { keyOf, macOf, signatureOf } from "./signature.ts";
 
 const minute = 60;
+/** The contract allows five minutes. The rest is for the way and for a clock that is some seconds off. */
+const tooFar = 5 * minute + 20;
 const hour = 60 * minute;
 
 /** Keys of attackers, and of receivers whose secret is not set. */
@@ -30,15 +32,24 @@ async function refusesBody(context: Context, id: string, event: Event, change: (
   await judgeRefused(context, id, event, await postStamped(context, stamp, Buffer.from(change(genuine))));
 }
 
+const indented = (body: Buffer) => JSON.stringify(JSON.parse(body.toString()), null, 2);
+
 /** Other texts of the same JSON value. */
 const encodings: Record<string, (body: Buffer) => string> = {
-  "indented JSON": (body) => JSON.stringify(JSON.parse(body.toString()), null, 2),
+  "indented JSON": indented,
+  "JSON whose lines end in CR LF": (body) => indented(body).replaceAll("\n", "\r\n"),
   "JSON with a final newline": (body) => `${body.toString()}\n`,
   "JSON with fields in another order": (body) => {
     const { event, data } = JSON.parse(body.toString()) as Event;
     return JSON.stringify({ data, event });
   },
-  "JSON with escaped letters": (body) => body.toString().replace("success", String.raw`succes\u0073`),
+  "JSON with escaped letters": (body) => body.toString().replace('"event"', String.raw`"\u0065vent"`),
+};
+
+/** Bytes that a receiver may drop when it reads a body as text. */
+const droppedBytes: Record<string, (body: Buffer) => Buffer> = {
+  "a byte order mark": (body) => Buffer.concat([Buffer.from("\uFEFF"), body]),
+  "a byte that is not UTF-8": (body) => Buffer.concat([body.subarray(0, 10), Buffer.from([0xff]), body.subarray(10)]),
 };
 
 /** Sends an event signed at another time, and judges that it was refused. */
@@ -50,6 +61,13 @@ const refusesAge = (context: Context, id: string, timestamp: string) =>
 
 const secondsOf = ({ now }: Context) => Math.floor(now().getTime() / 1000);
 
+/** Changes a byte of the MAC. */
+const withByte = (signature: string, index: number) => {
+  const mac = Buffer.from(signature.slice(3), "base64");
+  mac.writeUInt8(mac.at(index)! ^ 1, mac.length + index);
+  return `v1,${mac.toString("base64")}`;
+};
+
 /**
  * Invalid values of `webhook-signature`, made from a genuine value. The decoded bytes differ too, because a receiver
  * may decode a signature before it compares it.
@@ -60,6 +78,8 @@ const broken: Record<string, (signature: string) => string> = {
   "one changed character": altered,
   "another end": (signature) => `${signature.slice(0, -8)}AAAAAAA=`,
   "another beginning": (signature) => `v1,AAAAAAAA${signature.slice(11)}`,
+  "another first byte": (signature) => withByte(signature, -32),
+  "another last byte": (signature) => withByte(signature, -1),
   "more bytes than it has": (signature) => `${signature.slice(0, -1)}AAAA=`,
   "lower case": (signature) => signature.toLowerCase(),
 };
@@ -114,9 +134,10 @@ export const signatureScenarios: Scenario[] = [
       await refusesBody(context, id, context.event("checkout.completed", { amount: 100 }), (body) =>
         body.toString().replace('"amount":100,', '"amount":900,'),
       );
-      await refusesBody(context, id, context.event("checkout.failed"), (body) =>
-        body.toString().replace("checkout.failed", "checkout.completed").replace('"failed"', '"success"'),
-      );
+      const event = context.event("checkout.failed");
+      const completed = event.event.replace(/[a-z]+$/, "completed");
+      const changes = { status: "success", changed: true };
+      await refusesBody(context, id, event, () => bodyOf({ event: completed, data: { ...event.data, ...changes } }));
     },
   },
   {
@@ -143,6 +164,12 @@ export const signatureScenarios: Scenario[] = [
     name: `A genuine event that was re-encoded on its way as ${what}`,
     ids: ["receiver.bytes-covered"],
     run: (context) => refusesBody(context, "receiver.bytes-covered", context.event(), encode),
+  })),
+  ...Object.entries(droppedBytes).map(([what, add], index): Scenario => ({
+    id: `added-byte-${index + 1}`,
+    name: `A genuine event to which was added ${what}`,
+    ids: ["receiver.bytes-covered"],
+    run: (context) => refusesBody(context, "receiver.bytes-covered", context.event(), add),
   })),
   ...Object.entries(encodings).map(([what, encode], index): Scenario => ({
     id: `encoding-${index + 1}`,
@@ -184,7 +211,7 @@ export const signatureScenarios: Scenario[] = [
     name: "Genuine events that were signed long ago",
     ids: ["receiver.stale-refused"],
     async run(context) {
-      for (const age of [10 * minute, hour, 24 * hour]) {
+      for (const age of [tooFar, hour, 24 * hour]) {
         await refusesAge(context, "receiver.stale-refused", String(secondsOf(context) - age));
       }
       await refusesAge(context, "receiver.stale-refused", "0");
@@ -195,7 +222,7 @@ export const signatureScenarios: Scenario[] = [
     name: "Genuine events that were signed in the future",
     ids: ["receiver.future-refused"],
     async run(context) {
-      for (const ahead of [10 * minute, 24 * hour]) {
+      for (const ahead of [tooFar, 24 * hour]) {
         await refusesAge(context, "receiver.future-refused", String(secondsOf(context) + ahead));
       }
       // Milliseconds, which a receiver may take for seconds in a far future.
@@ -243,6 +270,7 @@ export const signatureScenarios: Scenario[] = [
         (genuine) => [`v1,${foreignMac}`, genuine],
         (genuine) => [genuine, `v1,${foreignMac}`],
         (genuine) => [`v1a,${foreignMac}`, "v2,x", genuine, `v1,${foreignMac}`],
+        (genuine) => [...Array.from({ length: 5 }, () => `v1,${foreignMac}`), genuine],
       ];
       for (const list of lists) {
         const event = context.event();
@@ -276,6 +304,23 @@ export const signatureScenarios: Scenario[] = [
       const body = bodyOf(event);
       await postStamped(context, { ...context.stamp(event, body), signature: `v1,${foreignMac}` }, body);
       await accepts(context, "receiver.forgery-blocks-nothing", event);
+    },
+  },
+  {
+    id: "gone",
+    name: "Events that cannot be verified, searched for a response with 410",
+    ids: ["receiver.never-gone"],
+    async run(context) {
+      const foreign = `whsec_${foreignKeys["another secret"]!.toString("base64")}`;
+      for (const [offset, secret] of [
+        [0, foreign],
+        [-hour, context.secret],
+      ] as const) {
+        const event = context.event();
+        const body = bodyOf(event);
+        const sent = await postStamped(context, context.stamp(event, body, offset, secret), body);
+        context.judge("receiver.never-gone", sent.status !== 410, "another status than 410", describe(sent), [sent]);
+      }
     },
   },
   {
