@@ -2,7 +2,7 @@
 import { expectedMacs, isEqual, soundPieces, type Pieces, type Received } from "./reference.ts";
 import { broken, type Variant } from "./variant.ts";
 
-const { isAuthentic, isFresh, handle, offered } = soundPieces;
+const { isAuthentic, isFresh, handle } = soundPieces;
 
 /** Verifies with further keys. */
 const withKeys = (...keys: Buffer[]): Partial<Pieces> => ({
@@ -145,7 +145,7 @@ export const brokenSignatures: readonly Variant[] = [
     offered: (signature) => [signature.split(" ")[0]?.replace("v1,", "") ?? ""],
   }),
   broken("three-signatures", "Looks at three signatures.", "any-signature", {
-    offered: (signature) => offered(signature).slice(0, 3),
+    offered: (signature) => soundPieces.offered(signature).slice(0, 3),
   }),
   broken("comma-list", "Separates signatures at commas.", "any-signature", {
     offered: (signature) => signature.split(",").slice(1),

@@ -113,17 +113,18 @@ function readEffects(values: Partial<Record<"effects-url" | "effects-command", s
   return url === undefined ? { command: command ?? "" } : { url: readUrl("effects-url", url, faults) };
 }
 
+const eventsOf = (pattern: string) =>
+  eventNames.filter((name) => name === pattern || (pattern.endsWith(".*") && name.startsWith(pattern.slice(0, -1))));
+
 /** Reads types of events, each a name or a product followed by `.*`. */
 function readEvents(values: readonly string[], faults: string[]): string[] {
   const patterns = values.flatMap((value) => value.split(",")).map((pattern) => pattern.trim());
-  const matches = (pattern: string) =>
-    eventNames.filter((name) => name === pattern || (pattern.endsWith(".*") && name.startsWith(pattern.slice(0, -1))));
-  for (const pattern of patterns.filter((each) => matches(each).length === 0)) {
+  for (const pattern of patterns.filter((each) => eventsOf(each).length === 0)) {
     faults.push(
       `--events: no event of the contract is ${JSON.stringify(pattern)}. Its events: ${eventNames.join(", ")}`,
     );
   }
-  return eventNames.filter((name) => patterns.some((pattern) => matches(pattern).includes(name)));
+  return eventNames.filter((name) => patterns.some((pattern) => eventsOf(pattern).includes(name)));
 }
 
 /**
