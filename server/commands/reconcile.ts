@@ -94,7 +94,7 @@ function outputOf(result: Reconciliation, shown: readonly Difference[], csv: str
   const count = Object.values(differences).reduce((sum, each) => sum + each, 0);
   const counts = Object.entries(differences).filter(([, each]) => each > 0);
   const lines = [
-    `Matched: ${matched}. Not expected there (not paid, or not yet given to the rail): ${notExpected}.`,
+    `Matched: ${matched}. Not expected at the rail (not paid, or not yet given to the rail): ${notExpected}.`,
     found ? `Differences: ${count}` : "No differences.",
     ...counts.map(([kind, each]) => `  ${DIFFERENCES[kind as Difference["kind"]]}: ${each}`),
     ...shown.map(lineOf),

@@ -103,7 +103,7 @@ export const EXCHANGE_COLUMNS = {
   detail: "text",
 } as const;
 
-/** The columns of an event that has just been written. SQLite numbers the events by itself. */
+/** The columns of an event that has just been written. SQLite assigns the numbers of events. */
 export const NEW_EVENT_COLUMNS = {
   merchant_id: "text",
   id: "text",

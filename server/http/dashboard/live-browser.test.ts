@@ -1,4 +1,4 @@
-// Pages that change by themselves, in a real browser.
+// Pages that update automatically, in a real browser.
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";

@@ -32,7 +32,7 @@ const sentTo = (from: number) => receiver.received.slice(from).map(({ headers })
 test("from a search to its preview, to the replay with its progress, to the list", async () => {
   const { merchant, visitor, area, payout } = await merchantWith(3);
   const { host } = new URL(receiver.url);
-  expect((await visitor.get(`${area}/replays`)).html).toContain("None yet.");
+  expect((await visitor.get(`${area}/replays`)).html).toContain("No replays yet.");
   const { html: found } = await visitor.get(`${area}/webhooks?status=failed&host=${host}`);
   const [, link] = /href="\/dashboard([^"]+)">Replay these…/.exec(found)!;
   const { html: preview } = await visitor.get(link!.replaceAll("&amp;", "&"));

@@ -40,7 +40,7 @@ describe("the list", () => {
   test("teaches if it is empty", async () => {
     const { merchant } = await server.addMerchant("New");
     const operator = await signedIn(server);
-    expect((await operator.get(`/m/${merchant.id}/webhooks`)).html).toContain("None yet.");
+    expect((await operator.get(`/m/${merchant.id}/webhooks`)).html).toContain("No webhooks yet.");
   });
 
   test("has the failed ones first, then all, newest first", async () => {

@@ -17,7 +17,8 @@ export function migrate(db: DatabaseSync): Migrated {
     db.exec("COMMIT");
     return { from: current, to: migrations.length };
   } catch (error) {
-    // Some errors, such as a full disk, roll back by themselves. A second error would hide them.
+    // After some errors, such as a full disk, SQLite has already rolled back. A failed ROLLBACK would hide the first
+    // error.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
   }
