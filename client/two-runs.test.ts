@@ -7,17 +7,19 @@ import type { DisbursementRequest } from "./index.ts";
 import { createAll } from "./payroll.ts";
 import type { Journal, JournaledPayout, PayoutResult } from "./payroll.ts";
 import {
-  connectionLost,
-  connectionRefused,
-  disbursementCreated,
-  disbursementRequest,
-  ok,
-  record,
-  refusal,
-  respond,
-  scriptedClient,
-} from "./testing/fakes.ts";
-import type { Step } from "./testing/fakes.ts";
+  after,
+  countingService,
+  gateway,
+  halfResponse,
+  lose,
+  nothing,
+  page,
+  payoutOf,
+  whole,
+  withoutCustomer,
+} from "./testing/counting-service.ts";
+import type { Fault, Payout, View } from "./testing/counting-service.ts";
+import { connectionRefused, disbursementRequest, ok, record, refusal } from "./testing/fakes.ts";
 
 const entry = (n: number): DisbursementRequest => ({
   ...disbursementRequest,
@@ -28,30 +30,6 @@ const entry = (n: number): DisbursementRequest => ({
 const entries = [entry(1), entry(2), entry(3)];
 /** The reference of this entry belongs to another payout, which was made before. */
 const taken = entries[1]!;
-
-type Payout = typeof record;
-const payoutOf = ({ reference, amount, phoneNumber }: DisbursementRequest, n: number): Payout => ({
-  ...record,
-  reference: `DSB${n}`,
-  merchantsReference: reference,
-  amount,
-  customer: { ...record.customer, phoneNumber },
-});
-
-/** What happens to a create: `process` lets the service process it, and `later` when everything else has ended. */
-type Fault = (process: () => Response, later: () => void) => Response | Promise<Response>;
-
-const lose = (): never => {
-  throw connectionLost();
-};
-const after =
-  (response: () => Response): Fault =>
-  (process) => {
-    process();
-    return response();
-  };
-const gateway = (status: number) => () =>
-  respond(status, { statusCode: status, error: "Unauthorized", message: "No token" });
 
 const losses: Record<string, Fault> = {
   "the response is lost": after(lose),
@@ -65,8 +43,8 @@ const losses: Record<string, Fault> = {
   },
   "a 500 follows": after(() => refusal(500)),
   "a gateway answers": after(gateway(401)),
-  "a page answers": after(() => respond(200, "<html>")),
-  "half a response comes": after(() => respond(200, '{"statusCode":200,"data":{"ref')),
+  "a page answers": after(page),
+  "half a response comes": after(halfResponse),
   "the process is killed": (process) => {
     process();
     return new Promise(() => {});
@@ -74,7 +52,7 @@ const losses: Record<string, Fault> = {
 };
 
 const seconds: Record<string, Fault> = {
-  nothing: (process) => process(),
+  nothing,
   "a 401": () => refusal(401),
   "a 403": () => refusal(403),
   "a 422": () => refusal(422),
@@ -84,15 +62,8 @@ const seconds: Record<string, Fault> = {
   "a gateway's 404": gateway(404),
 };
 
-/** What the service shows in the second run: `Location` of a 409, a record that is read, and the list. */
-interface View {
-  location: boolean;
-  read(payout: Payout): Response;
-  list(payouts: Payout[]): Response;
-}
 const { customer: _, ...anonymous } = record;
-const whole: View = { location: true, read: ok, list: (payouts) => ok({ items: payouts }) };
-const withoutCustomer = (payout: Payout) => ({ ...payout, customer: undefined });
+/** What the service shows in the second run. */
 const views: Record<string, View> = {
   "its records": whole,
   "only its list": { ...whole, location: false },
@@ -109,41 +80,6 @@ const views: Record<string, View> = {
   "a list that lags": { location: false, read: () => refusal(404), list: () => ok({ items: [] }) },
   nothing: { location: false, read: () => refusal(404), list: () => refusal(404) },
 };
-
-function countingService() {
-  const payouts: Payout[] = [payoutOf({ ...taken, amount: taken.amount + 7 }, 0)];
-  const waiting: DisbursementRequest[] = [];
-  const state = { payouts, waiting, creates: 0, fault: seconds["nothing"]!, view: whole, readsFail: false };
-  const process = (request: DisbursementRequest): Response => {
-    const existing = payouts.find(({ merchantsReference }) => merchantsReference === request.reference);
-    if (existing)
-      return refusal(409, state.view.location ? { location: `/v1/disbursements/${existing.reference}` } : {});
-    const payout = payoutOf(request, payouts.length);
-    payouts.push(payout);
-    const { reference, merchantsReference, amount } = payout;
-    return ok({ ...disbursementCreated, reference, merchantsReference, amount });
-  };
-  const handle: Step = ({ method, url, body }) => {
-    if (method === "POST") {
-      state.creates++;
-      const request = body as DisbursementRequest;
-      return state.fault(
-        () => process(request),
-        () => void waiting.push(request),
-      );
-    }
-    if (state.readsFail) return lose();
-    const { pathname, searchParams } = new URL(url);
-    const wanted = searchParams.get("merchantsReference");
-    if (wanted) return state.view.list(payouts.filter(({ merchantsReference }) => merchantsReference === wanted));
-    const found = payouts.find(({ reference }) => pathname.endsWith(`/${reference}`));
-    return found ? state.view.read(found) : refusal(404);
-  };
-  const connect = () => scriptedClient(Array<Step>(400).fill(handle), { retry: { tries: 2, totalTime: 60_000 } });
-  /** The late requests arrive. */
-  const settle = () => waiting.splice(0).forEach(process);
-  return { state, connect, settle };
-}
 
 type Stored = Map<string, { payout?: JournaledPayout | undefined }>;
 
@@ -204,7 +140,7 @@ test.each(cases)(
   "$loss, then the service shows $view; journal: $hasJournal, same process: $isSameProcess",
   async (scenario) => {
     for (const [second, fault] of Object.entries(seconds)) {
-      const { state, connect, settle } = countingService();
+      const { state, connect, settle } = countingService([payoutOf({ ...taken, amount: taken.amount + 7 }, 0)]);
       const stored: Stored = new Map();
       const pay = async ({ client, time }: ReturnType<typeof connect>) => {
         const results: PayoutResult[] = [];
@@ -230,7 +166,7 @@ test.each(cases)(
       const other = scenario.isSameProcess ? first : connect();
       judge(await pay(other));
 
-      Object.assign(state, { fault: seconds["nothing"]!, view: whole });
+      Object.assign(state, { fault: nothing, view: whole });
       const last = await pay(connect());
       judge(last);
       settle();

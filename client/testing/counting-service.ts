@@ -1,0 +1,77 @@
+// A service that counts what it records, for tests of several calls or runs about the same payments.
+import type { DisbursementRequest } from "../index.ts";
+import { connectionLost, disbursementCreated, ok, record, refusal, respond, scriptedClient } from "./fakes.ts";
+import type { Step } from "./fakes.ts";
+
+export type Payout = typeof record;
+
+export const payoutOf = ({ reference, amount, phoneNumber }: DisbursementRequest, n: number): Payout => ({
+  ...record,
+  reference: `DSB${n}`,
+  merchantsReference: reference,
+  amount,
+  customer: { ...record.customer, phoneNumber },
+});
+
+/** What happens to a create: `process` lets the service process it, and `later` when everything else has ended. */
+export type Fault = (process: () => Response, later: () => void) => Response | Promise<Response>;
+
+export const nothing: Fault = (process) => process();
+export const lose = (): never => {
+  throw connectionLost();
+};
+/** Lets the service process a create, and replaces its response. */
+export const after =
+  (response: () => Response): Fault =>
+  (process) => {
+    process();
+    return response();
+  };
+export const gateway = (status: number) => () =>
+  respond(status, { statusCode: status, error: "Unauthorized", message: "No token" });
+export const page = () => respond(200, "<html>");
+export const halfResponse = () => respond(200, '{"statusCode":200,"data":{"ref');
+
+/** What the service shows: whether a 409 has a `Location`, a record that is read, and the list. */
+export interface View {
+  location: boolean;
+  read(payout: Payout): Response;
+  list(payouts: Payout[]): Response;
+}
+export const whole: View = { location: true, read: ok, list: (payouts) => ok({ items: payouts }) };
+export const withoutCustomer = (payout: Payout) => ({ ...payout, customer: undefined });
+
+/** @param payouts the payouts that exist before */
+export function countingService(payouts: Payout[] = []) {
+  const waiting: DisbursementRequest[] = [];
+  const state = { payouts, waiting, creates: 0, fault: nothing, view: whole, readsFail: false };
+  const process = (request: DisbursementRequest): Response => {
+    const existing = payouts.find(({ merchantsReference }) => merchantsReference === request.reference);
+    if (existing)
+      return refusal(409, state.view.location ? { location: `/v1/disbursements/${existing.reference}` } : {});
+    const payout = payoutOf(request, payouts.length);
+    payouts.push(payout);
+    const { reference, merchantsReference, amount } = payout;
+    return ok({ ...disbursementCreated, reference, merchantsReference, amount });
+  };
+  const handle: Step = ({ method, url, body }) => {
+    if (method === "POST") {
+      state.creates++;
+      const request = body as DisbursementRequest;
+      return state.fault(
+        () => process(request),
+        () => void waiting.push(request),
+      );
+    }
+    if (state.readsFail) return lose();
+    const { pathname, searchParams } = new URL(url);
+    const wanted = searchParams.get("merchantsReference");
+    if (wanted) return state.view.list(payouts.filter(({ merchantsReference }) => merchantsReference === wanted));
+    const found = payouts.find(({ reference }) => pathname.endsWith(`/${reference}`));
+    return found ? state.view.read(found) : refusal(404);
+  };
+  const connect = () => scriptedClient(Array<Step>(400).fill(handle), { retry: { tries: 2, totalTime: 60_000 } });
+  /** The late requests arrive. */
+  const settle = () => waiting.splice(0).forEach(process);
+  return { state, connect, settle };
+}
