@@ -8,6 +8,7 @@ import { inProcess } from "../../broken/clients/host.ts";
 import { attacher } from "./attach.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher } from "./launch.ts";
+import { scenarioReport } from "../report.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 
@@ -44,7 +45,7 @@ describe("the options of certify client", () => {
       command: "node pay.js",
       seed: 4,
       timeoutMs: 2000,
-      limitMs: 30_000,
+      limitMs: 120_000,
       jobs: 6,
     });
   });
@@ -185,10 +186,19 @@ describe("a program", () => {
     expect(text).not.toContain('unknown: "salary-1"');
   });
 
-  test("that never ends is killed", async () => {
-    const text = await verdicts("endless", 'console.log("{}"); setInterval(() => {}, 1000)', "calm", 1500);
-    expect(text).toContain("client.bounded-time: the program was still running, and was killed");
-    expect(text).toContain('client.loses-nothing: the program was killed after 2 s; "salary-1" was never recorded');
+  test("that the suite ended is too slow, and not judged by the entries that it had no time for", async () => {
+    const launch = launcher(programFile("endless", 'console.log("{}"); setInterval(() => {}, 1000)'));
+    const run = await runScenario(scenario("calm"), { ...settings, limitMs: 1500, launch });
+    const failed = run.findings.filter(({ ok }) => !ok).map(({ id, actual }) => `${id}: ${actual}`);
+    expect(failed).toEqual([
+      'client.reports-all: stdout has a line that is no report: "{}"',
+      "client.bounded-time: too slow: still running after 2 s, so the suite ended it. --time-limit allows more",
+    ]);
+    const { results } = scenarioReport("client", run);
+    expect(results["client.loses-nothing"]).toMatchObject({
+      verdict: "could-not-run",
+      actual: "the suite ended the program after 2 s; see client.bounded-time",
+    });
   });
 
   test("that breaks off a request, as one that is killed can, does not end the run", async () => {

@@ -22,7 +22,7 @@ export const clientFlags = {
   command: { type: "string" },
   attach: { type: "boolean", default: false },
   timeout: { type: "string", default: "2000" },
-  "time-limit": { type: "string", default: "30" },
+  "time-limit": { type: "string", default: "120" },
   jobs: { type: "string", default: "6" },
 } as const;
 
@@ -40,7 +40,7 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
   --seed N                    repeat the random faults and moments of an earlier run
   --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --timeout MS                time limit for a request that the program is told (default: 2000)
-  --time-limit SECONDS        how long one start of the program may take (default: 30)
+  --time-limit SECONDS        how long one start of the program may take (default: 120)
   --jobs N                    how many scenarios run at the same time (default: 6)
   --report DIR                directory for the report (default: ./certify-report)
   --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)

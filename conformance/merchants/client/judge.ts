@@ -99,12 +99,11 @@ function paysOnce(trial: Trial): Judgement {
 }
 
 /** Returns how the program failed, if it did. This explains why it left entries undone. */
-const badEnds = ({ runs, settings }: Trial): string[] => [
+const badEnds = ({ runs }: Trial): string[] => [
   ...new Set(
-    runs.flatMap(({ stopped, code }) => {
-      if (stopped === "overdue") return [`the program was killed after ${secondsOf(settings.limitMs)}`];
-      return stopped === undefined && code !== 0 ? [`the program ended with exit code ${code}`] : [];
-    }),
+    runs.flatMap(({ stopped, code }) =>
+      stopped === undefined && code !== 0 ? [`the program ended with exit code ${code}`] : [],
+    ),
   ),
 ];
 
@@ -227,12 +226,17 @@ function boundedRequests({ service, planned, scenario }: Trial): Judgement {
   };
 }
 
-function boundedTime({ runs, settings }: Trial): Judgement {
-  const overdue = runs.filter(({ stopped }) => stopped === "overdue");
+const overdueOf = ({ runs }: Trial) => runs.filter(({ stopped }) => stopped === "overdue");
+
+function boundedTime(trial: Trial): Judgement {
+  const { runs, settings } = trial;
+  const limit = secondsOf(settings.limitMs);
   return {
-    expected: `the program ends within ${secondsOf(settings.limitMs)}`,
+    expected: `the program ends within ${limit}`,
     good: `after ${(Math.max(...runs.map(({ durationMs }) => durationMs)) / 1000).toFixed(1)} s at most`,
-    faults: overdue.map(() => "the program was still running, and was killed"),
+    faults: overdueOf(trial).map(
+      () => `too slow: still running after ${limit}, so the suite ended it. --time-limit allows more`,
+    ),
   };
 }
 
@@ -377,15 +381,19 @@ function exchangeOf(
 
 /** Judges a scenario by everything that the service and the program left behind. */
 export function judge(trial: Trial): ScenarioRun {
-  const { scenario, planned, service, runs, key, durationMs } = trial;
+  const { scenario, planned, service, runs, key, settings, durationMs } = trial;
   const redact = createRedactor(
     [key],
     planned.map(({ phoneNumber }) => phoneNumber),
   );
   const judges = judgesOf(trial, redact);
   const ids = idsOf(scenario);
+  // A program that the suite ended may have been about to pay the other entries.
+  const why = `the suite ended the program after ${secondsOf(settings.limitMs)}; see client.bounded-time`;
+  const notRun: Record<string, string> = overdueOf(trial).length > 0 ? { "client.loses-nothing": why } : {};
   const exchanges = new Map(service.calls.map((call) => [call, exchangeOf(call, redact)]));
-  const findings = ids.map((id): Finding => {
+  const judged = ids.filter((id) => !(id in notRun));
+  const findings = judged.map((id): Finding => {
     const { expected, good, faults, shownBy = [] } = judges[id]!();
     if (faults.length === 0) return { id, ok: true, expected, actual: good };
     const actual = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
@@ -402,6 +410,7 @@ export function judge(trial: Trial): ScenarioRun {
     name: scenario.name,
     ids,
     findings: isIdle ? findings.filter(({ ok }) => !ok) : findings,
+    notRun,
     exchanges: [...exchanges.values()],
     durationMs,
     ...(isIdle ? { thrown: silent } : {}),
