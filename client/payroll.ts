@@ -136,8 +136,8 @@ export interface Payroll extends AsyncIterable<PayoutResult>, PromiseLike<Progre
   [Symbol.asyncIterator](): AsyncGenerator<PayoutResult, void>;
 }
 
-// A lower stored rate is not used: a service that accepts no more is soon found out, and a rate that was learned in bad
-// weather would slow the whole run down.
+// A lower stored rate is not used. If the service really accepts no more, the client soon finds out; if the rate was
+// measured on a bad network, it would slow the whole run down.
 const leastKnownRate = 16;
 
 // The journals that a run uses.

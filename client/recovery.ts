@@ -22,7 +22,9 @@ type ExistingRecord = Partial<Data> & { country?: unknown; currency?: unknown; c
 /** What a look-up of a create's reference has found. */
 interface Finding {
   existing?: Data;
-  /** True if the record is this payment, false if it is another. Undefined if the record does not tell. */
+  /**
+   * True if the record is this payment, false if it is another. Undefined if the record lacks the fields to compare.
+   */
   matches?: boolean | undefined;
   response?: Response | undefined;
   /** Why the record could not be read. */

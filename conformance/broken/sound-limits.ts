@@ -83,7 +83,7 @@ const readsLate =
     };
   };
 
-/** Serves every second verify from a replica that is late by a time, so that a record may go back to what it was. */
+/** Serves every second verify from a replica that lags behind by this time, so that a record may seem to revert. */
 const replicas =
   (ms: number): How =>
   () => {

@@ -50,7 +50,10 @@ export function recordOf(body: Body, created: Body): Body {
   return { reference, merchantsReference, amount, fee, phoneNumber, country, currency, ...address };
 }
 
-/** Returns the same fields of a verify response. Without a webhookURL in the request, the record may have any. */
+/**
+ * Returns the same fields of a verify response. Without a webhookURL in the request, the record may have any
+ * webhookURL.
+ */
 export function recordIn(response: TargetResponse, body: Body = {}): Body {
   const { reference, merchantsReference, amount, fee, country, currency, webhookURL, customer } = dataOf(response);
   const { phoneNumber } = (customer ?? {}) as { phoneNumber?: unknown };

@@ -122,7 +122,9 @@ export async function refuseThenPay(
       continue;
     }
     if (is2xx(response) && refused.length > 0) {
-      judged = context.judge(id, true, "a free reference", "a later request with it was accepted", [...refused]);
+      judged = context.judge(id, true, "a free reference", "a later request with the reference was accepted", [
+        ...refused,
+      ]);
     }
     // The reference is used now, or may be.
     reference = context.fresh();

@@ -141,8 +141,9 @@ function simulated(
 }
 
 /**
- * Throws the error that D17 forces, before anything is recorded. With `at-first`, returns after the first attempts with
- * this reference were refused. If the reference is already in use, throws `duplicate_reference` instead.
+ * Throws the error that D17 forces, before anything is recorded. With `at-first`, refuses only the first attempts with
+ * this reference, and then returns without an error. If the reference is already in use, throws `duplicate_reference`
+ * instead.
  */
 async function refuseIfForced(
   storage: DisbursementStore,

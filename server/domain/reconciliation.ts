@@ -16,7 +16,9 @@ export type DifferenceKind = keyof typeof DIFFERENCES;
 
 export interface Difference {
   kind: DifferenceKind;
-  /** Ours, or the rail's of a payment that is missing here and listed without ours. */
+  /**
+   * Our reference; the rail's own reference if the payment is missing here and the rail lists it without our reference.
+   */
   reference: string;
   here?: HandoverSummary;
   there?: RailEntry;

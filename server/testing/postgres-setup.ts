@@ -17,7 +17,8 @@ const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 
 /**
  * PostgreSQL refuses to run as root. In a user namespace whose only user is root, such as `unshare -r` makes, there is
- * no other user, so it gets its own namespace. Returns the command for this, or nothing on other systems.
+ * no other user, so PostgreSQL gets its own namespace. Returns the command that creates the namespace, or nothing on
+ * other systems.
  */
 function asOrdinaryUser(): string[] {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return [];

@@ -81,8 +81,10 @@ export const restarts: readonly Scenario[] = [
     { on: "recorded", create: 2 },
   ]),
   killedAt("random-1", "at a random moment", [random]),
-  killedAt("random-2", "at a random moment in bad weather", [random], { weather: 40 }),
-  killedAt("random-3", "at three random moments in bad weather", [random, random, random], { weather: 40 }),
+  killedAt("random-2", "at a random moment while requests fail at random", [random], { weather: 40 }),
+  killedAt("random-3", "at three random moments while requests fail at random", [random, random, random], {
+    weather: 40,
+  }),
   {
     id: "killed-no-state",
     name: "The program is killed, and started again on another machine, without its stored state",
@@ -116,7 +118,7 @@ export const restarts: readonly Scenario[] = [
   },
   {
     id: "workers-weather",
-    name: "Three copies of the program work on the same list in bad weather",
+    name: "Three copies of the program work on the same list while requests fail at random",
     entries: six,
     weather: 30,
     starts: [{ workers: 3 }],

@@ -23,5 +23,5 @@ CREATE TABLE replays (
 CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
 CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
 
--- What an outage of one receiver has left. Deliveries that are not given up are not in it.
+-- Finds the deliveries to one receiver that were given up in an outage.
 CREATE INDEX CONCURRENTLY deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');
