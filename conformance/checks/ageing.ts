@@ -20,9 +20,9 @@ async function waitUntil(context: Context, end: number, interval: number) {
   }
 }
 
-/** Waits until the kept payouts have aged, and for `--linger` once in a run. */
+/** Waits until the payouts of the opening checks have aged, and for `--linger` once in a run. */
 export async function aged(context: Context) {
-  const since = keptSince(context);
+  const since = keptSince(context) ?? context.facts.records.at(-1)?.at;
   if (since) await waitUntil(context, since.getTime() + leastAgeMs, pollMs);
   const { linger } = context.options;
   if (linger === 0 || lingered.has(context.facts)) return;

@@ -1,20 +1,12 @@
 // Checks that a reference can be used only once (§2.1, §7).
 import type { Check } from "../check.ts";
-import { payeeAbroad } from "../allowances/fit.ts";
-import { expectNoFaults, expectOneAccepted, expectStatus } from "./expect.ts";
-import {
-  atOnce,
-  disbursementBody,
-  paid,
-  pay,
-  payInvalid,
-  pays,
-  usualAmount,
-  verified,
-  type Disbursement,
-} from "./requests.ts";
+import { allowsMadeUpNumbers } from "../run-options.ts";
+import { expectNoFaults, expectOneAccepted, expectStatus, same } from "./expect.ts";
+import { differentBodies, recordIn, recordOf } from "./records.ts";
+import { atOnce, dataOf, disbursementBody, paid, payInvalid, pays, verified, type Disbursement } from "./requests.ts";
 
 const concurrency = 20;
+const racers = 12;
 /** The times between the requests of each race. A server may be vulnerable only for a while after a request. */
 const gaps = [0, 0, 0, 2, 5];
 
@@ -36,24 +28,6 @@ function changedFields(sent: Record<string, unknown>, record: Disbursement): str
 }
 
 export const checks: Check[] = [
-  {
-    name: "Duplicate reference is refused",
-    ids: ["create.duplicate-refused"],
-    ...pays(4, usualAmount + 1),
-    async run(context) {
-      const { body } = await paid(context);
-      const abroad = payeeAbroad(context.options, body["phoneNumber"], context.random, context.limits.all);
-      const repeats: [string, Record<string, unknown>][] = [
-        ["an identical body", body],
-        ["a different amount", { ...body, amount: usualAmount + 1 }],
-        ...(abroad ? [["a different country", { ...body, ...abroad }] as [string, Record<string, unknown>]] : []),
-      ];
-      for (const [name, repeat] of repeats) {
-        const response = await pay(context, repeat);
-        expectStatus(context, "create.duplicate-refused", response, 409, `for a duplicate reference with ${name}`);
-      }
-    },
-  },
   {
     name: "Invalid request with a duplicate reference is refused and changes nothing",
     ids: ["create.duplicate-invalid-refused"],
@@ -83,6 +57,30 @@ export const checks: Check[] = [
         const responses = await atOnce(context, bodies, { gapMs });
         if (!expectOneAccepted(context, "create.duplicate-race", responses)) return;
       }
+    },
+  },
+  {
+    name: `Of ${racers} concurrent disbursements with the same reference and different other fields, one is accepted`,
+    ids: ["create.duplicate-race-any-field"],
+    ...pays(racers),
+    alone: true,
+    async run(context) {
+      const id = "create.duplicate-race-any-field";
+      const reference = context.fresh();
+      const bodies = differentBodies(context, racers).map((body) => ({ ...body, reference }));
+      const responses = await atOnce(context, bodies);
+      const accepted = responses.findIndex(({ status }) => status === 200);
+      for (const [index, response] of responses.entries()) {
+        const statuses =
+          index === accepted ? [200] : [409, ...(allowsMadeUpNumbers(context.options) ? [400, 422] : [])];
+        expectStatus(context, id, response, accepted < 0 ? 200 : statuses, "for one request, and 409 for the others");
+      }
+      const [body, response] = [bodies[accepted], responses[accepted]];
+      if (!body || !response) return;
+      const found = await verified(context, String(dataOf(response)["reference"]));
+      const expected = recordOf(body, dataOf(response));
+      const actual = recordIn(found.response, body);
+      same(context, id, { what: "record", actual, expected }, [response, found.response]);
     },
   },
 ];

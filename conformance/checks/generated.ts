@@ -2,19 +2,16 @@
 // the run's seed determines.
 import type { Check, Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
-import { anyValueFor, sample, validDisbursements } from "../generate/arbitraries.ts";
+import { anyValueFor, sample } from "../generate/arbitraries.ts";
 import { mutations } from "../generate/mutations.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
 import { expectStatus } from "./expect.ts";
-import { judgeRecord } from "./records.ts";
-import { checkoutBody, disbursementBody, pay, payInvalid, pays, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, disbursementBody, payInvalid, startInvalidCheckout } from "./requests.ts";
 import { several } from "./several.ts";
 
 const randomInvalid = 100;
 const concurrency = 5;
-const randomValid = 12;
-const largestAmount = 100_000;
 
 type Invalid = { what: string; body: Record<string, unknown>; faults: string[] };
 
@@ -69,9 +66,6 @@ async function judgeAll(
   });
 }
 
-/** Returns an unused reference that starts with this text. */
-const freshText = (context: Context, text: string) => `${text} ${context.fresh()}`;
-
 export const checks: Check[] = [
   {
     name: "Generated invalid disbursements are refused",
@@ -96,19 +90,5 @@ export const checks: Check[] = [
         invalidRequests(context, "CheckoutRequest", () => checkoutBody(context, { reference: context.fresh() })),
         (body) => startInvalidCheckout(context, body),
       ),
-  },
-  {
-    name: "Generated valid disbursements are accepted",
-    ids: ["create.generated-valid-accepted"],
-    ...pays(randomValid, largestAmount),
-    needs: ["safe-numbers"],
-    async run(context) {
-      const { recipient, seed } = context.options;
-      for (const { text, ...fields } of sample(validDisbursements(recipient, largestAmount), randomValid, seed)) {
-        const body = disbursementBody(context, { ...fields, reference: freshText(context, text) });
-        const response = await pay(context, body);
-        await judgeRecord(context, "create.generated-valid-accepted", body, response);
-      }
-    },
   },
 ];

@@ -3,9 +3,9 @@ import { Prerequisite, type Check, type Context } from "../check.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { exceeded } from "../allowances/table.ts";
 import { arrived, mailbox } from "./notifications.ts";
-import { expectStatus, shows } from "./expect.ts";
+import { shows } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
-import { disbursementBody, pay, payInvalid, someAddress, withAmount } from "./requests.ts";
+import { disbursementBody, pay, someAddress, withAmount } from "./requests.ts";
 import { settled } from "./settlement.ts";
 
 /** Amounts that floating point cannot divide by 100 and multiply by 100 again exactly. */
@@ -84,19 +84,13 @@ async function judgeNotification(context: Context, { amount, box, reference }: N
   return true;
 }
 
-/** Pays amounts of every size. Judges that each is recorded exactly, and that its reference is then used. */
+/** Pays amounts of every size. Judges that each is recorded exactly. */
 async function judgeExact(context: Context, permitted: readonly number[]) {
-  const repeated = new Set(spare(context.options));
-  let isPaidAgain = false;
   for (const amount of permitted) {
     const usual = disbursementBody(context, { webhookURL: someAddress(context) });
     const body = { ...usual, amount };
     const response = await pay(context, body);
     await judgeRecord(context, "numbers.exact", body, response);
-    if (isPaidAgain || !repeated.has(amount)) continue;
-    const again = await payInvalid(context, body);
-    expectStatus(context, "create.duplicate-refused", again, 409, `for a duplicate reference with amount ${amount}`);
-    isPaidAgain = again.status === 200;
   }
 }
 
@@ -119,9 +113,9 @@ async function judgeInexact(context: Context) {
 export const checks: Check[] = [
   {
     name: "Amounts of every size are returned exactly",
-    ids: ["numbers.exact", "numbers.largest-amount", "create.duplicate-refused"],
+    ids: ["numbers.exact", "numbers.largest-amount"],
     effect: "moves-money",
-    // One repeat may be paid, and one amount that is too large. The check then sends no other.
+    // One amount that is too large may be paid. The check then sends no other.
     payouts: amounts.length + 2,
     amount: (options) => [
       ...tried(options),

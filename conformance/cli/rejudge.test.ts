@@ -8,7 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startBroken, type Running } from "../broken/server.ts";
 import { sha256 } from "../certificate/hashes.ts";
 import { writeKeyPair } from "../certificate/keys.ts";
+import { unpacked } from "../outside/tape.ts";
 import { BARE_ENVIRONMENT } from "../testing/command-line.ts";
+import { missingInputs } from "../testing/inputs-met.ts";
 import { rejudge } from "./rejudge.ts";
 
 const main = join(import.meta.dirname, "../certify.ts");
@@ -76,6 +78,20 @@ test("a recording shows no secret and no phone number of a person", async () => 
     for (const secret of [server.key, server.secondKey, headerValue]) expect(text).not.toContain(secret);
     expect(text).not.toMatch(profile === "core" ? recipient : "no recipient");
   }
+});
+
+const tapeOf = async (profile: string) => unpacked(await readFile(join(folder, profile, "exchanges.jsonl.gz")));
+
+test.each(["core", "extended"])("a run of profile %s sends every input that a run must send", async (profile) => {
+  expect(missingInputs(await tapeOf(profile))).toEqual([]);
+});
+
+test("an input that a run does not send is reported", async () => {
+  const tape = await tapeOf("core");
+  const all = missingInputs({ ...tape, lines: [] });
+  expect(all).toContain("a repeat with a charset");
+  const lines = tape.lines.filter((line) => !("http" in line && /charset/.test(JSON.stringify(line.http.headers))));
+  expect(missingInputs({ ...tape, lines })).toEqual(["a repeat with a charset"]);
 });
 
 /** A run of `beforeAll`. Only the run of profile core has a certificate. */

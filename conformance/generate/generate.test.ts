@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { createValidators, inlined } from "../contract/validate.ts";
-import { anyValueFor, sample, validDisbursements } from "./arbitraries.ts";
+import { anyValueFor, sample } from "./arbitraries.ts";
+import { combinationsIn, covering, pairsOf } from "./covering.ts";
+import { conditionsOf, coverageOf, rowCount, usual } from "./inputs.ts";
 import { ModelMismatch, runSequences, type Actions } from "./model.ts";
 import { mutations } from "./mutations.ts";
 
@@ -33,22 +35,42 @@ test("core does not restrict what the interface leaves open", () => {
   expect(new Set(faults.map((fault) => fault.split(" ")[0]))).toEqual(new Set(["reference", "webhookURL"]));
 });
 
-describe("random requests", () => {
-  const requests = validDisbursements("2257038102473", 1000);
+test("random values are the same for the same seed and differ for another", () => {
+  const values = anyValueFor(["amount"]);
+  expect(sample(values, 20, 7)).toEqual(sample(values, 20, 7));
+  expect(sample(values, 20, 7)).not.toEqual(sample(values, 20, 8));
+});
 
-  test("are the same for the same seed and differ for another", () => {
-    expect(sample(requests, 20, 7)).toEqual(sample(requests, 20, 7));
-    expect(sample(requests, 20, 7)).not.toEqual(sample(requests, 20, 8));
-    expect(sample(anyValueFor(["amount"]), 20, 7)).toEqual(sample(anyValueFor(["amount"]), 20, 7));
+describe("covering arrays", () => {
+  const sizes = [2, 3, 4, 3];
+
+  test("have every pair, and the triples that were asked for, in few rows", () => {
+    const rows = covering(sizes, [[0, 1, 2]]);
+    expect(combinationsIn(rows, pairsOf(4)).size).toBe(2 * 3 + 2 * 4 + 2 * 3 + 3 * 4 + 3 * 3 + 4 * 3);
+    expect(combinationsIn(rows, [[0, 1, 2]]).size).toBe(2 * 3 * 4);
+    expect(rows.length).toBeLessThan(2 * 3 * 4 + 3);
   });
 
-  test("satisfy the contract and have the recipient's last three digits", () => {
-    const validate = createValidators("extended")("DisbursementRequest");
-    for (const { text, ...fields } of sample(requests, 200, 1)) {
-      expect(validate({ ...fields, reference: text })).toEqual([]);
-      expect(fields.phoneNumber).toMatch(/473$/);
-      expect(fields.amount).toBeLessThanOrEqual(1000);
+  test("the conditions of payouts have the same coverage for every seed, and another order", () => {
+    const [first, ...others] = [1, 2, 3, 4, 5].map((seed) => conditionsOf(seed));
+    for (const other of others) {
+      expect(coverageOf(other)).toEqual(coverageOf(first!));
+      expect(other).toHaveLength(rowCount);
+      expect(other).not.toEqual(first);
     }
+    expect(conditionsOf(1)).toEqual(first);
+  });
+
+  test.each(["currency", "number"] as const)("each country meets the %s of the four others", (name) => {
+    const foreign = conditionsOf(3).filter((each) => each[name].foreign);
+    const countries = Map.groupBy(foreign, ({ place }) => place);
+    expect([...countries.values()].map(({ length }) => length).filter((length) => length < 4)).toEqual([]);
+    expect(countries.size).toBe(6);
+  });
+
+  test("without some values, the coverage is smaller", () => {
+    const conditions = conditionsOf(1).map((each) => usual(each, ["currency", "ending"]));
+    expect(coverageOf(conditions).pairs).toBeLessThan(coverageOf(conditionsOf(1)).pairs);
   });
 });
 

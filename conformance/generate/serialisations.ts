@@ -17,7 +17,11 @@ const withHeaders = (headers: Record<string, string>) => (fields: Fields) => ({
   headers: { "content-type": type, ...headers },
 });
 const escaped = (text: string) =>
-  text.replaceAll(/[A-Za-z]/g, (letter) => String.raw`\u00${letter.charCodeAt(0).toString(16)}`);
+  [...text]
+    .map((each) =>
+      /[A-Za-z]/.test(each) ? `\\u00${each.charCodeAt(0).toString(16)}` : JSON.stringify(each).slice(1, -1),
+    )
+    .join("");
 
 export const serialisations: readonly Serialisation[] = [
   { what: "with white space", write: (fields) => asJson(` ${JSON.stringify(fields, null, 2)}\n`) },

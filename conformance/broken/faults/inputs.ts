@@ -88,6 +88,16 @@ const keys: [id: string, what: string, key: (reference: string) => string][] = [
 const creates = (change: (fields: Fields) => Fields): How => requests(createDisbursement, change);
 const values: Fault[] = [
   fault(
+    "addresses-with-plus-refused",
+    "A webhookURL with a plus sign in its path is refused.",
+    "inputs.coverage",
+    instead(
+      createDisbursement,
+      ({ webhookURL }) => String(webhookURL).includes("/a+b/"),
+      () => refusal(422),
+    ),
+  ),
+  fault(
     "dollars-in-nigeria",
     "A disbursement in dollars to Nigeria is paid in naira.",
     "records.as-requested",

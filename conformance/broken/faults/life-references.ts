@@ -95,7 +95,7 @@ export const faults: readonly Fault[] = [
       `After two seconds, references are unique only together with ${field}.`,
       "life.references-used",
       changed(field),
-      kept,
+      "records.as-requested",
     );
     return field === "amount" || field === "phoneNumber" ? caughtOnlyBy("life.references-used", reused) : reused;
   }),

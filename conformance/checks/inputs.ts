@@ -1,0 +1,287 @@
+// Creates payouts under every pair of conditions, and uses their references again (generate/inputs.ts; §2.1, §2.2, §7).
+import { given, type Check, type Context } from "../check.ts";
+import { exceeded } from "../allowances/table.ts";
+import {
+  commonPairs,
+  dollars,
+  fieldsFor,
+  homeOf,
+  otherPairs,
+  payeeIn,
+  type Pair,
+  type Payee,
+} from "../generate/countries.ts";
+import { conditionsOf, coverageOf, rowCount, usual, valuesOf, type Conditions, type Name } from "../generate/inputs.ts";
+import { createRandom } from "../generate/random.ts";
+import type { Facts } from "../observer/facts.ts";
+import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
+import type { TargetResponse } from "../target/exchange.ts";
+import { expectData, expectStatus, same } from "./expect.ts";
+import { judgeRecord, recordIn, recordOf, type Body } from "./records.ts";
+import { dataOf, disbursementBody, get, is4xx, pay, payInvalid, permitted, someAddress } from "./requests.ts";
+import { usualAmount, verifyDisbursement } from "./requests.ts";
+import { listed } from "./sandbox-controls.ts";
+import { settled } from "./settlement.ts";
+import { several } from "./several.ts";
+
+const concurrency = 6;
+const places = [dollars, ...commonPairs];
+const repeated = ["create.duplicate-refused", "create.duplicate-any-field"];
+
+type Planned = {
+  conditions: Conditions;
+  amount: number;
+  pair: Pair;
+  /** The countries of the currency and of the phone number. */
+  currency: Pair;
+  number: Pair;
+  /** The values that are not tried, each with the reason. */
+  untried: Record<string, string>;
+};
+type Made = Planned & { body: Body; response: TargetResponse };
+
+const madeByRun = new WeakMap<Facts, readonly Made[]>();
+
+/** Returns why a run cannot try the value of a dimension; undefined if it can. */
+function obstacle(options: CheckOptions, { ending, amount }: Conditions, name: Name): string | undefined {
+  if (!allowsMadeUpNumbers(options)) {
+    if (["place", "currency", "number"].includes(name)) return "only the recipient's own country is paid";
+    if (name === "amount" && amount.least > usualAmount) return "a real recipient is paid";
+  }
+  if (name === "amount" && amount.most > options.maxTotal / 50) return "--max-total";
+  return name === "ending" && ending.fails && options.failingRecipient === undefined
+    ? "--failing-recipient was not given"
+    : undefined;
+}
+
+/** Returns the conditions without the values for which there is a reason. */
+function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Name) => string | undefined): Kind {
+  const left = valuesOf(planned.conditions).flatMap(([name, { what }]) => {
+    const why = reasonOf(name);
+    return why === undefined ? [] : [{ name, what, why }];
+  });
+  const untried = { ...planned.untried, ...Object.fromEntries(left.map(({ what, why }) => [what, why])) };
+  return {
+    ...planned,
+    untried,
+    conditions: usual(
+      planned.conditions,
+      left.map(({ name }) => name),
+    ),
+  };
+}
+
+/** Returns the payouts of a run, in their order. */
+function planOf(options: CheckOptions): Planned[] {
+  const random = createRandom(options.seed, "amounts");
+  const turns = new Map<string, number>();
+  /** Returns one pair after the other for the same purpose. */
+  function inTurn(purpose: string, pairs: readonly Pair[]): Pair {
+    const turn = turns.get(purpose) ?? 0;
+    turns.set(purpose, turn + 1);
+    return pairs[turn % pairs.length]!;
+  }
+  return conditionsOf(options.seed).map((conditions) => {
+    const { place } = conditions;
+    const { pair = inTurn("further", otherPairs) } = place;
+    const others = places.filter((each) => each !== pair);
+    const [currency, number] = (["currency", "number"] as const).map((name) =>
+      conditions[name].foreign ? inTurn(`${name} ${place.what}`, others) : pair,
+    ) as [Pair, Pair];
+    const planned = { conditions, pair, currency, number, amount: 0, untried: {} };
+    const possible = without(planned, (name) => obstacle(options, conditions, name));
+    const { least, most } = possible.conditions.amount;
+    // Numbers of every length between the two are about equally likely.
+    return { ...possible, amount: Math.min(most, Math.floor(least * (most / least) ** (random(0, 999) / 1000))) };
+  });
+}
+
+/** The largest cost of the repeats: those that are in transit when the target pays one of them. */
+export const repeatCost = {
+  payouts: concurrency,
+  amounts(options: CheckOptions): number[] {
+    const all = planOf(options).map(({ amount }) => amount);
+    return all.toSorted((a, b) => b - a).slice(0, concurrency);
+  },
+};
+
+/** Returns the fields that the conditions ask for. The target's limits may change them. */
+function fieldsOf(context: Context, planned: Planned): Body {
+  const { options, random } = context;
+  const { conditions, pair, amount } = planned;
+  const { reference, address, ending } = conditions;
+  const [currency, number] = [
+    conditions.currency.foreign ? planned.currency : pair,
+    conditions.number.foreign ? planned.number : pair,
+  ];
+  const recipient = ending.fails ? options.failingRecipient! : options.recipient;
+  const payee = allowsMadeUpNumbers(options)
+    ? {
+        phoneNumber: fieldsFor(number, recipient, random).phoneNumber,
+        country: pair.country,
+        currency: currency.currency,
+      }
+    : homeOf(recipient);
+  const webhookURL = address.write?.(someAddress(context));
+  return { ...payee, amount, reference: reference.spell(context.fresh()), webhookURL };
+}
+
+/** The field that a dimension decides. */
+const fields: Partial<Record<Name, string>> = {
+  place: "country",
+  currency: "currency",
+  number: "phoneNumber",
+  amount: "amount",
+  reference: "reference",
+};
+
+/** Returns true for a value that the target may refuse. */
+const isOptional = ({ conditions, pair, currency }: Planned, name: Name) =>
+  conditions[name].optional === true && !(name === "currency" && currency.currency === pair.currency);
+
+const send = (context: Context, { write }: Partial<Conditions["form"]>, body: Body, how = pay) =>
+  write ? how(context, undefined, write(body)) : how(context, body);
+
+/** Creates a payout. If the target refuses it and may do so, creates one with the usual values instead. */
+async function create(context: Context, planned: Planned): Promise<Made> {
+  const { conditions } = planned;
+  const wanted = fieldsOf(context, planned);
+  const body = disbursementBody(context, wanted);
+  const response = await send(context, conditions.form, body);
+  const isChanged = (name: Name) => fields[name] !== undefined && wanted[fields[name]] !== body[fields[name]];
+  const tried = without(planned, (name) => (isChanged(name) ? "outside the target's limits" : undefined));
+  const isRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
+  const usualOne = without(tried, (name) => (isOptional(tried, name) ? "refused" : undefined));
+  const hasOptional = valuesOf(tried.conditions).some(([name]) => isOptional(tried, name));
+  if (hasOptional && isRefused) return create(context, usualOne);
+  await judgeRecord(context, ["create.generated-valid-accepted", "records.as-requested"], body, response);
+  const { amount, reference: merchantsReference } = body;
+  expectData(context, "create.amount-echoed", response, { amount }, "as sent");
+  expectData(context, "create.reference-echoed", response, { merchantsReference }, "as sent");
+  return { ...tried, body, response };
+}
+
+/** Judges, for each value that has a requirement of its own, that the target accepts payouts with the value. */
+function judgeValues(context: Context, made: readonly Made[]) {
+  const home = made.filter((each) => !isOptional(each, "currency") && !isOptional(each, "number"));
+  const all = home.flatMap((each) => valuesOf(each.conditions).map(([, value]) => ({ value, each })));
+  for (const [value, group] of Map.groupBy(all, (each) => each.value)) {
+    if (value.id === undefined) continue;
+    const { response } = (group.find(({ each }) => each.response.status === 200) ?? group[0]!).each;
+    expectStatus(context, value.id, response, 200, `for ${value.what}`);
+  }
+  for (const pair of places) {
+    const { options, random } = context;
+    const id = pair === dollars ? "create.usd-accepted" : "create.pairs-accepted";
+    if (allowsMadeUpNumbers(options)) permitted(context, id, fieldsFor(pair, options.recipient, random));
+    else context.notApplicable(id, "only the recipient's own country is paid");
+  }
+}
+
+/** Reports which combinations were tried, and why others were not. */
+function observeCoverage(context: Context, made: readonly Made[]) {
+  const tried = new Set(made.flatMap(({ conditions }) => valuesOf(conditions).map(([, { what }]) => what)));
+  const left = made.flatMap(({ untried }) => Object.entries(untried)).filter(([what]) => !tried.has(what));
+  context.observe("inputs.coverage", "tried", coverageOf(made.map(({ conditions }) => conditions)));
+  context.observe("inputs.coverage", "of", coverageOf(conditionsOf(context.options.seed)));
+  context.observe("inputs.coverage", "not tried", Object.fromEntries(left.toSorted()));
+}
+
+/** Returns a payee in another country and currency than those of a payout; undefined if the target serves none. */
+function payeeElsewhere({ options, limits, random }: Context, { country, currency }: Body): Payee | undefined {
+  const elsewhere = commonPairs.filter((pair) => pair.country !== country && pair.currency !== currency);
+  const payees = elsewhere.map((pair) => payeeIn(pair, options.recipient, random));
+  return allowsMadeUpNumbers(options) ? payees.find((payee) => exceeded(limits.all, payee) === undefined) : undefined;
+}
+
+/** Returns what a repeat changes, and the statuses that refuse it. */
+function changeOf(context: Context, { body, conditions }: Made): { over: Body; statuses: (number | "4xx")[] } {
+  const { changes } = conditions.repeat;
+  const payee = payeeElsewhere(context, body) ?? {};
+  const amount = body["amount"] === 1 ? 2 : Number(body["amount"]) - 1;
+  const webhookURL = body["webhookURL"] === undefined ? someAddress(context) : undefined;
+  const all: Body = { ...payee, amount, webhookURL };
+  const over = changes === "all" ? all : changes in all ? { [changes]: all[changes] } : {};
+  // A target may refuse a phone number or a currency of another country.
+  const mayRefuse = changes in payee || exceeded(context.limits.all, { ...body, ...over }) !== undefined;
+  return { over, statuses: conditions.repeatForm.optional ? ["4xx"] : mayRefuse ? [409, 400, 422] : [409] };
+}
+
+/** Uses the references again whose turn it is. Ends when the target pays again. */
+export async function repeatAll(context: Context, at: Conditions["moment"]["at"], ids: readonly string[] = repeated) {
+  const made = madeByRun.get(context.facts)?.filter(({ conditions }) => conditions.moment.at === at) ?? [];
+  const due = made.filter(({ response }) => response.status === 200);
+  if (made[0]) given(due.length > 0, "200 for a payout whose reference is used again", made[0].response);
+  else for (const id of ids) context.couldNotRun(id, "no payouts were created under the conditions of the model");
+  let isPaid = false;
+  await several(due, concurrency, async (each) => {
+    if (isPaid) return;
+    const { repeat, repeatForm, moment } = each.conditions;
+    const { over, statuses } = changeOf(context, each);
+    const response = await send(context, repeatForm, { ...each.body, ...over }, payInvalid);
+    isPaid ||= response.status === 200;
+    const found = await verifyDisbursement(context, String(dataOf(each.response)["reference"]));
+    const [actual, expected] = [recordIn(found, each.body), recordOf(each.body, dataOf(each.response))];
+    for (const id of ids) {
+      const when = `for a duplicate reference with ${repeat.what}, as ${repeatForm.what}, ${moment.what}`;
+      expectStatus(context, id, response, statuses, when);
+      same(context, id, { what: "record of the first", actual, expected }, [response, found]);
+    }
+  });
+}
+
+/** Judges that a list has one record for each reference. */
+async function judgeListed(context: Context, made: readonly Made[]) {
+  for (const { body, response } of made.filter((each) => each.response.status === 200)) {
+    const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(String(body["reference"]))}`;
+    const list = await get(context, path);
+    const [actual, expected] = [listed(list).map(({ reference }) => reference), [dataOf(response)["reference"]]];
+    same(context, "uniqueness.one-record", { what: "listed records", actual, expected }, list);
+  }
+}
+
+export const checks: Check[] = [
+  {
+    name: "Payouts under every pair of conditions are recorded as requested, and their references are used",
+    ids: [
+      "create.generated-valid-accepted",
+      "records.as-requested",
+      "create.amount-echoed",
+      "create.amount-minimum-accepted",
+      "create.reference-echoed",
+      "create.webhook-optional",
+      "create.pairs-accepted",
+      "create.usd-accepted",
+      ...repeated,
+      "uniqueness.one-record",
+      "inputs.coverage",
+    ],
+    effect: "moves-money",
+    phase: "opening",
+    payouts: rowCount + repeatCost.payouts,
+    amount: (options) => [...planOf(options).map(({ amount }) => amount), ...repeatCost.amounts(options)],
+    async run(context) {
+      const made = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
+      madeByRun.set(context.facts, made);
+      judgeValues(context, made);
+      observeCoverage(context, made);
+      await repeatAll(context, "once");
+      if (context.options.profile === "extended") await judgeListed(context, made);
+    },
+  },
+  {
+    name: "References are used after the outcomes of their payouts",
+    ids: repeated,
+    effect: "moves-money",
+    payouts: repeatCost.payouts,
+    amount: repeatCost.amounts,
+    async *run(context) {
+      yield;
+      const made = madeByRun.get(context.facts) ?? [];
+      for (const { response, conditions } of made)
+        if (response.status === 200 && conditions.moment.at === "outcome")
+          await settled(context, String(dataOf(response)["reference"]));
+      await repeatAll(context, "outcome");
+    },
+  },
+];

@@ -1,0 +1,155 @@
+// The model of inputs: under which conditions a payout is created and its reference used again. Every pair of values
+// occurs in each run, and every triple of those that decide how much money is paid.
+import { commonPairs, dollars, type Pair } from "./countries.ts";
+import { combinationsIn, covering, pairsOf, shuffled, type Row } from "./covering.ts";
+import { createRandom } from "./random.ts";
+import { serialisations, type Serialisation } from "./serialisations.ts";
+
+/** A value of a dimension. A target may refuse a payout with an `optional` value, unless it is also the usual one. */
+export type Value = {
+  what: string;
+  optional?: true;
+  /** The requirement that payouts with this value are accepted. */
+  id?: string;
+};
+type Place = Value & { pair?: Pair };
+/** `foreign`: of another country than that of the payout. */
+type Origin = Value & { foreign: boolean };
+type Amount = Value & { least: number; most: number };
+type Reference = Value & { spell: (fresh: string) => string };
+type Address = Value & { write?: (address: string) => string };
+type Form = Value & Partial<Serialisation>;
+/** `changes` names the fields that differ from those of the first request. */
+type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
+type Moment = Value & { at: "once" | "outcome" | "end" };
+
+const spelled = (text: string): Reference => ({ what: `with ${text.trim()}`, spell: (fresh) => `${text} ${fresh}` });
+const amount = (least: number, most: number, id?: string): Amount => ({
+  what: least === most ? `an amount of ${least}` : `an amount from ${least} to ${most}`,
+  least,
+  most,
+  ...(id === undefined ? {} : { id }),
+});
+/** Inserts a segment before the last one of an address, which names the mailbox. */
+const under = (segment: string): Address => ({
+  what: `a webhookURL with /${segment}/`,
+  optional: true,
+  write: (address) => address.replace(/\/[^/?]+(?=\?)/, (last) => `/${segment}${last}`),
+});
+const followed = (what: string, by: string): Address => ({
+  what: `a webhookURL with ${what}`,
+  optional: true,
+  write: (address) => `${address}&${by}`,
+});
+const forms: Form[] = [
+  { what: "usual JSON" },
+  ...serialisations.map(({ what, ...form }) => ({ what: `JSON ${what}`, ...form })),
+];
+
+/** The first value of each dimension is the usual one, which every target must accept. */
+const dimensions = {
+  place: [
+    ...commonPairs.map((pair): Place => ({ what: `country ${pair.country}`, pair, id: "create.pairs-accepted" })),
+    { what: `country ${dollars.country}`, pair: dollars, id: "create.usd-accepted" },
+    { what: "a further country" },
+  ] as Place[],
+  currency: [
+    { what: "its currency", foreign: false },
+    { what: "another country's currency", optional: true, foreign: true },
+  ] as Origin[],
+  number: [
+    { what: "a phone number of the country", foreign: false },
+    { what: "another country's phone number", optional: true, foreign: true },
+  ] as Origin[],
+  amount: [
+    amount(2, 9999),
+    amount(1, 1, "create.amount-minimum-accepted"),
+    amount(10_000, 999_999),
+    amount(1_000_000, 2 ** 31 - 1),
+    amount(2 ** 31, 2 ** 53 - 1),
+  ],
+  form: forms,
+  reference: [
+    { what: "a usual reference", spell: (fresh) => fresh },
+    { what: "a reference in capitals", spell: (fresh) => `${fresh}-A`.toUpperCase() },
+    { what: "with spaces around", spell: (fresh) => `  spaces  around  ${fresh}  ` },
+    ...["UPPER and lower", "Zoë–Ünïcode–支付–💸", "quotes \" ' \\ / & < > % + #", "a\u0301 combining"].map(spelled),
+  ] as Reference[],
+  address: [
+    { what: "a webhookURL", write: (address) => address, id: "create.webhook-optional" },
+    { what: "no webhookURL", id: "create.webhook-optional" },
+    under("shops%2Fa%20b"),
+    under("a+b"),
+    under("Hooks"),
+    followed("an encoded URL in its query", "to=https%3A%2F%2Fmerchant.example%2F%3Fa%3Db"),
+    followed("empty and repeated parameters", "empty=&plus=a+b&repeated=1&repeated=2"),
+    followed("more than 1,024 characters", `long=${"x".repeat(1100)}`),
+  ] as Address[],
+  ending: [
+    { what: "success", fails: false },
+    { what: "failure", fails: true },
+  ] as (Value & { fails: boolean })[],
+  repeat: [
+    { what: "no difference", changes: "none" },
+    { what: "a different amount", changes: "amount" },
+    { what: "a different phone number", changes: "phoneNumber" },
+    { what: "a different country", changes: "country" },
+    { what: "a different currency", changes: "currency" },
+    { what: "a different webhookURL", changes: "webhookURL" },
+    { what: "a different value of every other field", changes: "all" },
+  ] as Repeat[],
+  repeatForm: forms,
+  moment: [
+    { what: "immediately", at: "once" },
+    { what: "after its outcome", at: "outcome" },
+    { what: "at the end of the run", at: "end" },
+  ] as Moment[],
+};
+
+export type Name = keyof typeof dimensions;
+/** The conditions of one payout: a value of each dimension. */
+export type Conditions = { [Each in Name]: (typeof dimensions)[Each][number] };
+
+const names = Object.keys(dimensions) as Name[];
+const sizes = names.map((name) => dimensions[name].length);
+const money = (
+  [
+    ["place", "currency", "amount"],
+    ["place", "number", "amount"],
+    ["place", "currency", "number"],
+  ] as Name[][]
+).map((group) => group.map((name) => names.indexOf(name)));
+const rows = covering(sizes, money);
+/** The number of payouts with which every combination is tried. */
+export const { length: rowCount } = rows;
+
+/**
+ * Returns the conditions of all payouts of a run. The seed decides which values meet in the same payout, and the order
+ * of the payouts. Whatever the seed is, every combination occurs.
+ */
+export function conditionsOf(seed: number): Conditions[] {
+  const random = createRandom(seed, "inputs");
+  const orders = sizes.map((size) => shuffled([...Array(size).keys()], random));
+  return shuffled(rows, random).map((row) => {
+    const values = names.map((name, index) => [name, dimensions[name][orders[index]![row[index]!]!]]);
+    return Object.fromEntries(values) as Conditions;
+  });
+}
+
+/** Returns the values of these conditions, each with the name of its dimension. */
+export const valuesOf = (conditions: Conditions): [Name, Value][] => names.map((name) => [name, conditions[name]]);
+
+/** Replaces some values by the usual values of their dimensions. */
+export const usual = (conditions: Conditions, replaced: readonly Name[]): Conditions => ({
+  ...conditions,
+  ...Object.fromEntries(replaced.map((name) => [name, dimensions[name][0]])),
+});
+
+/** Counts the pairs and the triples of values that occur in these conditions. */
+export function coverageOf(tried: readonly Conditions[]) {
+  const indices = tried.map((conditions): Row =>
+    valuesOf(conditions).map(([name, value]) => (dimensions[name] as readonly Value[]).indexOf(value)),
+  );
+  const size = (groups: Parameters<typeof combinationsIn>[1]) => combinationsIn(indices, groups).size;
+  return { pairs: size(pairsOf(names.length)), triples: size(money) };
+}
