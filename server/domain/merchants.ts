@@ -127,6 +127,8 @@ export async function createMerchant(context: MerchantContext, name: string): Pr
 }
 
 interface KeyChoices {
+  /** The key's id; by default a new one. */
+  id?: string;
   /** The key's name. */
   name?: string;
   /** The key itself; by default a new random one. */
@@ -140,11 +142,11 @@ interface KeyChoices {
 export async function createKey(
   { storage, clock, ids, actor }: MerchantContext,
   merchantId: string,
-  { name, text = ids.apiKey() }: KeyChoices = {},
+  { id, name, text = ids.apiKey() }: KeyChoices = {},
 ): Promise<string> {
   const createdAt = clock.now();
   const key: ApiKey = {
-    id: ids.record(createdAt),
+    id: id ?? ids.record(createdAt),
     merchantId,
     hash: hashKey(text),
     hint: text.slice(-4),

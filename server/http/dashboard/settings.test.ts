@@ -40,6 +40,17 @@ test("a key is shown once, works, and is refused after it is revoked", async () 
   expect(trail).toMatch(/Revoked the API key “Payroll &amp; Söhne”.*Kofi.*Created the API key “Payroll &amp; Söhne”/s);
 });
 
+test("a form that is sent again, as by a reload, creates no second key", async () => {
+  const [, key] = /name="key" value="([^"]+)">Create an API key/.exec((await visitor.get(path)).html)!;
+  const fields = { name: "Reloaded", key: key! };
+  expect((await visitor.post(`${path}/keys`, fields)).html).toContain('id="new-key"');
+  const before = await server.storage.listKeysOf(server.merchant.id);
+  const again = await visitor.post(`${path}/keys`, fields);
+  expect(again.html).not.toContain('id="new-key"');
+  expect(again.html).toMatch(/The key “<bdi>Reloaded<\/bdi>” \(….{4}\) was created already/);
+  expect(await server.storage.listKeysOf(server.merchant.id)).toEqual(before);
+});
+
 test.each(["", "x".repeat(101), "a\u0007b"])("refuses the name %j for a key", async (name) => {
   const before = await server.storage.listKeysOf(server.merchant.id);
   expect((await visitor.post(`${path}/keys`, { name })).status).toBe(422);

@@ -1,17 +1,20 @@
 import { Router, type Response } from "express";
+import { v5, validate } from "uuid";
+import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { createKey, revokeKey } from "../../domain/merchants.ts";
-import { MOST_KEYS } from "../../domain/keys.ts";
 import type { WebhookSecrets } from "../../domain/secrets.ts";
 import { parseTarget, Refusal } from "../../webhooks/guard.ts";
 import type { Config } from "../../config.ts";
 import { curlLine } from "../curl-line.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
-import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+import { actorIn, field, merchantIn, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
 
 /** The secrets that a page shows once, in the response to a form. */
 interface Shown {
   newKey?: string;
+  /** The key that an earlier submission of the form created. */
+  knownKey?: ApiKey;
   secrets?: WebhookSecrets;
 }
 
@@ -27,9 +30,12 @@ export function settingsPages(context: DashboardContext): Router {
 
   async function show(res: Response, shown: Shown = {}) {
     const { id } = merchantIn(res);
+    const keys = await storage.listKeysOf(id);
     const data = {
-      keys: await storage.listKeysOf(id),
+      keys,
       most: MOST_KEYS,
+      // A form creates its key once, however often a browser submits it.
+      nextKey: v5([visitOf(res).session.id, ...keys.map((key) => key.id)].join(), id),
       ...shown,
       curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY"),
     };
@@ -38,8 +44,12 @@ export function settingsPages(context: DashboardContext): Router {
 
   router.get(path, (_req, res) => show(res));
   router.post(`${path}/keys`, async (req, res) => {
-    const name = field(req.body, "name");
-    await show(res, { newKey: await createKey({ ...context, actor: actorIn(res) }, merchantIn(res).id, { name }) });
+    const [name, given] = [field(req.body, "name"), field(req.body, "key")];
+    const id = validate(given) ? given : context.ids.record(context.clock.now());
+    const knownKey = (await storage.listKeysOf(merchantIn(res).id)).find((key) => key.id === id);
+    if (knownKey) return show(res, { knownKey });
+    const actor = actorIn(res);
+    return show(res, { newKey: await createKey({ ...context, actor }, merchantIn(res).id, { id, name }) });
   });
   router.post(`${path}/keys/revoke`, async (req, res) => {
     const keyId = field(req.body, "key");
