@@ -135,6 +135,8 @@ test("a merchant's first day, by keyboard alone", async () => {
   await suitsEveryone("moved-clock");
 
   await press("link", "Settings");
+  await tabTo(page.getByText("Rotate…"));
+  await page.keyboard.press("Enter");
   await press("button", "Rotate the secret");
   const secret = await page.locator("#current-secret").textContent();
   expect((await server.storage.readSecrets(server.merchant.id)).current).toBe(secret);
