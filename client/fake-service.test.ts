@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { fakeService } from "./fake-service.ts";
+import { fakeService, type FakeService } from "./fake-service.ts";
 import { createClient, type ClientOptions } from "./index.ts";
 import { createAll } from "./payroll.ts";
 import { checkoutRequest, disbursementRequest as request } from "./testing/fakes.ts";
@@ -17,6 +17,24 @@ function connect(options: Partial<ClientOptions> = {}) {
   });
   return { service, client, ...client };
 }
+
+interface Message {
+  path?: string;
+  body?: object;
+  key?: string;
+}
+
+/** Sends a request as it is, without the client. */
+async function send(service: FakeService, { path = "disbursements", body, key = "key" }: Message) {
+  const init = { headers: { "x-api-key": key }, ...(body && { method: "POST", body: JSON.stringify(body) }) };
+  const response = await service.fetch(`https://fake.example/v1/${path}`, init);
+  return { status: response.status, headers: response.headers, body: (await response.json()) as unknown };
+}
+
+const refusal = (status: number, code: string, message: string) => ({
+  status,
+  body: { statusCode: status, error: "Refused", message, code },
+});
 
 describe("a fake service", () => {
   test("creates each payout once, and shows it", async () => {
@@ -66,6 +84,94 @@ describe("a fake service", () => {
     expect(service.payouts).toHaveLength(1);
   });
 
+  test.each([
+    ["reference", undefined, "required"],
+    ["reference", "", "pattern"],
+    ["reference", 7, "pattern"],
+    ["reference", "x".repeat(65), "pattern"],
+    ["reference", "a\nb", "pattern"],
+    ["amount", 0, "pattern"],
+    ["amount", "100", "pattern"],
+    ["amount", 2 ** 60, "pattern"],
+    ["phoneNumber", "123456789", "pattern"],
+    ["phoneNumber", "1234567890123456", "pattern"],
+    ["phoneNumber", 2257038102473, "pattern"],
+    ["country", "CIV", "pattern"],
+    ["country", "ci", "pattern"],
+    ["currency", "XO", "pattern"],
+    ["currency", "XOFA", "pattern"],
+  ])("refuses %s %j as the service does", async (path, value, code) => {
+    const { service } = connect();
+    const { status, body } = await send(service, { body: { ...request, [path]: value } });
+    const message = `${path} is not valid.`;
+    expect([status, body]).toEqual([
+      422,
+      { statusCode: 422, error: "Refused", message, code: "invalid_value", fields: [{ path, code, message }] },
+    ]);
+    expect(service.payouts).toEqual([]);
+  });
+
+  test("takes a reference of 64 characters, quotes and backslashes too, and a checkout without a reference", async () => {
+    const { service } = connect();
+    const reference = '"\\é'.padEnd(64, "x");
+    expect(await send(service, { body: { ...request, reference } })).toMatchObject({ status: 200 });
+    const { reference: _, ...anonymous } = checkoutRequest;
+    for (const merchantsReference of ["generated-1", "generated-2"]) {
+      const { body } = await send(service, { path: "checkouts", body: anonymous });
+      expect(body).toMatchObject({ data: { merchantsReference } });
+    }
+    const unnamed = { ...anonymous, reference: null };
+    expect(await send(service, { path: "checkouts", body: unnamed })).toMatchObject({ status: 422 });
+    expect(service.checkouts).toMatchObject([{ country: "CI", currency: "XOF" }, {}]);
+  });
+
+  test("answers with the status, the code and the headers of the service", async () => {
+    const { service } = connect();
+    await send(service, { body: request });
+    const { reference } = service.payouts[0]!;
+    expect(reference).toBe("DSBFAKE0000000000000001");
+    const again = await send(service, { body: request });
+    expect(again).toMatchObject(refusal(409, "duplicate_reference", "The reference is in use."));
+    expect(Object.fromEntries(again.headers)).toEqual({
+      "content-type": "application/json",
+      "x-request-id": "req_fake",
+      location: `/v1/disbursements/${reference}`,
+    });
+    service.refuse("x");
+    expect(await send(service, { body: { ...request, reference: "x" } })).toMatchObject(
+      refusal(422, "invalid_value", "Refused by the test."),
+    );
+    expect(await send(service, { path: "disbursements/DSB2" })).toMatchObject(
+      refusal(404, "not_found", "No record has this reference."),
+    );
+    for (const path of ["payments", "disbursements/DSB1/more"])
+      expect(await send(service, { path })).toMatchObject(refusal(404, "unknown_path", "No such path."));
+    expect(await send(service, { key: "" })).toMatchObject(refusal(401, "unauthorized", "The key is missing."));
+    service.loseResponse("y");
+    await expect(send(service, { body: { ...request, reference: "y" } })).rejects.toMatchObject({
+      name: "TypeError",
+      message: "fetch failed",
+      cause: { message: "lost", code: "ECONNRESET" },
+    });
+  });
+
+  test("selects records by reference and status, page by page", async () => {
+    const { service, disbursements } = connect();
+    for (const reference of ["a", "b", "c", "d"]) await disbursements.create({ ...request, reference });
+    await service.settle("b", "success");
+    const list = async (query: string) => {
+      const { body } = await send(service, { path: `disbursements?${query}` });
+      const { items, nextCursor } = (body as { data: { items: { merchantsReference: string }[]; nextCursor?: string } })
+        .data;
+      return [items.map(({ merchantsReference }) => merchantsReference).join(""), nextCursor];
+    };
+    expect(await list("")).toEqual(["dcba", undefined]);
+    expect(await list("status=pending")).toEqual(["dca", undefined]);
+    expect(await list("status=pending&merchantsReference=b")).toEqual(["", undefined]);
+    expect(await list("limit=2")).toEqual(["dc", "2"]);
+    expect(await list("limit=2&cursor=2")).toEqual(["ba", undefined]);
+  });
+
   test("settles a payout and signs the webhook that reports it", async () => {
     const { service, disbursements } = connect();
     const { reference } = await disbursements.create(request);
@@ -84,6 +190,8 @@ describe("a fake service", () => {
     expect(service.checkouts).toHaveLength(2);
     const { body } = await service.settle("order-1", "cancelled");
     expect(JSON.parse(body)).toMatchObject({ event: "checkout.cancelled" });
+    const paid = await service.settle("order-1", "success");
+    expect(JSON.parse(paid.body)).toMatchObject({ event: "checkout.completed" });
   });
 
   test("lists and finds payouts, the newest first, and pays a payroll", async () => {

@@ -43,14 +43,14 @@ type Kind = "disbursements" | "checkouts";
 type FakeRecord = Disbursement & Checkout;
 type Body = Partial<DisbursementRequest>;
 
-// What a request must have, by field.
-const rules: [keyof DisbursementRequest, (value: unknown) => boolean][] = [
-  ["reference", (value) => typeof value === "string" && /^.{1,64}$/su.test(value)],
-  ["amount", (value) => Number.isSafeInteger(value) && (value as number) > 0],
-  ["phoneNumber", (value) => typeof value === "string" && /^\d{10,15}$/.test(value)],
-  ["country", (value) => typeof value === "string" && /^[A-Z]{2}$/.test(value)],
-  ["currency", (value) => typeof value === "string" && /^[A-Z]{3}$/.test(value)],
-];
+// What each field of a request must be, as JSON.
+const rules: Partial<Record<keyof DisbursementRequest, RegExp>> = {
+  reference: /^"(\\["\\]|[^\\]){1,64}"$/u,
+  amount: /^[1-9]\d{0,15}$/,
+  phoneNumber: /^"\d{10,15}"$/,
+  country: /^"[A-Z]{2}"$/,
+  currency: /^"[A-Z]{3}"$/,
+};
 
 function respond(status: number, rest: object, headers: Record<string, string> = {}): Response {
   return new Response(JSON.stringify({ statusCode: status, ...rest }), {
@@ -84,14 +84,10 @@ export function fakeService(): FakeService {
 
   function create(kind: Kind, body: Body): Response {
     const isCheckout = kind === "checkouts";
-    const fields = rules
-      .filter(
-        ([name, isValid]) =>
-          !(
-            (isCheckout && (name === "phoneNumber" || (body[name] === undefined && name === "reference"))) ||
-            isValid(body[name])
-          ),
-      )
+    const isNeeded = (name: string) =>
+      !isCheckout || (name !== "phoneNumber" && (name !== "reference" || name in body));
+    const fields = Object.entries(rules)
+      .filter(([name, rule]) => isNeeded(name) && !rule.test(JSON.stringify(body[name as keyof Body]) ?? ""))
       .map(([path]): FieldError => ({
         path,
         code: path in body ? "pattern" : "required",
@@ -99,7 +95,12 @@ export function fakeService(): FakeService {
       }));
     if (fields.length > 0)
       return refuse(422, "invalid_value", fields.map(({ message }) => message).join(" "), { fields });
-    const { reference: merchantsReference = `generated-${count + 1}`, amount = 0, country = "", currency = "" } = body;
+    const {
+      reference: merchantsReference = `generated-${count}`,
+      amount,
+      country,
+      currency,
+    } = body as DisbursementRequest;
     const refusal = refusals.get(merchantsReference);
     if (refusal) {
       const { status = 422, code = "invalid_value", message = "Refused by the test." } = refusal;

@@ -337,7 +337,7 @@ describe("on disk", () => {
       const error = await rejectionOf(before("a"));
       expect(error).toBeInstanceOf(UsageError);
       expect((error as Error).message).toMatch(
-        /:3 is damaged\. Restore the file from a copy, or run .* in doubt\. A new journal would not: .* nothing was paid\.$/,
+        /:3 is damaged\. Restore the file from a copy, or run .* in doubt\. With a new journal, .* nothing was paid\.$/,
       );
     },
   );

@@ -46,6 +46,7 @@ describe("format", () => {
     [-100, "XAF", "-1 FCFA"],
     [450050, "NGN", "NGN 4,500.50"],
     [0, "USD", "$0.00"],
+    [100, "XPF", "CFPF 1"],
   ])("shows %i %s as %s", (amount, currency, text) => {
     expect(format(amount, currency)).toBe(text);
   });
@@ -85,6 +86,10 @@ describe("phone", () => {
     ["0701020304", "ci", "ISO code"],
     ["0701020304", "XX", "ISO code"],
     ["0701020304", "I225", "ISO code"],
+    ["0701020304", "XCI", "ISO code"],
+    ["0701020304", "CI2", "ISO code"],
+    ["0701020304", "|CI", "ISO code"],
+    ["x +225 07 01 02 03 04", "CI", "A mobile number of CI"],
     ["+376 312 345", "AD", "A mobile number of AD has +376 and 9 digits."],
     ["+247 12345", "AC", "ISO code"],
     ["+55 11 9612345", "BR", "A mobile number of BR has +55 and 10 or 11 digits."],

@@ -36,7 +36,7 @@ export function money(text: string, currency: string): number {
  * @param locale Default: French for the CFA francs, else English.
  * @throws {UsageError} The amount is not a whole number of the lowest denomination.
  */
-export function format(amount: number, currency: string, locale = /^X[AO]F$/.test(currency) ? "fr" : "en"): string {
+export function format(amount: number, currency: string, locale = /X[AO]F/.test(currency) ? "fr" : "en"): string {
   ensure(Number.isSafeInteger(amount), `amount must be a whole number of the lowest denomination, and not ${amount}.`);
   const decimals = amount % perUnit === 0 ? decimalsOf(currency) : 2;
   const style = {
@@ -63,11 +63,11 @@ export function format(amount: number, currency: string, locale = /^X[AO]F$/.tes
 export function phone(text: string, country: string): string {
   const entry = new RegExp(`\\b${country}(\\d+)(?:p(\\d+))?:(\\S+)`).exec(phones);
   ensure(/^[A-Z]{2}$/.test(country) && entry, `country must be an ISO code such as CI, and not "${country}".`);
-  const [, code = "", prefix, lengths = ""] = entry;
+  const [, code, prefix = "", lengths] = entry as unknown as [string, string, string | undefined, string];
   // The text is not repeated: errors contain no phone numbers.
   const [, plus, rest = ""] = /^\s*(\+|00)?([\d\s().-]+)$/.exec(text) ?? [];
   const digits = rest.replaceAll(/\D/g, "");
-  const starts = plus ? [code] : [code, "", prefix ?? ""];
+  const starts = plus ? [code] : [code, "", prefix];
   const readings = starts.flatMap((start) => {
     const number = digits.slice(start.length);
     return digits.startsWith(start) && lengths.split("/").includes(`${number.length}`) ? [code + number] : [];

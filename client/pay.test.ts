@@ -91,11 +91,16 @@ describe("the file", () => {
       currency: "NGN",
     };
     const texts = [
-      `\uFEFFname,currency,country,phoneNumber,amount,reference\r\nAda,NGN,NG,2348031234567,4500,"a ""b"", c"\r\n\r\n`,
-      `reference;amount;phoneNumber;country;currency;name\n"a ""b"", c"; 4500 ;2348031234567;NG;NGN;"Ada; Obi"`,
-      `reference\tamount\tphoneNumber\tcountry\tcurrency\n"a ""b"", c"\t4500\t2348031234567\tNG\tNGN`,
+      `name,currency,country,phoneNumber,amount,reference\r\nAda,NGN,NG,2348031234567,4500,"a ""b"", c"\r\n \r\n`,
+      `"name, or names";reference;amount;phoneNumber;country;currency\n"Ada; Obi";"a ""b"", c"; 4500 ;2348031234567;NG;NGN`,
+      `\uFEFFreference\tamount\tphoneNumber\tcountry\tcurrency\n"a ""b"", c"\t4500\t2348031234567\tNG\tNGN`,
     ];
     for (const text of texts) expect(readPayroll(text)).toEqual({ rows: [{ line: 2, request }], problems: [] });
+  });
+
+  test("keeps the characters of a reference, also those that begin some files", () => {
+    const { rows } = readPayroll(`${header}\na\uFEFFb,1,2348031234567,NG,NGN`);
+    expect(rows.map(({ request }) => request.reference)).toEqual(["a\uFEFFb"]);
   });
 
   test("may have the address for webhooks of each payment", () => {
@@ -109,6 +114,7 @@ describe("the file", () => {
       [row(1)],
       /^line 1: name these columns, once each: reference, amount, phoneNumber, country, currency$/,
     ],
+    ["one column", ["reference"], /^line 1: name these columns, once each: amount, phoneNumber, country, currency$/],
     ["a column twice", [`${header},amount`], /^line 1: name these columns, once each: amount$/],
     ["no payments", [header, ""], /^the file has no payments$/],
     [
@@ -145,6 +151,10 @@ describe("the file", () => {
       /^line 2: amount is not valid: write a whole number .*1500000 for 15 000 FCFA$/,
     ],
     ["an amount with a space", [header, "a,15 000,2348031234567,NG,NGN"], /^line 2: amount is not valid/],
+    ["an amount with an exponent", [header, "a,1e3,2348031234567,NG,NGN"], /^line 2: amount is not valid/],
+    ["a long phone number", [header, "a,1,2348031234567890,NG,NGN"], /^line 2: phoneNumber is not valid/],
+    ["a country of three letters", [header, "a,1,2348031234567,NGA,NGN"], /^line 2: country is not valid/],
+    ["a country after a letter", [header, "a,1,2348031234567,xNG,NGN"], /^line 2: country is not valid/],
     ["no amount", [header, "a,0,2348031234567,NG,NGN"], /^line 2: amount is not valid/],
     [
       "an amount beyond every number",
@@ -168,8 +178,9 @@ describe("the file", () => {
       /^line 2: currency is not valid: write three capital letters/,
     ],
   ])("with %s", (_, lines, problem) => {
-    const { problems } = readPayroll(lines.join("\n"));
+    const { rows, problems } = readPayroll(lines.join("\n"));
     expect(problems).toEqual([expect.stringMatching(problem)]);
+    expect(rows.every(({ line }) => line > 1)).toBe(true);
     expect(problems.join()).not.toContain("803");
   });
 
@@ -212,6 +223,7 @@ describe("the preview", () => {
   });
 });
 
+const bonuses = (count: number) => Array.from({ length: count }, (_, n) => `bonus-${n},100,2257010203040,CI,XOF`);
 const page = async () => new Response("<html>");
 
 describe("with --yes", () => {
@@ -221,6 +233,7 @@ describe("with --yes", () => {
     expect(printed).toMatch(/\n2 created, 0 existed, 0 refused, 0 unknown, 0 not tried\n/);
     expect(printed).toContain("created: 2 × XOF: 27 000 FCFA (twenty-seven thousand)");
     expect(printed).toContain("fees: 2 × XOF: 270 FCFA (two hundred seventy)");
+    expect(printed).not.toMatch(/failed|No payout is new/);
     expect(references()).toEqual(["salary-1", "salary-2"]);
     expect(printed + readFileSync(at("payroll.journal"), "utf8")).not.toMatch(/22570102030|key-of-the-merchant/);
   });
@@ -235,12 +248,14 @@ describe("with --yes", () => {
     // Corrected, and run again: what the journal has is not sent again.
     service.refuse("salary-2", null);
     await service.settle("salary-3", "failed");
+    Object.assign(service.payouts.at(-1)!, { failure: { code: "other", message: "The wallet is closed." } });
     rmSync(at("payroll.journal"));
     const again = await pay(lines, ["--yes"]);
     expect(again).toMatchObject({
       code: 1,
-      errors: expect.stringMatching(/^line 4, salary-3: the payout DSB\w+ failed$/),
+      errors: expect.stringMatching(/^line 4, salary-3: the payout DSB\w+ failed: The wallet is closed\.$/),
     });
+    expect(again.printed).not.toContain("No payout is new");
     expect(again.printed).toContain("1 of these payouts failed. To pay them again, give them new references.");
     expect(references()).toEqual(["salary-1", "salary-2", "salary-3"]);
   });
@@ -251,31 +266,38 @@ describe("with --yes", () => {
     expect(code).toBe(3);
     expect(errors).toMatch(/^line 2, salary-1: perhaps paid: /);
     expect(printed).toContain("0 created, 0 existed, 0 refused, 2 unknown");
+    expect(printed).not.toContain("No payout is new");
     expect(printed).toContain("Run the same command again, with the same file and journal. Nothing is paid twice.");
     const again = await pay(lines, ["--yes"]);
     expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("0 created, 2 existed") });
     expect(references()).toEqual(["salary-1", "salary-2"]);
   });
 
+  test("stops if 20 payments in a row do not reach the service", async () => {
+    const { code, errors, printed } = await pay([header, ...bonuses(60)], ["--yes"], { gateway: page });
+    expect(code).toBe(3);
+    expect(errors.split("\n").findIndex((line) => line.startsWith("Stopped: 20 payments in a row"))).toBe(20);
+    expect(printed).toMatch(/[1-9]\d* not tried/);
+  });
+
   test("stops between payments, and continues", async () => {
-    const lines = [header, ...Array.from({ length: 9 }, (_, n) => row(n))];
-    const more = [...lines, ...Array.from({ length: 90 }, (_, n) => `bonus-${n},100,2257010203040,CI,XOF`)];
+    const more = [header, ...Array.from({ length: 9 }, (_, n) => row(n)), ...bonuses(101)];
     const stopped = await pay(more, ["--yes"], { stopAfter: 5 });
     expect(stopped.code).toBe(3);
     expect(stopped.errors).toBe("Stopped: a signal was received. The payments in progress are finished first.");
     const paid = service.payouts.length;
     expect(paid).toBeLessThan(50);
-    expect(stopped.printed).toContain(`${paid} created, 0 existed, 0 refused, 0 unknown, ${99 - paid} not tried`);
+    expect(stopped.printed).toContain(`${paid} created, 0 existed, 0 refused, 0 unknown, ${110 - paid} not tried`);
     const again = await pay(more, ["--yes"]);
-    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("99 created, 0 existed") });
-    expect(new Set(references()).size).toBe(99);
-    expect(service.payouts).toHaveLength(99);
+    expect(again).toMatchObject({ code: 0, printed: expect.stringContaining("110 created, 0 existed") });
+    expect(again.printed.match(/\d+ of 110 done/g)).toEqual(["100 of 110 done"]);
+    expect(new Set(references()).size).toBe(110);
+    expect(service.payouts).toHaveLength(110);
   });
 
   test("stops at the first payment if the key is refused", async () => {
     service.refuse("salary-1", { status: 401, code: "unauthorized", message: "No such key." });
-    const lines = [header, row(1), ...Array.from({ length: 90 }, (_, n) => `bonus-${n},100,2257010203040,CI,XOF`)];
-    const { code, errors } = await pay(lines, ["--yes"]);
+    const { code, errors } = await pay([header, row(1), ...bonuses(90)], ["--yes"]);
     expect(code).toBe(3);
     expect(errors).toContain("Stopped: the API key is refused.");
     expect(service.payouts.length).toBeLessThan(60);
@@ -309,6 +331,7 @@ describe("the arguments", () => {
       env,
       /^The argument --api-key is not valid\. The API key is never an argument\. See --help\.$/,
     ],
+    ["an unknown letter", ["-k"], env, /^The argument -k is not valid\./],
     ["two files", ["other.csv"], env, /^Name one CSV file/],
     ["no URL", [], { API_KEY: "k" }, /^Name the service's URL: --base-url URL/],
     ["no key", [], { BASE_URL: "https://fake.example" }, /^Give the API key in the environment variable API_KEY/],
@@ -340,6 +363,17 @@ describe("the arguments", () => {
     const args = ["--yes", "--base-url", "https://fake.example", "--api-key-file", at("key")];
     expect(await pay(lines, args, { environment: {} })).toMatchObject({ code: 0 });
     expect(service.payouts).toHaveLength(1);
+  });
+
+  test("do not hide a defect of the program", async () => {
+    const terminal = {
+      out: () => {
+        throw new Error("a defect");
+      },
+      error: () => {},
+      onStop: () => {},
+    };
+    await expect(run(["--help"], env, terminal)).rejects.toThrow("a defect");
   });
 
   test("may ask for help", async () => {

@@ -49,9 +49,9 @@ function split(line: string, separator: string): string[] | undefined {
   const fields: string[] = [];
   const field = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}]*))(${separator}|$)`, "y");
   for (;;) {
-    const [, quoted, plain = "", end] = field.exec(line) ?? [];
+    const [, quoted, plain, end] = field.exec(line) ?? [];
     if (end === undefined) return undefined;
-    fields.push(quoted?.replaceAll('""', '"') ?? plain.trim());
+    fields.push(quoted?.replaceAll('""', '"') ?? plain!.trim());
     if (end === "") return fields;
   }
 }
@@ -61,7 +61,7 @@ const separatorOf = (header: string) => /[,;\t]/.exec(header.replaceAll(/"[^"]*"
 
 /** Reads a CSV file whose first line names its columns, in any order. Other columns are ignored. */
 export function readPayroll(text: string): PayrollFile {
-  const [header = "", ...lines] = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const [header, ...lines] = text.replace(/^\uFEFF/, "").split(/\r?\n/) as [string, ...string[]];
   const separator = separatorOf(header);
   const names = split(header, separator) ?? [];
   const missing = columns.filter((column) => names.filter((name) => name === column).length !== 1);
@@ -86,7 +86,10 @@ export function readPayroll(text: string): PayrollFile {
     for (const column of wrong) {
       report(`${column} is ${values[column] === "" ? "empty" : "not valid"}: ${rules[column]!.advice}`);
     }
-    const { reference = "", amount, phoneNumber = "", country = "", currency = "", webhookURL } = values;
+    const { reference, amount, phoneNumber, country, currency, webhookURL } = values as Record<
+      "reference" | "amount" | "phoneNumber" | "country" | "currency",
+      string
+    > & { webhookURL?: string };
     const earlier = lineOf.get(reference);
     if (earlier) report(`the reference is also on line ${earlier}: give each payment a reference of its own`);
     else lineOf.set(reference, line);
