@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { referencesOf, seedOf } from "./certificate/challenge.ts";
 import { writeKeyPair } from "./certificate/keys.ts";
 import type { Report } from "./results.ts";
-import { BARE_ENVIRONMENT } from "./testing/command-line.ts";
+import { reportIn, startCertify, type CertifyResult } from "./testing/command-line.ts";
 import { startSoundTarget } from "./testing/sound-target.ts";
 
 const key = "test-key-4b1d9c72e05f";
@@ -30,27 +29,13 @@ async function target(settings: Partial<Parameters<typeof startSoundTarget>[0]> 
   return sound;
 }
 
-type CertifyResult = { code: number | null; output: string; report?: Report };
-
 /** Runs the command line. `onOutput` is called during the run with the output so far. */
 function certify(args: string[], env: Record<string, string> = { API_KEY: key }, onOutput?: (text: string) => void) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, "certify.ts"), ...args, "--report", folder], {
-    env: { ...BARE_ENVIRONMENT, ...env },
-  });
-  let output = "";
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on("data", (chunk: Buffer) => {
-      output += chunk.toString();
-      onOutput?.(output);
-    });
-  }
-  const ended = new Promise<CertifyResult>((resolve) => {
-    child.on("close", async (code) => {
-      const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
-      resolve({ code, output, ...(text === undefined ? {} : { report: JSON.parse(text) as Report }) });
-    });
-  });
-  return { child, ended };
+  const { child, ended } = startCertify([...args, "--report", folder], { env, onOutput });
+  return {
+    child,
+    ended: ended.then(async (end): Promise<CertifyResult> => ({ ...end, report: await reportIn(folder) })),
+  };
 }
 
 const verdictsOf = (report: Report | undefined, verdict: string) =>

@@ -1,4 +1,4 @@
-// Runs `certify` against targets that do not implement the service. `certify` must report that, and certify no target.
+// Runs `certify` against targets that do not implement the service. `certify` must name the reason, and certify no target.
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
@@ -50,7 +50,7 @@ const imposters: Imposter[] = [
     what: "returns 200 for everything",
     listener: always(200, json, '{"statusCode":200,"data":{}}'),
     code: 1,
-    says: /auth\.verify-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/,
+    says: /^FAILED[^]*auth\.(create|verify)-needs-key[^]*expected[^]*401[^]*200 \{"statusCode":200/m,
   },
   {
     what: "returns 404 for everything",
@@ -78,9 +78,15 @@ const imposters: Imposter[] = [
   },
   {
     what: "redirects",
-    listener: always(302, "text/html", "", { location: "/login" }),
+    listener: always(302, "text/html", "", { location: "https://elsewhere.example/" }),
     code: 2,
-    says: /does not look like the service[^]*with 302/,
+    says: /does not look like the service[^]*with 302, a redirect to https:\/\/elsewhere\.example\//,
+  },
+  {
+    what: "never responds",
+    listener: () => undefined,
+    code: 2,
+    says: /No response: no complete response within 2000 ms/,
   },
   {
     what: "does not speak HTTP",

@@ -1,5 +1,6 @@
 // Runs `certify` as a child process.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,37 @@ import type { Report } from "../results.ts";
 const { PATH, NODE_COMPILE_CACHE } = process.env;
 /** Only these variables, so that the environment cannot influence a test. The cache halves the time of a start. */
 export const BARE_ENVIRONMENT = { PATH, NODE_COMPILE_CACHE };
+
+const main = join(import.meta.dirname, "../certify.ts");
+
+type Start = {
+  /** Further variables, such as the keys. */
+  env: Record<string, string>;
+  /** Options of Node. */
+  node?: readonly string[];
+  /** Called during the run with the output so far. */
+  onOutput?: ((text: string) => void) | undefined;
+};
+
+/** Starts `certify` in a process of its own. */
+export function startCertify(args: readonly string[], { env, node = [], onOutput }: Start) {
+  const child = spawn(process.execPath, [...node, main, ...args], { env: { ...BARE_ENVIRONMENT, ...env } });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+      onOutput?.(output);
+    });
+  }
+  const ended = once(child, "close").then(([code]) => ({ code: code as number | null, output }));
+  return { child, ended };
+}
+
+/** Reads the report in a folder; undefined if there is none. */
+export async function reportIn(folder: string): Promise<Report | undefined> {
+  const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
+  return text === undefined ? undefined : (JSON.parse(text) as Report);
+}
 
 export type CertifyResult = { code: number | null; output: string; report: Report | undefined };
 
@@ -18,13 +50,8 @@ export type CertifyResult = { code: number | null; output: string; report: Repor
 export async function runCertify(url: string, key: string, args: readonly string[]): Promise<CertifyResult> {
   const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
   try {
-    const all = [join(import.meta.dirname, "../certify.ts"), "--base-url", url, "--report", folder, ...args];
-    const child = spawn(process.execPath, all, { env: { ...BARE_ENVIRONMENT, API_KEY: key } });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (output += String(chunk)));
-    const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-    const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
-    return { code, output, report: text === undefined ? undefined : (JSON.parse(text) as Report) };
+    const all = ["--base-url", url, "--report", folder, ...args];
+    return { ...(await startCertify(all, { env: { API_KEY: key } }).ended), report: await reportIn(folder) };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
