@@ -1,7 +1,7 @@
-import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
+import { violationsOf } from "../../testing/accessibility.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 import { pages } from "./pages.ts";
 
@@ -38,25 +38,17 @@ async function open(name: string) {
   if (name === "reference") await page.locator(".opblock").first().waitFor();
 }
 
-/** The violations that axe finds outside of the renderer's part. Its script is injected, so no policy applies to it. */
-async function violations(rules?: string[]): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const found = await page.evaluate(
-    (runOnly) =>
-      (globalThis as unknown as { axe: typeof axe }).axe.run({ exclude: ["#reference"] }, runOnly ? { runOnly } : {}),
-    rules,
-  );
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(", ")}`);
-}
+/** The violations that axe finds outside of the renderer's part. */
+const violations = (rules?: string[]) => violationsOf(page, rules, ["#reference"]);
 
 const width = () => page.evaluate(() => document.documentElement.scrollWidth);
 
 describe.each([...pages.map(({ name }) => name), "an-unknown-page"])("%s", (name) => {
   test("passes axe in light and dark colours and scrolls only downwards, on a phone and on a desktop", async () => {
+    await open(name);
     for (const viewport of [PHONE, DESKTOP]) {
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme: "light" });
-      await open(name);
       expect(await width()).toBe(viewport.width);
       expect(await violations()).toEqual([]);
       await page.emulateMedia({ colorScheme: "dark" });
