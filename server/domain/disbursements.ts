@@ -77,22 +77,26 @@ export interface Disbursements {
 export function createDisbursements(context: DisbursementContext): Disbursements {
   const { storage, clock, routeOf } = context;
 
+  async function insert(made: Draft<Disbursement>): Promise<Disbursement> {
+    const { inserted, record } = await storage.insertDisbursement(made);
+    if (!inserted) throw duplicate(record);
+    return record;
+  }
+
   return {
     async create(merchant, request, traceparent) {
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
       if (routeOf) {
         made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });
-        const { inserted, record } = await storage.insertDisbursement(made);
-        if (!inserted) throw duplicate(record);
+        const record = await insert(made);
         context.handOver();
         return record;
       }
       const outcome = outcomeFor(request.phoneNumber);
       if (outcome.refuse) await refuseIfForced(storage, merchant, request.reference, outcome.refuse);
 
-      const { inserted, record } = await storage.insertDisbursement(simulated(made, outcome, context));
-      if (!inserted) throw duplicate(record);
+      const record = await insert(simulated(made, outcome, context));
       if (record.status !== "pending") context.wake();
 
       if (outcome.response === "dropped") throw new ConnectionDropped();
