@@ -45,9 +45,9 @@ async function startReceiver(violate: (what: string) => void) {
 
 /** Starts `listen` and resolves when it is connected. */
 async function startListener(baseUrl: string, forwardTo: string): Promise<ChildProcess> {
-  const { PATH, HOME } = process.env;
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const args = [cli, "listen", "--base-url", baseUrl, "--forward-to", forwardTo];
-  const child = spawn(process.execPath, args, { env: { PATH, HOME, API_KEY: KEY } });
+  const child = spawn(process.execPath, args, { env: { PATH, HOME, NODE_COMPILE_CACHE, API_KEY: KEY } });
   let printed = "";
   child.stdout.on("data", (chunk) => (printed += String(chunk)));
   child.stderr.on("data", (chunk) => (printed += String(chunk)));
