@@ -31,18 +31,6 @@ export const checks: Check[] = [
     },
   },
   {
-    name: "Service references are unique",
-    ids: ["create.service-reference-unique"],
-    ...pays(3),
-    async run(context) {
-      const made = [await paid(context), await paid(context), await paid(context)];
-      const given = made.map(({ reference }) => reference);
-      const ok = new Set(given).size === given.length && given.every((reference) => reference !== "");
-      const expected = "three different references for three disbursements";
-      context.judge("create.service-reference-unique", ok, expected, given.join(", "), context.responses);
-    },
-  },
-  {
     name: "Records the response to a webhookURL of null",
     ids: ["create.webhook-null"],
     ...pays(1),

@@ -21,12 +21,12 @@ import { judgeRecord, recordIn, recordOf, type Body } from "./records.ts";
 import { dataOf, disbursementBody, get, is4xx, pay, payInvalid, permitted, someAddress } from "./requests.ts";
 import { usualAmount, verifyDisbursement } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
-import { settled } from "./settlement.ts";
+import { settled, settledByClock } from "./settlement.ts";
 import { several } from "./several.ts";
 
 const concurrency = 6;
 const places = [dollars, ...commonPairs];
-const repeated = ["create.duplicate-refused", "create.duplicate-any-field"];
+const repeated = ["create.duplicate-refused", "create.duplicate-any-field", "create.model"];
 
 type Planned = {
   conditions: Conditions;
@@ -230,6 +230,40 @@ export async function repeatAll(context: Context, at: Conditions["moment"]["at"]
   });
 }
 
+/** Judges that a payout which the target refuses, and one that was never created, cannot be verified. */
+async function judgeUnknown(context: Context) {
+  const id = "create.model";
+  for (const amount of [0, -7]) {
+    const reference = context.fresh();
+    const refused = await payInvalid(context, disbursementBody(context, { reference, amount }));
+    expectStatus(context, id, refused, [400, 422], `for an amount of ${amount}`);
+    for (const unknown of [reference, context.fresh()])
+      expectStatus(context, id, await verifyDisbursement(context, unknown), 404, "for an unknown reference");
+  }
+}
+
+/** Judges that every payout has another service reference. */
+function judgeReferences(context: Context, made: readonly Made[]) {
+  const accepted = made.filter(({ response }) => response.status === 200);
+  given(accepted.length > 0, "200 for a payout", made[0]!.response);
+  const actual = new Set(accepted.map(({ response }) => dataOf(response)["reference"])).size;
+  const evidence = accepted.map(({ response }) => response).slice(0, 10);
+  const what = "number of different service references";
+  same(context, "create.service-reference-unique", { what, actual, expected: accepted.length }, evidence);
+}
+
+/** Judges in a sandbox that a payout fails whose phone number forces a failure, whatever else it has. */
+async function judgeFailures(context: Context, made: readonly Made[]) {
+  const { environment, failingRecipient = "" } = context.options;
+  const id = "forced.089-fails-later";
+  if (environment !== "sandbox" || !failingRecipient.endsWith("089"))
+    return context.notApplicable(id, "--failing-recipient is not a number that forces a failure", "caller");
+  for (const { response } of made.filter((each) => each.conditions.ending.fails && each.response.status === 200)) {
+    const { data } = await settledByClock(context, String(dataOf(response)["reference"]));
+    same(context, id, { what: "status", actual: data.status, expected: "failed" });
+  }
+}
+
 /** Judges that a list has one record for each reference. */
 async function judgeListed(context: Context, made: readonly Made[]) {
   for (const { body, response } of made.filter((each) => each.response.status === 200)) {
@@ -252,8 +286,10 @@ export const checks: Check[] = [
       "create.webhook-optional",
       "create.pairs-accepted",
       "create.usd-accepted",
+      "create.service-reference-unique",
       ...repeated,
       "uniqueness.one-record",
+      "forced.089-fails-later",
       "inputs.coverage",
     ],
     effect: "moves-money",
@@ -265,8 +301,12 @@ export const checks: Check[] = [
       madeByRun.set(context.facts, made);
       judgeValues(context, made);
       observeCoverage(context, made);
+      judgeReferences(context, made);
+      await judgeUnknown(context);
       await repeatAll(context, "once");
-      if (context.options.profile === "extended") await judgeListed(context, made);
+      if (context.options.profile === "core") return;
+      await judgeListed(context, made);
+      await judgeFailures(context, made);
     },
   },
   {

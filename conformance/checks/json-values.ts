@@ -27,6 +27,9 @@ const unknownFields = {
   certifyObject: { nested: { ratio: -1.75 } },
 };
 
+/** Whole numbers with a decimal point or an exponent. */
+const notations = ["100.0", "1e2", "1.00E+2", "12.5e1", "12500e-2", "0.00123e5"];
+
 /** Returns the body as JSON text in which one key occurs a second time, with this value. */
 const withSecond = (body: Record<string, unknown>, key: string, value: unknown) =>
   `${JSON.stringify(body).slice(0, -1)},${JSON.stringify(key)}:${JSON.stringify(value)}}`;
@@ -76,19 +79,21 @@ export const checks: Check[] = [
     ids: ["json-values.inexact-fraction"],
     effect: "must-be-rejected",
     async run(context) {
-      const literal = "100.00000000000000000001";
-      const id = "json-values.inexact-fraction";
-      await bothRefused(context, id, 400, `an amount of ${literal}`, (body) => withAmount(body, literal));
+      // Parsing rounds these numbers to 100.
+      for (const literal of ["100.00000000000000000001", "10000000000000000000001e-20"]) {
+        const id = "json-values.inexact-fraction";
+        await bothRefused(context, id, 400, `an amount of ${literal}`, (body) => withAmount(body, literal));
+      }
     },
   },
   {
     name: "Whole number in another notation is accepted",
     ids: ["json-values.exact-integer"],
-    ...pays(3),
+    ...pays(notations.length),
     async run(context) {
-      for (const literal of ["100.0", "1e2", "1.00E+2"]) {
+      for (const literal of notations) {
         const response = await pay(context, undefined, withAmount(disbursementBody(context), literal));
-        expectData(context, "json-values.exact-integer", response, { amount: 100 }, `for ${literal}`);
+        expectData(context, "json-values.exact-integer", response, { amount: Number(literal) }, `for ${literal}`);
       }
     },
   },

@@ -35,7 +35,7 @@ const fees = {
   ],
 } as const;
 
-const overMaximum = ["9007199254740992", "9007199254740993", "10000000000000000000", "1e300"];
+const overMaximum = ["9007199254740992", "9007199254740993", "10000000000000000000", "1e300", "1e400"];
 
 /** Returns the body as JSON asJson, padded with spaces to this number of bytes. The body must contain ASCII only. */
 const padded = (body: Record<string, unknown>, bytes: number) => {

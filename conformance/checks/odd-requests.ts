@@ -53,6 +53,8 @@ function waysAround(context: Context): Odd[] {
   ];
 }
 
+/** Segments that are not valid percent-encoding. */
+const segments = ["%", "%zz", "%e0%a4%a", "%ff", "%c0%af", "%00"];
 const methods = ["HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"];
 const paths = ["/v1/disbursements", "/v1/disbursements/certify-unknown", "/v1/checkouts", "/v1"];
 
@@ -100,16 +102,16 @@ export const checks: Check[] = [
     },
   },
   {
-    name: "Unusual methods cause no 5xx",
+    name: "Unusual methods and paths cause no 5xx",
     ids: ["errors.no-5xx"],
     effect,
     async run(context) {
-      for (const path of paths) {
-        for (const method of methods) {
-          const response = await context.target.send({ method, path, effect });
-          const expected = `a response and no 5xx for ${method} ${path}`;
-          shows(context, "errors.no-5xx", response, handled(response.status), expected);
-        }
+      const reads = segments.map((segment) => ["GET", `/v1/disbursements/${segment}`] as const);
+      const all = [...reads, ...paths.flatMap((path) => methods.map((method) => [method, path] as const))];
+      for (const [method, path] of all) {
+        const response = await context.target.send({ method, path, effect });
+        const expected = `a response and no 5xx for ${method} ${path}`;
+        shows(context, "errors.no-5xx", response, handled(response.status), expected);
       }
     },
   },

@@ -17,6 +17,7 @@ import {
   verified,
   verifyDisbursement,
 } from "./requests.ts";
+import { recordOf } from "./records.ts";
 import { settled } from "./settlement.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
@@ -48,8 +49,8 @@ export const checks: Check[] = [
     ],
     ...pays(1, 12_345),
     async run(context) {
-      const { body, data: made, reference, response: created } = await paid(context, { amount: 12_345 });
-      const response = await verifyDisbursement(context, reference);
+      const { body, response: created, reference: service } = await paid(context, { amount: 12_345 });
+      const response = await verifyDisbursement(context, service);
       const when = "for the reference of a new disbursement";
       expectStatus(context, "verify.found", response, 200, when, [created, response]);
       const record = dataOf(response);
@@ -63,18 +64,10 @@ export const checks: Check[] = [
       const ordered = Date.parse(String(updatedAt)) >= Date.parse(String(createdAt));
       const order = "updatedAt not earlier than createdAt";
       context.judge("verify.updated-not-before-created", ordered, order, times, response);
-      const expected = {
-        reference,
-        merchantsReference: body["reference"],
-        amount: body["amount"],
-        fee: made.fee,
-        country: body["country"],
-        currency: body["currency"],
-      };
-      for (const [field, value] of Object.entries(expected)) {
-        const one = { what: field, actual: record[field], expected: value };
-        same(context, "verify.agrees-with-create", one, [created, response]);
-      }
+      const { reference, merchantsReference, amount, fee, country, currency } = recordOf(body, dataOf(created));
+      const expected = { reference, merchantsReference, amount, fee, country, currency };
+      const actual = Object.fromEntries(Object.keys(expected).map((field) => [field, record[field]]));
+      same(context, "verify.agrees-with-create", { what: "record", actual, expected }, [created, response]);
       const customer = record["customer"] as { phoneNumber?: unknown } | undefined;
       const kept = customer?.phoneNumber === body["phoneNumber"];
       const number = "the recipient's phone number as it was sent";

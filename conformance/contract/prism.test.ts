@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => void mock.kill());
 
-test("fails every requirement that needs state when run against a mock", { timeout: 60_000 }, async () => {
+test("fails every requirement that needs state when run against a mock", { timeout: 150_000 }, async () => {
   // Other checks send paths such as `/v1/disbursements/%`, at which the mock's process ends. The timeout is short,
   // because the mock never responds to a request whose body is not JSON.
   const args = ["--effects", "money", "--timeout", "2000", "--only", stateful.join(",")];

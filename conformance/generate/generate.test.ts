@@ -3,7 +3,6 @@ import { createValidators, inlined } from "../contract/validate.ts";
 import { anyValueFor, sample } from "./arbitraries.ts";
 import { combinationsIn, covering, pairsOf } from "./covering.ts";
 import { conditionsOf, coverageOf, rowCount, usual } from "./inputs.ts";
-import { ModelMismatch, runSequences, type Actions } from "./model.ts";
 import { mutations } from "./mutations.ts";
 
 const valid = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
@@ -71,53 +70,5 @@ describe("covering arrays", () => {
   test("without some values, the coverage is smaller", () => {
     const conditions = conditionsOf(1).map((each) => usual(each, ["currency", "ending"]));
     expect(coverageOf(conditions).pairs).toBeLessThan(coverageOf(conditionsOf(1)).pairs);
-  });
-});
-
-const fine = async () => undefined;
-const broken = async () => {
-  throw new TypeError("broken");
-};
-
-/** Returns the actions of a correct in-memory service. `faults` replaces some of them. */
-function service(faults: Partial<Actions> = {}): Actions {
-  let count = 0;
-  return {
-    create: async (amount) => ({ merchantsReference: `m${(count += 1)}`, reference: `s${count}`, amount }),
-    createRefused: fine,
-    repeat: fine,
-    verify: fine,
-    verifyUnknown: fine,
-    ...faults,
-  };
-}
-
-const fail = async () => {
-  throw new ModelMismatch("expected 409, received 200");
-};
-
-describe("model-based sequences", () => {
-  test("find no fault in a correct service", async () => {
-    expect(await runSequences(service(), 20, 3)).toBeUndefined();
-  });
-
-  test.each(["create", "createRefused", "repeat", "verify", "verifyUnknown"] as const)(
-    "find a fault in %s and name the sequence",
-    async (action) => {
-      expect(await runSequences(service({ [action]: fail }), 20, 3)).toMatch(
-        /^expected 409, received 200, after .*(create|verify)/,
-      );
-    },
-  );
-
-  test("make no more payouts than allowed", async () => {
-    let paid = 0;
-    const create = async (amount: number) => ({ merchantsReference: "m", reference: `s${(paid += 1)}`, amount });
-    await runSequences(service({ create }), 4, 11);
-    expect(paid).toBeLessThanOrEqual(48);
-  });
-
-  test("rethrow errors that are not faults of the service", async () => {
-    await expect(runSequences(service({ verify: broken }), 20, 3)).rejects.toThrow("broken");
   });
 });

@@ -1,5 +1,6 @@
 // Servers that mishandle disbursements only for certain inputs: repeats in another form of the same JSON, similar
 // references, amounts, and pairs of country and currency (§2.1, §7).
+import { drops, isPayout } from "../messages.ts";
 import { type Call, type Fault, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
@@ -162,7 +163,40 @@ const values: Fault[] = [
   ),
 ];
 
+/** Lets payouts succeed that must fail, and notifies their success. */
+const succeeds = (is: (record: { country: string; amount: number }) => boolean): How => ({
+  storage: (inner) => ({
+    insertDisbursement(record) {
+      if (record.due?.status !== "failed" || !is(record)) return inner.insertDisbursement(record);
+      const { failure: _, ...others } = record;
+      return inner.insertDisbursement({ ...others, due: { ...record.due, status: "success" } });
+    },
+  }),
+});
+const outcomes: Fault[] = [
+  fault(
+    "failures-in-nigeria-succeed",
+    "Payouts that fail in Nigeria are stored and notified as success.",
+    "forced.089-fails-later",
+    succeeds(({ country }) => country === "NG"),
+  ),
+  fault(
+    "failures-above-100-succeed",
+    "Payouts above 100.00 that fail are stored and notified as success.",
+    "forced.089-fails-later",
+    succeeds(({ amount }) => amount > 10_000),
+  ),
+  fault(
+    "webhooks-in-dollars-lost",
+    "No webhook is sent for a payout in USD.",
+    "life.webhooks-sent",
+    drops((message) => isPayout(message) && message.body.includes('"currency":"USD"')),
+    "records.as-requested",
+  ),
+];
+
 export const faults: readonly Fault[] = [
+  ...outcomes,
   ...forms.map(([id, what, form]) =>
     fault(
       `repeat-${id}-paid`,
