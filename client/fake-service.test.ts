@@ -122,6 +122,9 @@ describe("a fake service", () => {
     }
     const unnamed = { ...anonymous, reference: null };
     expect(await send(service, { path: "checkouts", body: unnamed })).toMatchObject({ status: 422 });
+    expect(await send(service, { path: "checkouts", body: { amount: 1 } })).toMatchObject({
+      body: { message: "country is not valid. currency is not valid." },
+    });
     expect(service.checkouts).toMatchObject([{ country: "CI", currency: "XOF" }, {}]);
   });
 
@@ -210,7 +213,8 @@ describe("a fake service", () => {
     service.delay = 60;
     expect(await disbursements.create(request).result()).toMatchObject({ outcome: "unknown" });
     expect(service.payouts).toHaveLength(1);
-    service.delay = 0;
+    service.delay = 1;
+    expect(await disbursements.resume(request).result()).toMatchObject({ outcome: "existed" });
     expect((await client.raw.GET("/sandbox/events")).response.status).toBe(404);
     expect((await service.fetch("https://fake.example/v1/disbursements")).status).toBe(401);
   });

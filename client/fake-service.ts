@@ -165,7 +165,7 @@ export function fakeService(): FakeService {
     async fetch(input, init) {
       const request = new Request(input, init);
       const response = answer(request, await request.text());
-      if (service.delay > 0) await new Promise((resolve) => setTimeout(resolve, service.delay));
+      await new Promise((resolve) => setTimeout(resolve, service.delay));
       if (response) return response;
       throw new TypeError("fetch failed", { cause: Object.assign(new Error("lost"), { code: "ECONNRESET" }) });
     },

@@ -57,6 +57,9 @@ describe("format", () => {
 
   test.each([15.5, NaN, 2 ** 60])("refuses %s", (amount) => {
     expect(() => format(amount, "XOF")).toThrow(UsageError);
+    expect(() => format(amount, "XOF")).toThrow(
+      `amount must be a whole number of the lowest denomination, and not ${amount}.`,
+    );
   });
 });
 
