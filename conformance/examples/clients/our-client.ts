@@ -18,7 +18,7 @@ const client = createClient({
   baseUrl: BASE_URL,
   apiKey: API_KEY,
   timeout,
-  retry: { totalTime: 3 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
+  retry: { totalTime: 6 * timeout, minDelay: timeout / 20, maxDelay: timeout / 2 },
 });
 // Reach the service before anything is paid: until the service has responded once, the client takes a strange page for
 // a wrong address and does not retry.

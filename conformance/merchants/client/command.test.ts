@@ -1,16 +1,20 @@
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { OptionsError } from "../../cli/options.ts";
 import { programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { attacher } from "./attach.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher } from "./launch.ts";
+import { asInput, entries } from "./entries.ts";
 import { scenarioReport } from "../report.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
+import { startService } from "./service.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "certify-client-test-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -214,6 +218,29 @@ describe("a program", () => {
     );
     expect(text).toContain("client.finds-out: ");
     expect(text).not.toContain("client.contract");
+  });
+
+  test("that gave up a read before the service came to it was told nothing", async () => {
+    const [entry] = entries("settles");
+    const service = await startService(scenario("calm"), [entry!], { ...settings, key: "key" });
+    try {
+      const headers = { "x-api-key": "key", "content-type": "application/json" };
+      const body = JSON.stringify(asInput(entry!));
+      await fetch(`${service.url}/v1/disbursements`, { method: "POST", headers, body });
+      const [payout] = service.ledger.payouts;
+      payout!.status = "pending";
+      const path = `/v1/disbursements/${payout!.reference}`;
+      const socket = connect(Number(new URL(service.url).port), "127.0.0.1");
+      await once(socket, "connect");
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: key\r\n\r\n`);
+      socket.destroy();
+      await vi.waitUntil(() => service.calls[1]?.sent);
+      const response = await fetch(service.url + path, { headers });
+      expect(service.calls[1]!.sent).toEqual({ failure: "the program had closed the connection" });
+      expect(await response.json()).toMatchObject({ data: { status: "pending" } });
+    } finally {
+      await service.close();
+    }
   });
 
   test("may be started by a person", async () => {

@@ -1,5 +1,6 @@
 // The hostile service: it follows the contract, but its network, its gateways and its replicas do not.
 import { once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { createValidators } from "../../contract/validate.ts";
@@ -279,9 +280,16 @@ export async function startService(
       const honest = refusal(401, "The API key is not valid.");
       deliver(call, response, "honest", { honest, someoneElses: honest });
     } else if (received.kind === "create" && body) await create(call, response);
-    else if (received.kind === "read") read(call, response);
-    else if (received.kind === "list") list(call, response);
-    else {
+    else if (received.kind === "read" || received.kind === "list") {
+      // On a busy machine, requests that the program has given up arrive late, and in any order. A response to such a
+      // request tells the program nothing. The end of the connection is read one turn after the request.
+      await nextTurn();
+      await nextTurn();
+      const { destroyed, readableEnded } = request.socket;
+      if (destroyed || readableEnded) call.sent = { failure: "the program had closed the connection" };
+      else if (received.kind === "read") read(call, response);
+      else list(call, response);
+    } else {
       const honest = received.kind === "create" ? refusal(400, faults.join("; ")) : noSuchPath;
       deliver(call, response, "honest", { honest, someoneElses: honest });
     }
