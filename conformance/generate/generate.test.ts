@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { createValidators, inlined } from "../contract/validate.ts";
 import { anyValueFor, sample } from "./arbitraries.ts";
 import { combinationsIn, covering, pairsOf } from "./covering.ts";
-import { conditionsOf, coverageOf, rowCount, usual } from "./inputs.ts";
+import { conditionsOf, coverageOf, rowCount, usual, valuesOf } from "./inputs.ts";
 import { mutations } from "./mutations.ts";
 
 const valid = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
@@ -40,6 +40,10 @@ test("random values are the same for the same seed and differ for another", () =
   expect(sample(values, 20, 7)).not.toEqual(sample(values, 20, 8));
 });
 
+/** Returns the values that have requirements of their own. */
+const judgedIn = (all: ReturnType<typeof conditionsOf>) =>
+  new Set(all.flatMap((each) => valuesOf(each).flatMap(([, { id, what }]) => (id === undefined ? [] : [what]))));
+
 describe("covering arrays", () => {
   const sizes = [2, 3, 4, 3];
 
@@ -65,6 +69,14 @@ describe("covering arrays", () => {
     const countries = Map.groupBy(foreign, ({ place }) => place);
     expect([...countries.values()].map(({ length }) => length).filter((length) => length < 4)).toEqual([]);
     expect(countries.size).toBe(6);
+  });
+
+  test("each value with a requirement of its own meets the country's own currency and phone number", () => {
+    for (let seed = 1; seed <= 50; seed += 1) {
+      const conditions = conditionsOf(seed);
+      const atHome = conditions.filter(({ currency, number }) => !currency.foreign && !number.foreign);
+      expect(judgedIn(atHome)).toEqual(judgedIn(conditions));
+    }
   });
 
   test("without some values, the coverage is smaller", () => {

@@ -112,14 +112,11 @@ export type Conditions = { [Each in Name]: (typeof dimensions)[Each][number] };
 
 const names = Object.keys(dimensions) as Name[];
 const sizes = names.map((name) => dimensions[name].length);
-const money = (
-  [
-    ["place", "currency", "amount"],
-    ["place", "number", "amount"],
-    ["place", "currency", "number"],
-  ] as Name[][]
-).map((group) => group.map((name) => names.indexOf(name)));
-const rows = covering(sizes, money);
+const groupsOf = (...groups: Name[][]) => groups.map((group) => group.map((name) => names.indexOf(name)));
+const money = groupsOf(["place", "currency", "amount"], ["place", "number", "amount"], ["place", "currency", "number"]);
+/** Requirements of their own are judged by payouts with the country's own currency and phone number. */
+const home = groupsOf(["currency", "number", "amount"], ["currency", "number", "address"]);
+const rows = covering(sizes, [...money, ...home]);
 /** The number of payouts with which every combination is tried. */
 export const { length: rowCount } = rows;
 

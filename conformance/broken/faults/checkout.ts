@@ -208,6 +208,12 @@ export const faults: readonly Fault[] = [
     page((text) => text.replaceAll(/\d/g, "0")),
   ),
   fault(
+    "page-without-millions",
+    "The payment page drops the millions of the amount.",
+    "money.page-divides",
+    page((text) => text.replaceAll(/\d+,(\d{3},\d{3}\.\d\d)/g, "$1")),
+  ),
+  fault(
     "page-not-divided",
     "The payment page shows the amount undivided, in the lowest denomination.",
     "money.page-divides",
