@@ -76,7 +76,10 @@ export type RunOptions = {
   environment?: "sandbox" | "live";
   /** The sandbox controls that the target was found to have. */
   controls: readonly Control[];
-  /** The recipients that the caller did not name. The run uses this project's defaults for them (D17). */
+  /**
+   * The recipients that the caller did not name. The run uses this project's defaults for them (D17), or made-up numbers
+   * with the same effect.
+   */
   assumed: readonly ("recipient" | "failing-recipient")[];
 };
 
@@ -93,9 +96,17 @@ export const allowsMadeUpNumbers = ({ environment, loopback }: CheckOptions) => 
 export const defaultRecipients = { recipient: "2257038102473", failingRecipient: "2250000000089" };
 
 /** Returns the phone numbers that the caller gave, by the name of the shell variable that repeating a request reads. */
-export function realRecipients(options: Pick<RunOptions, "recipient" | "failingRecipient">): Record<string, string> {
-  const given = { RECIPIENT: options.recipient, FAILING_RECIPIENT: options.failingRecipient };
+export function realRecipients({
+  recipient,
+  failingRecipient,
+  assumed,
+}: Pick<RunOptions, "recipient" | "failingRecipient" | "assumed">): Record<string, string> {
+  const given = [
+    ["RECIPIENT", assumed.includes("recipient") ? undefined : recipient],
+    ["FAILING_RECIPIENT", assumed.includes("failing-recipient") ? undefined : failingRecipient],
+  ] as const;
   const published = Object.values(defaultRecipients);
-  const real = Object.entries(given).filter(([, phone]) => phone !== undefined && !published.includes(phone));
-  return Object.fromEntries(real as [string, string][]);
+  return Object.fromEntries(
+    given.flatMap(([name, phone]) => (phone === undefined || published.includes(phone) ? [] : [[name, phone]])),
+  );
 }

@@ -2,8 +2,9 @@
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
 import { describeResponse } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
+import { shuffled } from "../generate/covering.ts";
 import { createRandom } from "../generate/random.ts";
-import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
@@ -13,7 +14,7 @@ import { notAfforded, rendered, type Answer, type Answers } from "./file.ts";
 import { fitted } from "./fit.ts";
 import { isAccepted, isCleanRefusal } from "./unknown.ts";
 import type { Limits } from "./limits.ts";
-import { allPairs, ordinaryAmount, plainAddress, type Fields, type Search } from "./search.ts";
+import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
 import { shownLimits } from "./table.ts";
 
 type Shown = (typeof shownLimits)[number];
@@ -93,15 +94,24 @@ async function createSearch(
   options: CheckOptions,
   { target, limits, fresh, largest, address = () => plainAddress, sleep }: Deps,
 ) {
-  const { recipient } = options;
+  let { recipient } = options;
   const random = createRandom(options.seed, "limits");
-  const home = homeOf(recipient);
+  let home = homeOf(recipient);
   const { budget } = target;
   let amount = 100;
-  const ordinary = () => fitted(limits.all, { reference: fresh(), amount, ...home }, home, [recipient]);
+  /** Returns a payout whose amount differs from others, as those of merchants do. */
+  const ordinary = (more = random(0, 99)) => {
+    const fields = { reference: fresh(), amount: Math.min(ordinaryAmount, amount + more), ...home };
+    return fitted(limits.all, fields, home, [recipient]);
+  };
 
   const create = (path: string, json: Fields, more: Partial<TargetRequest> = {}) => {
-    const webhookURL = json["webhookURL"] === plainAddress ? address() : json["webhookURL"];
+    const addresses = new Map([
+      [plainAddress, address],
+      [secureAddress, () => address().replace(/^http:/, "https:")],
+    ]);
+    const given = json["webhookURL"];
+    const webhookURL = addresses.get(String(given))?.() ?? given;
     return target.send({ method: "POST", path, effect: "moves-money", json: { ...json, webhookURL }, ...more });
   };
   const start = budget.payouts;
@@ -112,13 +122,19 @@ async function createSearch(
   }
   const checkout = ({ country, currency, webhookURL }: Fields) =>
     create("/v1/checkouts", { amount: 2500, country, currency, webhookURL });
-  const usual = () => pay(ordinary());
+  const usual = (more?: number) => pay(ordinary(more));
 
-  let first = await usual();
+  let first = await usual(0);
+  // The documented number is the one that a target with few numbers is likely to serve.
+  if (isCleanRefusal(first) && options.assumed.includes("recipient")) {
+    options.recipient = recipient = defaultRecipients.recipient;
+    home = homeOf(recipient);
+    first = await usual(0);
+  }
   // A target whose smallest amount is larger than 100 accepts this amount.
   if (isCleanRefusal(first)) {
     amount = ordinaryAmount;
-    first = await usual();
+    first = await usual(0);
   }
   if (first.status === 409 && options.challenge !== undefined) {
     throw target.ledger.stop(
@@ -153,7 +169,7 @@ async function createSearch(
   const search: Search = {
     ordinary,
     recipient,
-    payees: allPairs.map((pair) => fieldsFor(pair, recipient, random)),
+    payees: shuffled(allPairs, random).map((pair) => fieldsFor(pair, options, random)),
     safe: allowsMadeUpNumbers(options),
     largest,
     async attempt(over, withCheckout = false) {

@@ -7,13 +7,6 @@ import { exceeded } from "./table.ts";
 import type { Fields } from "./search.ts";
 
 /**
- * Returns a reference that every target accepts, because it has at most 20 characters, which are lower-case letters,
- * digits and a hyphen.
- * @param runId 10 hexadecimal digits
- */
-export const freshReference = (runId: string, count: number) => `c${runId}-${count}`;
-
-/**
  * Replaces the characters that a reference may not contain and keeps its end, which makes it unique. A letter that is
  * not allowed is replaced by the letter in the other case; any other character is removed.
  */
@@ -72,7 +65,7 @@ export function payeeAbroad(
   limits: Declaration = {},
 ): Payee | undefined {
   const home = pairOf(phoneNumber);
-  const payees = commonPairs.filter((pair) => pair !== home).map((pair) => payeeIn(pair, options.recipient, random));
+  const payees = commonPairs.filter((pair) => pair !== home).map((pair) => payeeIn(pair, options, random));
   const [first, ...rest] = payees.filter((payee) => exceeded(limits, payee) === undefined);
   return first && allowsMadeUpNumbers(options) ? pick(random, [first, ...rest]) : undefined;
 }

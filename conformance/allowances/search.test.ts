@@ -6,7 +6,7 @@ import { shownLimits } from "./table.ts";
 
 const recipient = "2257038102473";
 const random = createRandom(7, "limits");
-const payees = allPairs.map((pair) => fieldsFor(pair, recipient, random));
+const payees = allPairs.map((pair) => fieldsFor(pair, { recipient, assumed: [] }, random));
 
 /** Searches for all limits of a target that refuses what matches. Also returns what was paid. */
 async function search(refuses: (fields: Fields) => boolean, over: Partial<Search> = {}) {

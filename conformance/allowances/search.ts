@@ -13,7 +13,7 @@ export type Search = {
    */
   attempt: (over: Fields, checkout?: boolean) => Promise<boolean>;
   recipient: string;
-  /** A payee in each of `allPairs`, in the same order. */
+  /** A payee in each of `allPairs`, in any order. */
   payees: readonly Payee[];
   /** True if made-up phone numbers and several large amounts do no harm. */
   safe: boolean;
@@ -61,7 +61,8 @@ async function bisect(low: number, high: number, accepts: (value: number) => Pro
 
 /** Returns the smallest amount that the target accepts, if it is not 1. */
 export async function smallestAmount({ ordinary, attempt }: Search): Promise<number | undefined> {
-  const usual = Number(ordinary()["amount"]);
+  // An ordinary amount is this round number, which the target accepts, or somewhat larger.
+  const usual = Math.floor(Number(ordinary()["amount"]) / 100) * 100;
   const accepts = (less: number) => attempt({ amount: usual - less });
   return (await accepts(usual - 1)) ? undefined : usual - (await bisect(0, usual - 1, accepts));
 }
@@ -89,7 +90,7 @@ export async function largestAmount({ attempt, safe, largest }: Search): Promise
   return undefined;
 }
 
-const padded = (reference: unknown, length: number) => String(reference).padEnd(length, "x");
+const padded = (reference: unknown, length: number) => String(reference).padEnd(length, String(reference));
 
 /** Returns a reference of this length. */
 export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
@@ -135,7 +136,11 @@ export async function places(
   const served = { country: new Set([home.country]), currency: new Set([home.currency]) };
   const refused: Payee[] = [];
   // The checks create checkouts in the common countries only.
-  const accepts = (payee: Payee, over: Partial<Payee>) => attempt(over, payees.indexOf(payee) < commonPairs.length);
+  const accepts = (payee: Payee, over: Partial<Payee>) =>
+    attempt(
+      over,
+      commonPairs.some(({ country }) => country === payee.country),
+    );
   for (const payee of payees) {
     if (await accepts(payee, payee)) {
       served.country.add(payee.country);
@@ -149,7 +154,9 @@ export async function places(
       served.country.add(country);
     if (!served.currency.has(currency) && (await accepts(payee, { currency }))) served.currency.add(currency);
   }
-  return refused.some((payee) => !served[field].has(payee[field])) ? [...served[field]] : undefined;
+  return refused.some((payee) => !served[field].has(payee[field]))
+    ? [...new Set(allPairs.map((pair) => pair[field]))].filter((code) => served[field].has(code))
+    : undefined;
 }
 
 /** Returns the phone number with other digits after the first `kept`. */

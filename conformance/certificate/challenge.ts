@@ -1,6 +1,6 @@
 // Derives the inputs of a run from a text that a partner chooses, so that the run cannot be prepared before the partner
 // has told the text, nor be chosen among many runs with other inputs.
-import { freshReference } from "../allowances/fit.ts";
+import { referenceOf } from "../generate/merchant.ts";
 import type { Report } from "../results.ts";
 import { sha256 } from "./hashes.ts";
 
@@ -9,7 +9,7 @@ const digest = (purpose: string, challenge: string) => sha256(`${purpose}\n${cha
 /** Returns the seed of a run with this challenge. */
 export const seedOf = (challenge: string): number => Number.parseInt(digest("seed", challenge).slice(0, 8), 16) >>> 1;
 
-/** Returns the text of 10 hexadecimal digits from which the references of a run with this challenge are made. */
+/** Returns the text of 10 hexadecimal digits from which, with the seed, the references of such a run are made. */
 export const runIdOf = (challenge: string): string => digest("references", challenge).slice(0, 10);
 
 /** How many of the first references of a run are compared. Not each is a payout's. */
@@ -17,7 +17,9 @@ const compared = 20;
 
 /** Returns the first merchant's references of a run with this challenge. */
 export const referencesOf = (challenge: string): string[] =>
-  Array.from({ length: compared }, (_, index) => freshReference(runIdOf(challenge), index + 1));
+  Array.from({ length: compared }, (_, index) =>
+    referenceOf({ seed: seedOf(challenge), runId: runIdOf(challenge) }, index + 1),
+  );
 
 /** Returns the payout of the report whose reference was derived from the challenge; undefined if there is none. */
 export function payoutOf(challenge: string, { created }: Pick<Report, "created">) {

@@ -16,8 +16,8 @@ const id = "checkout.link-pays-nothing";
 /** The requests of a browser, of a messenger's link preview and of a scanner for mail. */
 const openings: { method?: "GET" | "HEAD"; headers?: Record<string, string> }[] = [
   { method: "HEAD" },
-  { headers: { "user-agent": "Mozilla/5.0", accept: "text/html" } },
-  { headers: { "user-agent": "Mozilla/5.0", accept: "text/html" } },
+  {},
+  {},
   { headers: { "user-agent": "WhatsApp/2.23", accept: "*/*" } },
   { headers: { "user-agent": "facebookexternalhit/1.1", purpose: "prefetch" } },
   { headers: { "sec-purpose": "prefetch;prerender" } },

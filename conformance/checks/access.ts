@@ -20,7 +20,7 @@ function strangers(context: Context): Stranger[] {
     { what: "an unknown key", request: { key: wrongKey(context) } },
     ...almostKeys(context).map(({ what, value }) => ({ what, request: { key: { value } } })),
     ...[firstHalf, withPrefix, withWord, base64].map(asKey),
-    { what: "two unknown keys", request: { key: "none", headers: { "x-api-key": ["certify-a", "certify-b"] } } },
+    { what: "two unknown keys", request: { key: "none", headers: { "x-api-key": [...context.target.merchant.keys] } } },
     ...keysElsewhere(context).map(({ where, headers }) => ({
       what: `the key in ${where}`,
       request: { key: "none" as const, headers },

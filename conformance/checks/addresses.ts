@@ -1,15 +1,15 @@
 // Checks which addresses are accepted as webhookURL and redirectURL (D7a, D15).
 import type { Check, Context } from "../check.ts";
 import { bothRefused, expectStatus, holds, same } from "./expect.ts";
-import { checkoutBody, paid, pays, startInvalidCheckout, verified } from "./requests.ts";
+import { checkoutBody, paid, pays, siteOf, startInvalidCheckout, verified } from "./requests.ts";
 
-const badAddresses = [
-  "ftp://merchant.example/hooks",
+const badAddresses = (site: string) => [
+  `ftp://${site}/hooks`,
   "javascript:alert(1)",
-  "mailto:hooks@merchant.example",
-  "https://user@merchant.example/hooks",
-  "https://user:password@merchant.example/hooks",
-  "//merchant.example/hooks",
+  `mailto:hooks@${site}`,
+  `https://user@${site}/hooks`,
+  `https://user:password@${site}/hooks`,
+  `//${site}/hooks`,
   "https:///hooks",
 ];
 /** Addresses where nothing listens, so that deliveries fail immediately. */
@@ -29,7 +29,7 @@ export const checks: Check[] = [
     ids: ["addresses.refused"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const address of badAddresses) {
+      for (const address of badAddresses(siteOf(context))) {
         await refuse(context, "addresses.refused", address, `webhookURL ${address}`);
         const response = await startInvalidCheckout(context, checkoutBody(context, { redirectURL: address }));
         expectStatus(context, "addresses.refused", response, 422, `for a checkout with redirectURL ${address}`);
@@ -41,7 +41,7 @@ export const checks: Check[] = [
     ids: ["limits.address-length"],
     effect: "must-be-rejected",
     async run(context) {
-      const address = `https://merchant.example/${"a".repeat(2049 - 25)}`;
+      const address = `https://${siteOf(context)}/`.padEnd(2049, "a");
       await refuse(context, "limits.address-length", address, `a webhookURL of ${address.length} characters`);
     },
   },

@@ -25,7 +25,7 @@ import {
 } from "./requests.ts";
 
 /** A well-formed key that no merchant has. */
-export const wrongKey = (context: Context) => ({ value: `certify-wrong-${context.options.runId}` });
+export const wrongKey = (context: Context) => ({ value: context.target.merchant.keys[0] });
 
 /** Each endpoint has two checks: without a key, and with an unknown key. */
 const endpoints = [

@@ -14,6 +14,7 @@ import {
   someAddress,
   startCheckout,
   startInvalidCheckout,
+  siteOf,
 } from "./requests.ts";
 
 export const verifyCheckout = (
@@ -155,7 +156,7 @@ export const checks: Check[] = [
     async run(context) {
       const addresses = {
         webhookURL: someAddress(context),
-        redirectURL: "https://merchant.example/back?a=1",
+        redirectURL: `https://${siteOf(context)}/back?a=1`,
       };
       const { body, data, reference } = await started(context, {
         ...addresses,

@@ -3,7 +3,7 @@
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { checkoutBody, is2xx, someAddress, startCheckout, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, is2xx, someAddress, startCheckout, startInvalidCheckout, siteOf } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -138,7 +138,7 @@ export const checks: Check[] = [
     effect: "moves-money",
     async run(context) {
       const webhookURL = someAddress(context);
-      const redirectURL = "https://merchant.example/orders/1?step=done";
+      const redirectURL = `https://${siteOf(context)}/orders/1?step=done`;
       for (const over of [{}, { webhookURL }, { redirectURL }, { webhookURL, redirectURL }]) {
         const response = await startCheckout(context, checkoutBody(context, over));
         const what = Object.keys(over).join(" and ") || "neither address";

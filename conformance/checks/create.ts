@@ -44,7 +44,7 @@ export const checks: Check[] = [
     ids: ["create.extra-field"],
     ...pays(1),
     async run(context) {
-      const response = await pay(context, disbursementBody(context, { certifyExtra: "x" }));
+      const response = await pay(context, disbursementBody(context, { [`${context.target.merchant.name}Extra`]: "x" }));
       context.observe("create.extra-field", "response status", response.status ?? "none");
     },
   },

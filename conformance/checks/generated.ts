@@ -7,7 +7,7 @@ import { mutations } from "../generate/mutations.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
 import { expectStatus } from "./expect.ts";
-import { checkoutBody, disbursementBody, payInvalid, startInvalidCheckout } from "./requests.ts";
+import { checkoutBody, disbursementBody, payInvalid, siteOf, startInvalidCheckout } from "./requests.ts";
 import { several } from "./several.ts";
 
 const randomInvalid = 100;
@@ -28,7 +28,7 @@ function invalidRequests(context: Context, schema: string, valid: () => Record<s
   const fields = Object.keys(plain.properties ?? {}).filter(
     (field) => Object.keys(plain.properties?.[field] ?? {}).length > 0,
   );
-  const table = mutations(plain, valid()).map(({ what, field, body }) => ({
+  const table = mutations(plain, valid(), siteOf(context)).map(({ what, field, body }) => ({
     what,
     // Every request needs a fresh reference, unless the reference itself was mutated.
     body: field === "reference" ? body : { ...body, reference: valid()["reference"] },

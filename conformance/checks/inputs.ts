@@ -115,9 +115,10 @@ function fieldsOf(context: Context, planned: Planned): Body {
     conditions.number.foreign ? planned.number : pair,
   ];
   const recipient = ending.fails ? options.failingRecipient! : options.recipient;
+  const likeIt = { recipient, assumed: ending.fails ? [] : options.assumed };
   const payee = allowsMadeUpNumbers(options)
     ? {
-        phoneNumber: fieldsFor(number, recipient, random).phoneNumber,
+        phoneNumber: fieldsFor(number, likeIt, random).phoneNumber,
         country: pair.country,
         currency: currency.currency,
       }
@@ -173,7 +174,7 @@ function judgeValues(context: Context, made: readonly Made[]) {
   for (const pair of places) {
     const { options, random } = context;
     const id = pair === dollars ? "create.usd-accepted" : "create.pairs-accepted";
-    if (allowsMadeUpNumbers(options)) permitted(context, id, fieldsFor(pair, options.recipient, random));
+    if (allowsMadeUpNumbers(options)) permitted(context, id, fieldsFor(pair, options, random));
     else context.notApplicable(id, "only the recipient's own country is paid");
   }
 }
@@ -190,7 +191,7 @@ function observeCoverage(context: Context, made: readonly Made[]) {
 /** Returns a payee in another country and currency than those of a payout; undefined if the target serves none. */
 function payeeElsewhere({ options, limits, random }: Context, { country, currency }: Body): Payee | undefined {
   const elsewhere = commonPairs.filter((pair) => pair.country !== country && pair.currency !== currency);
-  const payees = elsewhere.map((pair) => payeeIn(pair, options.recipient, random));
+  const payees = elsewhere.map((pair) => payeeIn(pair, options, random));
   return allowsMadeUpNumbers(options) ? payees.find((payee) => exceeded(limits.all, payee) === undefined) : undefined;
 }
 

@@ -39,7 +39,7 @@ const types: Rule[] = [
     id: "create.reference-type",
     field: "reference",
     kind: "type",
-    cases: [["a number", 12345], ...nonStrings("certify")],
+    cases: [["a number", 12345], ...nonStrings("text")],
   },
   {
     id: "create.amount-type",

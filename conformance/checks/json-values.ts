@@ -1,5 +1,5 @@
 // Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
-import type { Check } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import { bothRefused, expectData, expectNoFaults, expectStatus } from "./expect.ts";
 import {
   asJson,
@@ -15,17 +15,17 @@ import {
 } from "./requests.ts";
 
 /** Unknown fields with values of every JSON type. The rules for amounts do not apply to their numbers. */
-const unknownFields = {
-  certifyExtra: "x",
-  certifyWhole: -7,
-  certifyFraction: 0.5,
-  certifySmall: 1.5e-7,
-  certifyLarge: 2.5e21,
-  certifyTrue: true,
-  certifyNull: null,
-  certifyList: [1, 0.25, "x"],
-  certifyObject: { nested: { ratio: -1.75 } },
-};
+const unknownFields = ({ target: { merchant } }: Context) => ({
+  [`${merchant.name}Extra`]: "x",
+  [`${merchant.name}Whole`]: -7,
+  [`${merchant.name}Fraction`]: 0.5,
+  [`${merchant.name}Small`]: 1.5e-7,
+  [`${merchant.name}Large`]: 2.5e21,
+  [`${merchant.name}True`]: true,
+  [`${merchant.name}Null`]: null,
+  [`${merchant.name}List`]: [1, 0.25, "x"],
+  [`${merchant.name}Object`]: { nested: { ratio: -1.75 } },
+});
 
 /** Whole numbers with a decimal point or an exponent. */
 const notations = ["100.0", "1e2", "1.00E+2", "12.5e1", "12500e-2", "0.00123e5"];
@@ -40,12 +40,13 @@ export const checks: Check[] = [
     ids: ["json-values.unknown-ignored"],
     ...pays(1),
     async run(context) {
-      const { reference } = await paid(context, unknownFields);
+      const unknown = unknownFields(context);
+      const { reference } = await paid(context, unknown);
       const { response, data } = await verified(context, reference);
-      const kept = Object.keys(unknownFields).filter((name) => name in data);
+      const kept = Object.keys(unknown).filter((name) => name in data);
       const faults = kept.map((name) => `a record with ${name}`);
       expectNoFaults(context, "json-values.unknown-ignored", "a record without the unknown fields", faults, response);
-      const checkout = await startCheckout(context, checkoutBody(context, unknownFields));
+      const checkout = await startCheckout(context, checkoutBody(context, unknown));
       expectStatus(context, "json-values.unknown-ignored", checkout, 200, "for a checkout with unknown fields");
     },
   },

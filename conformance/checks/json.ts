@@ -34,7 +34,7 @@ export const nonObjects = (valid: Record<string, unknown>): [string, unknown][] 
   ["null", null],
   ["an empty array", []],
   ["an array of one request", [valid]],
-  ["a string", "certify"],
+  ["a string", "text"],
   ["a number", 100],
   ["true", true],
 ];

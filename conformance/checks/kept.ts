@@ -79,7 +79,8 @@ function plans(context: Context): Plan[] {
     }),
   ];
   // Different amounts show it if the records are mixed up.
-  return all.map(({ over, ...plan }, index) => ({ ...plan, over: { ...over, amount: usualAmount + index } }));
+  const least = usualAmount - context.random(0, 900);
+  return all.map(({ over, ...plan }, index) => ({ ...plan, over: { ...over, amount: least + index } }));
 }
 
 /** Creates a payout. Returns undefined if the target refuses its unusual reference. */

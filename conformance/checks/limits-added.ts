@@ -1,7 +1,6 @@
 // Finds and proves the limits that the target adds to what the interface leaves open (§8, D45).
 import type { Check } from "../check.ts";
 import { findLimits, mostPayouts, NotAsked } from "../allowances/find.ts";
-import { plainAddress } from "../allowances/search.ts";
 import { largestTried } from "./numbers.ts";
 import { someAddress, usualAmount } from "./requests.ts";
 
@@ -17,10 +16,7 @@ export const checks: Check[] = [
     amount: (options) => [largestTried(options), ...Array<number>(mostPayouts - 1).fill(usualAmount)],
     async run(context) {
       const { options, limits } = context;
-      const address = () => {
-        const own = someAddress(context);
-        return own.startsWith("http:") ? own : plainAddress;
-      };
+      const address = () => someAddress(context).replace(/^https:/, "http:");
       try {
         const { throttled, unproved } = await findLimits(options, {
           ...context,

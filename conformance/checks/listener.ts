@@ -42,7 +42,7 @@ export const checks: Check[] = [
     needs: [...needs, "deliveries"],
     async run(context) {
       const id = "listener.attempts";
-      const session = await connect(context, "certify");
+      const session = await connect(context, "the only one");
       const reference = await payWithoutAddress(context);
       const response = await claim(context, session, 2);
       const delivery = claimedFor(response, reference);
@@ -72,11 +72,11 @@ export const checks: Check[] = [
     needs: [...needs],
     async run(context) {
       const id = "listener.takes-over";
-      const first = await connect(context, "certify, the first");
+      const first = await connect(context, "the first");
       const reference = await payWithoutAddress(context);
       const claimed = await claim(context, first, 2);
       given(claimedFor(claimed, reference), "a claimed delivery", claimed);
-      const second = await connect(context, "certify, the second");
+      const second = await connect(context, "the second");
       const refused = await claim(context, first, 0);
       expectStatus(context, id, refused, 409, "for a claim of the first listener");
       const taken = await claim(context, second, 2);

@@ -167,7 +167,10 @@ export const checks: Check[] = [
       const judge = (response: TargetResponse, what: string) =>
         expectStatus(context, "lists.cursor-422", response, 422, `for ${what}`);
       for (const path of lists) {
-        judge(await list(context, path, "cursor=certify-unknown"), `a cursor that GET ${path} never returned`);
+        judge(
+          await list(context, path, `cursor=${context.target.merchant.unknown}`),
+          `a cursor that GET ${path} never returned`,
+        );
       }
       for (const kind of kinds) {
         for (let count = 0; count < 2; count += 1) await make(context, kind);

@@ -2,6 +2,7 @@
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { exceeded } from "../allowances/table.ts";
+import { shuffled } from "../generate/covering.ts";
 import { arrived, mailbox } from "./notifications.ts";
 import { shows } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
@@ -126,7 +127,7 @@ export const checks: Check[] = [
       const sent = tried(context.options);
       if (sent.length === 0) throw new Prerequisite("a --max-total that covers a payout", "a smaller one");
       const [accepted, refused] = divided(context, sent);
-      await judgeExact(context, accepted);
+      await judgeExact(context, shuffled(accepted, context.random));
       const larger = divided(context, spare(context.options))[1].filter((amount) => amount > (accepted.at(-1) ?? 0));
       if (allowsMadeUpNumbers(context.options)) await judgeBeyond(context, larger);
       if (reachesAll(context.options)) await judgeInexact(context);
@@ -149,7 +150,7 @@ export const checks: Check[] = [
     async *run(context) {
       const made: Notified[] = [];
       const [permitted] = divided(context, triedInWebhooks(context.options));
-      for (const amount of permitted) made.push(await payNotified(context, amount));
+      for (const amount of shuffled(permitted, context.random)) made.push(await payNotified(context, amount));
       yield;
       let stated = false;
       for (const payout of made) {

@@ -56,7 +56,12 @@ function waysAround(context: Context): Odd[] {
 /** Segments that are not valid percent-encoding. */
 const segments = ["%", "%zz", "%e0%a4%a", "%ff", "%c0%af", "%00"];
 const methods = ["HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"];
-const paths = ["/v1/disbursements", "/v1/disbursements/certify-unknown", "/v1/checkouts", "/v1"];
+const paths = ({ target: { merchant } }: Context) => [
+  "/v1/disbursements",
+  `/v1/disbursements/${merchant.unknown}`,
+  "/v1/checkouts",
+  "/v1",
+];
 
 const deep = (open: string, close: string) => open.repeat(3000) + close.repeat(3000);
 
@@ -71,10 +76,10 @@ const bodies: [string, string | Buffer, Record<string, string>][] = [
   ["a byte order mark", "\ufeff{}", json],
   ["UTF-16", Buffer.from('{"amount":1}', "utf16le"), json],
   ["plain text declared as gzip", "not gzip", { ...json, "content-encoding": "gzip" }],
-  ["an unknown charset", "{}", { "content-type": "application/json; charset=certify" }],
+  ["an unknown charset", "{}", { "content-type": "application/json; charset=unknown" }],
   ["a malformed Content-Type", "{}", { "content-type": "application/json;;;=" }],
   ["an Accept that cannot be satisfied", "{}", { ...json, accept: "image/png" }],
-  ["an Expect that cannot be satisfied", "{}", { ...json, expect: "certify" }],
+  ["an Expect that cannot be satisfied", "{}", { ...json, expect: "unknown" }],
   ["a header of 6,000 characters", "{}", { ...json, "x-long": "x".repeat(6000) }],
 ];
 
@@ -107,7 +112,7 @@ export const checks: Check[] = [
     effect,
     async run(context) {
       const reads = segments.map((segment) => ["GET", `/v1/disbursements/${segment}`] as const);
-      const all = [...reads, ...paths.flatMap((path) => methods.map((method) => [method, path] as const))];
+      const all = [...reads, ...paths(context).flatMap((path) => methods.map((method) => [method, path] as const))];
       for (const [method, path] of all) {
         const response = await context.target.send({ method, path, effect });
         const expected = `a response and no 5xx for ${method} ${path}`;

@@ -1,14 +1,14 @@
 // Checks the paths of the endpoints, and the methods HEAD and OPTIONS (§9, D26).
-import { describeResponse, type Check } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import { shows } from "./expect.ts";
-import { get, is4xx, paid, payInvalid, pays, startInvalidCheckout, verifyDisbursement } from "./requests.ts";
+import { get, is4xx, paid, payInvalid, pays, siteOf, startInvalidCheckout, verifyDisbursement } from "./requests.ts";
 
 /** Statuses that mean that the requested path or method does not exist. */
 const absent = [404, 405, 410];
 
-const paths: [path: string, allowed: string][] = [
+const paths = ({ target: { merchant } }: Context): [path: string, allowed: string][] => [
   ["/v1/disbursements", "POST"],
-  ["/v1/disbursements/certify-unknown", "GET"],
+  [`/v1/disbursements/${merchant.unknown}`, "GET"],
   ["/v1/checkouts", "POST"],
 ];
 
@@ -57,8 +57,8 @@ export const checks: Check[] = [
     ids: ["methods.options-405"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [path, allowed] of paths) {
-        const headers = { origin: "https://merchant.example", "access-control-request-method": allowed };
+      for (const [path, allowed] of paths(context)) {
+        const headers = { origin: `https://${siteOf(context)}`, "access-control-request-method": allowed };
         const request = { method: "OPTIONS", path, key: "none", effect: "must-be-rejected", headers } as const;
         const response = await context.target.send(request);
         const { allow = "", "access-control-allow-origin": origin } = response.headers;

@@ -81,7 +81,7 @@ export function differentBodies(context: Context, count: number): Body[] {
     const turn = index + Math.floor(index / commonPairs.length);
     const webhookURL = turn % 2 === 0 ? undefined : `${someAddress(context)}&n=${index}`;
     const pair = commonPairs[(first + index) % commonPairs.length]!;
-    const payee = allowsMadeUpNumbers(options) ? payeeIn(pair, options.recipient, random) : {};
+    const payee = allowsMadeUpNumbers(options) ? payeeIn(pair, options, random) : {};
     return disbursementBody(context, { amount, webhookURL, ...payee });
   });
 }
@@ -90,10 +90,10 @@ export function differentBodies(context: Context, count: number): Body[] {
  * Returns payees with phone numbers of this length: in countries with such numbers and, because a target may limit its
  * countries, in the recipient's.
  */
-function payeesOf(length: number, { options: { recipient }, random }: Context): Payee[] {
+function payeesOf(length: number, { options, random }: Context): Payee[] {
   const real = [...commonPairs, dollars, ...otherPairs].filter(({ digits }) => digits === length);
-  const pairs = [...real.slice(0, maxCandidates - 1), { ...pairOf(recipient), digits: length }];
-  return pairs.map((pair) => payeeIn(pair, recipient, random));
+  const pairs = [...real.slice(0, maxCandidates - 1), { ...pairOf(options.recipient), digits: length }];
+  return pairs.map((pair) => payeeIn(pair, options, random));
 }
 
 /** Pays one payee after the other until the target accepts a payout. Returns the last request and its response. */

@@ -5,10 +5,9 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { pageLink } from "./checkout.ts";
 import { ended, noneEnded } from "./finishing.ts";
-import { checkoutBody, startCheckout } from "./requests.ts";
+import { checkoutBody, siteOf, startCheckout } from "./requests.ts";
 import { finishCheckout } from "./sandbox-controls.ts";
 
-const merchant = "https://merchant.example";
 const maxPages = 10;
 
 /** Returns the URLs to which a page leads without a script: those in its Refresh header, Refresh elements and links. */
@@ -37,7 +36,7 @@ async function returnToMerchant(context: Context, link: string, seen = new Set<s
   const { origin } = new URL(link);
   const ways = location === undefined ? waysOn(response, link) : [new URL(location, link)];
   for (const address of ways) {
-    if (address.origin === merchant) return { response, address };
+    if (address.host === siteOf(context) && address.pathname.startsWith("/orders/")) return { response, address };
     const near = location !== undefined || address.origin === origin;
     if (!near || seen.has(address.href) || seen.size === maxPages) continue;
     const way = await returnToMerchant(context, address.href, seen);
@@ -49,7 +48,7 @@ async function returnToMerchant(context: Context, link: string, seen = new Set<s
 /** Asks the person where the page led. It may need a script or a session, so the suite cannot follow it. */
 async function askForRedirect(context: Context, link: string, redirectURL: string) {
   const what = "Open this checkout in a browser, pay it, and see to which address the page leads you:";
-  const question = `Did it lead you to ${redirectURL}, or is there a link to it? (No such site exists.)`;
+  const question = `Did it lead you to ${redirectURL}, or is there a link to it? (Nothing is served there.)`;
   const reply = await context.person?.({ link, what, question });
   if (reply !== "yes" && reply !== "no") return noneEnded(context, ["checkout.redirect"]);
   const expected = `a way from the page of the paid checkout to ${redirectURL}`;
@@ -64,7 +63,7 @@ export const checks: Check[] = [
     effect: "moves-money",
     needs: ["finish-or-person"],
     async run(context) {
-      const redirectURL = `${merchant}/orders/${context.fresh()}?step=done&item=2#top`;
+      const redirectURL = `https://${siteOf(context)}/orders/${context.fresh()}?step=done&item=2#top`;
       const created = await startCheckout(context, checkoutBody(context, { redirectURL }));
       const link = pageLink(created, [redirectURL]);
       if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);
@@ -88,7 +87,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const outcome of ["success", "failed", "cancelled"]) {
         const own = context.fresh();
-        const redirectURL = `${merchant}/orders/1?step=done&status=forged&a=1&a=2#top`;
+        const redirectURL = `https://${siteOf(context)}/orders/1?step=done&status=forged&a=1&a=2#top`;
         const made = await started(context, { redirectURL, reference: own });
         const link = pageLink(made.response, [redirectURL]);
         await finishCheckout(context, made.reference, outcome);

@@ -35,14 +35,14 @@ const kinds: { id: string; kind: Kind; expected: number; name: string }[] = [
 
 const paths = ["/v1/nothing", "/nothing", "/v1/disbursements/a/b", "/v1", "/V1/disbursements", "/v2/disbursements/a"];
 
-const methods: [method: string, path: string, allowed: string][] = [
+const methods = ({ target: { merchant } }: Context): [method: string, path: string, allowed: string][] => [
   ["PUT", "/v1/disbursements", "POST"],
   ["PATCH", "/v1/disbursements", "POST"],
   ["DELETE", "/v1/disbursements", "POST"],
-  ["POST", "/v1/disbursements/certify-unknown", "GET"],
-  ["DELETE", "/v1/disbursements/certify-unknown", "GET"],
+  ["POST", `/v1/disbursements/${merchant.unknown}`, "GET"],
+  ["DELETE", `/v1/disbursements/${merchant.unknown}`, "GET"],
   ["PUT", "/v1/checkouts", "POST"],
-  ["DELETE", "/v1/checkouts/certify-unknown", "GET"],
+  ["DELETE", `/v1/checkouts/${merchant.unknown}`, "GET"],
 ];
 
 const types: [string, Record<string, string>][] = [
@@ -180,7 +180,7 @@ export const checks: Check[] = [
     ids: ["refusal.wrong-method-405"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [method, path, allowed] of methods) {
+      for (const [method, path, allowed] of methods(context)) {
         const response = await context.target.send({ method, path, effect: "must-be-rejected" });
         const listed = String(response.headers["allow"] ?? "")
           .toUpperCase()

@@ -15,14 +15,19 @@ export type Refusable = {
   send(context: Context, body: Record<string, unknown>): Promise<TargetResponse>;
 };
 
-/** Larger than the amount of any valid request, so that a record shows whether the refused request was paid. */
-const refusedAmount = usualAmount + 7;
+/** At most this much larger than any valid amount, so that a record shows whether the refused request was paid. */
+const largestExcess = 500;
+const refusedAmount = ({ random }: Context) => usualAmount + random(1, largestExcess);
 
 /** Returns the largest cost of `refuseThenPay`: a faulty target may pay every case. */
 export const costOf = (...groups: (readonly Refusable[])[]) => {
   const cases = groups.flat().length;
   const payouts = cases + groups.length;
-  return { effect: "moves-money", payouts, amount: cases * refusedAmount + groups.length * usualAmount } as const;
+  return {
+    effect: "moves-money",
+    payouts,
+    amount: cases * (usualAmount + largestExcess) + groups.length * usualAmount,
+  } as const;
 };
 
 /** Returns true if the response means that nothing was done. A redirect does, and 501 for an unknown method. */
@@ -114,7 +119,7 @@ export async function refuseThenPay(
     const box = context.receiver?.openMailbox();
     const response = await send(
       context,
-      disbursementBody(context, { reference, amount: refusedAmount, ...addressOf(box) }),
+      disbursementBody(context, { reference, amount: refusedAmount(context), ...addressOf(box) }),
     );
     if (counts(response)) {
       refused.push(response);

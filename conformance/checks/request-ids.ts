@@ -8,7 +8,7 @@ export const checks: Check[] = [
     ids: ["answers.request-id-own"],
     effect: "none",
     async run(context) {
-      const chosen = "certify-chosen-by-the-caller";
+      const chosen = `${context.target.merchant.unknown}-chosen-by-the-caller`;
       const path = `/v1/disbursements/${context.fresh()}`;
       const seen = new Set(["", chosen]);
       const requests: Record<string, string>[] = [{}, {}, { "x-request-id": chosen }];

@@ -7,7 +7,7 @@ import { checkoutBody } from "./requests.ts";
 
 /** Returns what the checkouts of a run have in a field. */
 function values(field: string, { seed = 1, declared = {} as Declaration, loopback = true, recipient = "2347" } = {}) {
-  const options = { loopback, recipient };
+  const options = { loopback, recipient, assumed: [] };
   const context = { options, random: createRandom(seed, "a check"), limits: createLimits(declared) };
   return Array.from({ length: 40 }, () => checkoutBody(context as unknown as Context)[field]);
 }
@@ -30,7 +30,7 @@ test("checkouts have values inside the limits of the target", () => {
 });
 
 test("a check's own values are sent as they are", () => {
-  const options = { loopback: true, recipient: "2347" };
+  const options = { loopback: true, recipient: "2347", assumed: [] };
   const context = { options, random: createRandom(1, "a check"), limits: createLimits({ largestAmount: 5 }) };
   const body = checkoutBody(context as unknown as Context, { amount: 9, country: "XX", currency: undefined });
   expect(body).toEqual({ amount: 9, country: "XX", currency: undefined });

@@ -5,7 +5,7 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import { fitted } from "../allowances/fit.ts";
 import { exceeded } from "../allowances/table.ts";
-import { anyPayee, homeOf, pairOf } from "../generate/countries.ts";
+import { anyPayee, homeOf, pairOf, varied } from "../generate/countries.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -22,13 +22,17 @@ export const usualAmount = 1000;
  */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
   const { options, random, limits } = context;
-  const { phoneNumber } = over;
+  const own = [options.recipient, options.failingRecipient];
+  const phoneNumber = own.includes(String(over["phoneNumber"]))
+    ? over["phoneNumber"]
+    : varied(over["phoneNumber"], random);
   const payee = phoneNumber === undefined ? anyPayee(options, random) : pairOf(phoneNumber);
   const { country, currency } = payee;
   const amount = random(usualAmount / 10, usualAmount);
   const number = "phoneNumber" in payee ? payee.phoneNumber : phoneNumber;
   const fields = { reference: context.fresh(), amount, phoneNumber: number, country, currency, ...over };
-  return fitted(limits.all, fields, homeOf(options.recipient), [options.recipient, options.failingRecipient]);
+  const sent = "phoneNumber" in over ? { ...fields, phoneNumber } : fields;
+  return fitted(limits.all, sent, homeOf(options.recipient), own);
 }
 
 /**
@@ -52,13 +56,16 @@ export function permitted({ limits, notApplicable }: Context, id: string, fields
   return limit === undefined;
 }
 
-/**
- * Returns a webhook URL at the suite's own receiver or, if the run has no receiver, at a host reserved for examples.
- */
-export const someAddress = ({ receiver }: Context): string =>
-  receiver
-    ? `${receiver.openMailbox().url}?order=1&from=certify`
-    : "https://merchant.example/hooks?order=1&from=certify";
+/** Returns the host of the suite's own receiver or, if the run has no receiver, a host reserved for examples. */
+export const siteOf = ({ receiver, target: { merchant } }: Context): string =>
+  receiver ? new URL(receiver.openMailbox().url).host : `${merchant.name}.example`;
+
+/** Returns a webhook URL on the merchant's site. The receiver, if the run has one, accepts it. */
+export const someAddress = (context: Context): string => {
+  const { receiver, target } = context;
+  const { mailbox, query } = target.merchant;
+  return `${receiver?.openMailbox().url ?? `https://${siteOf(context)}/${mailbox()}`}?${query}`;
+};
 
 /**
  * Returns what a check declares that makes up to `payouts` payouts.

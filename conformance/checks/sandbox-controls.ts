@@ -1,11 +1,12 @@
 // Uses the sandbox controls (D17, D18) for the checks that need them.
 import { given, type Context } from "../check.ts";
+import { forcedStart } from "../generate/countries.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { referencesOf } from "./checkout.ts";
 import { dataOf, is2xx } from "./requests.ts";
 
-/** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). */
-export const forcing = (suffix: string) => `2250000000${suffix}`;
+/** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). A disbursement gets one like it. */
+export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
 
 /** Long, because the target responds to an advance only after it has processed everything that fell due. */
 const longestMoveMs = 60_000;

@@ -1,4 +1,5 @@
 // Checks that a service does not confuse different references (§2.1, §7, D15).
+import { createHash } from "node:crypto";
 import type { Check, Context } from "../check.ts";
 import { exceeded } from "../allowances/table.ts";
 import { differentReferences, lookalikes, missingWords } from "../generate/references.ts";
@@ -7,11 +8,9 @@ import { disbursementBody, pay, pays } from "./requests.ts";
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
 
-/** Returns an unused whole number. It is as unique as a fresh reference, which has the same digits in hexadecimal. */
-function unusedDigits(context: Context): string {
-  const [, run = "", count = ""] = /^c([0-9a-f]+)-(\d+)$/.exec(context.fresh()) ?? [];
-  return `${Number.parseInt(`1${run}`, 16) % 10 ** 12}${count.padStart(4, "0")}`;
-}
+/** Returns an unused whole number of 16 digits. It is as unique as a fresh reference. */
+const unusedDigits = (context: Context): string =>
+  `1${BigInt(`0x${createHash("sha256").update(context.fresh()).digest("hex")}`)}`.slice(0, 16);
 
 /** Pays both references of each pair. Judges that each payout is made under its own reference. */
 async function judgePairs(context: Context, id: string, pairs: typeof lookalikes) {

@@ -1,5 +1,5 @@
 // Checks the verification of a disbursement (§2.3, §4.2).
-import type { Check } from "../check.ts";
+import type { Check, Context } from "../check.ts";
 import { expectStatus, holds, same, shows } from "./expect.ts";
 import { referencesOf } from "./checkout.ts";
 import { exceeded } from "../allowances/table.ts";
@@ -24,11 +24,11 @@ const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isInstant = (value: unknown) =>
   typeof value === "string" && instant.test(value) && new Date(value).toJSON() === value;
 
-const odd = [
-  "certify%20space",
-  "certify%00null",
+const odd = ({ target: { merchant } }: Context) => [
+  `${merchant.name}%20space`,
+  `${merchant.name}%00null`,
   "%2e%2e%2f%2e%2e",
-  "certify%2Fslash",
+  `${merchant.name}%2Fslash`,
   "%F0%9F%92%B8",
   "%27%20OR%20%271%27%3D%271",
   "*",
@@ -133,7 +133,7 @@ export const checks: Check[] = [
     ids: ["verify.odd-references-404"],
     effect: "none",
     async run(context) {
-      for (const reference of odd) {
+      for (const reference of odd(context)) {
         const response = await get(context, `/v1/disbursements/${reference}`);
         expectStatus(context, "verify.odd-references-404", response, "4xx", `for ${reference.slice(0, 40)}`);
       }

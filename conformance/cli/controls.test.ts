@@ -13,11 +13,12 @@ function target(table: Record<string, Reply>, otherwise: Reply = { status: 404 }
     const { status, data } = table[`${request.method} ${request.path.split("?")[0]}`] ?? otherwise;
     return { status, json: { data } } as TargetResponse;
   };
-  return { target: { send } as unknown as Target, sent };
+  const merchant = { name: "shop", unknown: "unknown-1" };
+  return { target: { send, merchant, options: { seed: 1 } } as unknown as Target, sent };
 }
 
 const clock = { "POST /sandbox/clock/advance": { status: 400 } };
-const finish = { "POST /sandbox/checkouts/certify-unknown/finish": { status: 422 } };
+const finish = { "POST /sandbox/checkouts/unknown-1/finish": { status: 422 } };
 
 test.each<[string, Record<string, Reply>, Reply | undefined, string[]]>([
   ["nothing under /sandbox", {}, undefined, []],

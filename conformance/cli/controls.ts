@@ -1,4 +1,6 @@
 // Finds out which sandbox controls (D18) a target has, by trying each with a request that cannot change anything.
+import { shuffled } from "../generate/covering.ts";
+import { createRandom } from "../generate/random.ts";
 import type { Control, RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
@@ -22,17 +24,14 @@ const isEnvelope = ({ status, json }: TargetResponse) => {
  * Controls that a POST uses. `body` lacks what the control needs, so that a target refuses it. A control without a body
  * would act on any POST, so no POST is sent.
  */
-const usable: Partial<Record<Control, { path: string; body?: Record<string, unknown> }>> = {
+const usable = (unknown: string): Partial<Record<Control, { path: string; body?: Record<string, unknown> }>> => ({
   clock: { path: "/sandbox/clock/advance", body: {} },
-  finish: { path: "/sandbox/checkouts/certify-unknown/finish", body: {} },
-  replay: { path: "/sandbox/deliveries/certify-unknown/replay" },
+  finish: { path: `/sandbox/checkouts/${unknown}/finish`, body: {} },
+  replay: { path: `/sandbox/deliveries/${unknown}/replay` },
   rotate: { path: "/sandbox/webhook-secret/rotate" },
   reset: { path: "/sandbox/reset" },
   listener: { path: "/sandbox/listener", body: {} },
-};
-
-/** A path that no target has. A control must respond differently. */
-const nowhere = "/sandbox/certify-unknown/nothing";
+});
 
 /** Returns true if the response shows that something handles this path: it accepts the request or finds it invalid. */
 const handles = ({ status = 0 }: TargetResponse) =>
@@ -43,20 +42,29 @@ const handles = ({ status = 0 }: TargetResponse) =>
  * allowed; an invalid POST shows it by its refusal. The latter is not sent with `--effects none`.
  */
 export async function findControls(target: Target, effects: RunOptions["effects"]): Promise<Control[]> {
+  const { merchant } = target;
+  /** A path that no target has. A control must respond differently. */
+  const nowhere = `/sandbox/${merchant.unknown}/${merchant.name}`;
   const get = (path: string) => target.send({ method: "GET", path });
   const post = (path: string, json: unknown) =>
     effects === "none" ? undefined : target.send({ method: "POST", path, json, effect: "must-be-rejected" });
   const [unknown, refused] = await Promise.all([get(nowhere), post(nowhere, {})]);
-  const found: Promise<[Control, boolean]>[] = [
-    ...Object.entries(readable).map(async ([control, path]): Promise<[Control, boolean]> => [
+  const random = createRandom(target.options.seed, "controls");
+  const asked: [Control, () => Promise<boolean>][] = [
+    ...Object.entries(readable).map(([control, path]): [Control, () => Promise<boolean>] => [
       control as Control,
-      isEnvelope(await get(path)),
+      async () => isEnvelope(await get(path)),
     ]),
-    ...Object.entries(usable).map(async ([control, { path, body }]): Promise<[Control, boolean]> => {
-      const response = body && (await post(path, body));
-      if (response && response.status !== refused?.status && handles(response)) return [control as Control, true];
-      return [control as Control, (await get(path)).status === 405 && unknown.status !== 405];
-    }),
+    ...Object.entries(usable(merchant.unknown)).map(([control, { path, body }]): [Control, () => Promise<boolean>] => [
+      control as Control,
+      async () => {
+        const response = body && (await post(path, body));
+        if (response && response.status !== refused?.status && handles(response)) return true;
+        return (await get(path)).status === 405 && unknown.status !== 405;
+      },
+    ]),
   ];
-  return (await Promise.all(found)).filter(([, has]) => has).map(([control]) => control);
+  const answers = shuffled(asked, random).map(async ([control, ask]) => [control, await ask()] as const);
+  const found = new Map(await Promise.all(answers));
+  return asked.map(([control]) => control).filter((control) => found.get(control));
 }

@@ -26,8 +26,8 @@ What to judge:
 
 Money:
   --effects none|reject|money what the run may do (default: money for a sandbox on loopback, otherwise none)
-  --recipient PHONE           phone number that receives the payouts (default: 2257038102473)
-  --failing-recipient PHONE   phone number whose payouts fail (default for a sandbox: 2250000000089)
+  --recipient PHONE           phone number that receives the payouts (default: 2257038102473; made up in a sandbox)
+  --failing-recipient PHONE   phone number whose payouts fail (default for a sandbox: one like 2250000000089)
   --max-payouts N             maximum number of payouts (default: 500)
   --max-total AMOUNT          maximum sum of payouts, in the lowest denomination (default: 50000000;
                               no limit for a sandbox on loopback)

@@ -6,7 +6,6 @@ import { readDeclaration } from "../allowances/declaration.ts";
 import { measureDelays } from "../allowances/delays.ts";
 import { renderDeclaration, type Answers } from "../allowances/file.ts";
 import { findLimits, NotAsked } from "../allowances/find.ts";
-import { freshReference } from "../allowances/fit.ts";
 import { limitPhrases } from "../allowances/table.ts";
 import { largestTried } from "../checks/numbers.ts";
 import { counted } from "../report/words.ts";
@@ -52,7 +51,7 @@ function planOf(options: RunOptions): string[] {
   const large = allowsMadeUpNumbers(options) ? "larger payouts" : "one larger payout";
   return [
     target,
-    `Money    about 50 payouts to ${maskPhone(options.recipient)}, most of them of 100, and ${large} to find the ` +
+    `Money    about 50 payouts to ${maskPhone(options.recipient)}, most of them of 100 to 199, and ${large} to find the ` +
       `largest amount, each at most half of the total; ${limitText(options)}`,
   ];
 }
@@ -62,8 +61,7 @@ type Asked = { answers: Answers; summary: string };
 async function askTarget(options: RunOptions): Promise<Asked> {
   const { target, limits, close } = openTarget({ ...options, declared: undefined });
   try {
-    let references = 0;
-    const fresh = () => freshReference(options.runId, (references += 1));
+    const { fresh } = target.merchant;
     const deps = { target, limits, now: () => new Date(), sleep: (ms: number) => sleep(ms) };
     const { answers, usual } = await findLimits(options, { ...deps, fresh, largest: largestTried(options) });
     const delays = await measureDelays(options, deps, usual);

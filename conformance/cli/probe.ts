@@ -3,6 +3,8 @@ import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
 import { findObstacle, isRefused } from "./service.ts";
 import { thisMachine, type Outside } from "../outside/outside.ts";
+import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
+import { createRandom } from "../generate/random.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
 import { defaultMaxTotal, defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
@@ -19,7 +21,7 @@ const doctorHint = "To examine the connection step by step, run certify doctor w
 async function askTarget(options: CertifyOptions, outside: Outside) {
   const { target, http, close } = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 }, outside);
   try {
-    const lookup = { method: "GET", path: `/v1/disbursements/${options.runId}-none` } as const;
+    const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
     const unknown = await target.send(lookup);
     const obstacle = await findObstacle(target, http, unknown);
     if (obstacle) throw new CannotRun(`${obstacle.text}\n${doctorHint}`);
@@ -93,14 +95,21 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
   // Without a /healthz, a clock that moves shows a sandbox. On loopback its payouts reach nobody.
   const forced = found.environment === "sandbox" || (loopback && found.controls.includes("clock"));
   const { reporting: _, yes: __, throughPrism: ___, ...rest } = options;
+  const random = createRandom(options.seed, "recipients");
+  // A service could recognise the suite by a number that is the same in every run.
+  const isFree = (loopback || found.environment === "sandbox") && options.declared?.numberRanges === undefined;
+  const assumed = (phone: string, known: Recipient["assumed"]) =>
+    isFree ? payeeIn(pairOf(phone), { recipient: phone, assumed: known }, random).phoneNumber : phone;
   return {
     ...rest,
     ...found,
+    recipient: options.assumed.includes("recipient") ? assumed(options.recipient, ["recipient"]) : options.recipient,
     effects: effectsFor(options, found.environment),
     settleTimeoutMs: options.settleTimeoutMs ?? defaultSettleTimeoutMs(options, found),
     // Nothing moves on a sandbox on loopback, so the largest amounts can be tried there.
     maxTotal: options.maxTotal ?? (loopback && forced ? Infinity : defaultMaxTotal),
-    failingRecipient: options.failingRecipient ?? (forced ? defaultRecipients.failingRecipient : undefined),
+    failingRecipient:
+      options.failingRecipient ?? (forced ? assumed(defaultRecipients.failingRecipient, []) : undefined),
     assumed: [...options.assumed, ...(options.failingRecipient === undefined ? ["failing-recipient" as const] : [])],
     webhookListen: options.webhookListen ?? (loopback ? { host: "127.0.0.1", port: 0 } : undefined),
     loopback,

@@ -49,11 +49,16 @@ export async function addressObstacle(baseUrl: string, response: TargetResponse)
     : undefined;
 }
 
-const lookup = "/v1/disbursements/certify-none";
-const nowhere = "/v1/certify-nothing/certify-none";
+const lookupAt = ({ merchant }: Target) => `/v1/disbursements/${merchant.unknown}`;
 
 /** Returns the body without the parts that differ between two equal refusals: the path, times, and ids of requests. */
-const bodyOf = ({ text }: TargetResponse) => text.replaceAll(/disbursements|certify-nothing|[\da-f-]{8,}|\d+/gi, "");
+function bodyOf({ text, request }: TargetResponse): string {
+  const [, , resource = "", reference = ""] = request.path.split("/");
+  return text
+    .replaceAll(reference, "")
+    .replaceAll(resource, "")
+    .replaceAll(/[\da-f-]{8,}|\d+/gi, "");
+}
 
 /**
  * Returns true if the target has no such endpoint: with and without the key, it returns the same 404 as for a path that
@@ -61,8 +66,9 @@ const bodyOf = ({ text }: TargetResponse) => text.replaceAll(/disbursements|cert
  */
 async function hasNoEndpoint(target: Target): Promise<boolean> {
   const get = (path: string, key: "own" | "none") => target.send({ method: "GET", path, key });
-  const [anonymous, own, unknown] = [await get(lookup, "none"), await get(lookup, "own"), await get(nowhere, "own")];
-  const all = [anonymous, own, unknown];
+  const lookup = lookupAt(target);
+  const unknown = lookup.replace("disbursements", target.merchant.name);
+  const all = [await get(lookup, "none"), await get(lookup, "own"), await get(unknown, "own")];
   return all.every(({ status }) => status === 404) && new Set(all.map(bodyOf)).size === 1;
 }
 
@@ -74,9 +80,11 @@ function shorterUrls(baseUrl: string): string[] {
 }
 
 /** Returns the base URL under which the service refuses a request without a key, among those that contain this one. */
-async function betterUrl(baseUrl: string, http: HttpClient, headers: Record<string, string>, timeoutMs: number) {
+async function betterUrl(target: Target, http: HttpClient) {
+  const { baseUrl, headers: added, timeoutMs } = target.options;
+  const headers = target.merchant.headers(added);
   for (const candidate of shorterUrls(baseUrl)) {
-    const path = new URL(candidate).pathname.replace(/\/$/, "") + lookup;
+    const path = new URL(candidate).pathname.replace(/\/$/, "") + lookupAt(target);
     const response = await http.send({ origin: new URL(candidate), path, method: "GET", headers, timeoutMs });
     if ("status" in response && response.status === 401) return candidate;
   }
@@ -92,7 +100,7 @@ export async function pathObstacle(
   http: HttpClient,
   response: TargetResponse,
 ): Promise<string | undefined> {
-  const { baseUrl, headers, timeoutMs } = target.options;
+  const { baseUrl } = target.options;
   const type = response.headers["content-type"] ?? "";
   const { status = 0 } = response;
   if (status < 400 && (status >= 300 || /html/i.test(type))) {
@@ -103,7 +111,7 @@ export async function pathObstacle(
     );
   }
   if (status !== 404 || !(await hasNoEndpoint(target))) return undefined;
-  const better = await betterUrl(baseUrl, http, headers, timeoutMs);
+  const better = await betterUrl(target, http);
   const advice = better
     ? `The service responds at ${better}: use --base-url ${better}.`
     : "Give everything before /v1 and nothing after it. Is a path such as /api missing before /v1, " +

@@ -4,11 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { runIdOf, seedOf } from "../certificate/challenge.ts";
+import { referencesOf, seedOf } from "../certificate/challenge.ts";
 import { strictness, usualWaits } from "../certificate/expectations.ts";
 import { suiteSha256 } from "../certificate/hashes.ts";
 import { signCertificate } from "../certificate/sign.ts";
-import { freshReference } from "../allowances/fit.ts";
 import { openapiFile, specSha256, suiteVersion } from "../contract/contract.ts";
 import { clientFlags } from "../merchants/client/command.ts";
 import { receiverFlags } from "../merchants/receiver/command.ts";
@@ -34,7 +33,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const conditions: Conditions = sampleReport([]).conditions;
 const created: Report["created"] = [
-  { kind: "disbursement", at: "2026-11-20T10:00:01Z", merchantsReference: freshReference(runIdOf(challenge), 1) },
+  { kind: "disbursement", at: "2026-11-20T10:00:01Z", merchantsReference: referencesOf(challenge)[0]! },
 ];
 const sound: Partial<Report> = {
   profile: "extended",

@@ -4,7 +4,8 @@ import { anyPayee, commonPairs, dollars, fieldsFor, otherPairs, pairOf, payeeIn 
 import { createRandom } from "./random.ts";
 
 const options = (recipient: string, over: Partial<RunOptions> = {}) =>
-  ({ recipient, loopback: true, ...over }) as unknown as RunOptions;
+  ({ recipient, assumed: ["recipient"], loopback: true, ...over }) as unknown as RunOptions;
+const named = (recipient: string) => options(recipient, { assumed: [] });
 const random = () => createRandom(7, "a check");
 const live = { loopback: false, environment: "live" } as const;
 
@@ -21,12 +22,22 @@ test.each([
 test.each([...commonPairs, dollars, ...otherPairs])(
   "a made-up number in $country has its calling code and length, and the recipient's last digits",
   (pair) => {
-    const { phoneNumber } = payeeIn(pair, "33612345002", random());
+    const { phoneNumber } = payeeIn(pair, named("33612345002"), random());
     expect(phoneNumber).toMatch(/^[0-9]{10,15}$/);
     expect(phoneNumber).toHaveLength(pair.digits);
     expect(phoneNumber.startsWith(pair.code) && phoneNumber.endsWith("002")).toBe(true);
   },
 );
+
+test("without a recipient of the caller's, the last digits vary and force no outcome", () => {
+  const next = random();
+  const ends = Array.from({ length: 2000 }, () => payeeIn(commonPairs[0], options("2257038102473"), next)).map(
+    ({ phoneNumber }) => phoneNumber.slice(-3),
+  );
+  expect(new Set(ends).size).toBeGreaterThan(700);
+  for (const forced of ["001", "002", "089", "129", "408", "500", "503", "504", "601", "609"])
+    expect(ends).not.toContain(forced);
+});
 
 test("the countries have numbers of every length from 10 to 15", () => {
   const lengths = new Set([...commonPairs, dollars, ...otherPairs].map(({ digits }) => digits));
@@ -34,7 +45,7 @@ test("the countries have numbers of every length from 10 to 15", () => {
 });
 
 test("the recipient's own number serves for its own country", () => {
-  expect(fieldsFor(pairOf("254799999999"), "254799999999", random()).phoneNumber).toBe("254799999999");
+  expect(fieldsFor(pairOf("254799999999"), named("254799999999"), random()).phoneNumber).toBe("254799999999");
 });
 
 function payees(over: Partial<RunOptions>) {

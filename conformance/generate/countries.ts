@@ -1,6 +1,6 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
 import { pick, type Random } from "./random.ts";
-import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, type CheckOptions, type RunOptions } from "../run-options.ts";
 
 export type Pair = {
   /** ISO 3166 code. */
@@ -53,37 +53,55 @@ const [defaultPair] = commonPairs;
 export const pairOf = (phoneNumber: unknown): Pair =>
   commonPairs.find(({ code }) => String(phoneNumber).startsWith(code)) ?? defaultPair;
 
-/**
- * Makes up a mobile number of the pair's country. It keeps the recipient's last three digits, which may force an outcome
- * in a sandbox (D17).
- */
-function numberIn({ code, mobile, digits }: Pair, recipient: string, random: Random): string {
+export type Recipient = Pick<RunOptions, "recipient" | "assumed">;
+
+/** Last digits that force an outcome in a sandbox (D17), or may: equal digits, round numbers and statuses of errors. */
+const meaningful = /^(00.|089|129|40[0-9]|42[29]|50[0-4]|60[0-9]|.00|(.)\2\2)$/;
+
+/** Returns the last three digits of the recipient or, if the caller named no recipient, three without a meaning. */
+function lastDigits({ recipient, assumed }: Recipient, random: Random): string {
+  if (!assumed.includes("recipient")) return recipient.slice(-3);
+  const last = String(random(0, 999)).padStart(3, "0");
+  return meaningful.test(last) ? lastDigits({ recipient, assumed }, random) : last;
+}
+
+/** Makes up a mobile number of the pair's country, which has the same effect in a sandbox as the recipient's number. */
+function numberIn({ code, mobile, digits }: Pair, recipient: Recipient, random: Random): string {
   const start = code + pick(random, mobile);
   const free = digits - 3 - start.length;
-  return start + String(free === 0 ? "" : random(0, 10 ** free - 1)).padStart(free, "0") + recipient.slice(-3);
+  const middle = free === 0 ? "" : String(random(0, 10 ** free - 1)).padStart(free, "0");
+  return start + middle + lastDigits(recipient, random);
 }
 
 /** The fields of a disbursement that say to whom, where and in which currency it is paid. */
 export type Payee = { phoneNumber: string; country: string; currency: string };
 
 /** Returns a payee with a made-up number in the pair's country. */
-export const payeeIn = (pair: Pair, recipient: string, random: Random): Payee => ({
+export const payeeIn = (pair: Pair, recipient: Recipient, random: Random): Payee => ({
   phoneNumber: numberIn(pair, recipient, random),
   country: pair.country,
   currency: pair.currency,
 });
 
+/** The first digits of a number that stands for all that end in the same three digits. */
+export const forcedStart = "2250000000";
+
+/** Returns a number that forces the same outcome as one that begins with `forcedStart`, and any other number as it is. */
+export const varied = (phoneNumber: unknown, random: Random): unknown =>
+  typeof phoneNumber === "string" && phoneNumber.length === 13 && phoneNumber.startsWith(forcedStart)
+    ? numberIn(pairOf(phoneNumber), { recipient: phoneNumber, assumed: [] }, random)
+    : phoneNumber;
+
 /** Returns the recipient as payee in the pair's country or, if the number is of another country, a made-up payee. */
-export const fieldsFor = (pair: Pair, recipient: string, random: Random): Payee =>
-  recipient.startsWith(pair.code)
-    ? { phoneNumber: recipient, country: pair.country, currency: pair.currency }
-    : payeeIn(pair, recipient, random);
+export const fieldsFor = (pair: Pair, options: Recipient, random: Random): Payee =>
+  options.recipient.startsWith(pair.code)
+    ? { phoneNumber: options.recipient, country: pair.country, currency: pair.currency }
+    : payeeIn(pair, options, random);
 
 /** Returns the recipient as payee, in its own country. */
-export const homeOf = (recipient: string): Payee => fieldsFor(pairOf(recipient), recipient, () => 0);
+export const homeOf = (recipient: string): Payee => fieldsFor(pairOf(recipient), { recipient, assumed: [] }, () => 0);
 
 /** Returns a payee in one of the common countries or, if made-up phone numbers are not allowed, the recipient. */
 export function anyPayee(options: CheckOptions, random: Random): Payee {
-  const { recipient } = options;
-  return allowsMadeUpNumbers(options) ? payeeIn(pick(random, commonPairs), recipient, random) : homeOf(recipient);
+  return allowsMadeUpNumbers(options) ? payeeIn(pick(random, commonPairs), options, random) : homeOf(options.recipient);
 }

@@ -9,7 +9,7 @@ const valid = { reference: "certify-1", amount: 100, phoneNumber: "2257038102473
 
 describe.each(["core", "extended"] as const)("mutations of a disbursement, %s profile", (profile) => {
   const validate = createValidators(profile)("DisbursementRequest");
-  const all = mutations(inlined(profile, "DisbursementRequest"), valid);
+  const all = mutations(inlined(profile, "DisbursementRequest"), valid, "shop.example");
   const invalid = all.filter(({ body }) => validate(JSON.parse(JSON.stringify(body))).length > 0);
 
   test("start from a valid request", () => {

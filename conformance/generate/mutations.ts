@@ -18,7 +18,7 @@ const ofEveryType: [string, unknown][] = [
   ["-1", -1],
   ["1.5", 1.5],
   ["an empty string", ""],
-  ["a word", "certify"],
+  ["a word", "word"],
   ["an empty array", []],
   ["an array of a string", ["value"]],
   ["an empty object", {}],
@@ -66,21 +66,22 @@ function numbers({ minimum, maximum }: Schema): [string, unknown][] {
   return [...near, 0, -1, -0.5, 0.1, 1.0000001, -largest, 1e21, 1e300].map((number) => [String(number), number]);
 }
 
-const addresses: [string, unknown][] = [
-  "merchant.example/hooks",
-  "http:",
-  "http://",
-  "https:// /",
-  "//merchant.example",
-  "/hooks",
-  "?a=1",
-  "http://merchant.example/<>",
-  "http://[::1",
-  "https://merchant.example/a b",
-].map((address) => [address, address]);
+const addresses = (host: string): [string, unknown][] =>
+  [
+    `${host}/hooks`,
+    "http:",
+    "http://",
+    "https:// /",
+    `//${host}`,
+    "/hooks",
+    "?a=1",
+    `http://${host}/<>`,
+    "http://[::1",
+    `https://${host}/a b`,
+  ].map((address) => [address, address]);
 
-function casesOf(schema: Schema, valid: unknown): [string, unknown][] {
-  const more = schema.type === "integer" ? numbers(schema) : schema["format"] === "uri" ? addresses : [];
+function casesOf(schema: Schema, valid: unknown, host: string): [string, unknown][] {
+  const more = schema.type === "integer" ? numbers(schema) : schema["format"] === "uri" ? addresses(host) : [];
   const text =
     typeof valid === "string" ? nearMisses(valid) : [["the number as a string", String(valid)] as [string, unknown]];
   return [...ofEveryType, ...text, ...more];
@@ -89,11 +90,12 @@ function casesOf(schema: Schema, valid: unknown): [string, unknown][] {
 /**
  * Returns requests that each omit one field of a valid request, or replace its value with one that may be invalid.
  * @param schema the schema of the request, with all references resolved
+ * @param host the host of addresses
  */
-export function mutations(schema: Schema, valid: Record<string, unknown>): Mutation[] {
+export function mutations(schema: Schema, valid: Record<string, unknown>, host: string): Mutation[] {
   return Object.entries(schema.properties ?? {}).flatMap(([field, property]) => {
     const { [field]: _, ...without } = valid;
-    const given = casesOf(property, valid[field] ?? "https://merchant.example/hooks");
+    const given = casesOf(property, valid[field] ?? `https://${host}/hooks`, host);
     return [
       { what: `${field} missing`, field, body: without },
       ...given.map(([what, value]) => ({ what: `${field}: ${what}`, field, body: { ...valid, [field]: value } })),

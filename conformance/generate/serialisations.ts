@@ -42,7 +42,7 @@ export const serialisations: readonly Serialisation[] = [
   { what: "with a charset", write: withHeaders({ "content-type": `${type}; charset=utf-8` }), optional: true },
   {
     what: "with an unknown field",
-    write: (fields) => asJson(JSON.stringify({ certifyExtra: "x", ...fields })),
+    write: (fields) => asJson(JSON.stringify({ shopExtra: "x", ...fields })),
     optional: true,
   },
 ];

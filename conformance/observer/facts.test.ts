@@ -15,7 +15,7 @@ function facts(status: number, receiver?: Parameters<typeof collectFacts>[1]) {
     close() {},
   };
   const target = createTarget(
-    { baseUrl: "http://127.0.0.1:1", effects: "money", key: "k", headers: {}, timeoutMs: 1000 },
+    { baseUrl: "http://127.0.0.1:1", effects: "money", key: "k", headers: {}, timeoutMs: 1000, seed: 1, runId: "r1" },
     { http, budget: createBudget(9, 9000), redact: createRedactor([], []), now, sleep: async () => {} },
   );
   return { target, facts: collectFacts(target, receiver, now) };

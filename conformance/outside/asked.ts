@@ -19,7 +19,9 @@ export function createDescriber(options: SecretOptions) {
   const secretHeaders = Object.keys(options.headers);
   return {
     http({ origin, path, method, headers, body }: HttpRequest): Asked {
-      const { "content-length": _, ...compared } = headers;
+      const compared = Object.fromEntries(
+        Object.entries(headers).filter(([name]) => name.toLowerCase() !== "content-length"),
+      );
       const text = body && bodyText(body);
       if (text !== undefined) redact.learn(text);
       return {

@@ -5,7 +5,7 @@ import { thisMachine, type Outside } from "./outside.ts";
 import { createRecording } from "./recording.ts";
 import { createReplay } from "./replay.ts";
 
-const options = { key: "a-key-for-tests-of-replays", headers: {}, recipient: "2257038102473" };
+const options = { key: "a-key-for-tests-of-replays", headers: {}, recipient: "2257038102473", assumed: [] };
 
 /** A run that computes for some turns before it reads the clock, and reads the clock when something comes from outside. */
 async function run({ now, sleep }: Outside) {

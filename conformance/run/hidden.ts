@@ -5,7 +5,7 @@ import { realRecipients, type RunOptions } from "../run-options.ts";
 /** The options that hold secrets or phone numbers of people. */
 export type SecretOptions = Pick<
   RunOptions,
-  "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient"
+  "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient" | "assumed"
 >;
 
 /** A shorter text occurs in others by chance. */

@@ -14,7 +14,7 @@ import { createTarget, type TargetOptions } from "../target/target.ts";
 
 /** Creates the target of a run with these options. */
 export function openTarget(
-  options: Omit<RunOptions, "loopback" | "environment" | "runId" | "profile" | "controls" | "settleTimeoutMs"> &
+  options: Omit<RunOptions, "loopback" | "environment" | "profile" | "controls" | "settleTimeoutMs"> &
     Pick<TargetOptions, "patienceMs">,
   outside: Outside = thisMachine(),
 ) {
@@ -45,7 +45,9 @@ export async function openSession(options: RunOptions, outside: Outside = thisMa
   const { now, sleep, listen: startListening, prompt } = outside;
   const { webhookListen: listen, webhookUrl: publicUrl } = options;
   const receiver =
-    listen && listens(options) ? await createReceiver({ ...listen, publicUrl }, now, startListening) : undefined;
+    listen && listens(options)
+      ? await createReceiver({ ...listen, publicUrl }, now, startListening, target.merchant.mailbox)
+      : undefined;
   const person = options.interactive ? createPerson(prompt) : undefined;
   const session = createSession(options, { target, limits, receiver, person, now, sleep });
   return {

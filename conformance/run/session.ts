@@ -1,6 +1,5 @@
 // Holds the state that the checks of a run share, and runs a single check.
 import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
-import { freshReference } from "../allowances/fit.ts";
 import { createLimits, type Limits } from "../allowances/limits.ts";
 import { createPacer } from "../allowances/pace.ts";
 import { unknownLimit } from "../allowances/unknown.ts";
@@ -34,8 +33,7 @@ export type SessionDeps = {
 
 export function createSession(options: RunOptions, deps: SessionDeps) {
   const { receiver, limits = createLimits(options.declared) } = deps;
-  let references = 0;
-  const fresh = () => freshReference(options.runId, (references += 1));
+  const { fresh } = deps.target.merchant;
   /** Dredd's judgements by transaction. */
   const dredd = new Map<string, boolean>();
   /** True if the search for limits showed that the target responds slowly. */

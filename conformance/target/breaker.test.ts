@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { createBreaker, looksDead } from "./breaker.ts";
 import { createBudget } from "./budget.ts";
+import { createMerchant } from "../generate/merchant.ts";
 import { createRedactor } from "./redact.ts";
 import type { HttpClient, HttpFailure, HttpResponse } from "./http.ts";
 import { createTarget } from "./target.ts";
@@ -65,6 +66,8 @@ function target(...replies: [HttpResponse | HttpFailure, ...(HttpResponse | Http
     key: "k",
     headers: {},
     timeoutMs: 1000,
+    seed: 1,
+    runId: "r1",
   } as const;
   const deps = { http, budget: createBudget(5, 100), redact: createRedactor([], []), now, sleep };
   const created = createTarget(options, deps);
@@ -73,7 +76,7 @@ function target(...replies: [HttpResponse | HttpFailure, ...(HttpResponse | Http
   return { sent, heard, target: created };
 }
 
-const probe = "GET /api/v1/disbursements/certify-alive";
+const probe = `GET /api/v1/disbursements/${createMerchant({ seed: 1, runId: "r1" }).unknown}`;
 
 describe("a target", () => {
   test.each([

@@ -18,8 +18,8 @@ const gatewayStatuses = new Set([502, 503, 504]);
 export const looksDead = ({ request, status }: Pick<TargetResponse, "request" | "status">) =>
   !request.forced && (status === undefined || gatewayStatuses.has(status));
 
-/** The request that shows whether the target is alive. It creates nothing. */
-export const probeRequest: TargetRequest = { method: "GET", path: "/v1/disbursements/certify-alive" };
+/** The request that shows whether the target is alive. It creates nothing. An unknown reference follows the path. */
+export const probeRequest: TargetRequest = { method: "GET", path: "/v1/disbursements/" };
 
 export type BreakerDeps = {
   /** Sends `probeRequest` once, with this time limit in milliseconds. Returns the status; undefined for no response. */

@@ -22,7 +22,7 @@ function headerWords(
   const words: string[] = [];
   for (const [name, values] of Object.entries(headers)) {
     const lower = name.toLowerCase();
-    if (lower === "content-length") continue;
+    if (lower === "content-length" || lower === "host") continue;
     if (secretHeaders.some((secret) => secret.toLowerCase() === lower)) {
       words.push("-H", `"${name}: \${${headerVariable(name)}:?}"`);
       continue;

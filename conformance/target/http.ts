@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { isIP, type LookupFunction } from "node:net";
 import { describeError } from "./failures.ts";
 import { tlsContext, type TlsFiles } from "./tls.ts";
@@ -17,6 +18,14 @@ export type HttpFailure = {
  */
 const idleMs = 1000;
 const largestResponse = 4 * 1024 * 1024;
+
+const decoders = { gzip: gunzipSync, deflate: inflateSync, br: brotliDecompressSync };
+
+/** Returns a body without its compression, which the headers of common clients ask for. */
+function decoded(body: Buffer, encoding: string | undefined): Buffer {
+  const decode = decoders[encoding?.toLowerCase() as keyof typeof decoders] as typeof gunzipSync | undefined;
+  return decode && body.length > 0 ? decode(body, { maxOutputLength: largestResponse }) : body;
+}
 
 export type HttpClient = {
   /**
@@ -87,9 +96,14 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
             chunks.push(chunk);
           });
           response.on("error", (error) => settle(describeError(error, origin)));
-          response.on("end", () =>
-            settle({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks) }),
-          );
+          response.on("end", () => {
+            const { statusCode: status = 0, headers: received } = response;
+            try {
+              settle({ status, headers: received, body: decoded(Buffer.concat(chunks), received["content-encoding"]) });
+            } catch (error) {
+              settle(describeError(error as Error, origin));
+            }
+          });
         });
         if (beforeLastByte && body) {
           const last = body.length - 1;

@@ -83,11 +83,13 @@ export const listenOnHost: Listen = async ({ host, port }, receive) => {
 /**
  * Starts a receiver.
  * @param publicUrl the URL at which the target reaches the receiver; by default the address it listens on
+ * @param newPath returns the path of a new mailbox, whose last segment names the mailbox; by default mailboxes are numbered
  */
 export async function createReceiver(
   { host, port, publicUrl }: { host: string; port: number; publicUrl?: string },
   now: () => Date,
   listen: Listen = listenOnHost,
+  newPath?: () => string,
 ): Promise<Receiver> {
   const boxes = new Map<string, { received: Notification[]; respond: Responder }>();
   const all: Notification[] = [];
@@ -103,10 +105,11 @@ export async function createReceiver(
   const base = (publicUrl ?? url).replace(/\/$/, "");
   return {
     openMailbox(respond = (response) => void response.writeHead(204).end()) {
-      const name = `box-${boxes.size + 1}`;
+      const path = newPath?.() ?? `box-${boxes.size + 1}`;
+      const name = nameIn(path);
       const received: Notification[] = [];
       boxes.set(name, { received, respond });
-      return { name, url: `${base}/${name}`, received };
+      return { name, url: `${base}/${path}`, received };
     },
     mailboxOf(webhookURL) {
       if (typeof webhookURL !== "string" || !webhookURL.startsWith(`${base}/`)) return undefined;

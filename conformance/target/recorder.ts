@@ -1,5 +1,6 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
 import { curlLine, type CurlRequest } from "./curl.ts";
+import type { Merchant } from "../generate/merchant.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
 import type { Substitute } from "./shell.ts";
@@ -11,22 +12,23 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** The part of a merchant's reference that is the same in the whole run, see `fresh` in check.ts. */
-const runReference = /\bc[0-9a-f]{10}(?=-\d)/;
-/** A replacement of the same length, which differs from second to second. */
-const newReference: Substitute = { text: runReference, shell: "c$(date +%s)" };
-
-/** Returns the merchant's reference in a request; "" if it has none, or one that this run did not make. */
-function referenceIn({ method, path }: TargetRequest, body: Buffer | undefined): string {
+/** Returns the merchant's reference in the body of a POST; "" if it has none. */
+function referenceIn({ method }: TargetRequest, body: Buffer | undefined): string {
   const text = method === "POST" ? (body?.toString("utf8") ?? "") : "";
-  const [found] = /"reference"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text) ?? [];
-  return found !== undefined && runReference.test(found) ? `${path} ${found}` : "";
+  return /"reference"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text)?.[0] ?? "";
 }
+
+/** Returns a replacement for a reference of this run. It has the same length, and differs from second to second. */
+const newReference = ({ reference, number }: { reference: string; number: number }): Substitute => ({
+  text: reference,
+  shell: `c$(date +%s)${String(number).padStart(reference.length - 11, "0")}`,
+});
 
 export type Sent = { request: TargetRequest } & Omit<CurlRequest, "method">;
 
 export type RecorderOptions = {
   redact: Redact;
+  merchant: Merchant;
   /** Texts that commands must not contain, such as keys and phone numbers of real people. */
   substitutes: readonly Substitute[];
   /** The names of request headers whose values are redacted, in addition to the default ones. */
@@ -35,7 +37,7 @@ export type RecorderOptions = {
 };
 
 /** Creates a recorder of requests and their responses. */
-export function createRecorder({ redact, substitutes, secretHeaders, now }: RecorderOptions) {
+export function createRecorder({ redact, merchant, substitutes, secretHeaders, now }: RecorderOptions) {
   const used = new Set<string>();
   let exchanges: Exchange[] = [];
   let count = 0;
@@ -46,10 +48,13 @@ export function createRecorder({ redact, substitutes, secretHeaders, now }: Reco
       const requestHeaders = redactHeaders(headers, redact, secretHeaders);
       redact.learn(body?.toString("utf8") ?? "");
       // A create can be repeated only with a new reference, and a duplicate only with the same reference.
-      const reference = referenceIn(request, body);
-      const replaced = reference === "" || used.has(reference) ? substitutes : [...substitutes, newReference];
-      used.add(reference);
-      const curl = curlLine({ method, url, headers, body, flags }, replaced, secretHeaders);
+      const text = referenceIn(request, body);
+      const own = merchant.referenceIn(text);
+      const isNew = own !== undefined && !used.has(`${request.path} ${text}`);
+      used.add(`${request.path} ${text}`);
+      const replaced = isNew ? [...substitutes, newReference(own)] : substitutes;
+      const shown = { method, url, headers: merchant.withoutUsual(headers), body, flags };
+      const curl = curlLine(shown, replaced, secretHeaders);
       const exchange: Exchange = {
         id: (count += 1),
         at: now().toISOString(),

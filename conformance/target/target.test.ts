@@ -45,6 +45,8 @@ function target(over: Partial<TargetOptions> = {}, maxPayouts = 3, maxTotal = 10
     key: "the-key-1",
     headers: {},
     timeoutMs: 5000,
+    seed: 1,
+    runId: "r1",
     people: { RECIPIENT: "2257038102473" },
   } as const;
   return createTarget(

@@ -2,8 +2,9 @@
 // returns.
 import { createBreaker, defaultPatienceMs, looksDead, probeRequest } from "./breaker.ts";
 import type { Budget } from "./budget.ts";
-import { routeOf, suiteVersion } from "../contract/contract.ts";
+import { routeOf } from "../contract/contract.ts";
 import type { Visibility } from "../allowances/visibility.ts";
+import { createMerchant, type MerchantOptions } from "../generate/merchant.ts";
 import { openingOf, systemLookup, type Lookup } from "./foreign.ts";
 import type { HttpClient } from "./http.ts";
 import { createLedger } from "./ledger.ts";
@@ -15,7 +16,7 @@ import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
 import type { EffectsAllowed } from "../results.ts";
 
-export type TargetOptions = {
+export type TargetOptions = MerchantOptions & {
   baseUrl: string;
   effects: EffectsAllowed;
   key: string;
@@ -56,7 +57,6 @@ const longestWaitMs = 120_000;
 const longestPauseMs = 5000;
 /** A person is told of waits from this length on. */
 const noticedWaitMs = 5000;
-const userAgent = { "user-agent": `disbursement-checkout-conformance/${suiteVersion()}` };
 
 function parsed(text: string): unknown {
   try {
@@ -87,7 +87,7 @@ function headersOf(request: TargetRequest, options: TargetOptions, body: Buffer 
   const known = { own: options.key, second: options.secondKey, none: undefined };
   const value = typeof key === "object" ? key.value : known[key];
   return {
-    ...userAgent,
+    Host: new URL(options.baseUrl).host,
     ...options.headers,
     ...(value === undefined ? {} : { "x-api-key": value }),
     ...(request.json === undefined ? {} : { "content-type": "application/json" }),
@@ -127,8 +127,10 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   const prefix = base.pathname.replace(/\/$/, "");
   const ledger = createLedger(options.effects, deps.budget);
   const { redact, now } = deps;
+  const merchant = createMerchant(options);
   const recorder = createRecorder({
     redact,
+    merchant,
     now,
     substitutes: substitutesFor(options),
     secretHeaders: Object.keys(options.headers),
@@ -145,8 +147,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
   async function probe(timeoutMs: number): Promise<number | undefined> {
     await pace();
-    const headers = headersOf(probeRequest, options, undefined);
-    const { method, path } = probeRequest;
+    const headers = merchant.headers(headersOf(probeRequest, options, undefined));
+    const { method } = probeRequest;
+    const path = probeRequest.path + merchant.unknown;
     const result = await deps.http.send({ origin: base, path: prefix + path, method, headers, timeoutMs });
     return "failure" in result ? undefined : result.status;
   }
@@ -163,12 +166,13 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   async function sendOnce(
     request: TargetRequest,
     { origin, path }: Destination,
-    together?: Together,
+    { together, isPage = false }: { together?: Together | undefined; isPage?: boolean } = {},
   ): Promise<TargetResponse> {
     await pace();
     await together?.start(request);
     const body = bodyOf(request);
-    const headers = headersOf(request, options, body);
+    const own = headersOf(request, options, body);
+    const headers = isPage ? merchant.browserHeaders(own) : merchant.headers(own);
     const flags = options.curlFlags;
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body, flags });
     // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the
@@ -204,7 +208,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
             origin: url,
             path,
             method,
-            headers: userAgent,
+            headers: merchant.browserHeaders({ Host: url.host }),
             timeoutMs,
             isForeign: true,
             ...opening,
@@ -266,7 +270,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       const early = visibility?.before(request) ?? 0;
       if (early > 0) await deps.sleep(early);
       const destination = { origin: base, path: prefix + request.path };
-      const response = await unlessDead(request, sendOnce(request, destination, together));
+      const response = await unlessDead(request, sendOnce(request, destination, { together }));
       together = undefined;
       const death = await deathBy(response);
       if (death) {
@@ -318,7 +322,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       await breaker.settled();
       ledger.authorise({ ...request, method: "GET" });
       if (url.origin !== base.origin) return openForeign(request, url);
-      const response = await sendOnce(request, { origin: url, path });
+      const response = await sendOnce(request, { origin: url, path }, { isPage: true });
       const death = await deathBy(response);
       if (death) throw death;
       return response;
@@ -342,6 +346,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     /** Returns the exchanges since the last call. */
     takeExchanges: recorder.take,
     ledger,
+    /** The merchant that the run plays. */
+    merchant,
     /** Removes secrets and masks phone numbers in a text before it is reported. */
     redact: deps.redact,
     budget: deps.budget,

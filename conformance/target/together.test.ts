@@ -30,7 +30,16 @@ async function race({ rate, velocity, least = 0, refusals = 0 }: Over) {
   let clock = 0;
   const time = { now: () => new Date(clock), sleep: async (ms: number) => void (clock += ms) };
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const options = { baseUrl, effects: "money", key: "k", headers: {}, timeoutMs: 5000, rate } as const;
+  const options = {
+    baseUrl,
+    effects: "money",
+    key: "k",
+    headers: {},
+    timeoutMs: 5000,
+    rate,
+    seed: 1,
+    runId: "r1",
+  } as const;
   const inner = createTarget(options, {
     http,
     budget: createBudget(99, 9999),

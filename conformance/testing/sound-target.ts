@@ -11,6 +11,8 @@ export type SeenRequest = {
   key: string | undefined;
   body: string;
   headers: IncomingHttpHeaders;
+  /** The headers with their names as they were sent, in their order. */
+  rawHeaders: (readonly [name: string, value: string])[];
 };
 
 type Settings = {
@@ -122,6 +124,9 @@ function createService() {
   };
 }
 
+const pairsOf = ({ rawHeaders }: IncomingMessage) =>
+  Array.from({ length: rawHeaders.length / 2 }, (_, at) => [rawHeaders[2 * at]!, rawHeaders[2 * at + 1]!] as const);
+
 async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
@@ -162,7 +167,7 @@ export async function startSoundTarget(settings: Settings) {
     const path = (request.url ?? "").replace(prefix, "");
     const body = await textOf(request);
     const given = request.headers["x-api-key"] as string | undefined;
-    const arrived = { method, path, key: given, body, headers: request.headers };
+    const arrived = { method, path, key: given, body, headers: request.headers, rawHeaders: pairsOf(request) };
     seen.push(arrived);
     send(response, await alter(instead?.(arrived) ?? respond(method, path, given, body), arrived, seen.length));
   });

@@ -1,0 +1,205 @@
+// Invents the merchant that a run plays: its references, addresses, words and programs. All of it follows from the seed
+// and the run's id, and differs from run to run, so that a service cannot tell the suite from its other merchants by
+// what the suite's requests look like.
+import { createHash } from "node:crypto";
+import { createRandom, pick, type Random } from "./random.ts";
+
+export type MerchantOptions = { seed: number; runId: string };
+
+type Headers = Record<string, string | string[]>;
+
+const digits = "0123456789";
+const letters = "abcdefghijklmnopqrstuvwxyz";
+
+type IdStyle = { alphabet: string; length: number; most: number };
+
+/**
+ * The characters of an id and their number. The last ten characters of an id are enough to tell it from those of other
+ * runs, because a deployment may permit short references only.
+ */
+const idStyles: readonly [IdStyle, ...IdStyle[]] = [
+  { alphabet: digits, length: 14, most: 3 },
+  { alphabet: "0123456789abcdef", length: 12, most: 4 },
+  { alphabet: digits + letters, length: 11, most: 4 },
+  { alphabet: "23456789abcdefghjkmnpqrstuvwxyz", length: 11, most: 4 },
+];
+
+/** Returns a text of these characters that the name determines. */
+function derived(name: string, alphabet: string, length: number): string {
+  let number = BigInt(`0x${createHash("sha256").update(name).digest("hex")}`);
+  let text = "";
+  for (; text.length < length; number /= BigInt(alphabet.length))
+    text += alphabet[Number(number % BigInt(alphabet.length))];
+  return text;
+}
+
+/** Returns a word that can be pronounced. */
+const wordOf = (random: Random, length: number) =>
+  Array.from({ length }, (_, index) =>
+    pick(random, [...(index % 2 === 0 ? "bdfgklmnprstvz" : "aeiou")] as [string]),
+  ).join("");
+
+/**
+ * Returns the merchant's reference with this number. Every target accepts it, because it has 13 to 17 characters, which
+ * are lower-case letters, digits and a hyphen. It begins with a letter.
+ */
+export function referenceOf({ seed, runId }: MerchantOptions, number: number): string {
+  const random = createRandom(seed, "references");
+  const { alphabet, length, most } = pick(random, idStyles);
+  const prefix = wordOf(random, random(2, most)) + pick(random, most > 3 ? ["", "-"] : [""]);
+  return prefix + derived(`reference ${runId} ${number}`, alphabet, length);
+}
+
+/**
+ * The headers of programs that merchants use, in their order. Those without a value get it from the request, or are
+ * left out. `Host` and `Connection` come last unless they are named.
+ */
+const programs: readonly [(random: Random) => Headers, ...((random: Random) => Headers)[]] = [
+  (random) => ({
+    Accept: "application/json, text/plain, */*",
+    "Content-Type": "",
+    "x-api-key": "",
+    "User-Agent": `axios/1.${random(4, 13)}.${random(0, 9)}`,
+    "Content-Length": "",
+    "Accept-Encoding": "gzip, compress, deflate, br",
+  }),
+  () => ({
+    "user-agent": "got (https://github.com/sindresorhus/got)",
+    "x-api-key": "",
+    accept: "application/json",
+    "content-type": "",
+    "content-length": "",
+    "accept-encoding": "gzip, deflate, br",
+  }),
+  () => ({
+    "x-api-key": "",
+    "Content-Type": "",
+    "Content-Length": "",
+    Accept: "*/*",
+    "User-Agent": "node-fetch",
+    "Accept-Encoding": "gzip,deflate",
+  }),
+  () => ({
+    Host: "",
+    connection: "keep-alive",
+    "content-type": "",
+    "x-api-key": "",
+    accept: "*/*",
+    "accept-language": "*",
+    "sec-fetch-mode": "cors",
+    "user-agent": "node",
+    "accept-encoding": "gzip, deflate",
+    "content-length": "",
+  }),
+  (random) => ({
+    "x-api-key": "",
+    "Content-Type": "",
+    "Content-Length": "",
+    Host: "",
+    Connection: "Keep-Alive",
+    "Accept-Encoding": "gzip",
+    "User-Agent": `okhttp/4.${random(9, 12)}.${random(0, 3)}`,
+  }),
+  (random) => ({
+    Accept: "application/json",
+    "X-Api-Key": "",
+    "Content-Type": "",
+    "Content-Length": "",
+    Host: "",
+    Connection: "Keep-Alive",
+    "User-Agent": `Apache-HttpClient/4.5.${random(10, 14)} (Java/17.0.${random(5, 14)})`,
+    "Accept-Encoding": "gzip,deflate",
+  }),
+  (random) => ({
+    Accept: "application/json, application/*+json",
+    "Content-Type": "",
+    "x-api-key": "",
+    "User-Agent": `Java/${pick(random, [11, 17, 21])}.0.${random(2, 25)}`,
+    Host: "",
+    Connection: "keep-alive",
+    "Content-Length": "",
+  }),
+];
+
+/** Returns the headers of a customer's browser that opens a page. */
+function browserOf(random: Random): Headers {
+  const version = random(118, 142);
+  const android = `Linux; Android ${random(10, 15)}; ${pick(random, ["K", "SM-A155F", "TECNO BG6", "Infinix X6525", "itel A665L"])}`;
+  return {
+    Host: "",
+    Connection: "keep-alive",
+    "Upgrade-Insecure-Requests": "1",
+    "User-Agent": `Mozilla/5.0 (${android}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${version}.0.0.0 Mobile Safari/537.36`,
+    Accept: "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+    "Accept-Encoding": "gzip, deflate, br",
+  };
+}
+
+/** Puts headers in the order in which a program sends them. A header that was given replaces the program's. */
+function inOrder(template: Headers, given: Headers): Headers {
+  const left = new Map(Object.entries(given).map(([name, value]) => [name.toLowerCase(), [name, value] as const]));
+  const ordered: (readonly [string, string | string[]])[] = [];
+  for (const [name, usual] of Object.entries(template)) {
+    const own = left.get(name.toLowerCase());
+    left.delete(name.toLowerCase());
+    if (own !== undefined || usual !== "") ordered.push([name, own?.[1] ?? usual]);
+  }
+  return Object.fromEntries([...ordered, ...left.values()]);
+}
+
+export type Merchant = ReturnType<typeof createMerchant>;
+
+export function createMerchant(options: MerchantOptions) {
+  const { seed, runId } = options;
+  const random = createRandom(seed, "merchant");
+  const name = wordOf(random, random(5, 8));
+  const folder = pick(random, [
+    "hooks",
+    "webhooks",
+    "callbacks",
+    "payments/hook",
+    "api/notify",
+    "ipn",
+    `${name}/events`,
+  ]);
+  const [order, origin] = pick(random, [
+    ["order", "from"],
+    ["o", "shop"],
+    ["id", "source"],
+    ["basket", "s"],
+  ]);
+  const program = pick(random, programs)(random);
+  const customers = createRandom(seed, "customers");
+  const made: string[] = [];
+  let mailboxes = 0;
+  return {
+    /** The merchant's name: a word in lower case. */
+    name,
+    /** A reference that no record has. */
+    unknown: `${name}-${derived(`unknown ${runId}`, letters + digits, 10)}`,
+    /** Well-formed keys that no merchant has. */
+    keys: ["a", "b"].map((which) => derived(`key ${which} ${runId}`, letters + digits, 32)) as [string, string],
+    /** Returns an unused reference. */
+    fresh(): string {
+      const reference = referenceOf(options, made.length + 1);
+      made.push(reference);
+      return reference;
+    },
+    /** Returns the reference of this run that a text contains, and its number; undefined if there is none. */
+    referenceIn(text: string): { reference: string; number: number } | undefined {
+      const index = made.findLastIndex((reference) => text.includes(reference));
+      return index < 0 ? undefined : { reference: made[index]!, number: index + 1 };
+    },
+    /** Returns the path of a new mailbox for webhooks. Its last segment is unique. */
+    mailbox: () => `${folder}/${derived(`mailbox ${runId} ${(mailboxes += 1)}`, letters + digits, 12)}`,
+    /** The query of the merchant's addresses. */
+    query: `${order}=${random(1000, 99_999)}&${origin}=${name}`,
+    /** Returns headers as the merchant's program sends them. */
+    headers: (given: Headers): Headers => inOrder(program, given),
+    /** Returns headers as the browser of one of the merchant's customers sends them. */
+    browserHeaders: (given: Headers): Headers => inOrder(browserOf(customers), given),
+    /** Returns the headers without those that the merchant's program sends with every request. */
+    withoutUsual: (headers: Headers): Headers =>
+      Object.fromEntries(Object.entries(headers).filter(([header, value]) => value !== program[header])),
+  };
+}
