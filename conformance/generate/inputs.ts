@@ -87,11 +87,11 @@ const dimensions = {
   address: [
     { what: "a webhookURL", write: (address) => address, id: "create.webhook-optional" },
     { what: "no webhookURL", id: "create.webhook-optional" },
-    under("*%2Fa%20*"),
+    under("*%2F*%20*"),
     under("*+*"),
     under("H*"),
     followed("an encoded URL in its query", "*=https%3A%2F%2F*.example%2F%3Fa%3Db"),
-    followed("empty and repeated parameters", "*=&a=*+b&b=1&b=2"),
+    followed("empty and repeated parameters", "*=&p*=*+b&r*=1&r*=2"),
     followed("more than 1,024 characters", "*".repeat(100)),
   ] as Address[],
   ending: [

@@ -15,9 +15,8 @@ describe("references of a run", () => {
   });
 
   test("have the shape that the seed determines, and are new for each run", () => {
-    const shape = (reference: string) => reference.replaceAll(/\d/g, "0").slice(0, 2);
     const [one, other] = ["a", "b"].map((runId) => referenceOf({ seed: 5, runId }, 1)) as [string, string];
-    expect(shape(one)).toBe(shape(other));
+    expect(one.slice(0, 2)).toBe(other.slice(0, 2));
     expect(one).not.toBe(other);
     expect(referenceOf({ seed: 5, runId: "a" }, 1)).toBe(one);
   });

@@ -65,6 +65,7 @@ type Given = { key?: string | undefined; body: string; host: string };
 /** Returns the headers of a merchant's program, as such programs send them. */
 function programOf({ one, below, digits }: Tools): (given: Given) => Headers {
   const [minor, patch] = [below(14), below(10)];
+  const type = one(["application/json", "application/json", "application/json; charset=utf-8"]);
   const java = one(["11.0.22", "17.0.9", "17.0.13", "21.0.4", "17.0.10", "21.0.2"]);
   const version = `${minor}.${patch}`;
   const template: Headers = one<Headers>([
@@ -75,6 +76,7 @@ function programOf({ one, below, digits }: Tools): (given: Given) => Headers {
     [["x-api-key", ""], ["Content-Type", ""], ["Content-Length", ""], ["Host", ""], ["Connection", "Keep-Alive"], ["Accept-Encoding", "gzip"], ["User-Agent", `okhttp/4.${version}`]],
     [["Accept", "application/json"], ["X-Api-Key", ""], ["Content-Type", ""], ["Content-Length", ""], ["Host", ""], ["Connection", "Keep-Alive"], ["User-Agent", `Apache-HttpClient/4.5.${minor} (Java/${java})`], ["Accept-Encoding", "gzip,deflate"]],
     [["Accept", "application/json, application/*+json"], ["Content-Type", ""], ["x-api-key", ""], ["User-Agent", `Java/${java}`], ["Host", ""], ["Connection", "keep-alive"], ["Content-Length", ""]],
+    [["Host", ""], ["x-api-key", ""], ["Content-Type", ""], ["Transfer-Encoding", "chunked"]],
     [["Host", ""], ["User-Agent", "curl/8.5.0"], ["Accept", "*/*"], ["x-api-key", ""], ["Content-Type", ""], ["Content-Length", ""]],
     [["Host", ""], ["User-Agent", `python-requests/2.${digits(2)}.0`], ["Accept-Encoding", "gzip, deflate"], ["Accept", "*/*"], ["Connection", "keep-alive"], ["x-api-key", ""], ["Content-Length", ""], ["Content-Type", ""]],
   ]); // prettier-ignore
@@ -82,7 +84,7 @@ function programOf({ one, below, digits }: Tools): (given: Given) => Headers {
     const given: Record<string, string | undefined> = {
       "x-api-key": key,
       host,
-      "content-type": body === "" ? undefined : "application/json",
+      "content-type": body === "" ? undefined : type,
       "content-length": body === "" ? undefined : String(body.length),
     };
     return template.flatMap(([name, value]): Headers => {
@@ -102,6 +104,9 @@ const countries = [
   ["GH", "GHS", "2332", 8],
   ["GH", "GHS", "2335", 8],
   ["KE", "KES", "2547", 8],
+  ["US", "USD", "1202555", 4],
+  ["US", "USD", "1212555", 4],
+  ["US", "USD", "1312555", 4],
 ] as const;
 
 /** Returns what an ordinary merchant sends: payouts, look-ups, checkouts, and now and then a mistake. */
@@ -128,11 +133,15 @@ export function merchantsTraffic(seed: number): Sent[] {
   const notifies = next();
   const payees = Array.from({ length: 1 + below(300) }, () => {
     const [country, currency, start, free] = one(countries);
-    return { phoneNumber: start + digits(free), country, currency };
+    const fails = next() < 0.2;
+    return { phoneNumber: start + (fails ? `${digits(free - 3)}089` : digits(free)), country, currency };
   });
+  const prices = Array.from({ length: 3 + below(40) }, () => 1 + below(5000));
   const price = 5 * (1 + below(400));
   const amountOf = one([
     () => price,
+    () => one(prices),
+    () => one(prices),
     () => 1 + below(1500),
     () => 50 + below(900),
     () => 100 * (1 + below(500)),

@@ -116,15 +116,17 @@ const shapeOf = (text: string) =>
     .replaceAll(/[a-z0-9]+/g, (part) => (/^[a-z]+$/.test(part) ? "a" : /^\d+$/.test(part) ? "0" : "x"))
     .replaceAll(/[A-Z]+/g, "A")}`;
 
+/** Returns the shape that most references have; undefined if there is none. */
+function commonShape(traffic: Traffic) {
+  const all = payoutsIn(traffic).map(({ reference }) => shapeOf(reference));
+  return [...counts(all)].filter(([, count]) => count > all.length / 2).map(([shape]) => shape)[0];
+}
+
 /** A shape that most references of both runs have. */
 const shapes: Family = (runs) => {
-  const commonest = (traffic: Traffic) => {
-    const all = payoutsIn(traffic).map(({ reference }) => shapeOf(reference));
-    return [...counts(all)].filter(([, count]) => count > all.length / 2).map(([shape]) => shape)[0];
-  };
-  const [one, other] = ofBoth(runs, commonest);
+  const [one, other] = ofBoth(runs, commonShape);
   if (one === undefined || one !== other) return [];
-  return [{ what: `references of shape ${one}`, matches: (traffic) => commonest(traffic) === one }];
+  return [{ what: `references of shape ${one}`, matches: (traffic) => commonShape(traffic) === one }];
 };
 
 /** Returns true if most of the texts end in numbers that count from the beginning. */
@@ -149,6 +151,8 @@ function entropyOf(text: string): number {
   return -shares.reduce((sum, share) => sum + share * Math.log2(share), 0);
 }
 
+/** Payouts that a sandbox is told to fail (D17) end in the same digits, whoever sends them. */
+const isForced = (phoneNumber: string) => phoneNumber.endsWith("089");
 type Payouts = ReturnType<typeof payoutsIn>;
 const features: Record<string, (payouts: Payouts) => number> = {
   "mean length of references": (all) => mean(all.map(({ reference }) => reference.length)),
@@ -158,8 +162,10 @@ const features: Record<string, (payouts: Payouts) => number> = {
     mean(all.map(({ reference }) => reference.replaceAll(/\D/g, "").length / reference.length)),
   "share of the commonest amount": (all) => commonestShare(all.map(({ amount }) => amount)),
   "share of the commonest phone number": (all) => commonestShare(all.map(({ phoneNumber }) => phoneNumber)),
-  "share of the commonest last three digits": (all) =>
-    commonestShare(all.map(({ phoneNumber }) => phoneNumber.slice(-3))),
+  "different last three digits for each different phone number": (all) => {
+    const numbers = distinct(all.map(({ phoneNumber }) => phoneNumber)).filter((number) => !isForced(number));
+    return distinct(numbers.map((number) => number.slice(-3))).length / numbers.length;
+  },
   "share with a webhookURL": (all) => mean(all.map(({ webhookURL }) => (webhookURL === undefined ? 0 : 1))),
 };
 
