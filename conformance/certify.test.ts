@@ -184,9 +184,17 @@ describe("what a run does to money", () => {
     const { url, seen } = await target();
     const { report } = await certify(["--base-url", url, "--effects", "money", "--only", "create.reference-echoed"])
       .ended;
-    const paid = seen.filter(creating).map(({ body }) => (JSON.parse(body) as { reference: string }).reference);
+    const sentTo = (path: string) =>
+      seen
+        .filter((request) => creating(request) && request.path === path)
+        .map(({ body }) => JSON.parse(body) as { reference: string; amount: number });
+    // The run also uses references again, and sends amounts that are refused.
+    const payouts = sentTo("/v1/disbursements").filter(({ amount }) => amount > 0);
+    const paid = [...new Set(payouts.map(({ reference }) => reference))];
+    const { disbursement = [], checkout = [] } = Object.groupBy(report!.created, ({ kind }) => kind);
     // Some of these requests are concurrent, so the responses may arrive in another order.
-    expect(report?.created.map((record) => record.merchantsReference).toSorted()).toEqual(paid.toSorted());
+    expect(disbursement.map((record) => record.merchantsReference).toSorted()).toEqual(paid.toSorted());
+    expect(checkout).toHaveLength(sentTo("/v1/checkouts").length);
     expect(paid).not.toEqual([]);
   });
 });

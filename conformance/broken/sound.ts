@@ -26,6 +26,7 @@ import {
   without,
   withStatus,
   type Fields,
+  hasExtra,
 } from "./ways.ts";
 
 const slowMs = 100;
@@ -215,7 +216,7 @@ export const soundServers: readonly SoundServer[] = [
     differs: "An unknown field is refused.",
     how: {
       handle: async (call, ask) =>
-        isOf(call, createDisbursement) && "certifyExtra" in (fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
+        isOf(call, createDisbursement) && hasExtra(fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
     },
   },
   {

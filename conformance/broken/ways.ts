@@ -17,6 +17,10 @@ type Operations = string | readonly string[];
 export const isOf = ({ method, path }: Call, operations: Operations): boolean =>
   operations === "every" || [operations].flat().includes(routeOf(method, path)?.operation.operationId ?? "");
 
+/** Returns the name of the field that the contract does not know; undefined if there is none. */
+export const extraIn = (fields: Fields) => Object.keys(fields).find((name) => name.endsWith("Extra"));
+export const hasExtra = (fields: Fields) => extraIn(fields) !== undefined;
+
 /** Parses a body as a JSON object. Returns undefined if the body is anything else. */
 export function fieldsOf(text: string | Buffer): Fields | undefined {
   try {

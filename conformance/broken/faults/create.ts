@@ -14,6 +14,7 @@ import {
   withStatus,
   without,
   type Fields,
+  hasExtra,
 } from "../ways.ts";
 
 /** Changes the merchant's reference in the response. */
@@ -247,10 +248,6 @@ export const faults: readonly Fault[] = [
     () => data(createDisbursement, (created) => ({ ...created, status: "success" })),
   ),
   fault("extra-field-refused", "An unknown field is refused.", "create.extra-field", () =>
-    instead(
-      createDisbursement,
-      (fields) => "certifyExtra" in fields,
-      () => refusal(400),
-    ),
+    instead(createDisbursement, hasExtra, () => refusal(400)),
   ),
 ];

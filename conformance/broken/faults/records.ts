@@ -14,6 +14,7 @@ import {
   verifyDisbursement,
   withBody,
   type Fields,
+  hasExtra,
 } from "../ways.ts";
 
 const records = (change: (record: Fields) => Fields): How => data(verifyDisbursement, change);
@@ -242,7 +243,7 @@ export const faults: readonly Fault[] = [
     "create.result-as-requested",
     () =>
       data(createDisbursement, (created, call) =>
-        "certifyExtra" in (fieldsOf(call.body) ?? {}) ? { ...created, merchantsReference: "" } : created,
+        hasExtra(fieldsOf(call.body) ?? {}) ? { ...created, merchantsReference: "" } : created,
       ),
     "create.extra-field",
   ),

@@ -13,6 +13,9 @@ import {
   verifyDisbursement,
   withFields,
   withHeader,
+  hasExtra,
+  extraIn,
+  type Fields,
 } from "../ways.ts";
 
 const payments = [createDisbursement, createCheckout];
@@ -35,11 +38,7 @@ export const faults: readonly Fault[] = [
     "unknown-refused-by-checkout",
     "A checkout with an unknown field is refused.",
     "json-values.unknown-ignored",
-    instead(
-      createCheckout,
-      (fields) => "certifyExtra" in fields,
-      () => refusal(400),
-    ),
+    instead(createCheckout, hasExtra, () => refusal(400)),
   ),
   fault(
     "unknown-fraction-refused",
@@ -53,15 +52,16 @@ export const faults: readonly Fault[] = [
     },
   ),
   fault("unknown-kept", "An unknown field of a request appears in the record.", "json-values.unknown-ignored", () => {
-    const extras = new Map<unknown, unknown>();
+    const extras = new Map<unknown, Fields>();
     const shown = data(verifyDisbursement, (record) => {
-      const certifyExtra = extras.get(record["merchantsReference"]);
-      return certifyExtra === undefined ? record : { ...record, certifyExtra };
+      const extra = extras.get(record["merchantsReference"]);
+      return extra === undefined ? record : { ...record, ...extra };
     });
     return {
       handle(call, ask) {
-        const { reference, certifyExtra } = isOf(call, createDisbursement) ? (fieldsOf(call.body) ?? {}) : {};
-        if (certifyExtra !== undefined) extras.set(reference, certifyExtra);
+        const fields = isOf(call, createDisbursement) ? (fieldsOf(call.body) ?? {}) : {};
+        const name = extraIn(fields);
+        if (name !== undefined) extras.set(fields["reference"], { [name]: fields[name] });
         return shown.handle?.(call, ask) ?? ask(call);
       },
     };
