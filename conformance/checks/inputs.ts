@@ -258,7 +258,7 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
   const { environment, failingRecipient = "" } = context.options;
   const id = "forced.089-fails-later";
   if (environment !== "sandbox" || !failingRecipient.endsWith("089"))
-    return context.notApplicable(id, "--failing-recipient is not a number that forces a failure", "caller");
+    return context.notApplicable(id, "no payout of the table goes to a number that forces a failure");
   for (const { response } of made.filter((each) => each.conditions.ending.fails && each.response.status === 200)) {
     const { data } = await settledByClock(context, String(dataOf(response)["reference"]));
     same(context, id, { what: "status", actual: data.status, expected: "failed" });

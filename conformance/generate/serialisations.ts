@@ -16,7 +16,8 @@ const withHeaders = (headers: Record<string, string>) => (fields: Fields) => ({
   body: JSON.stringify(fields),
   headers: { "content-type": type, ...headers },
 });
-const escaped = (text: string) =>
+/** Writes a text as JSON does, with an escape for each letter. */
+export const escaped = (text: string) =>
   [...text]
     .map((each) =>
       /[A-Za-z]/.test(each) ? `\\u00${each.charCodeAt(0).toString(16)}` : JSON.stringify(each).slice(1, -1),

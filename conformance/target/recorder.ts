@@ -1,6 +1,7 @@
 // Records exchanges. It redacts them before they are stored, so that no later step can leak a secret into a report.
 import { curlLine, type CurlRequest } from "./curl.ts";
 import type { Merchant } from "../generate/merchant.ts";
+import { escaped } from "../generate/serialisations.ts";
 import type { HttpResponse, HttpFailure } from "./http.ts";
 import { redactHeaders, type Redact } from "./redact.ts";
 import type { Substitute } from "./shell.ts";
@@ -12,17 +13,27 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** Returns the merchant's reference in the body of a POST; "" if it has none. */
-function referenceIn({ method }: TargetRequest, body: Buffer | undefined): string {
-  const text = method === "POST" ? (body?.toString("utf8") ?? "") : "";
-  return /"reference"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text)?.[0] ?? "";
+/** Returns the merchant's reference in the body of a POST, or the text of the field if it is not JSON; "" without one. */
+function referenceIn({ method }: TargetRequest, text: string): string {
+  if (method !== "POST") return "";
+  try {
+    return String((JSON.parse(text) as { reference?: unknown }).reference ?? "");
+  } catch {
+    return /"reference"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(text)?.[0] ?? "";
+  }
 }
 
-/** Returns a replacement for a reference of this run. It has the same length, and differs from second to second. */
-const newReference = ({ reference, number }: { reference: string; number: number }): Substitute => ({
-  text: reference,
-  shell: `c$(date +%s)${String(number).padStart(reference.length - 11, "0")}`,
-});
+/**
+ * Returns a replacement for a reference of this run, as the body writes it. It has the same length, and differs from
+ * second to second.
+ */
+function newReference({ reference, number }: { reference: string; number: number }, body: string): Substitute {
+  const spellings = [reference, reference.toUpperCase()].flatMap((text) => [text, escaped(text)]);
+  return {
+    text: spellings.find((text) => body.includes(text)) ?? reference,
+    shell: `c$(date +%s)${String(number).padStart(reference.length - 11, "0")}`,
+  };
+}
 
 export type Sent = { request: TargetRequest } & Omit<CurlRequest, "method">;
 
@@ -46,13 +57,14 @@ export function createRecorder({ redact, merchant, substitutes, secretHeaders, n
     begin({ request, url, headers, body, flags }: Sent): Exchange {
       const { method } = request;
       const requestHeaders = redactHeaders(headers, redact, secretHeaders);
-      redact.learn(body?.toString("utf8") ?? "");
+      const bodyText = body?.toString("utf8") ?? "";
+      redact.learn(bodyText);
       // A create can be repeated only with a new reference, and a duplicate only with the same reference.
-      const text = referenceIn(request, body);
+      const text = referenceIn(request, bodyText);
       const own = merchant.referenceIn(text);
       const isNew = own !== undefined && !used.has(`${request.path} ${text}`);
       used.add(`${request.path} ${text}`);
-      const replaced = isNew ? [...substitutes, newReference(own)] : substitutes;
+      const replaced = isNew ? [...substitutes, newReference(own, bodyText)] : substitutes;
       const shown = { method, url, headers: merchant.withoutUsual(headers), body, flags };
       const curl = curlLine(shown, replaced, secretHeaders);
       const exchange: Exchange = {

@@ -33,7 +33,11 @@ function sentIn({ lines }: Tape): Sent[] {
   const references = new Map<unknown, NonNullable<Sent["first"]>>();
   return lines.flatMap((line) => {
     if (!("http" in line)) return [];
-    const { method, url, headers, body: text = "" } = line.http;
+    const { method, url, body: text = "" } = line.http;
+    // Clients write the names of headers in any case.
+    const headers = Object.fromEntries(
+      Object.entries(line.http.headers).map(([name, value]) => [name.toLowerCase(), value]),
+    );
     const { status, body = "" } = (line.result ?? {}) as { status?: number; body?: string };
     const { pathname: path } = new URL(url);
     const fields = parsed(text);
