@@ -152,8 +152,10 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   const isChanged = (name: Name) => fields[name] !== undefined && wanted[fields[name]] !== body[fields[name]];
   const tried = without(planned, (name) => (isChanged(name) ? "outside the target's limits" : undefined));
   const isRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
-  const usualOne = without(tried, (name) => (isOptional(tried, name) ? "refused" : undefined));
-  const hasOptional = valuesOf(tried.conditions).some(([name]) => isOptional(tried, name));
+  // Nothing says that the target serves the number of --failing-recipient.
+  const mayRefuse = (name: Name) => (name === "ending" ? conditions.ending.fails : isOptional(tried, name));
+  const usualOne = without(tried, (name) => (mayRefuse(name) ? "refused" : undefined));
+  const hasOptional = valuesOf(tried.conditions).some(([name]) => mayRefuse(name));
   if (hasOptional && isRefused) return create(context, usualOne);
   await judgeRecord(context, ["create.generated-valid-accepted", "records.as-requested"], body, response);
   const { amount, reference: merchantsReference } = body;
@@ -257,9 +259,10 @@ function judgeReferences(context: Context, made: readonly Made[]) {
 async function judgeFailures(context: Context, made: readonly Made[]) {
   const { environment, failingRecipient = "" } = context.options;
   const id = "forced.089-fails-later";
-  if (environment !== "sandbox" || !failingRecipient.endsWith("089"))
+  const failing = made.filter((each) => each.conditions.ending.fails && each.response.status === 200);
+  if (environment !== "sandbox" || !failingRecipient.endsWith("089") || failing.length === 0)
     return context.notApplicable(id, "no payout of the table goes to a number that forces a failure");
-  for (const { response } of made.filter((each) => each.conditions.ending.fails && each.response.status === 200)) {
+  for (const { response } of failing) {
     const { data } = await settledByClock(context, String(dataOf(response)["reference"]));
     same(context, id, { what: "status", actual: data.status, expected: "failed" });
   }

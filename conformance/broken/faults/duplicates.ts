@@ -240,13 +240,14 @@ export const faults: readonly Fault[] = [
   ),
   fault("refused-is-kept", "A refused payout can be verified.", "create.model", () => {
     let last: string | undefined;
+    const refused = new Set<unknown>();
     return {
       async handle(call, ask) {
         const reply = await ask(call);
         if (isOf(call, createDisbursement) && reply && isAccepted(reply))
           last = call.path + "/" + String(dataOf(reply)["reference"]);
-        const unknown =
-          isOf(call, verifyDisbursement) && reply?.status === 404 && /^c[0-9a-f]{10}-/.test(lastPart(call));
+        else if (isOf(call, createDisbursement)) refused.add(fieldsOf(call.body)?.["reference"]);
+        const unknown = isOf(call, verifyDisbursement) && reply?.status === 404 && refused.has(lastPart(call));
         return unknown && last !== undefined ? ask({ ...call, path: last }) : reply;
       },
     };

@@ -20,7 +20,7 @@ export const faults: readonly Fault[] = [
     "list-any-status",
     "An unknown status lists the records of every status.",
     "lists.invalid-filters",
-    reads(/status=certify/, ""),
+    reads(/status=(?!pending|success|failed|cancelled)\w+/, ""),
   ),
   fault(
     "list-limit-clamped",
