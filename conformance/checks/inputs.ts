@@ -255,6 +255,25 @@ function judgeReferences(context: Context, made: readonly Made[]) {
   same(context, "create.service-reference-unique", { what, actual, expected: accepted.length }, evidence);
 }
 
+/** How much further apart the times of records may be than the requests that created them, in milliseconds. */
+const mostDrift = 60_000;
+
+/** Judges that records of every country state the same time, since times are in UTC. */
+async function judgeTimes(context: Context, made: readonly Made[]) {
+  const accepted = made.filter(({ response }) => response.status === 200);
+  const sent = accepted.map(({ response }) => Date.parse(response.exchange.at));
+  const countries = [...Map.groupBy(accepted, ({ body }) => body["country"]).values()];
+  const found = await several(countries, concurrency, ([first]) =>
+    verifyDisbursement(context, String(dataOf(first!.response)["reference"])),
+  );
+  if (found.some(({ status }) => status !== 200))
+    return context.couldNotRun("verify.timestamps", "a new payout could not be verified");
+  const times = found.map((response) => Date.parse(String(dataOf(response)["createdAt"])));
+  const [apart, most] = [Math.max(...times) - Math.min(...times), Math.max(...sent) - Math.min(...sent) + mostDrift];
+  const [expected, actual] = [`createdAt at most ${most} ms apart in records of all countries`, `${apart} ms apart`];
+  return context.judge("verify.timestamps", apart <= most, expected, actual, found);
+}
+
 /** Judges in a sandbox that a payout fails whose phone number forces a failure, whatever else it has. */
 async function judgeFailures(context: Context, made: readonly Made[]) {
   const { environment, failingRecipient = "" } = context.options;
@@ -291,6 +310,7 @@ export const checks: Check[] = [
       "create.pairs-accepted",
       "create.usd-accepted",
       "create.service-reference-unique",
+      "verify.timestamps",
       ...repeated,
       "uniqueness.one-record",
       "forced.089-fails-later",
@@ -306,6 +326,7 @@ export const checks: Check[] = [
       judgeValues(context, made);
       observeCoverage(context, made);
       judgeReferences(context, made);
+      await judgeTimes(context, made);
       await judgeUnknown(context);
       await repeatAll(context, "once");
       if (context.options.profile === "core") return;

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
+import { isListening } from "../merchants/receiver/process.ts";
 import { judgeReceiver, readReceiverOptions } from "../merchants/receiver/command.ts";
 import { withCommand, type Example } from "./examples.ts";
 
@@ -16,13 +17,14 @@ const secrets = {
   WEBHOOK_SECRET_OLD: "whsec_ZXhhbXBsZS1yZWNlaXZlci1zZWNyZXQtMDAwMDAwMDI=",
 };
 
+/** Returns a port at which nothing listens. A process that is being started may hold a closed port for a moment. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const address = server.address() as AddressInfo;
   server.close();
   await once(server, "close");
-  return port;
+  return (await isListening({ host: address.address, port: address.port })) ? freePort() : address.port;
 }
 
 /** Returns the report on an example. `args` are further options of `certify receiver`. */

@@ -69,6 +69,12 @@ const refusesLength = (length: number) =>
     () => refusal(422),
   );
 
+/** Moves the times of a record ahead by some hours. */
+function withTimesAhead({ createdAt, updatedAt, ...record }: Fields, hours: number): Fields {
+  const ahead = (time: unknown) => new Date(Date.parse(String(time)) + hours * 3_600_000).toISOString();
+  return { ...record, createdAt: ahead(createdAt), updatedAt: ahead(updatedAt) };
+}
+
 export const faults: readonly Fault[] = [
   fault(
     "shillings-rounded",
@@ -236,6 +242,12 @@ export const faults: readonly Fault[] = [
         String(headers["content-type"]).includes("charset") ? { ...created, amount: 1 } : created,
       ),
     "json.charset-accepted",
+  ),
+  fault(
+    "kenyan-times-local",
+    "Verify shows the times of Kenyan records in local time, as if it were UTC.",
+    "verify.timestamps",
+    () => data(verifyDisbursement, (record) => (record["country"] === "KE" ? withTimesAhead(record, 3) : record)),
   ),
   fault(
     "reference-lost-with-extra-field",

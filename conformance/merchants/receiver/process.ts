@@ -19,7 +19,7 @@ function addressOf(url: string): Address {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || (protocol === "https:" ? 443 : 80) };
 }
 
-async function isListening({ host, port }: Address): Promise<boolean> {
+export async function isListening({ host, port }: Address): Promise<boolean> {
   const socket = connect({ host, port });
   try {
     await once(socket, "connect");
