@@ -2,8 +2,7 @@
 // refuse. A run starts with this, and `certify init` writes the result to certify.yaml.
 import { describeResponse } from "../check.ts";
 import { homeOf, fieldsFor } from "../generate/countries.ts";
-import { shuffled } from "../generate/covering.ts";
-import { createRandom } from "../generate/random.ts";
+import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";

@@ -1,6 +1,6 @@
 // Checks fees, and the limits on references, amounts and bodies (D14, D15).
 import type { Check } from "../check.ts";
-import { shuffled } from "../generate/covering.ts";
+import { shuffled } from "../generate/random.ts";
 import { bothRefused, expectStatus, same, shows } from "./expect.ts";
 import {
   asJson,

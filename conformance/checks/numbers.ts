@@ -2,12 +2,12 @@
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { exceeded } from "../allowances/table.ts";
-import { shuffled } from "../generate/covering.ts";
 import { arrived, mailbox } from "./notifications.ts";
 import { shows } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
 import { disbursementBody, pay, someAddress, withAmount } from "./requests.ts";
 import { settled } from "./settlement.ts";
+import { shuffled } from "../generate/random.ts";
 
 /** Amounts that floating point cannot divide by 100 and multiply by 100 again exactly. */
 const fractional = [29, 57, 115, 435, 1001, 65_537];

@@ -1,6 +1,5 @@
 // Finds out which sandbox controls (D18) a target has, by trying each with a request that cannot change anything.
-import { shuffled } from "../generate/covering.ts";
-import { createRandom } from "../generate/random.ts";
+import { createRandom, shuffled } from "../generate/random.ts";
 import type { Control, RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";

@@ -1,7 +1,7 @@
 // Makes few rows of values in which every pair of values of two dimensions occurs, and every triple of some dimensions.
 // The known greedy algorithm (AETG): each row starts from a combination that no row has yet, and takes for every other
 // dimension the value that adds the most new combinations.
-import { createRandom } from "./random.ts";
+import { createRandom, shuffled } from "./random.ts";
 
 /** For each dimension, in order, the index of one of its values. */
 export type Row = readonly number[];
@@ -67,12 +67,4 @@ export function covering(sizes: readonly number[], triples: readonly Group[]): R
     rows.push(row as Row);
   }
   return rows;
-}
-
-/** Returns the items in a random order. */
-export function shuffled<T>(items: readonly T[], random: ReturnType<typeof createRandom>): T[] {
-  return items
-    .map((item) => ({ item, place: random(0, 2 ** 32) }))
-    .toSorted((a, b) => a.place - b.place)
-    .map(({ item }) => item);
 }

@@ -1,8 +1,8 @@
 // The model of inputs: under which conditions a payout is created and its reference used again. Every pair of values
 // occurs in each run, and every triple of those that decide how much money is paid.
 import { commonPairs, dollars, type Pair } from "./countries.ts";
-import { combinationsIn, covering, pairsOf, shuffled, type Row } from "./covering.ts";
-import { createRandom } from "./random.ts";
+import { combinationsIn, covering, pairsOf, type Row } from "./covering.ts";
+import { createRandom, shuffled } from "./random.ts";
 import { serialisations, type Serialisation } from "./serialisations.ts";
 
 /** A value of a dimension. A target may refuse a payout with an `optional` value, unless it is also the usual one. */

@@ -185,9 +185,10 @@ export function createMerchant(options: MerchantOptions) {
       made.push(reference);
       return reference;
     },
-    /** Returns the reference of this run that a text contains, also in capitals, and its number; undefined if there is none. */
+    /** Returns the reference of this run that a text contains, in any case, and its number; undefined without a reference. */
     referenceIn(text: string): { reference: string; number: number } | undefined {
-      const index = made.findLastIndex((own) => text.includes(own) || text.includes(own.toUpperCase()));
+      const lower = text.toLowerCase();
+      const index = made.findLastIndex((own) => lower.includes(own));
       return index < 0 ? undefined : { reference: made[index]!, number: index + 1 };
     },
     /** Returns the path of a new mailbox for webhooks. Its last segment is unique. */
