@@ -36,7 +36,7 @@ export function money(text: string, currency: string): number {
  * @param locale Default: French for the CFA francs, else English.
  * @throws {UsageError} The amount is not a whole number of the lowest denomination.
  */
-export function format(amount: number, currency: string, locale = /X[AO]F/.test(currency) ? "fr" : "en"): string {
+export function format(amount: number, currency: string, locale = /^X[AO]F$/.test(currency) ? "fr" : "en"): string {
   ensure(Number.isSafeInteger(amount), `amount must be a whole number of the lowest denomination, and not ${amount}.`);
   const decimals = amount % perUnit === 0 ? decimalsOf(currency) : 2;
   const style = {

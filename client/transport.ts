@@ -85,7 +85,7 @@ export function createTransport({ baseUrl, fetch }: TransportOptions): Transport
   };
 }
 
-// The largest response that is read, in characters. A list of 100 records has less than a tenth of it.
+// The largest response that is read, in bytes. A list of 100 records has less than a tenth of it.
 const largestBody = 8 * 1024 ** 2;
 
 /**
@@ -95,11 +95,11 @@ const largestBody = 8 * 1024 ** 2;
 function limitBody(response: Response): Response {
   response.text = async () => {
     const decoder = new TextDecoder();
-    let text = "";
+    let [text, left] = ["", largestBody];
     for await (const chunk of (response.body ?? []) as unknown as AsyncIterable<Uint8Array<ArrayBuffer>>) {
+      left -= chunk.length;
+      if (left < 0) throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
       text += decoder.decode(chunk, { stream: true });
-      if (text.length > largestBody)
-        throw new UnexpectedAnswerError(`The response has more than ${largestBody} bytes.`);
     }
     return text;
   };
