@@ -52,6 +52,22 @@ test("a first attempt that succeeds, and a success with few waiting, change noth
   expect([...waiting.values()]).toEqual([60, 9]);
 });
 
+test("after ten failures in a row the success of a new webhook makes one due, then twice as many each time", async () => {
+  const waitingAfter = async (failures: number) => {
+    waiting.set("a", 60);
+    for (let failed = 0; failed < failures; failed += 1) returns.note(lane("a"), 0, false);
+    returns.note(lane("a"), 0, true);
+    for (let steps = 0; steps < 3; steps += 1) await returns.advance();
+    return waiting.get("a");
+  };
+  expect(await waitingAfter(9)).toBe(60);
+  expect(await waitingAfter(10)).toBe(53);
+  // A receiver that refuses what waits, and takes what is new, loses one attempt of one webhook.
+  returns.note(lane("a"), 3, false);
+  await returns.advance();
+  expect(await waitingAfter(8)).toBe(60);
+});
+
 test("a receiver that fails again gets no more until its next success", async () => {
   waiting.set("a", 100);
   returns.note(lane("a"), 1, true);
