@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Caller } from "./caller.ts";
 import { compare, type Payment } from "./payments.ts";
 import type { World } from "./world.ts";
@@ -19,13 +20,17 @@ export async function audit(world: World): Promise<string> {
     );
   }
   const left = [...acknowledged];
+  const records = new Map<string, unknown>();
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
-      for (let one = left.pop(); one; one = left.pop())
-        compare(one, await caller.read(`${one.path}/${one.acknowledged}`), violate);
+      for (let one = left.pop(); one; one = left.pop()) {
+        const record = await caller.read(`${one.path}/${one.acknowledged}`);
+        compare(one, record, violate);
+        records.set(one.acknowledged!, record);
+      }
     }),
   );
-  const webhooks = await checkWebhooks(world, acknowledged);
+  const webhooks = await checkWebhooks(world, records);
   const repeated = payments.ambiguous();
   return `${acknowledged.length} payments (${repeated} repeated after an unknown result) and ${webhooks} webhooks checked`;
 }
@@ -51,15 +56,18 @@ async function checkList({ caller, violate }: World, path: string, payments: rea
   for (const [reference, lost] of expected) violate(`${reference} is not listed, although ${lost} was acknowledged`);
 }
 
-/** Checks that each payment has one event, and that its receiver has accepted it. */
-async function checkWebhooks({ caller, receivers, violate }: World, payments: readonly Payment[]): Promise<number> {
-  const expected = new Set(payments.map(({ acknowledged }) => acknowledged!));
+/** Checks that each payment has one event, and that its receiver has accepted it and was told what the record says. */
+async function checkWebhooks({ caller, receivers, violate }: World, records: Map<string, unknown>): Promise<number> {
+  const expected = new Set(records.keys());
   let count = 0;
   for await (const { id, reference, status } of everyItem(caller, "/sandbox/deliveries")) {
     count += 1;
     if (!expected.delete(reference)) violate(`${reference} has an unexpected event ${id}`);
     if (status !== "delivered") violate(`the webhook ${id} of ${reference} is ${status}`);
-    if (!receivers.some(({ received }) => received.has(id))) violate(`the webhook ${id} never arrived`);
+    const received = receivers.find((receiver) => receiver.received.has(id))?.received;
+    if (!received) violate(`the webhook ${id} never arrived`);
+    else if (!isDeepStrictEqual(received.get(id), records.get(reference)))
+      violate(`the webhook ${id} of ${reference} does not say what its record says`);
   }
   for (const reference of expected) violate(`${reference} has no event`);
   return count;

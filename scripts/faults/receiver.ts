@@ -9,8 +9,8 @@ import { BEHAVIOURS, type Behaviour } from "./behaviours.ts";
 
 export interface Receiver {
   url: string;
-  /** The `webhook-id` of each webhook received. */
-  received: Set<string>;
+  /** What each webhook that arrived said about its payment, by `webhook-id`. */
+  received: Map<string, unknown>;
   /** The attempts of a slow receiver whose sender closed the connection before it had the response. */
   abandoned: Abandoned[];
   /** Changes the behaviour and closes all connections. Returns how many webhooks got the previous behaviour. */
@@ -40,7 +40,7 @@ export const NOTICED_MS = 100;
 export async function startReceiver(random: SeededRandom, violate: (what: string) => void): Promise<Receiver> {
   let current: Behaviour = "healthy";
   let treated = 0;
-  const received = new Set<string>();
+  const received = new Map<string, unknown>();
   const abandoned: Abandoned[] = [];
   const open = new Map<string, ServerResponse>();
 
@@ -62,14 +62,15 @@ export async function startReceiver(random: SeededRandom, violate: (what: string
     watch(id, response);
     const body = await text(request).catch(() => undefined);
     if (body === undefined) return;
+    let event: { data?: unknown } = {};
     try {
-      checkWebhook(JSON.parse(body));
+      checkWebhook((event = JSON.parse(body)));
     } catch (error) {
       violate((error as Error).message);
     }
     treated += 1;
     await BEHAVIOURS[current](response, random);
-    if (response.statusCode === 204 || current === "endless") received.add(id);
+    if (response.statusCode === 204 || current === "endless") received.set(id, event.data);
   }
 
   const server = createServer((request, response) => void handle(request, response));
