@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import {
   AbortedError,
   AuthenticationError,
@@ -122,6 +122,17 @@ describe("the signals of the client and of a call", () => {
     const error = await time.run(rejectionOf(client.disbursements.verify("DSB1", { signal: controllers[1]!.signal })));
     expect(error).toBeInstanceOf(AbortedError);
     expect((error as Error).cause).toBe(reason);
+  });
+
+  test("get no listeners, of which Node 20 reports more than ten as a leak", async () => {
+    const [ofClient, ofCall] = [new AbortController().signal, new AbortController().signal];
+    const listeners = [ofClient, ofCall].map((signal) => vi.spyOn(signal, "addEventListener"));
+    const { client, time } = scriptedClient([noResponse, noResponse], { signal: ofClient, retry: { tries: 1 } });
+    for (const signal of [undefined, ofCall]) {
+      const error = await time.run(rejectionOf(client.disbursements.verify("DSB1", signal && { signal })));
+      expect(error).toBeInstanceOf(TimeoutError);
+    }
+    for (const added of listeners) expect(added).not.toHaveBeenCalled();
   });
 
   test("both end waitFor, which keeps what it read", async () => {

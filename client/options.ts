@@ -138,11 +138,11 @@ export function complete<T extends object>(options: object | undefined, optionDe
 
 /** Validates the options of a call and fills in the rest from `base`. */
 export function resolveOptions<S extends Settings>(options: CallOptions | undefined, base: S): S {
-  if (!options) return base;
   const settings = complete(options, base);
   try {
     settings.headers = { ...base.headers, ...Object.fromEntries(new Headers(settings.headers)) };
-    // A call is aborted by its own signal and by the client's.
+    // A call is aborted by its own signal and by the client's, and has a signal of its own: Node 20 warns about more than
+    // ten listeners of one signal.
     const { signal } = settings;
     if (signal) settings.signal = AbortSignal.any([signal, base.signal ?? signal]);
   } catch {

@@ -5,7 +5,7 @@ import { ensure } from "./options.ts";
 export type Source<Item> = Iterable<Item> | AsyncIterable<Item>;
 
 /** What runAll does for an item. `fail` ends the run without losing the item's result. */
-type Work<Item, R> = (item: Item, index: number, signal: AbortSignal, fail: (error: unknown) => void) => Promise<R>;
+type Work<Item, R> = (item: Item, index: number, fail: (error: unknown) => void) => Promise<R>;
 
 /**
  * Runs `work` for each item and returns the results as they become ready. Takes an item only when a place is free. At most
@@ -21,11 +21,10 @@ export async function* runAll<Item, R>(
   work: Work<Item, R>,
 ): AsyncGenerator<R, void> {
   ensure(concurrency >= 1, "concurrency must be at least 1.");
-  // Each item has a controller, because Node warns about more than ten listeners of one signal.
-  const inWork = new Set<AbortController>();
   const ready: R[] = [];
   const waiting: (() => void)[] = [];
   let index = 0;
+  let inWork = 0;
   let ended = false;
   const failures: unknown[] = [];
 
@@ -39,21 +38,17 @@ export async function* runAll<Item, R>(
     failures.push(error);
     end();
   };
-  const abort = () => {
-    fail(abortedBy(signal!));
-    inWork.forEach((controller) => controller.abort(signal!.reason));
-  };
+  const abort = () => fail(abortedBy(signal!));
   const run = async (item: Item) => {
-    const controller = new AbortController();
-    inWork.add(controller);
-    await work(item, index++, controller.signal, fail).then((result) => ready.push(result), fail);
-    inWork.delete(controller);
+    inWork++;
+    await work(item, index++, fail).then((result) => ready.push(result), fail);
+    inWork--;
     announce();
   };
   const takeAll = async () => {
     for await (const item of source) {
       if (!ended) void run(item);
-      while (!ended && inWork.size + ready.length >= concurrency) await change();
+      while (!ended && inWork + ready.length >= concurrency) await change();
       if (ended) break;
     }
   };
@@ -62,7 +57,7 @@ export async function* runAll<Item, R>(
   if (signal?.aborted) abort();
   else takeAll().then(end, fail);
   try {
-    while (!ended || inWork.size + ready.length > 0) {
+    while (!ended || inWork + ready.length > 0) {
       if (ready.length > 0) {
         // The caller reads a result, which frees its place.
         announce();
@@ -74,7 +69,7 @@ export async function* runAll<Item, R>(
     if (failures.length > 0) throw failures[0];
   } finally {
     end();
-    while (inWork.size > 0) await change();
+    while (inWork > 0) await change();
     signal?.removeEventListener("abort", abort);
   }
 }
