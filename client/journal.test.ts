@@ -199,17 +199,17 @@ describe("a file journal", () => {
 
   test("knows the rate of an earlier run, and stores only notable changes of it", async () => {
     await using(async (journal) => {
-      for (const rate of [undefined, Infinity, 190, 199, 181, 200, 202]) {
+      for (const rate of [undefined, Infinity, 190, 199, 181, 200, 209, 210]) {
         journal.rate = rate;
         await journal.before(entry(`at ${rate}`));
       }
     });
     const stored = lines().filter((line) => line.includes("rate"));
-    expect(stored).toEqual(['{"rate":190}', '{"rate":200}']);
+    expect(stored).toEqual(['{"rate":190}', '{"rate":200}', '{"rate":210}']);
     const journal = fileJournal(path);
     expect(journal.rate).toBeUndefined();
     expect(await journal.before(entry("at 190"))).toEqual({ payout: undefined });
-    expect(journal.rate).toBe(200);
+    expect(journal.rate).toBe(210);
     await journal.close!();
   });
 
@@ -355,6 +355,12 @@ describe("on disk", () => {
 });
 
 const lockWith = (holder: string) => writeFileSync(`${path}.lock`, holder);
+/** What the lock of a process contains. The last part is when the process started. */
+const holderOf = (pid: number | undefined) => {
+  const stat = `/proc/${pid}/stat`;
+  const [started] = existsSync(stat) ? readFileSync(stat, "latin1").split(" ").slice(-31) : [""];
+  return `${pid}@${hostname()}@${started}`;
+};
 /** The id of a process that has ended. */
 const ended = () => spawnSync(process.execPath, ["-e", ""]).pid;
 
@@ -362,7 +368,7 @@ describe("the lock", () => {
   test("keeps a second run of this process out until the first one is closed", async () => {
     await using(async (journal) => {
       await journal.before(entry("a"));
-      expect(readFileSync(`${path}.lock`, "utf8")).toBe(`${process.pid}@${hostname()}`);
+      expect(readFileSync(`${path}.lock`, "utf8").split("@").slice(0, 2)).toEqual([`${process.pid}`, hostname()]);
       expect(statSync(`${path}.lock`).mode & 0o777).toBe(0o600);
       const error = await rejectionOf(before("a"));
       expect(error).toBeInstanceOf(UsageError);
@@ -372,8 +378,24 @@ describe("the lock", () => {
     expect(await before("a")).toEqual({ payout: undefined });
   });
 
+  test("keeps out another copy of the package in this process, and a path through a link to the folder", async () => {
+    vi.resetModules();
+    const copy = await import("./journal.ts");
+    expect(copy.fileJournal).not.toBe(fileJournal);
+    symlinkSync(folder, join(folder, "link"));
+    await using(async (journal) => {
+      await journal.before(entry("a"));
+      for (const journals of [fileJournal, copy.fileJournal]) {
+        for (const other of [path, join(folder, "link/payroll.journal")]) {
+          expect(await rejectionOf(journals(other).before(entry("b")))).toMatchObject({ name: "UsageError" });
+        }
+      }
+    });
+    expect(await before("b")).toBeUndefined();
+  });
+
   test.each([
-    ["a process that runs", () => `${process.ppid}@${hostname()}`],
+    ["a process that runs", () => holderOf(process.ppid)],
     ["another machine", () => `${ended()}@another-machine`],
     ["an unreadable owner", () => `someone@${hostname()}`],
   ])("of %s is respected", async (_, holder) => {
@@ -388,7 +410,7 @@ describe("the lock", () => {
   });
 
   test("is respected if another process replaces a stale one at the same moment", async () => {
-    const winner = `${process.ppid}@${hostname()}`;
+    const winner = holderOf(process.ppid);
     lockWith(`${ended()}@${hostname()}`);
     vi.mocked(fs.rename).mockImplementationOnce((from, to) => {
       lockWith(winner);
@@ -400,7 +422,7 @@ describe("the lock", () => {
   });
 
   test("is respected if two other processes replace a stale one at the same moment", async () => {
-    const winner = `${process.ppid}@${hostname()}`;
+    const winner = holderOf(process.ppid);
     lockWith(`${ended()}@${hostname()}`);
     vi.mocked(fs.rename).mockImplementationOnce(async (from, to) => {
       lockWith("first");
@@ -435,7 +457,7 @@ describe("the lock", () => {
 
   test.each([
     ["a process that has ended", () => `${ended()}@${hostname()}`],
-    ["an earlier process with the id of this one", () => `${process.pid}@${hostname()}`],
+    ["an earlier process with the id of another one", () => `${holderOf(process.ppid)}0`],
   ])("of %s is replaced", async (_, holder) => {
     lockWith(holder());
     expect(await before("a")).toBeUndefined();
@@ -451,7 +473,7 @@ describe("the lock", () => {
       try {
         const [pid] = (await once(parent.stdout, "data")).map((data) => String(data).trim());
         await vi.waitUntil(() => readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z "), { timeout: 30_000 });
-        lockWith(`${pid}@${hostname()}`);
+        lockWith(holderOf(Number(pid)));
         expect(await before("a")).toBeUndefined();
       } finally {
         parent.kill();
@@ -469,7 +491,7 @@ describe("the lock", () => {
         await vi.waitUntil(() => readFileSync(`/proc/${child.pid}/stat`, "latin1").includes("(a) Z) "), {
           timeout: 30_000,
         });
-        lockWith(`${child.pid}@${hostname()}`);
+        lockWith(holderOf(child.pid));
         expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
       } finally {
         child.kill();

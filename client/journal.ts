@@ -50,7 +50,7 @@ export function fileJournal(path: string): Journal {
     },
     set rate(value: number | undefined) {
       const { rate } = content;
-      if (!value || value === Infinity || (rate && Math.abs(value / rate - 1) < notableChange)) return;
+      if (!value || value === Infinity || (rate && Math.abs(value - rate) < rate * notableChange)) return;
       content.rate = value;
       // If this write fails, the write for the next payout fails too and reports the error.
       void use().then((journal) => journal.append({ rate: value }).catch(ignore));
@@ -211,36 +211,25 @@ async function syncFolder(path: string) {
   await folder?.close();
 }
 
-// The locks of this process. In a container, a later process often has the same id, so the id alone is not enough.
-const held = new Set<string>();
-
 /** Locks a journal and returns a function that unlocks it. */
 async function lock(path: string): Promise<() => Promise<void>> {
   const file = `${path}.lock`;
-  const own = `${process.pid}@${hostname()}`;
-  if (held.has(file)) throw inUse(own, file);
-  held.add(file);
+  const own = `${process.pid}@${hostname()}@${await startOf(process.pid)}`;
   const temporary = `${file}.${randomUUID()}`;
   try {
     await writeFile(temporary, own, { mode: 0o600 });
     // Unlike a file that is created and then written, a link never leaves an empty lock behind.
-    while (!(await succeeds(link(temporary, file), "EEXIST"))) await removeStale(file, own, temporary);
-  } catch (error) {
-    held.delete(file);
-    throw error;
+    while (!(await succeeds(link(temporary, file), "EEXIST"))) await removeStale(file, temporary);
   } finally {
     await succeeds(unlink(temporary), "ENOENT");
   }
-  return async () => {
-    await unlink(file);
-    held.delete(file);
-  };
+  return () => unlink(file);
 }
 
 /** Removes a lock whose process has ended. Throws if it may still run. */
-async function removeStale(file: string, own: string, temporary: string) {
+async function removeStale(file: string, temporary: string) {
   const holder = await readFile(file, "utf8").catch(ignore);
-  if (holder && holder !== own && (await isRunning(holder))) throw inUse(holder, file);
+  if (holder && (await isRunning(holder))) throw inUse(holder, file);
   const moved = `${temporary}.stale`;
   if (!(await succeeds(rename(file, moved), "ENOENT"))) return;
   // Another process may have replaced the stale lock in the meantime. Then put that process's lock back.
@@ -249,21 +238,28 @@ async function removeStale(file: string, own: string, temporary: string) {
 }
 
 function inUse(holder: string, file: string): UsageError {
-  return new UsageError(`Another run uses this journal: process ${holder}. If it has ended, delete ${file}.`);
+  const [pid, host] = holder.split("@");
+  return new UsageError(`Another run uses this journal: process ${pid} of ${host}. If it has ended, delete ${file}.`);
 }
 
 async function isRunning(holder: string): Promise<boolean> {
-  const [pid, host] = holder.split("@");
+  const [pid, host, started] = holder.split("@");
   if (host !== hostname()) return true;
   try {
     process.kill(Number(pid), 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
+  // In a container, a later process often has the id of an earlier one.
+  return (await startOf(Number(pid))) === started;
+}
+
+/** When a process started, in clock ticks since the boot. Empty if the process has ended, or this is not Linux. */
+async function startOf(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`).catch(ignore);
   // A killed process keeps its id, with state Z (zombie), until its parent reaps it; in many containers the parent
   // never does. The program's name, before the state, may itself contain a parenthesis.
-  const stat = await readFile(`/proc/${pid}/stat`).catch(ignore);
-  return !/\) Z[^)]*$/.test(`${stat}`);
+  return `${stat}`.replace(/^.*\) [^Z](?: [-\d]+){18} (\d+) .*|.*/s, "$1");
 }
 
 /** Returns false if the operation fails with `code`. Throws its other errors. */

@@ -44,26 +44,27 @@ const rules: Record<string, Rule> = {
 };
 const columns = Object.keys(rules);
 
-/** Splits a line of CSV. Returns undefined if a quote is not closed, or stands within a field. */
-function split(line: string, separator: string): string[] | undefined {
+/** Splits a line of CSV. Returns no fields if a quote is not closed, or stands within a field. */
+function split(line: string, separator: string): string[] {
   const fields: string[] = [];
   const field = new RegExp(`(?:"((?:[^"]|"")*)"|([^"${separator}]*))(${separator}|$)`, "y");
   for (;;) {
-    const [, quoted, plain, end] = field.exec(line) ?? [];
-    if (end === undefined) return undefined;
+    const match = field.exec(line);
+    if (!match) return [];
+    const [, quoted, plain, end] = match;
     fields.push(quoted?.replaceAll('""', '"') ?? plain!.trim());
     if (end === "") return fields;
   }
 }
 
 /** The separator of a file: a comma, or a semicolon or tab, as spreadsheets write them in some languages. */
-const separatorOf = (header: string) => /[,;\t]/.exec(header.replaceAll(/"[^"]*"/g, ""))?.[0] ?? ",";
+const separatorOf = (header: string) => header.replaceAll(/"[^"]*"|[^,;\t]/g, "").charAt(0);
 
 /** Reads a CSV file whose first line names its columns, in any order. Other columns are ignored. */
 export function readPayroll(text: string): PayrollFile {
   const [header, ...lines] = text.replace(/^\uFEFF/, "").split(/\r?\n/) as [string, ...string[]];
   const separator = separatorOf(header);
-  const names = split(header, separator) ?? [];
+  const names = split(header, separator);
   const missing = columns.filter((column) => names.filter((name) => name === column).length !== 1);
   if (missing.length > 0) {
     return { rows: [], problems: [`line 1: name these columns, once each: ${missing.join(", ")}`] };
@@ -76,7 +77,7 @@ export function readPayroll(text: string): PayrollFile {
     const line = index + 2;
     const report = (problem: string) => problems.push(`line ${line}: ${problem}`);
     const fields = split(content, separator);
-    if (!fields)
+    if (fields.length === 0)
       return report('a quote is not closed, or stands within a field. Write "" for a quote in a quoted field');
     if (fields.length !== names.length) {
       return report(`${fields.length} fields instead of ${names.length}. Put a field with the separator into quotes`);

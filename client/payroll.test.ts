@@ -499,6 +499,18 @@ test("a journal is used by one createAll at a time, which closes it", async () =
   expect(await time.run(createAll(client, [entry("c")], { journal }).run())).toMatchObject({ created: 1 });
 });
 
+test("a journal that cannot be closed, because it could not be opened, can be used again", async () => {
+  const { client, time } = fakeService();
+  const { journal } = fakeJournal();
+  const locked = new UsageError("Another process uses this journal.");
+  const fail = () => Promise.reject(locked);
+  const broken = { ...journal, before: fail, close: fail };
+  for (const _ of [1, 2])
+    expect(await rejectionOf(createAll(client, [entry("a")], { journal: broken }).run())).toBe(locked);
+  Object.assign(broken, journal);
+  expect(await time.run(createAll(client, [entry("a")], { journal: broken }).run())).toMatchObject({ created: 1 });
+});
+
 describe("verifyAll", () => {
   test("reads each payout and returns failures as results", async () => {
     const { client, time, sent } = fakeService();

@@ -213,9 +213,10 @@ async function* pay(
       return { reference, fromJournal: false, ...result };
     });
   } finally {
-    if (journal) {
-      await journal.close?.();
-      inUse.delete(journal);
+    try {
+      await journal?.close?.();
+    } finally {
+      if (journal) inUse.delete(journal);
     }
   }
 }
@@ -263,8 +264,8 @@ function callAll<Item, R extends object>(
 ) {
   // An invalid option throws here, instead of failing each item.
   const { signal } = resolveOptions(options, defaults);
-  return runAll(input, concurrency, signal, async (item, index, itemSignal, fail) => {
-    const result: R & { error?: Error } = await call(item, { ...options, signal: itemSignal }, fail);
+  return runAll(input, concurrency, signal, async (item, index, fail) => {
+    const result: R & { error?: Error } = await call(item, options, fail);
     // The client's own signal ends the run too.
     const aborted = [result.error, result.error?.cause].find((error) => error instanceof AbortedError);
     if (aborted) fail(aborted);
