@@ -138,6 +138,16 @@ describe("a create while another one has or had the same reference", () => {
     expect(sent).toHaveLength(3);
   });
 
+  test("may be refused because the other's payout has the reference, and the other stays in doubt", async () => {
+    const refusals = [duplicate(here), ok(record), refusal(422), list()];
+    const { client, time } = await reachedClient([...lost, ...refusals], once);
+    const outcomeOf = async (request: typeof disbursementRequest) =>
+      (await time.run(client.disbursements.create(request).result())).outcome;
+    expect(await outcomeOf(disbursementRequest)).toBe("unknown");
+    expect(await outcomeOf({ ...disbursementRequest, amount: 2 })).toBe("refused");
+    expect(await outcomeOf(disbursementRequest)).toBe("unknown");
+  });
+
   test("still throws DuplicateReferenceError for a payout that the other created", async () => {
     const { client, time } = scriptedClient([ok(disbursementCreated), duplicate(here), ok(record)]);
     await time.run(client.disbursements.create(disbursementRequest));

@@ -87,7 +87,7 @@ export function fakeService(): FakeService {
     const isNeeded = (name: string) =>
       !isCheckout || (name !== "phoneNumber" && (name !== "reference" || name in body));
     const fields = Object.entries(rules)
-      .filter(([name, rule]) => isNeeded(name) && !rule.test(JSON.stringify(body[name as keyof Body]) ?? ""))
+      .filter(([name, rule]) => isNeeded(name) && !rule.test(`${JSON.stringify(body[name as keyof Body])}`))
       .map(([path]): FieldError => ({
         path,
         code: path in body ? "pattern" : "required",
@@ -141,8 +141,9 @@ export function fakeService(): FakeService {
   /** Returns the response to a request, or undefined if it is lost. */
   function answer({ url, headers }: Request, text: string): Response | undefined {
     const { pathname, searchParams } = new URL(url);
-    const [, kind, reference] = /\/v1\/(disbursements|checkouts)(?:\/([^/]+))?$/.exec(pathname) ?? [];
-    if (kind !== "disbursements" && kind !== "checkouts") return refuse(404, "unknown_path", "No such path.");
+    const route = /\/v1\/(disbursements|checkouts)(?:\/([^/]+))?$/.exec(pathname);
+    if (!route) return refuse(404, "unknown_path", "No such path.");
+    const [, kind, reference] = route as unknown as [string, Kind, string?];
     if (!headers.get("x-api-key")) return refuse(401, "unauthorized", "The key is missing.");
     if (text) {
       const body = JSON.parse(text) as Body;

@@ -27,7 +27,8 @@ export function createMemory(): Memory {
     end(reference, isRecorded) {
       if (isRecorded === undefined) return;
       const others = isRecorded ? 0 : open.get(reference)! - 1;
-      if (others > 0) open.set(reference, others);
+      // Stryker disable next-line ConditionalExpression: a reference with 0 creates only needs memory.
+      if (others) open.set(reference, others);
       else open.delete(reference);
       if (isRecorded) recorded.add(reference);
       if (recorded.size === leastRecorded) [older, recorded] = [recorded, new Set()];

@@ -55,6 +55,11 @@ describe("format", () => {
     expect(format(1234567, "USD", "de")).toBe("12.345,67 $");
   });
 
+  test.each([100, 50])("refuses %i of an unknown currency", (amount) => {
+    expect(() => format(amount, "XFO")).toThrow(UsageError);
+    expect(() => format(amount, "FCFA")).toThrow(UsageError);
+  });
+
   test.each([15.5, NaN, 2 ** 60])("refuses %s", (amount) => {
     expect(() => format(amount, "XOF")).toThrow(UsageError);
     expect(() => format(amount, "XOF")).toThrow(
@@ -93,6 +98,9 @@ describe("phone", () => {
     ["0701020304", "CI2", "ISO code"],
     ["0701020304", "|CI", "ISO code"],
     ["x +225 07 01 02 03 04", "CI", "A mobile number of CI"],
+    ["07 01 02 03 0x", "CI", "A mobile number of CI"],
+    ["(+225) 0102030", "CI", "A mobile number of CI"],
+    ["0701020304", "(", "ISO code"],
     ["+376 312 345", "AD", "A mobile number of AD has +376 and 9 digits."],
     ["+247 12345", "AC", "ISO code"],
     ["+55 11 9612345", "BR", "A mobile number of BR has +55 and 10 or 11 digits."],

@@ -22,8 +22,9 @@ function decimalsOf(currency: string): number {
  */
 export function money(text: string, currency: string): number {
   const decimals = decimalsOf(currency);
-  const [, whole, fraction = ""] = /^(\d+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+)(?:[.,](\d{1,2}))?$/.exec(text) ?? [];
-  ensure(whole, `"${text}" is no amount, or ambiguous. Write 15000, 15 000 or 15000.50.`);
+  const match = /^(\d+|\d{1,3}(?:[ \u00a0\u202f]\d{3})+)(?:[.,](\d{1,2}))?$/.exec(text);
+  ensure(match, `"${text}" is no amount, or ambiguous. Write 15000, 15 000 or 15000.50.`);
+  const [, whole, fraction = ""] = match as unknown as [string, string, string?];
   ensure(fraction.length <= decimals, `"${text}" has decimals, but ${currency} has ${decimals || "none"}.`);
   const amount = Number(whole.replaceAll(/\D/g, "") + fraction.padEnd(2, "0"));
   ensure(amount > 0 && Number.isSafeInteger(amount), `"${text}" must be more than 0 and at most 90071992547409.91.`);
@@ -34,11 +35,16 @@ export function money(text: string, currency: string): number {
  * Returns an `amount` as people read it: `format(1500000, "XOF")` is `15 000 FCFA`.
  *
  * @param locale Default: French for the CFA francs, else English.
- * @throws {UsageError} The amount is not a whole number of the lowest denomination.
+ * @throws {UsageError} The amount is not a whole number of the lowest denomination, or the currency is unknown.
  */
-export function format(amount: number, currency: string, locale = /^X[AO]F$/.test(currency) ? "fr" : "en"): string {
+export function format(
+  amount: number,
+  currency: string,
+  locale = ["XAF", "XOF"].includes(currency) ? "fr" : "en",
+): string {
   ensure(Number.isSafeInteger(amount), `amount must be a whole number of the lowest denomination, and not ${amount}.`);
-  const decimals = amount % perUnit === 0 ? decimalsOf(currency) : 2;
+  const usual = decimalsOf(currency);
+  const decimals = amount % perUnit === 0 ? usual : 2;
   const style = {
     style: "currency",
     currency,
@@ -61,19 +67,22 @@ export function format(amount: number, currency: string, locale = /^X[AO]F$/.tes
  * @throws {UsageError} The number has another country or a wrong length, or could be read in two ways.
  */
 export function phone(text: string, country: string): string {
-  const entry = new RegExp(`\\b${country}(\\d+)(?:p(\\d+))?:(\\S+)`).exec(phones);
-  ensure(/^[A-Z]{2}$/.test(country) && entry, `country must be an ISO code such as CI, and not "${country}".`);
-  const [, code, prefix = "", lengths] = entry as unknown as [string, string, string | undefined, string];
-  // The text is not repeated: errors contain no phone numbers.
-  const [, plus, rest = ""] = /^\s*(\+|00)?([\d\s().-]+)$/.exec(text) ?? [];
-  const digits = rest.replaceAll(/\D/g, "");
-  const starts = plus ? [code] : [code, "", prefix];
+  const entry = /^[A-Z]{2}$/.test(country) && new RegExp(`\\b${country}(\\d+)p?(\\d*):(\\S+)`).exec(phones);
+  ensure(entry, `country must be an ISO code such as CI, and not "${country}".`);
+  const [, code, prefix, lengths] = entry as unknown as [string, string, string, string];
+  const rest = text.replace(/^\s*(\+|00)/, "");
+  const digits = rest.replaceAll(/[\s().-]/g, "");
+  const starts = rest === text ? [code, "", prefix] : [code];
   const readings = starts.flatMap((start) => {
     const number = digits.slice(start.length);
     return digits.startsWith(start) && lengths.split("/").includes(`${number.length}`) ? [code + number] : [];
   });
   const [reading, other] = new Set(readings);
-  ensure(reading, `A mobile number of ${country} has +${code} and ${lengths.replaceAll("/", " or ")} digits.`);
+  // The text is not repeated: errors contain no phone numbers.
+  ensure(
+    /^\d+$/.test(`${reading}`),
+    `A mobile number of ${country} has +${code} and ${lengths.replaceAll("/", " or ")} digits.`,
+  );
   ensure(!other, `The phone number can be read in two ways. Write it with +${code}.`);
-  return reading;
+  return reading!;
 }
