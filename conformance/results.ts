@@ -91,6 +91,11 @@ export type CheckResult = {
    * as a webhook.
    */
   shownBy?: number;
+  /**
+   * The id of the exchange with which the target first contradicted the requirement. If several exchanges contradict it
+   * together, the last of these. Undefined if the check did not fail, or if no exchange shows it.
+   */
+  contradictedBy?: number;
   /** The number of exchanges that were omitted to keep the report readable. */
   exchangesLeftOut?: number;
   durationMs: number;

@@ -1,9 +1,10 @@
 // Checks that a service does not confuse different references (§2.1, §7, D15).
 import { createHash } from "node:crypto";
-import type { Check, Context } from "../check.ts";
+import { describeResponse, type Check, type Context } from "../check.ts";
 import { exceeded } from "../allowances/table.ts";
 import { differentReferences, lookalikes, missingWords } from "../generate/references.ts";
-import { expectData, expectStatus } from "./expect.ts";
+import { counted } from "../report/words.ts";
+import { expectData, expectNone, expectStatus } from "./expect.ts";
 import { disbursementBody, pay, pays } from "./requests.ts";
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
@@ -23,6 +24,33 @@ async function judgePairs(context: Context, id: string, pairs: typeof lookalikes
       expectData(context, id, response, { merchantsReference: reference }, when);
     }
   }
+}
+
+/** Returns the part of a reference that even a service with lenient comparisons takes into account. */
+const plain = (reference: string) =>
+  reference
+    .normalize("NFKD")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, "");
+
+/** Judges that the target never said that a reference was used unless a payout may have it. */
+function judgeConflicts(context: Context) {
+  const { records, uncertain, refusals } = context.facts;
+  const id = "create.references-apart";
+  const used = new Set([...records, ...uncertain].map(({ sent }) => plain(String(sent["reference"]))));
+  const own = refusals.filter(({ request: { path, method }, key, sent: { reference } }) => {
+    const isCreate = method === "POST" && path === "/v1/disbursements" && key === "own";
+    return isCreate && typeof reference === "string" && context.target.merchant.referenceIn(reference);
+  });
+  const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(plain(String(sent["reference"]))));
+  const faults = wrong.map(({ sent: { reference }, response }) => {
+    const limited = own.find(({ status, sent }) => status === 429 && sent["reference"] === reference)?.response;
+    return limited
+      ? { actual: `${describeResponse(limited)}; the same request then got 409`, evidence: limited }
+      : { actual: describeResponse(response), evidence: response };
+  });
+  const expected = "409 only for a reference that a disbursement has";
+  expectNone(context, id, expected, faults, counted(own.length, "refusal"));
 }
 
 export const checks: Check[] = [
@@ -45,5 +73,13 @@ export const checks: Check[] = [
     ids: ["limits.reference-as-sent"],
     ...pays(2 * lookalikes.length),
     run: (context) => judgePairs(context, "limits.reference-as-sent", lookalikes),
+  },
+  {
+    name: "No reference is refused as a duplicate before a disbursement has it",
+    ids: ["create.references-apart"],
+    effect: "moves-money",
+    phase: "closing",
+    offline: true,
+    run: async (context) => judgeConflicts(context),
   },
 ];

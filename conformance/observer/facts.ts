@@ -29,7 +29,7 @@ export type RecordFact = Attempt & {
   reference?: string;
 };
 
-/** A request that the target refused with 400, 401, 403, 404, 405, 409, 413, 415 or 422. */
+/** A request that the target refused with 400, 401, 403, 404, 405, 409, 413, 415, 422 or 429. */
 export type Refusal = Attempt & { status: number };
 
 export type Facts = {
@@ -52,7 +52,7 @@ export type Facts = {
   answered(operation: string, status: number, accepts?: (status: number) => boolean): TargetResponse | undefined;
 };
 
-const refusalStatuses = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422]);
+const refusalStatuses = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429]);
 
 const pathOf = ({ path }: TargetRequest) => (path.split("?")[0] ?? "").replace(/\/$/, "");
 const creates = new Set(["/v1/disbursements", "/v1/checkouts"]);

@@ -70,13 +70,18 @@ export function historyOf({ histories }: Facts, { kind, response }: Attempt): Hi
 /** Describes a webhook for people. */
 const describe = ({ box, body }: Notification) => `at ${box}: ${body.slice(0, 120)}`;
 
+/** Returns the creates that may have created something, by each text that identifies the record. */
+function attemptsByIdentity({ records, uncertain }: Facts): Map<string, Attempt[]> {
+  const all = [...records, ...uncertain].flatMap((attempt) => identities(attempt).map((text) => ({ text, attempt })));
+  return new Map(
+    [...Map.groupBy(all, ({ text }) => text)].map(([text, group]) => [text, group.map((each) => each.attempt)]),
+  );
+}
+
 /** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
 export function misdirected(facts: Facts, notifications: readonly Notification[]) {
   const boxes = mailboxesOf(facts);
-  const byIdentity = new Map<string, Attempt[]>();
-  for (const attempt of [...facts.records, ...facts.uncertain]) {
-    for (const text of identities(attempt)) byIdentity.set(text, [...(byIdentity.get(text) ?? []), attempt]);
-  }
+  const byIdentity = attemptsByIdentity(facts);
   return notifications.flatMap((notification) => {
     const { owners, refused } = boxes.get(notification.box) ?? { owners: [], refused: [] };
     const evidence = [...owners, ...refused].map(({ response }) => response);
@@ -102,11 +107,17 @@ function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefine
   return owners.length === 1 && isRecord ? owners[0] : undefined;
 }
 
-/** Returns the webhooks' statements about records, in the order of arrival. */
+/**
+ * Returns the webhooks' statements about records, in the order of arrival. A webhook that names only records with other
+ * addresses is misdirected, and says nothing about a record with this address.
+ */
 export function statements(facts: Facts, notifications: readonly Notification[]): Statement[] {
   const boxes = mailboxesOf(facts);
+  const byIdentity = attemptsByIdentity(facts);
   return notifications.flatMap((notification) => {
     const owners = boxes.get(notification.box)?.owners ?? [];
+    const named = strings(notification.json).flatMap(([, text]) => byIdentity.get(text) ?? []);
+    if (named.length > 0 && !named.some((record) => owners.includes(record))) return [];
     return objects(notification.json).flatMap((fields) => {
       const owner = subject(fields, owners);
       const history = owner && historyOf(facts, owner);

@@ -39,19 +39,41 @@ test("the same exchange is one cause, and different faults of accepted requests 
   ).toEqual([["a", "c"], ["b"]]);
 });
 
-test("accepted requests that must be refused come first, then musts about money, other musts, and shoulds", () => {
-  const refuse = { expected: "400 or 422 for an amount of 0" };
+/** Returns the checks of a requirement that the target contradicted with this exchange. */
+const at = (id: number, over: Partial<Exchange> = {}) => [
+  check({ verdict: "fail", exchanges: [exchange({ id, ...over })], shownBy: id, contradictedBy: id }),
+];
+
+test("the cause that was met first comes first, after it other musts, what could not be judged, and shoulds", () => {
+  const [early, late] = [exchange({ id: 3, status: 200 }), exchange({ id: 9, status: 404 })];
+  const shownTogether = check({ verdict: "fail", exchanges: [early, late], contradictedBy: 9 });
+  const openCheck = check({ verdict: "could-not-run", actual: "b", contradictedBy: 1 });
   expect(
     grouped([
-      failed("should", { status: 404 }, { level: "should" }),
-      failed("read", { status: 500, responseBody: "a" }, { effect: "none" }),
-      failed("create.a", { status: 502 }),
-      failed("create.b", { status: 503 }),
-      failed("create.c", { status: 503 }),
-      failed("create.amount", { status: 200 }, refuse),
-      failed("create.phone", { status: 200 }, refuse),
+      requirement("should", "warn", {
+        level: "should",
+        checks: [check({ verdict: "warn", actual: "a", contradictedBy: 1 })],
+      }),
+      requirement("open", "could-not-run", { checks: [openCheck] }),
+      requirement("read", "fail", { effect: "none", checks: at(5, { status: 404 }) }),
+      requirement("together", "fail", { checks: [shownTogether] }),
+      requirement("paid", "fail", { checks: [...at(12), ...at(4)] }),
+      requirement("webhook", "fail", { checks: [check({ verdict: "fail", actual: "none" })] }),
     ]),
-  ).toEqual([["create.amount", "create.phone"], ["create.b", "create.c"], ["create.a"], ["read"], ["should"]]);
+  ).toEqual([["paid"], ["read"], ["together"], ["webhook"], ["open"], ["should"]]);
+});
+
+test("of two requirements that the same request contradicts, the one about the received status comes first", () => {
+  const shown = exchange({ id: 7, status: 409 });
+  const expecting = (expected: string) => [
+    check({ verdict: "fail", expected, exchanges: [shown], shownBy: 7, contradictedBy: 7 }),
+  ];
+  expect(
+    grouped([
+      requirement("accepted", "fail", { checks: expecting("200 for a valid disbursement") }),
+      requirement("conflict", "fail", { checks: expecting("409 only for a reference that a disbursement has") }),
+    ]),
+  ).toEqual([["conflict", "accepted"]]);
 });
 
 test("a known failure needs no attention", () => {

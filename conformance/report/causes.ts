@@ -49,6 +49,12 @@ function routeOf(method: string, url: string): string {
   return `${method} ${path.replace(/(\/v1\/\w+\/).+$/, "$1{reference}")}`;
 }
 
+/** Describes the request with which the target first contradicted the requirement; undefined if no request shows it. */
+export function firstRequest({ exchanges, contradictedBy }: CheckResult): string | undefined {
+  const exchange = exchanges.find(({ id }) => id === contradictedBy);
+  return exchange && `#${exchange.id} ${exchange.method} ${exchange.url}, ${exchange.status ?? "no response"}`;
+}
+
 /** Describes what the failure of a check has in common with other failures of the same cause. */
 function causeOf({ id, text }: RequirementResult, check: CheckResult): { key: string; title: string } {
   const exchange = shownBy(check);
@@ -68,16 +74,21 @@ function causeOf({ id, text }: RequirementResult, check: CheckResult): { key: st
   return { key: title, title };
 }
 
-/** 0 for an accepted request that must be refused and that pays, then musts about money, other musts, and the rest. */
-function urgencyOf({ requirement, check }: Failure): number {
-  if (requirement.level !== "must") return 4;
-  if (requirement.verdict !== "fail") return 3;
-  if (requirement.effect === "none") return 2;
-  const status = shownBy(check)?.status ?? 0;
-  return status >= 200 && status < 300 && refusal.test(check.expected) ? 0 : 1;
+/** 0 for musts that failed, then musts that could not be judged, then the rest. */
+function urgencyOf({ requirement }: Failure): number {
+  if (requirement.level !== "must") return 2;
+  return requirement.verdict === "fail" ? 0 : 1;
 }
 
-const urgencyOfAll = ({ failures }: Cause) => Math.min(...failures.map(urgencyOf));
+/** Returns true if the requirement is about the status that was received, and not about another one. */
+const isAboutStatus = ({ check }: Failure) => check.expected.startsWith(String(shownBy(check)?.status));
+
+const placeOf = ({ check }: Pick<Failure, "check">) => check.contradictedBy ?? Infinity;
+
+/** Puts the most urgent failures first, and of equally urgent ones those that the target's requests showed first. */
+const inOrder = (a: Failure, b: Failure) =>
+  urgencyOf(a) - urgencyOf(b) ||
+  (placeOf(a) === placeOf(b) ? Number(isAboutStatus(b)) - Number(isAboutStatus(a)) : placeOf(a) - placeOf(b));
 
 /** If a target responds with a 5xx to valid requests too, replaces the likely causes of all failures with this one. */
 function explainOutage({ failures }: Cause) {
@@ -90,14 +101,21 @@ function explainOutage({ failures }: Cause) {
   failures.unshift(valid);
 }
 
+/** Returns the check that shows a requirement's failure: of those with its verdict, the first that the target failed. */
+const shownCheck = ({ checks, verdict }: RequirementResult) =>
+  checks
+    .filter((check) => check.verdict === verdict)
+    .map((check) => ({ check }))
+    .toSorted((a, b) => placeOf(a) - placeOf(b) || 0)[0]?.check ?? checks[0];
+
 /**
- * Groups the requirements that need attention by cause. The most urgent cause comes first, and of two equally urgent
- * causes the one with more requirements.
+ * Groups the requirements that need attention by cause. Of the failed musts, the cause whose request was the first to
+ * contradict the contract comes first, because later failures may follow from it.
  */
 export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[] {
   const causes = new Map<string, Cause>();
   for (const requirement of requirements.filter(needsAttention)) {
-    const check = requirement.checks.find(({ verdict }) => verdict === requirement.verdict) ?? requirement.checks[0];
+    const check = shownCheck(requirement);
     if (!check) continue;
     const { key, title } = causeOf(requirement, check);
     const likely = requirement.verdict === "could-not-run" ? undefined : likelyCause(requirement, check);
@@ -106,10 +124,11 @@ export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[
     causes.set(key, cause);
   }
   for (const cause of causes.values()) {
-    cause.failures.sort((a, b) => urgencyOf(a) - urgencyOf(b));
+    cause.failures.sort(inOrder);
     explainOutage(cause);
   }
+  const firstOf = ({ failures }: Cause) => failures.toSorted(inOrder)[0]!;
   return [...causes.values()].toSorted(
-    (a, b) => urgencyOfAll(a) - urgencyOfAll(b) || b.failures.length - a.failures.length,
+    (a, b) => inOrder(firstOf(a), firstOf(b)) || b.failures.length - a.failures.length,
   );
 }

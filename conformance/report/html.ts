@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
-import { causesOf, needsAttention } from "./causes.ts";
+import { causesOf, firstRequest, needsAttention } from "./causes.ts";
 import { observationsOf } from "./observed.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
@@ -68,6 +68,7 @@ export function renderHtml(report: Report): string {
     notJudged: notJudged(report.requirements),
     took: words.duration(Date.parse(report.finishedAt) - Date.parse(report.startedAt)),
     needsAttention,
+    firstRequest,
     worstFirst,
     duration: words.duration,
     moment,

@@ -1,5 +1,5 @@
 import { isTroubled, type Report } from "../results.ts";
-import { causesOf } from "./causes.ts";
+import { causesOf, firstRequest } from "./causes.ts";
 import { likelyCause } from "./likely.ts";
 import { repeatOf } from "./repeat.ts";
 import { paidOf, tallyOf } from "./tally.ts";
@@ -20,6 +20,7 @@ export function renderJson(report: Report): string {
   }));
   const causes = causesOf(report).map(({ title, failures }) => ({
     title,
+    request: failures[0] && firstRequest(failures[0].check),
     requirements: failures.map(({ requirement }) => requirement.id),
   }));
   const derived = { levels: tallyOf(report), paid: paidOf(report.created), causes };

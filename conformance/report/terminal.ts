@@ -7,7 +7,7 @@ import {
   type RunVerdict,
   type Verdict,
 } from "../results.ts";
-import { causesOf, type Cause, type Failure } from "./causes.ts";
+import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
 import { completingCommand, followedFor, scopeLine } from "./scope.ts";
@@ -50,6 +50,7 @@ function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): s
 function failureLines(report: Report, { requirement, check, likely }: Failure, paint: Paint): string[] {
   const [mark, style] = marks[requirement.verdict] ?? ["·", "dim"];
   const source = `${words.sourceOf(requirement)} ${words.titleOf(words.sourceOf(requirement))}`.trim();
+  const request = firstRequest(check);
   return [
     `${paint(style, mark)} ${paint("bold", oneLine(requirement.id))}  ${oneLine(source)}, ${words.levels[requirement.level]}`,
     field("", oneLine(requirement.text)).replace(/^ +/, "    "),
@@ -58,6 +59,7 @@ function failureLines(report: Report, { requirement, check, likely }: Failure, p
       : []),
     ...(requirement.matters === undefined ? [] : [field("why", oneLine(requirement.matters))]),
     field("check", oneLine(check.name) + othersOf(requirement, check)),
+    ...(request === undefined ? [] : [field("request", oneLine(request))]),
     field("expected", check.expected),
     field("received", check.actual),
     ...(likely === undefined ? [] : [field("likely", likely)]),

@@ -69,10 +69,17 @@ function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shown
   return shown ? { shownBy: shown.id } : {};
 }
 
+/** Returns the exchange that completes the evidence of a finding; undefined if the finding has no evidence. */
+const completing = ({ exchanges = [] }: Finding): Exchange | undefined =>
+  exchanges.toSorted((a, b) => a.id - b.id).at(-1);
+
+const placeOf = (finding: Finding) => completing(finding)?.id ?? Infinity;
+
 /** Returns the result of a check for a requirement about which it has findings. */
 function checkResult(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
-  const failed = findings.filter((finding) => !finding.ok);
+  const failed = findings.filter((finding) => !finding.ok).toSorted((a, b) => placeOf(a) - placeOf(b));
   const shown = failed.length > 0 ? failed : findings;
+  const first = failed[0] && completing(failed[0]);
   const verdict: Verdict = failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail";
   return {
     name,
@@ -82,6 +89,7 @@ function checkResult(name: string, level: string, findings: readonly Finding[], 
     // The evidence of failures comes first, because the list is cut off after `mostExchanges`.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
     ...shownBy(failed, all),
+    ...(first ? { contradictedBy: first.id } : {}),
     durationMs: ms,
   };
 }
@@ -139,7 +147,7 @@ function unfinished({ id, level }: Requirement, run: CheckRun, why: Early): Chec
     expected,
     actual,
     ...evidence([...last, ...run.exchanges]),
-    ...(last[0] ? { shownBy: last[0].id } : {}),
+    ...(last[0] ? { shownBy: last[0].id, contradictedBy: last[0].id } : {}),
     durationMs: run.durationMs,
   };
 }
