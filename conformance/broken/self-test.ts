@@ -1,14 +1,15 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
 // server. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
 // `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each fault with `onlyBy`, that only
-// these requirements catch it. Exit codes: 0 success, 1 failure, 2 nothing selected.
+// these requirements catch it. With --seeds N it runs the suite N times against each sound server, each time with another
+// seed. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { parseArgs } from "node:util";
-import { classTasks, tasks, type Row, type Task } from "./tasks.ts";
+import { classTasks, nameOf, tasks, type Row, type Task } from "./tasks.ts";
 
 const workers = 2;
 
-const line = ({ id, ok, text, ms }: Row) => `${ok ? "ok  " : "FAIL"} ${id} (${ms} ms): ${text}`;
+const line = (row: Row) => `${row.ok ? "ok  " : "FAIL"} ${nameOf(row)} (${row.ms} ms): ${row.text}`;
 
 /** Runs tasks in a worker thread and resolves with their rows. */
 const work = (share: Task[]): Promise<Row[]> =>
@@ -33,17 +34,18 @@ const count = (rows: readonly Row[], kind: Task["kind"]) => {
 };
 
 const start = performance.now();
-const { values, positionals } = parseArgs({ options: { classes: { type: "boolean" } }, allowPositionals: true });
+const options = { classes: { type: "boolean" }, seeds: { type: "string", default: "1" } } as const;
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
 const pattern = new RegExp(positionals[0] ?? "");
-const all = values.classes ? classTasks(pattern) : tasks(pattern);
+const all = values.classes ? classTasks(pattern) : tasks(pattern, Number(values.seeds));
 const shares = Array.from({ length: workers }, (_, part) => all.filter((_task, index) => index % workers === part));
 const rows = (await Promise.all(shares.map(work))).flat();
 const failed = rows.filter(({ ok }) => !ok);
 if (failed.length > 0) console.log(`\nFailed:\n${failed.map(line).join("\n")}`);
 // A worker ends early if nothing is left that could continue its tasks.
-const done = new Set(rows.map(({ id }) => id));
-const missing = all.filter(({ id }) => !done.has(id));
-if (missing.length > 0) console.log(`\nWithout a result:\n${missing.map(({ id }) => id).join("\n")}`);
+const done = new Set(rows.map(nameOf));
+const missing = all.map(nameOf).filter((name) => !done.has(name));
+if (missing.length > 0) console.log(`\nWithout a result:\n${missing.join("\n")}`);
 const summary = values.classes
   ? `${count(rows, "class")} classes of defects were caught only by the checks written for them.`
   : `${count(rows, "broken")} broken servers were caught by the expected checks.

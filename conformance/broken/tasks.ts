@@ -14,13 +14,18 @@ import { soundServers } from "./sound.ts";
 import { limitedServers } from "./sound-limits.ts";
 import type { Profile } from "../results.ts";
 
-/** The number of runs against the unmodified server. Several runs are needed to detect flaky checks. */
+/** The number of runs against the unmodified server, each with its own seed. Several are needed to detect flaky checks. */
 const soundRuns = 20;
 
 export type Task = {
   kind: "broken" | "different" | "crossed" | "sound" | "second" | "class" | "client" | "receiver";
   id: string;
+  /** The seed of the run against a sound server; undefined for the seed of all other runs. */
+  seed?: number;
 };
+
+export const nameOf = ({ id, seed }: Task) => (seed === undefined ? id : `${id}, seed ${seed}`);
+const seedArgs = ({ seed }: Task) => (seed === undefined ? [] : ["--seed", String(seed)]);
 
 export type Row = Task & {
   ok: boolean;
@@ -41,17 +46,28 @@ const sideSeeds = [1, 2, 3];
 
 const named = (kind: Task["kind"], ids: readonly string[]) => ids.map((id): Task => ({ kind, id }));
 
-/** Returns the tasks whose ids match. Long tasks come first, so that none of them is left running alone at the end. */
-export function tasks(pattern: RegExp): Task[] {
-  const runs = Array.from({ length: soundRuns }, (_, index) => `sound-run-${index + 1}`);
+/** Returns each task once for each of the seeds from 1. */
+const repeated = (all: readonly Task[], seeds: number): Task[] =>
+  Array.from({ length: seeds }, (_, index) => all.map((task) => ({ ...task, seed: index + 1 }))).flat();
+
+/**
+ * Returns the tasks whose ids match. Long tasks come first, so that none of them is left running alone at the end.
+ * @param seeds the number of runs against each sound server
+ */
+export function tasks(pattern: RegExp, seeds: number): Task[] {
   const all = [
-    ...named(
-      "different",
-      soundServers.map(({ id }) => id),
+    ...repeated(
+      [
+        ...named(
+          "different",
+          soundServers.map(({ id }) => id),
+        ),
+        ...named("second", profiles.map(secondId)),
+      ],
+      seeds,
     ),
     ...named("crossed", limitedServers.map(crossedId)),
-    ...named("sound", runs),
-    ...named("second", profiles.map(secondId)),
+    ...repeated(named("sound", ["sound-run"]), soundRuns),
     ...named("client", [...soundClients, ...brokenClients].map(clientId)),
     ...named(
       "receiver",
@@ -105,7 +121,11 @@ async function broken(task: Task, baseline: Baseline): Promise<Row> {
 async function different(task: Task): Promise<Row> {
   const server = soundServers.find(({ id }) => id === task.id);
   if (!server) throw new Error(`unknown sound server ${task.id}`);
-  const { alarms, verdict, ms } = await trySound(server, "core", ["warn"]);
+  const { alarms, verdict, ms } = await trySound(
+    { ...server, args: [...(server.args ?? []), ...seedArgs(task)] },
+    "core",
+    ["warn"],
+  );
   const text = [server.differs, `  ${verdict} for core`, ...alarms.map((alarm) => `  ALARM ${alarm}`)];
   const isRight = verdict === (server.verdict ?? "certified");
   return { ...task, ok: isRight && alarms.length === 0, text: text.join("\n"), ms };
@@ -120,7 +140,7 @@ async function crossed(task: Task): Promise<Row> {
 }
 
 async function sound(task: Task): Promise<Row> {
-  const { alarms, verdict, ms } = await trySound({ how: {} }, "extended");
+  const { alarms, verdict, ms } = await trySound({ how: {}, args: seedArgs(task) }, "extended");
   const text = ["The reference server.", `  ${verdict} for extended`, ...alarms.map((alarm) => `  ALARM ${alarm}`)];
   return { ...task, ok: verdict === "certified" && alarms.length === 0, text: text.join("\n"), ms };
 }
@@ -128,7 +148,7 @@ async function sound(task: Task): Promise<Row> {
 async function second(task: Task): Promise<Row> {
   const start = performance.now();
   const profile = profiles.find((each) => secondId(each) === task.id) ?? "core";
-  const { verdict, alarms } = await trySecond(profile);
+  const { verdict, alarms } = await trySecond(profile, seedArgs(task));
   const text = [
     "The second implementation.",
     `  ${verdict} for ${profile}`,

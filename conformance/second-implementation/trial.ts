@@ -6,11 +6,14 @@ import { startSecond } from "./server.ts";
 /** The caller provides everything that the suite can use. */
 const provided = ["--effects", "money", "--recipient", "2257038102473", "--failing-recipient", "2250000000089"];
 
-/** Runs the whole suite. Returns the verdict, and the requirements that failed or gave a warning. */
-export async function trySecond(profile: Profile) {
+/**
+ * Runs the whole suite. Returns the verdict, and the requirements that failed or gave a warning.
+ * @param args further arguments of the command line
+ */
+export async function trySecond(profile: Profile, args: readonly string[] = []) {
   const server = await startSecond();
   try {
-    const options = await optionsFor(server, ["--profile", profile, ...provided]);
+    const options = await optionsFor(server, ["--profile", profile, ...provided, ...args]);
     const { verdict, requirements, errors } = await runTrial(options);
     const idsWith = (wanted: Verdict) => requirements.filter((each) => each.verdict === wanted).map(({ id }) => id);
     const alarms = [...idsWith("fail"), ...idsWith("could-not-run"), ...errors];
