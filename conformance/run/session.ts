@@ -18,7 +18,7 @@ import { permitsReceiver, unmetNeed } from "./needs.ts";
 import { redactedReport } from "./redacted.ts";
 import { selectedRequirements } from "./selection.ts";
 import { conclude, type CheckReport } from "./verdicts.ts";
-import { createReservations, inLanes, isSlow, openCost, sideBySide } from "./side-by-side.ts";
+import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
 export type SessionDeps = {
@@ -38,7 +38,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const dredd = new Map<string, boolean>();
   /** True if the search for limits showed that the target responds slowly. */
   let isTargetSlow = false;
-  const reservations = createReservations(deps.target.budget);
   /** The checks that wait for payouts to settle. */
   const started = new Map<Check, Attempt>();
   const pace = createPacer(() => limits.all.velocity ?? [], deps);
@@ -142,7 +141,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         if (open !== undefined) notes.notRun[id] = open;
       }
     }
-    reservations.end(attempt.account);
     attempt.durationMs += deps.now().getTime() - start;
     // If the target has a smallest amount, smaller amounts are raised to it, and the cost is no longer exact.
     const isExact = limits.all.smallestAmount === undefined;
@@ -195,10 +193,6 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       announce(check.name);
       return runCheck(check);
     };
-    const runBesideOthers = async (check: Check) => {
-      await reservations.room(costOf(check, options));
-      return run(check);
-    };
     let left = checks;
     for (let [check] = left; check; [check] = left) {
       if (!isStarted && check.effect === "moves-money" && check.phase === undefined) {
@@ -206,19 +200,20 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         announce("Payouts that later checks wait for");
         await startWaiting(left);
       }
-      const sharing = isTargetSlow ? sideBySide(left, options) : [];
-      if (sharing.length > 0) yield* inLanes(sharing, runBesideOthers);
+      const sharing = isTargetSlow ? sideBySide(left, options, target.budget) : [];
+      if (sharing.length > 0) yield* inLanes(sharing, run);
       else yield { check, report: await run(check) };
       const done = new Set(sharing.length > 0 ? sharing : [check]);
       left = left.filter((each) => !done.has(each));
     }
   }
 
+  /** @throws BudgetExceeded if the budget does not cover what the check may still spend */
   function requireBudget(check: Check, { account }: Attempt) {
     const { budget } = target;
     const cost = costOf(check, options);
-    const { payouts, amount } = openCost(cost, account);
-    reservations.begin(account, cost);
+    const payouts = Math.max(0, cost.payouts - account.payouts);
+    const amount = Math.max(0, cost.amount - account.total);
     if (budget.allows(payouts, amount)) return;
     throw new BudgetExceeded(
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +

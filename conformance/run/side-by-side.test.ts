@@ -4,8 +4,7 @@ import { checks } from "../checks/index.ts";
 import type { Exchange } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import { createBudget } from "../target/budget.ts";
-import { newAccount } from "../target/exchange.ts";
-import { createReservations, inLanes, isSlow, sideBySide } from "./side-by-side.ts";
+import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
 
 const check = (name: string, over: Partial<Check> = {}): Check => ({
   name,
@@ -15,7 +14,8 @@ const check = (name: string, over: Partial<Check> = {}): Check => ({
   ...over,
 });
 const money = { profile: "core", effects: "money" } as RunOptions;
-const namesOf = (next: readonly Check[], options = money) => sideBySide(next, options).map(({ name }) => name);
+const namesOf = (next: readonly Check[], options = money, budget = createBudget(1000, Infinity)) =>
+  sideBySide(next, options, budget).map(({ name }) => name);
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 const took = (...times: number[]) => isSlow(times.map((durationMs) => ({ durationMs }) as Exchange));
@@ -43,6 +43,13 @@ describe("the checks that run side by side", () => {
   test("are none with other effects than money, or in the extended profile", () => {
     expect(namesOf([a, b], { ...money, effects: "reject" })).toEqual([]);
     expect(namesOf([a, b], { ...money, profile: "extended" })).toEqual([]);
+  });
+
+  test("are no more than the budget covers together", () => {
+    const [six, five, four] = [6, 5, 4].map((payouts) => check(`pays ${payouts}`, { payouts, amount: payouts * 100 }));
+    expect(namesOf([six!, four!, five!], money, createBudget(10, 1000))).toEqual(["pays 6", "pays 4"]);
+    expect(namesOf([six!, four!, five!], money, createBudget(20, 1000))).toEqual(["pays 6", "pays 4"]);
+    expect(namesOf([six!, five!, four!], money, createBudget(10, 1000))).toEqual([]);
   });
 
   test("do not include what a person has to do", () => {
@@ -97,18 +104,4 @@ describe("lanes", () => {
     };
     await expect(readAll()).rejects.toThrow("broken");
   });
-});
-
-test("a check waits until the budget covers it beside the checks that are running", async () => {
-  const budget = createBudget(10, 1000);
-  const reservations = createReservations(budget);
-  const account = newAccount();
-  reservations.begin(account, { payouts: 6, amount: 600 });
-  let hasRoom = false;
-  const waiting = reservations.room({ payouts: 5, amount: 100 }).then(() => (hasRoom = true));
-  await reservations.room({ payouts: 4, amount: 400 });
-  await turn();
-  expect(hasRoom).toBe(false);
-  reservations.end(account);
-  await waiting;
 });

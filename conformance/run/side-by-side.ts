@@ -1,10 +1,9 @@
 // Decides which checks run at the same time. A target that responds slowly spends most of a run in transit, so checks that
 // do not disturb each other share that time.
-import type { Check, costOf, Need } from "../check.ts";
+import { costOf, type Check, type Need } from "../check.ts";
 import type { Exchange } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { Budget } from "../target/budget.ts";
-import type { Account } from "../target/exchange.ts";
 
 /** From this median time of a response on, checks run side by side. */
 const slowMs = 80;
@@ -28,16 +27,29 @@ const mayShare = ({ phase, alone, needs = [] }: Check, { interactive }: RunOptio
 
 const pays = ({ effect }: Check) => effect === "moves-money";
 
+/** Returns the first of these checks that the budget covers together, so that checks do not take it from each other. */
+function afforded(checks: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
+  let [payouts, amount] = [0, 0];
+  const end = checks.findIndex((check) => {
+    const cost = costOf(check, options);
+    payouts += cost.payouts;
+    amount += cost.amount;
+    return !budget.allows(payouts, amount);
+  });
+  return end < 0 ? checks : checks.slice(0, end);
+}
+
 /**
  * Returns those of the next checks that may run side by side. If a target must refuse what a run sends (`--effects
  * reject`), the first accepted request ends the run, so that nothing else may be in transit. The extended profile
  * judges time, lists and settings of the merchant, which belong to one check at a time.
  */
-export function sideBySide(next: readonly Check[], options: RunOptions): Check[] {
+export function sideBySide(next: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
   const { profile, effects } = options;
   if (profile !== "core" || effects !== "money") return [];
   const end = next.findIndex((check) => check.phase !== undefined || pays(check) !== pays(next[0]!));
-  const sharing = next.slice(0, end < 0 ? next.length : end).filter((check) => mayShare(check, options));
+  const mayRun = next.slice(0, end < 0 ? next.length : end).filter((check) => mayShare(check, options));
+  const sharing = afforded(mayRun, options, budget);
   return sharing.length > 1 ? sharing : [];
 }
 
@@ -60,36 +72,4 @@ export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) 
     waiting.length = 0;
     await Promise.all(workers);
   }
-}
-
-type Cost = ReturnType<typeof costOf>;
-
-/** Returns what is left to spend of what a check may spend. */
-export const openCost = (cost: Cost, made: Account): Cost => ({
-  payouts: Math.max(0, cost.payouts - made.payouts),
-  amount: Math.max(0, cost.amount - made.total),
-});
-
-const sumOf = (costs: readonly Cost[], key: keyof Cost) => costs.reduce((sum, cost) => sum + cost[key], 0);
-
-/** Reserves a part of the budget for each check that is running, so that checks do not take it from each other. */
-export function createReservations(budget: Budget) {
-  const running = new Map<Account, Cost>();
-  let anyEnd = Promise.withResolvers<void>();
-  return {
-    begin: (account: Account, cost: Cost) => void running.set(account, cost),
-    end(account: Account) {
-      running.delete(account);
-      anyEnd.resolve();
-      anyEnd = Promise.withResolvers();
-    },
-    /** Resolves when the budget covers a check and the checks that are running, or when none is running. */
-    async room(cost: Cost): Promise<void> {
-      for (;;) {
-        const costs = [cost, ...[...running].map(([made, whole]) => openCost(whole, made))];
-        if (running.size === 0 || budget.allows(sumOf(costs, "payouts"), sumOf(costs, "amount"))) return;
-        await anyEnd.promise;
-      }
-    },
-  };
 }
