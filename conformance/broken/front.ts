@@ -50,7 +50,12 @@ export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"
     const call: Call = { method, path, headers: passedOn(request.headers), body: await buffer(request), chunked };
     send(response, await handle(call, ask), method === "HEAD");
   }
-  const server = createServer((request, response) => void serve(request, response).catch(() => response.destroy()));
+  // Several runs share a thread. After a pause of the thread, Node would otherwise close a connection whose next request
+  // has arrived.
+  const server = createServer(
+    { keepAliveTimeout: 120_000 },
+    (request, response) => void serve(request, response).catch(() => response.destroy()),
+  );
   server.on("checkExpectation", (request, response) => void serve(request, response));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {

@@ -2,7 +2,7 @@ import { createServer as createHttpServer } from "node:http";
 import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import type { TLSSocket } from "node:tls";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { makeCertificate } from "../testing/certificates.ts";
 import { createHttpClient } from "./http.ts";
 import type { TlsFiles } from "./tls.ts";
@@ -118,4 +118,25 @@ describe("with --cert and --key", () => {
     const port = await secure(mutual);
     expect(await get(`https://localhost:${port}`, tls, `https://127.0.0.1:${port}`)).toEqual({ text: "nobody" });
   });
+});
+
+test("a connection that was idle for a second is not used again, even if its timer is late", async () => {
+  const ports: unknown[] = [];
+  const port = await listening(
+    createHttpServer(({ socket }, response) => {
+      ports.push(socket.remotePort);
+      response.end();
+    }),
+  );
+  const http = createHttpClient();
+  closing.push(() => http.close());
+  const origin = new URL(`http://127.0.0.1:${port}`);
+  const clock = vi.spyOn(performance, "now");
+  closing.push(() => clock.mockRestore());
+  for (const time of [5000, 5900, 7000]) {
+    clock.mockReturnValue(time);
+    await http.send({ origin, path: "/", method: "GET", headers: {}, timeoutMs: 5000 });
+  }
+  expect(ports[1]).toBe(ports[0]);
+  expect(ports[2]).not.toBe(ports[0]);
 });

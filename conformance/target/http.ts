@@ -17,6 +17,13 @@ export type HttpFailure = {
  * otherwise close a connection at the moment when a request reuses it.
  */
 const idleMs = 1000;
+
+/** Closes idle connections whose time is over. On a busy machine their timers may be late. */
+function closeIdle({ freeSockets }: HttpAgent, freedAt: WeakMap<object, number>) {
+  const oldest = performance.now() - idleMs;
+  for (const socket of Object.values(freeSockets).flat())
+    if (socket && (freedAt.get(socket) ?? 0) < oldest) socket.destroy();
+}
 const largestResponse = 4 * 1024 * 1024;
 
 const decoders = { gzip: gunzipSync, deflate: inflateSync, br: brotliDecompressSync };
@@ -68,14 +75,19 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
   const http = new HttpAgent(kept);
   const identified = new HttpsAgent({ ...kept, secureContext: tlsContext(tls) });
   const anonymous = new HttpsAgent({ ...kept, secureContext: tlsContext(tls.ca === undefined ? {} : { ca: tls.ca }) });
+  const freedAt = new WeakMap<object, number>();
+  for (const agent of [http, identified, anonymous])
+    agent.on("free", (socket: object) => freedAt.set(socket, performance.now()));
   return {
     send: ({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) =>
       new Promise((resolve) => {
         const secure = origin.protocol === "https:";
         const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
         const https = origin.origin === identity ? identified : anonymous;
+        const agent = secure ? https : http;
+        closeIdle(agent, freedAt);
         const lookup = address === undefined ? undefined : pinned(address);
-        const target = { lookup, hostname, port: origin.port, path, method, headers, agent: secure ? https : http };
+        const target = { lookup, hostname, port: origin.port, path, method, headers, agent };
         const request = (secure ? httpsRequest : httpRequest)(target);
         const deadline = setTimeout(
           () => request.destroy(new Error(`no complete response within ${timeoutMs} ms`)),
