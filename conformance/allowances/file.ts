@@ -1,6 +1,6 @@
 // Renders certify.yaml: each field with its meaning, what the target showed about it and its value, or an example.
 import { fieldNames, meaningOf, type Declaration } from "./declaration.ts";
-import { oneLine } from "../report/visible.ts";
+import { oneLine, wrapped } from "../report/visible.ts";
 import type { BudgetExceeded } from "../target/budget.ts";
 import { table } from "./table.ts";
 
@@ -13,18 +13,10 @@ export const notAfforded = ({ message }: BudgetExceeded): Answer => ({
   text: `Not asked: ${message} (--max-payouts, --max-total).`,
 });
 
+/** The length of a comment line. */
 const width = 100;
 
-/** Renders a text as comment lines. A long word keeps a line of its own. */
-export function comment(text: string): string[] {
-  const lines: string[] = [];
-  for (const word of oneLine(text).split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(`# ${word}`);
-  }
-  return lines;
-}
+const comment = (text: string) => wrapped(oneLine(text), width - 2).map((line) => `# ${line}`);
 
 /** Renders a value as JSON, which is also YAML, with a space after each comma and colon. */
 export const rendered = (value: unknown): string => {

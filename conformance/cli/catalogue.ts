@@ -1,9 +1,10 @@
 // Implements `certify list` and `certify explain`, which describe the requirements.
-import type { Check, Need } from "../check.ts";
+import type { Check } from "../check.ts";
 import { checks, watches } from "../checks/index.ts";
 import { catalogue, requirementsOf, sideCatalogues } from "../contract/requirements.ts";
 import { guides } from "../merchants/guides.ts";
-import { controls } from "../run/needs.ts";
+import { needs } from "../run/needs.ts";
+import { wrapped } from "../report/visible.ts";
 import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
 import { isSide, sides, type Effect, type Profile, type Requirement, type Side } from "../results.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
@@ -16,29 +17,8 @@ const effects: Record<Effect, string> = {
 };
 /** The value of `--effects` that allows checks with an effect. */
 const allowing = { none: "none", "must-be-rejected": "reject", "moves-money": "money" };
-const needs: Record<Need, string> = {
-  ...controls,
-  "finish-or-person": `${controls.finish}, or a person (--interactive)`,
-  "forced-outcomes": "a sandbox whose phone numbers force an outcome",
-  "second-key": "a second merchant's key (API_KEY_2)",
-  receiver: "a webhook receiver (--webhook-listen, --webhook-url)",
-  "webhook-secret": "the webhook secret (WEBHOOK_SECRET)",
-  "failing-recipient": "a recipient to whom payouts fail (--failing-recipient)",
-  "safe-numbers": "a sandbox or a loopback target, because it pays to made-up phone numbers",
-};
 
 const groupOf = ({ id }: Requirement) => id.split(".")[0] ?? id;
-
-/** Breaks a text into lines of at most `width` characters. */
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [];
-  for (const word of text.split(" ")) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
 
 /** Renders a label and a text, which is wrapped and indented. */
 const field = (label: string, text: string) =>
@@ -77,7 +57,7 @@ function costOf({ payouts = 0, amount = 0, effect }: Check): string {
 
 /** Renders a check: its name, what it costs at worst, what it needs, and what it leaves behind. */
 function checkLines(check: Check): string[] {
-  const required = check.needs?.map((need) => needs[need]) ?? [];
+  const required = check.needs?.map((need) => needs[need].what) ?? [];
   return [
     ...field("check", `${check.name}: ${costOf(check)}`),
     ...(required.length > 0 ? field("", `Needs ${required.join("; ")}.`) : []),

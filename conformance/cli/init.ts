@@ -1,7 +1,6 @@
 // Implements `certify init`, which writes certify.yaml by asking the target for its limits.
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { readDeclaration } from "../allowances/declaration.ts";
 import { measureDelays } from "../allowances/delays.ts";
 import { renderDeclaration, type Answers } from "../allowances/file.ts";
@@ -17,31 +16,16 @@ import { BudgetExceeded } from "../target/budget.ts";
 import { RunStopped } from "../target/ledger.ts";
 import { maskPhone } from "../target/redact.ts";
 import { flags } from "./flags.ts";
-import { OptionsError, readOptions } from "./options.ts";
+import { OptionsError, parseFlags, readValues } from "./options.ts";
 import { CannotRun, probe } from "./probe.ts";
 import { isSystemError } from "./reporting.ts";
 
-const defaultFile = "./certify.yaml";
-
-/**
- * Separates the name of the file to write from the options of a run. `--declare` may name the file too, so that the
- * options of the later run can be given unchanged.
- */
-function outputOf(args: readonly string[]): { file: string; rest: string[] } {
-  const options = { ...flags, output: { type: "string" } } as const;
-  const { tokens } = parseArgs({ args: [...args], options, strict: false, tokens: true });
-  const files: string[] = [];
-  const taken = new Set<number>();
-  for (const token of tokens) {
-    if (token.kind !== "option" || !["output", "declare"].includes(token.name)) continue;
-    if (!token.value) throw new OptionsError([`--${token.name} needs the name of the file to write`]);
-    files.push(token.value);
-    taken.add(token.index);
-    if (!token.inlineValue) taken.add(token.index + 1);
-  }
-  if (files.length > 1) throw new OptionsError(["give the file to write once, with --output or --declare"]);
-  return { file: files[0] ?? defaultFile, rest: args.filter((_, index) => !taken.has(index)) };
-}
+/** `--declare` may name the file to write too, so that the options of the later run can be given unchanged. */
+const initFlags = {
+  ...flags,
+  output: { type: "string", multiple: true },
+  declare: { type: "string", multiple: true },
+} as const;
 
 /** Says what `init` is about to do. */
 function planOf(options: RunOptions): string[] {
@@ -108,8 +92,11 @@ export async function init(
   newSeed: () => number,
   print: (line: string) => void,
 ): Promise<void> {
-  const { file, rest } = outputOf(args);
-  const given = readOptions(rest, env, newSeed);
+  const { output = [], declare = [], ...values } = parseFlags(args, initFlags);
+  const [file = "./certify.yaml", ...more] = [...output, ...declare];
+  if (more.length > 0 || file === "")
+    throw new OptionsError(["name the file to write once, with --output or --declare"]);
+  const given = readValues(values, env, newSeed);
   if (given.challenge !== undefined)
     throw new OptionsError(["--challenge is for a run: init would use up the references that are derived from it"]);
   if (existsSync(file)) {

@@ -1,7 +1,7 @@
 // Reads the command line and the environment, and reports all faults together.
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsConfig } from "node:util";
 import { runIdOf, seedOf } from "../certificate/challenge.ts";
 import { DeclarationError, readDeclaration } from "../allowances/declaration.ts";
 import { inRanges } from "../allowances/table.ts";
@@ -173,17 +173,27 @@ function readKey(values: Values, env: NodeJS.ProcessEnv, faults: string[]): stri
 }
 
 /**
- * Reads the options of a run from the command line and the environment.
+ * Parses a command line.
+ * @throws OptionsError
+ */
+export function parseFlags<T extends NonNullable<ParseArgsConfig["options"]>>(args: readonly string[], options: T) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: false, strict: true }).values;
+  } catch (error) {
+    throw new OptionsError([argumentFault(error, Object.keys(options))]);
+  }
+}
+
+/** Reads the options of a run as `readValues` does. */
+export const readOptions = (args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions =>
+  readValues(parseFlags(args, flags), env, newSeed);
+
+/**
+ * Reads the options of a run from the values on the command line and the environment.
  * @param newSeed returns the seed to use if `--seed` was not given
  * @throws OptionsError with every fault found
  */
-export function readOptions(args: readonly string[], env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions {
-  let values: Values;
-  try {
-    values = parseArgs({ args: [...args], options: flags, allowPositionals: false }).values;
-  } catch (error) {
-    throw new OptionsError([argumentFault(error, Object.keys(flags))]);
-  }
+export function readValues(values: Values, env: NodeJS.ProcessEnv, newSeed: () => number): CertifyOptions {
   const faults: string[] = [];
   const read = createReader(faults);
   if (values["base-url"] === undefined) faults.push("--base-url is missing: give the URL of the target");

@@ -7,7 +7,7 @@ import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
-import { defaultMaxTotal, defaultRecipients, type Control, type RunOptions } from "../run-options.ts";
+import { defaultMaxTotal, defaultRecipients, type RunOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 
 /** Thrown if the suite cannot do its work. The message says why and what to do. */
@@ -18,45 +18,37 @@ export const isLoopback = (host: string) => /^(localhost|.+\.localhost|127(\.\d+
 
 const doctorHint = "To examine the connection step by step, run certify doctor with the same options.";
 
-async function askTarget(options: CertifyOptions, outside: Outside) {
-  const { target, http, close } = openTarget({ ...options, effects: "none", maxTotal: 0, patienceMs: 0 }, outside);
+/** Sends requests that cannot create anything. @throws CannotRun if the target cannot be reached */
+async function ask<T>(
+  options: CertifyOptions,
+  settings: { effects: "none" | "reject"; patienceMs?: number },
+  outside: Outside,
+  questions: (opened: ReturnType<typeof openTarget>) => Promise<T>,
+): Promise<T> {
+  const opened = openTarget({ ...options, ...settings, maxTotal: 0 }, outside);
   try {
-    const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
-    const unknown = await target.send(lookup);
-    const obstacle = await findObstacle(target, http, unknown);
-    if (obstacle) throw new CannotRun(`${obstacle.text}\n${doctorHint}`);
-    const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
-    const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
-    // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
-    const secret =
-      options.webhookSecret === undefined
-        ? undefined
-        : await target.send({ method: "GET", path: "/sandbox/webhook-secret" });
-    return { health, second, secret };
+    return await questions(opened);
   } catch (error) {
     if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}.\n${doctorHint}`);
     throw error;
   } finally {
-    close();
+    opened.close();
   }
 }
 
-/** Finds the sandbox controls, with requests that cannot create anything. */
-async function tryControls(
-  options: CertifyOptions,
-  effects: RunOptions["effects"],
-  outside: Outside,
-): Promise<Control[]> {
-  const allowed = effects === "none" ? "none" : "reject";
-  const { target, close } = openTarget({ ...options, effects: allowed, maxTotal: 0 }, outside);
-  try {
-    return await findControls(target, effects);
-  } catch (error) {
-    if (error instanceof RunStopped) throw new CannotRun(`${options.baseUrl}: ${error.message}.`);
-    throw error;
-  } finally {
-    close();
-  }
+/** Looks up an unknown record, the environment, and what shows that the secrets are right. */
+async function firstResponses(options: CertifyOptions, { target, http }: ReturnType<typeof openTarget>) {
+  const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
+  const obstacle = await findObstacle(target, http, await target.send(lookup));
+  if (obstacle) throw new CannotRun(`${obstacle}\n${doctorHint}`);
+  const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
+  const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
+  // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
+  const secret =
+    options.webhookSecret === undefined
+      ? undefined
+      : await target.send({ method: "GET", path: "/sandbox/webhook-secret" });
+  return { health, second, secret };
 }
 
 /** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
@@ -121,7 +113,9 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions, outside: Outside = thisMachine()): Promise<RunOptions> {
-  const { health, second, secret } = await askTarget(options, outside);
+  const { health, second, secret } = await ask(options, { effects: "none", patienceMs: 0 }, outside, (opened) =>
+    firstResponses(options, opened),
+  );
   if (second && isRefused(second)) {
     throw new CannotRun(
       `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,
@@ -129,6 +123,8 @@ export async function probe(options: CertifyOptions, outside: Outside = thisMach
   }
   if (secret && options.webhookSecret !== undefined) compareSecrets(options.webhookSecret, secret);
   const environment = environmentOf(health);
-  const controls = await tryControls(options, effectsFor(options, environment), outside);
+  const effects = effectsFor(options, environment);
+  const allowed = { effects: effects === "none" ? "none" : "reject" } as const;
+  const controls = await ask(options, allowed, outside, ({ target }) => findControls(target, effects));
   return runOptions(options, { environment, controls });
 }

@@ -9,21 +9,14 @@ import { unpacked, type Tape } from "../outside/tape.ts";
 import { readReport } from "../report/read.ts";
 import { counted } from "../report/words.ts";
 import type { Report } from "../results.ts";
-import { parsed, UsageError, type CommandResult } from "./command.ts";
+import { parsed, type CommandResult } from "./command.ts";
 import type { CertifyOptions } from "./options.ts";
 import { probe } from "./probe.ts";
 import { runChecks } from "./recorded.ts";
 import { exchangesFile, isSystemError, renderReports } from "./reporting.ts";
+import { read } from "./verify.ts";
 
 const mostShown = 10;
-
-function read(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new UsageError(`Cannot read ${file}: ${(error as Error).message}`);
-  }
-}
 
 /** Repeats the run of a tape, and renders its report. */
 async function judgedAgain({ start, lines }: Tape, exchangesSha256: string) {

@@ -7,9 +7,6 @@ import type { HttpClient } from "../target/http.ts";
 import { hostOf } from "../target/failures.ts";
 import type { Target } from "../target/target.ts";
 
-/** A problem that prevents a run: what it concerns, and one or more sentences that say what is wrong and what to do. */
-export type Obstacle = { concerns: "address" | "base path" | "API_KEY" | "API_KEY_2"; text: string };
-
 export const isRefused = ({ status }: TargetResponse) => status === 401 || status === 403;
 
 const handshakeMs = 2000;
@@ -124,14 +121,11 @@ export async function findObstacle(
   target: Target,
   http: HttpClient,
   unknown: TargetResponse,
-): Promise<Obstacle | undefined> {
+): Promise<string | undefined> {
   const { baseUrl } = target.options;
   const address = await addressObstacle(baseUrl, unknown);
-  if (address) return { concerns: "address", text: `${baseUrl}: ${address}` };
-  if (isRefused(unknown)) {
-    const text = `${baseUrl} rejects the key with ${unknown.status}. Set a valid key in API_KEY or --api-key-file.`;
-    return { concerns: "API_KEY", text };
-  }
-  const path = await pathObstacle(target, http, unknown);
-  return path === undefined ? undefined : { concerns: "base path", text: path };
+  if (address) return `${baseUrl}: ${address}`;
+  return isRefused(unknown)
+    ? `${baseUrl} rejects the key with ${unknown.status}. Set a valid key in API_KEY or --api-key-file.`
+    : pathObstacle(target, http, unknown);
 }

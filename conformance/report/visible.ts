@@ -26,3 +26,7 @@ export function shortened(text: string, length: number): string {
   const characters = Array.from(text);
   return characters.length <= length ? text : `${characters.slice(0, length - 1).join("")}…`;
 }
+
+/** Breaks a text into lines of at most `width` characters. A longer word has a line of its own. */
+export const wrapped = (text: string, width: number): readonly string[] =>
+  text.match(new RegExp(String.raw`\S.{0,${width - 1}}(?=\s|$)|\S+`, "gu")) ?? [];

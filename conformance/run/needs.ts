@@ -3,20 +3,18 @@ import type { Check, Need } from "../check.ts";
 import type { NotJudged } from "../results.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import { exceeded } from "../allowances/table.ts";
-import { allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
+import { allControls, allowsMadeUpNumbers, hasControl, type Control, type RunOptions } from "../run-options.ts";
 
-type Unmet = (options: RunOptions, listening: boolean) => NotJudged | undefined;
-
-/** A need that the caller meets with a flag or a variable. `provide` is what to add to the command line. */
-const fromCaller =
-  (met: (options: RunOptions, listening: boolean) => boolean, text: string, provide: string): Unmet =>
-  (options, listening) =>
-    met(options, listening) ? undefined : { code: "caller", text, provide };
-
-const fromTarget =
-  (met: (options: RunOptions) => boolean, text: string): Unmet =>
-  (options) =>
-    met(options) ? undefined : { code: "target", text };
+/** How a run meets a need. */
+type Provision = {
+  /** What the check needs, in words. */
+  what: string;
+  met(options: RunOptions, listening: boolean): boolean;
+  /** What the caller adds to the command line. Undefined if the need is the target's to meet. */
+  provide?: string;
+  /** Why a check is not applicable to a target that does not meet the need. */
+  lacking?: string;
+};
 
 /** The request that uses each control. */
 export const controls: Record<Control, string> = {
@@ -33,54 +31,54 @@ export const controls: Record<Control, string> = {
   listener: "POST /sandbox/listener",
 };
 
-const control = (name: Control): Unmet =>
-  fromTarget((options) => hasControl(options, name), `the target has no ${controls[name]}`);
+const byControl = Object.fromEntries(
+  allControls.map((name): [Control, Provision] => [
+    name,
+    { what: controls[name], met: (options) => hasControl(options, name) },
+  ]),
+) as Record<Control, Provision>;
 
 const forcesOutcomes = (options: RunOptions) =>
   options.environment === "sandbox" || (hasControl(options, "clock") && allowsMadeUpNumbers(options));
 
-/** For each need, a function that says why a run does not meet it; undefined if the run meets it. */
-const unmet: Record<Need, Unmet> = {
-  clock: control("clock"),
-  time: control("time"),
-  finish: control("finish"),
-  "finish-or-person": fromTarget(
-    (options) => hasControl(options, "finish") || options.interactive === true,
-    `the target has no ${controls.finish}; with --interactive, a person can finish its checkouts`,
-  ),
-  events: control("events"),
-  deliveries: control("deliveries"),
-  replay: control("replay"),
-  secret: control("secret"),
-  rotate: control("rotate"),
-  reset: control("reset"),
-  chaos: control("chaos"),
-  listener: control("listener"),
-  "forced-outcomes": fromTarget(forcesOutcomes, "the target is not a sandbox whose phone numbers force an outcome"),
-  "second-key": fromCaller(
-    ({ secondKey }) => secondKey !== undefined,
-    "a second merchant's key (API_KEY_2)",
-    "API_KEY_2=KEY",
-  ),
-  receiver: fromCaller(
-    (_, listening) => listening,
-    "a webhook receiver (--webhook-listen, --webhook-url)",
-    "--webhook-listen HOST:PORT --webhook-url URL",
-  ),
-  "webhook-secret": fromCaller(
-    (options) => options.webhookSecret !== undefined || hasControl(options, "secret"),
-    "the webhook secret (WEBHOOK_SECRET)",
-    "WEBHOOK_SECRET=SECRET",
-  ),
-  "failing-recipient": fromCaller(
-    ({ failingRecipient }) => failingRecipient !== undefined,
-    "a recipient to whom payouts fail (--failing-recipient)",
-    "--failing-recipient PHONE",
-  ),
-  "safe-numbers": fromTarget(
-    allowsMadeUpNumbers,
-    "payouts to made-up phone numbers are only made on a sandbox or a loopback target",
-  ),
+/** How a run meets each need. */
+export const needs: Record<Need, Provision> = {
+  ...byControl,
+  "finish-or-person": {
+    what: `${controls.finish}, or a person (--interactive)`,
+    met: (options) => hasControl(options, "finish") || options.interactive === true,
+    lacking: `the target has no ${controls.finish}; with --interactive, a person can finish its checkouts`,
+  },
+  "forced-outcomes": {
+    what: "a sandbox whose phone numbers force an outcome",
+    met: forcesOutcomes,
+    lacking: "the target is not a sandbox whose phone numbers force an outcome",
+  },
+  "second-key": {
+    what: "a second merchant's key (API_KEY_2)",
+    met: ({ secondKey }) => secondKey !== undefined,
+    provide: "API_KEY_2=KEY",
+  },
+  receiver: {
+    what: "a webhook receiver (--webhook-listen, --webhook-url)",
+    met: (_, listening) => listening,
+    provide: "--webhook-listen HOST:PORT --webhook-url URL",
+  },
+  "webhook-secret": {
+    what: "the webhook secret (WEBHOOK_SECRET)",
+    met: (options) => options.webhookSecret !== undefined || hasControl(options, "secret"),
+    provide: "WEBHOOK_SECRET=SECRET",
+  },
+  "failing-recipient": {
+    what: "a recipient to whom payouts fail (--failing-recipient)",
+    met: ({ failingRecipient }) => failingRecipient !== undefined,
+    provide: "--failing-recipient PHONE",
+  },
+  "safe-numbers": {
+    what: "a sandbox or a loopback target, because it pays to made-up phone numbers",
+    met: allowsMadeUpNumbers,
+    lacking: "payouts to made-up phone numbers are only made on a sandbox or a loopback target",
+  },
 };
 
 /** Returns true if a run with these options listens for webhooks. */
@@ -98,14 +96,17 @@ const insecure: NotJudged = {
 
 /** Returns the reason why a check is not applicable to a run; undefined if it is applicable. */
 export function unmetNeed(
-  { needs = [] }: Check,
+  { needs: names = [] }: Check,
   options: RunOptions,
   listening: boolean,
   limits: Declaration = options.declared ?? {},
 ): NotJudged | undefined {
-  if (needs.includes("receiver") && listening && !permitsReceiver(options, limits)) return insecure;
+  if (names.includes("receiver") && listening && !permitsReceiver(options, limits)) return insecure;
   const { failingRecipient: phoneNumber } = options;
-  const limit = needs.includes("failing-recipient") ? exceeded(limits, { phoneNumber }) : undefined;
+  const limit = names.includes("failing-recipient") ? exceeded(limits, { phoneNumber }) : undefined;
   if (limit !== undefined) return { code: "target", text: `the target refuses ${limit}` };
-  return needs.map((need) => unmet[need](options, listening)).find((reason) => reason);
+  const unmet = names.map((name) => needs[name]).find(({ met }) => !met(options, listening));
+  if (unmet === undefined) return undefined;
+  const { what, provide, lacking = `the target has no ${what}` } = unmet;
+  return provide === undefined ? { code: "target", text: lacking } : { code: "caller", text: what, provide };
 }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
+import { checks } from "../checks/index.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
-import { checksBeyondBudget, needsConsent, planLines, worstCase } from "./plan.ts";
+import { checksBeyondBudget, missingLines, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
 import { inOrder, selectedChecks } from "./selection.ts";
 import type { Effect } from "../results.ts";
@@ -200,5 +201,32 @@ describe("the plan", () => {
     ["is not required without payouts", [looking, refused], false, false],
   ])("consent %s", (_, checks, loopback, asked) => {
     expect(needsConsent(checks, { ...options, loopback })).toBe(asked);
+  });
+});
+
+describe("the lines about what is missing", () => {
+  const lackingAll = { effects: "money", controls: [] } as unknown as RunOptions;
+  const needing = (need: string) => checks.filter(({ needs }) => needs?.[0] === need).slice(0, 2);
+
+  test("names what the caller did not provide, once, with the option to add", () => {
+    const lines = missingLines([...needing("receiver"), ...needing("second-key")], lackingAll);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^Missing {2}a webhook receiver \(.*\), for \d+ requirements?\. To judge this, add --webhook-listen HOST:PORT --webhook-url URL$/,
+      ),
+      expect.stringMatching(
+        /^ {9}a second merchant's key \(API_KEY_2\), for \d+ requirements?\. To judge this, add API_KEY_2=KEY$/,
+      ),
+    ]);
+  });
+
+  test("is silent about what the target lacks, and about what is provided", () => {
+    const provided = {
+      ...lackingAll,
+      secondKey: "k",
+      failingRecipient: "2250000000089",
+      webhookListen: { host: "::1", port: 0 },
+    };
+    expect(missingLines([...needing("clock"), ...needing("receiver"), ...needing("second-key")], provided)).toEqual([]);
   });
 });
