@@ -140,3 +140,18 @@ test("a connection that was idle for a second is not used again, even if its tim
   expect(ports[1]).toBe(ports[0]);
   expect(ports[2]).not.toBe(ports[0]);
 });
+
+test("time in which the process did not run does not count against the target", async () => {
+  const port = await listening(
+    createHttpServer((_, response) => {
+      const end = performance.now() + 1200;
+      while (performance.now() < end);
+      response.end("late");
+    }),
+  );
+  const http = createHttpClient();
+  closing.push(() => http.close());
+  const origin = new URL(`http://127.0.0.1:${port}`);
+  const result = await http.send({ origin, path: "/", method: "GET", headers: {}, timeoutMs: 1000 });
+  expect(result).toMatchObject({ status: 200 });
+});

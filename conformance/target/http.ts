@@ -18,6 +18,24 @@ export type HttpFailure = {
  */
 const idleMs = 1000;
 
+const tickMs = 100;
+
+/**
+ * Calls `end` when the time is over. Returns a function that prevents that. Time in which this process did not run
+ * counts as one tick: if the machine is that busy, a target on it had no chance to respond either.
+ */
+function deadline(limitMs: number, end: () => void): () => void {
+  let leftMs = limitMs;
+  const timer = setInterval(
+    () => {
+      leftMs -= tickMs;
+      if (leftMs <= 0) end();
+    },
+    Math.min(tickMs, limitMs),
+  );
+  return () => clearInterval(timer);
+}
+
 /** Closes idle connections whose time is over. On a busy machine their timers may be late. */
 function closeIdle({ freeSockets }: HttpAgent, freedAt: WeakMap<object, number>) {
   const oldest = performance.now() - idleMs;
@@ -89,12 +107,11 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
         const lookup = address === undefined ? undefined : pinned(address);
         const target = { lookup, hostname, port: origin.port, path, method, headers, agent };
         const request = (secure ? httpsRequest : httpRequest)(target);
-        const deadline = setTimeout(
-          () => request.destroy(new Error(`no complete response within ${timeoutMs} ms`)),
-          timeoutMs,
+        const cancel = deadline(timeoutMs, () =>
+          request.destroy(new Error(`no complete response within ${timeoutMs} ms`)),
         );
         const settle = (result: HttpResponse | HttpFailure) => {
-          clearTimeout(deadline);
+          cancel();
           resolve(result);
         };
         request.on("error", (error) => settle(describeError(error, origin)));
