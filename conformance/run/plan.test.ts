@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
-import { checks } from "../checks/index.ts";
+import { checks as allChecks } from "../checks/index.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
@@ -204,10 +204,10 @@ describe("the plan", () => {
   });
 });
 
-describe("the lines about what is missing", () => {
-  const lackingAll = { effects: "money", controls: [] } as unknown as RunOptions;
-  const needing = (need: string) => checks.filter(({ needs }) => needs?.[0] === need).slice(0, 2);
+const lackingAll = { effects: "money", controls: [] } as unknown as RunOptions;
+const needing = (need: string) => allChecks.filter(({ needs }) => needs?.[0] === need).slice(0, 2);
 
+describe("the lines about what is missing", () => {
   test("names what the caller did not provide, once, with the option to add", () => {
     const lines = missingLines([...needing("receiver"), ...needing("second-key")], lackingAll);
     expect(lines).toEqual([
