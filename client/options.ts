@@ -198,7 +198,7 @@ interface Environment {
 export function resolveClientOptions(options: ClientOptions) {
   const { baseUrl, apiKey, hooks, fetch, logLevel, ...call } = complete(options, clientDefaults);
   if (typeof apiKey !== "function") checkKey(apiKey);
-  const url = URL.canParse(baseUrl as string) ? new URL(baseUrl as string).href.replace(/\/+$/, "") : "";
+  const url = `${URL.canParse(baseUrl as string) && new URL(baseUrl as string).href.replace(/\/+$/, "")}`;
   const isValid = /^(?!.*\/v1$)https?:\/\/[^/@]+(\/[^?#]*)?$/.test(url);
   demand(baseUrl, isValid, "baseUrl", "the service's URL: http(s), without /v1, user, query or fragment");
   const level = logLevel ?? (levelFromEnvironment() || "off");

@@ -249,14 +249,17 @@ describe("with --yes", () => {
     service.refuse("salary-2", null);
     await service.settle("salary-3", "failed");
     Object.assign(service.payouts.at(-1)!, { failure: { code: "other", message: "The wallet is closed." } });
+    await service.settle("salary-1", "failed");
     rmSync(at("payroll.journal"));
     const again = await pay(lines, ["--yes"]);
     expect(again).toMatchObject({
       code: 1,
-      errors: expect.stringMatching(/^line 4, salary-3: the payout DSB\w+ failed: The wallet is closed\.$/),
+      errors: expect.stringMatching(
+        /^line 2, salary-1: the payout DSB\w+ failed\nline 4, salary-3: the payout DSB\w+ failed: The wallet is closed\.$/,
+      ),
     });
     expect(again.printed).not.toContain("No payout is new");
-    expect(again.printed).toContain("1 of these payouts failed. To pay them again, give them new references.");
+    expect(again.printed).toContain("2 of these payouts failed. To pay them again, give them new references.");
     expect(references()).toEqual(["salary-1", "salary-2", "salary-3"]);
   });
 
@@ -331,6 +334,7 @@ describe("the arguments", () => {
       env,
       /^The argument --api-key is not valid\. The API key is never an argument\. See --help\.$/,
     ],
+    ["an unknown name that is no word", ["--ключ"], env, /^The argument -- is not valid\./],
     ["an unknown letter", ["-k"], env, /^The argument -k is not valid\./],
     ["two files", ["other.csv"], env, /^Name one CSV file/],
     ["no URL", [], { API_KEY: "k" }, /^Name the service's URL: --base-url URL/],

@@ -26,7 +26,7 @@ The first line of the CSV file names its columns: reference, amount, phoneNumber
 webhookURL. Amounts are whole numbers of the lowest denomination: 1500000 is 15 000 FCFA.
 
 Exit codes
-  0  every payout exists, and none has failed
+  0  every payout exists, and none is known to have failed
   1  some payouts were refused or have failed; the report names their lines
   2  something must be fixed first: the arguments, the file, the journal
   3  some outcomes are unknown, or the run was stopped: run the same command again
@@ -69,8 +69,8 @@ function readArguments(args: string[]) {
     return parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
     // The message names the argument, which could be a key.
-    const named = /'(--?[\w-]+)/.exec((error as Error).message)?.[1];
-    throw new UsageError(`The argument ${named ?? ""} is not valid. The API key is never an argument. See --help.`);
+    const [, named] = /'(--?[\w-]*)|$/.exec((error as Error).message)!;
+    throw new UsageError(`The argument ${named} is not valid. The API key is never an argument. See --help.`);
   }
 }
 
