@@ -71,7 +71,7 @@ export default defineConfig({
       extends: true as const,
       test: { name, include: all.filter((file) => projectOf(file) === name), isolate: name === "alone" },
     })),
-    globalSetup: "./server/testing/postgres-setup.ts",
+    globalSetup: "./scripts/testing/shared.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
     // Many tests run whole servers and mostly wait for I/O, so one worker per processor would leave processors idle.
     maxWorkers: Math.max(3, availableParallelism()),

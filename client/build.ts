@@ -1,7 +1,6 @@
-// Writes the JavaScript, types and source maps of the published package to dist/, and the licence beside it: in this
-// folder, or in the folder that is passed. dist/cjs/ has the same as CommonJS, for programs that cannot load ES modules.
-// tsconfig.build.json excludes Node's types, so that code which needs Node does
-// not compile. Only the file journal and the command have them, in tsconfig.journal.json.
+// Writes the JavaScript, types and source maps of the published package to dist/, and the licence beside it. dist/cjs/
+// has the same as CommonJS, for programs that cannot load ES modules. tsconfig.build.json excludes Node's types, so that
+// code which needs Node does not compile. Only the file journal and the command have them, in tsconfig.journal.json.
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -11,8 +10,7 @@ import { transformSync } from "esbuild";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-const folder = process.argv[2] ?? here(".");
-const dist = join(folder, "dist");
+const dist = here("dist");
 rmSync(dist, { recursive: true, force: true });
 const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 for (const config of ["tsconfig.journal.json", "tsconfig.build.json"]) {
@@ -28,4 +26,4 @@ for (const name of files.filter((file) => /\.(js|d\.ts)$/.test(file))) {
 }
 chmodSync(join(dist, "client/bin.js"), 0o755);
 writeFileSync(join(dist, "cjs/package.json"), '{ "type": "commonjs" }\n');
-copyFileSync(here("../LICENSE"), join(folder, "LICENSE"));
+copyFileSync(here("../LICENSE"), here("LICENSE"));

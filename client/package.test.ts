@@ -5,14 +5,12 @@ import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/co
 import { transformSync } from "esbuild";
 import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { installPacked, tsc, type Project } from "../scripts/testing/packed.ts";
 import { createClient } from "./index.ts";
 import type { Disbursement } from "./index.ts";
 import { format } from "./money.ts";
-import packageJson from "./package.json" with { type: "json" };
 import { measureSizes } from "./size.ts";
 import { key } from "./testing/fakes.ts";
-import { installPacked, tsc } from "./testing/packed.ts";
-import type { Project } from "./testing/packed.ts";
 import { startServer } from "./testing/processes.ts";
 import type { Running } from "./testing/processes.ts";
 
@@ -101,7 +99,7 @@ export async function readStatus(reference: string): Promise<Disbursement["statu
 let project: Project;
 let server: Running;
 beforeAll(async () => {
-  project = installPacked(["express", "fastify", "hono", "@types"]);
+  project = await installPacked("client", ["express", "fastify", "hono", "@types"]);
   server = await startServer(key);
   for (const [name, code] of examples) project.write(name, code);
   project.write("webhook-driver.ts", webhookDriver);
@@ -257,10 +255,13 @@ describe("the README", () => {
 
 /** Starts the command as npx does. `signal` is sent when it has reported so many payments as done. */
 async function runCommand(args: string[], signal?: { name: NodeJS.Signals; after: number }) {
-  const bin = `${project.folder}/node_modules/@disbursement-checkout/client/${packageJson.bin["disbursement-pay"]}`;
   const all = ["payroll.csv", "--api-key-file", "key", "--base-url", server.baseUrl, ...args];
   const { API_KEY: _, ...env } = process.env;
-  const child = spawn(bin, all, { cwd: project.folder, env, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(project.bin("disbursement-pay"), all, {
+    cwd: project.folder,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let output = "";
   const read = (chunk: unknown) => {
     output += String(chunk);

@@ -2,8 +2,7 @@
 // and 24, and Bun, Deno and workerd on Linux x64. Node 20 is taken from PATH; without it its tests are skipped, and say so.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { key } from "./testing/fakes.ts";
-import { installPacked } from "./testing/packed.ts";
-import type { Project } from "./testing/packed.ts";
+import { installPacked, type Project } from "../scripts/testing/packed.ts";
 import { startServer } from "./testing/processes.ts";
 import type { Running } from "./testing/processes.ts";
 import { allPassed, findRuntimes, prepare, runIn, runSmoke } from "./testing/runtimes.ts";
@@ -17,7 +16,7 @@ console.log(typeof createClient, typeof verifyWebhook);
 let project: Project;
 let server: Running;
 beforeAll(async () => {
-  project = installPacked();
+  project = await installPacked("client");
   server = await startServer(key, { SETTLE_DELAY_MS: "200" });
   prepare(project);
   project.write("required.cjs", commonJs);

@@ -5,7 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { installPacked, installedWeight } from "./testing/packed.ts";
+import { installPacked, type Project } from "../scripts/testing/packed.ts";
+import { installedWeight } from "./testing/weight.ts";
 
 const key = "a-key-of-the-merchant";
 const minutes = 60_000;
@@ -17,13 +18,13 @@ const server = createServer((request, response) => {
   response.end(JSON.stringify({ statusCode, error: statusCode === 401 ? "Unauthorized" : "Not Found" }));
 });
 
-let project: Awaited<ReturnType<typeof installPacked>>;
+let project: Project;
 
 beforeAll(async () => {
   await new Promise<void>((resolve) => {
     server.listen(0, "127.0.0.1", resolve);
   });
-  project = await installPacked();
+  project = await installPacked("conformance");
 }, 5 * minutes);
 
 afterAll(() => {
@@ -43,7 +44,7 @@ function certify(...args: string[]): Promise<{ exitCode: number; output: string 
     maxBuffer: 2 ** 26,
   };
   return new Promise((resolve) => {
-    execFile(join(project.folder, "node_modules/.bin/certify"), args, options, (error, stdout, stderr) => {
+    execFile(project.bin("certify"), args, options, (error, stdout, stderr) => {
       const exitCode = error === null ? 0 : Number(error.code ?? -1);
       resolve({ exitCode, output: stdout + stderr });
     });

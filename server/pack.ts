@@ -3,18 +3,15 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
 
 const here = import.meta.dirname;
 const root = join(here, "..");
-const [argument] = process.argv.slice(2);
-/** Where the package is built: by default in this folder. */
-const target = argument === undefined || argument === "--clean" ? here : resolve(argument);
-const dist = join(target, "dist");
+const dist = join(here, "dist");
 
 rmSync(dist, { recursive: true, force: true });
 // The repository's command line must not run an old build.
-if (argument !== "--clean") build();
+if (!process.argv.includes("--clean")) build();
 
 function build(): void {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { pages } from "./http/docs/pages.ts";
-import { installPacked, type PackedServer } from "./testing/packed.ts";
+import { installPacked, type Project } from "../scripts/testing/packed.ts";
 import { freePort } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 
@@ -24,11 +24,13 @@ const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
 /** A file of the guide about rails, as its readers copy it. */
 const inGuide = (name: string): string => guide.split(`<!-- ${name} -->\n\n\`\`\`ts\n`)[1]!.split("```")[0]!;
 
-let project: PackedServer;
+let project: Project;
+let bin = "";
 let receiver: Receiver;
 const children: ChildProcess[] = [];
 beforeAll(async () => {
-  project = installPacked();
+  project = await installPacked("server");
+  bin = project.bin("disbursement-checkout");
   receiver = await startReceiver();
 });
 afterAll(async () => {
@@ -52,17 +54,17 @@ function start(node: string, env: Record<string, string>, ...args: string[]) {
 test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_, node) => {
   const port = await freePort();
   const env = { PORT: String(port), DATABASE_URL: "sqlite::memory:", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "fatal" };
-  const server = start(node, env, project.bin, "serve");
+  const server = start(node, env, bin, "serve");
   await server.until(/curl/);
   const base = `http://127.0.0.1:${port}`;
   for (const path of ["/readyz", "/docs", "/docs/webhooks", "/docs/reference", "/openapi.yaml", "/dashboard"]) {
     expect.soft([path, (await fetch(base + path)).status]).toEqual([path, 200]);
   }
   const remote = ["--base-url", base];
-  const listener = start(node, { API_KEY }, project.bin, "listen", ...remote, "--forward-to", receiver.url);
+  const listener = start(node, { API_KEY }, bin, "listen", ...remote, "--forward-to", receiver.url);
   await listener.until(/^Connected\./m);
   const before = receiver.received.length;
-  const trigger = start(node, { API_KEY }, project.bin, "trigger", "checkout.completed", ...remote);
+  const trigger = start(node, { API_KEY }, bin, "trigger", "checkout.completed", ...remote);
   expect([await trigger.ended, trigger.printed.text]).toEqual([0, expect.stringContaining("checkout.completed")]);
   await receiver.until(before + 1);
   await listener.until(/checkout\.completed +CHK\w+ +204 +\d+ ms\n/);
@@ -74,15 +76,15 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
 
 test("has the commands keys and db", async () => {
   const env = { DATABASE_URL: `sqlite:${join(project.folder, "server.db")}` };
-  const created = start(process.execPath, env, project.bin, "keys", "create-merchant", "Ada Stores");
+  const created = start(process.execPath, env, bin, "keys", "create-merchant", "Ada Stores");
   expect([await created.ended, created.printed.text]).toEqual([0, expect.stringMatching(/^Merchant \S+\nKey /)]);
-  const status = start(process.execPath, env, project.bin, "db", "status");
+  const status = start(process.execPath, env, bin, "db", "status");
   await status.ended;
   expect(status.printed.text).not.toMatch(/Cannot find/);
 });
 
 test("tells an old Node what it lacks", async () => {
-  const { ended, printed } = start(process.execPath, {}, ...OLD, project.bin, "serve");
+  const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
   expect(await ended).toBe(1);
   expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
 });
@@ -90,9 +92,7 @@ test("tells an old Node what it lacks", async () => {
 describe("the rail of the guide", () => {
   const files = ["bank.ts", "bank.test.ts"];
   beforeAll(() => {
-    for (const name of files) writeFileSync(join(project.folder, name), inGuide(name));
-    // Type is what makes a file of TypeScript a module for tsc.
-    writeFileSync(join(project.folder, "package.json"), JSON.stringify({ type: "module" }));
+    for (const name of files) project.write(name, inGuide(name));
   });
 
   test("type-checks", async () => {
@@ -125,7 +125,7 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
   const port = await freePort();
   const env = { PORT: String(port), SANDBOX: "false", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "warn" };
   const paths = { DATABASE_URL: `sqlite:${join(elsewhere, "live.db")}`, RAILS: join(elsewhere, "rails.yaml") };
-  const server = start(node, { ...env, ...paths }, project.bin, "serve");
+  const server = start(node, { ...env, ...paths }, bin, "serve");
   await server.until(/Money moves over bank/);
   const payout = { reference: "p1", amount: 100, phoneNumber: "2250501020304", country: "CI", currency: "XOF" };
   const headers = { "x-api-key": API_KEY, "content-type": "application/json" };

@@ -9,9 +9,8 @@ import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
+import { tsc, type Project } from "../../scripts/testing/packed.ts";
 import { key } from "./fakes.ts";
-import { tsc } from "./packed.ts";
-import type { Project } from "./packed.ts";
 
 export interface RuntimeProgram {
   name: string;

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Client } from "pg";
-import { startPostgres } from "./postgres-setup.ts";
+import { startPostgres } from "./start-postgres.ts";
 
 /** A PostgreSQL server of its own, which a test can disturb. */
 export interface OwnPostgres {

@@ -9,7 +9,7 @@ export const POSTGRES_SERVERS: Record<string, () => Promise<string>> = {
 };
 
 async function embedded(): Promise<string> {
-  const response = await fetch(inject("postgresStarter"));
+  const response = await fetch(`${inject("shared")}/postgres`);
   if (!response.ok) throw new Error(await response.text());
   return response.text();
 }

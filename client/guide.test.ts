@@ -6,8 +6,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { PlannedEntry } from "../conformance/merchants/client/entries.ts";
 import type { Scenario } from "../conformance/merchants/client/scenario.ts";
 import { startService } from "../conformance/merchants/client/service.ts";
-import { installPacked } from "./testing/packed.ts";
-import type { Project } from "./testing/packed.ts";
+import { installPacked, type Project } from "../scripts/testing/packed.ts";
 
 const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
 const wallet = { country: "CI", currency: "XOF", fate: "pending" } as const;
@@ -125,8 +124,8 @@ const hostile: Conditions[] = [
 ];
 
 let project: Project;
-beforeAll(() => {
-  project = installPacked();
+beforeAll(async () => {
+  project = await installPacked("client");
   for (const [, name, code] of readme.matchAll(/<!-- (\w+\.ts) -->\n\n```ts\n(.*?)```/gs)) project.write(name!, code!);
 }, 120_000);
 afterAll(() => project?.remove());

@@ -1,17 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
-import type { TestProject } from "vitest/node";
-
-declare module "vitest" {
-  interface ProvidedContext {
-    /** Responds with the URL of the run's PostgreSQL server. */
-    postgresStarter: string;
-  }
-}
 
 const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 
@@ -38,33 +28,4 @@ export async function startPostgres(
   const [url] = await Promise.race([once(child.stdout, "data"), once(child, "exit").then(() => [""])]);
   if (!String(url).startsWith("postgres:")) throw new Error("PostgreSQL did not start.");
   return { url: String(url).trim(), child };
-}
-
-/** Starts PostgreSQL for a whole test run, when the first test file asks for it. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  let child: ChildProcess | undefined;
-  let started: Promise<string> | undefined;
-
-  async function start(): Promise<string> {
-    const running = await startPostgres();
-    ({ child } = running);
-    return running.url;
-  }
-
-  const server = createServer(async (_, response) => {
-    try {
-      response.end(await (started ??= start()));
-    } catch (error) {
-      response.writeHead(500).end(String(error));
-    }
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  project.provide("postgresStarter", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-
-  return async () => {
-    server.close();
-    if (child?.exitCode !== null) return;
-    child.stdin!.end();
-    await once(child, "exit");
-  };
 }

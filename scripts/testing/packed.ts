@@ -1,0 +1,91 @@
+// Installs a package as npm would publish it in an empty project. The declared dependencies are linked from this
+// repository, so that an import of another package fails and the registry is not needed.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { inject } from "vitest";
+
+export interface Manifest {
+  name: string;
+  private?: boolean;
+  workspaces?: string[];
+  bin?: Record<string, string>;
+  exports?: Record<string, unknown>;
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+}
+
+export interface Project {
+  folder: string;
+  tarball: string;
+  /** The folder of the unpacked package. */
+  installed: string;
+  manifest: Manifest;
+  /** Returns the path of an installed command. */
+  bin(command: string): string;
+  write(name: string, content: string | object): void;
+  /** Runs node with these arguments and returns its output. If node fails, the error includes its output. */
+  node(args: string[], env?: NodeJS.ProcessEnv): string;
+  remove(): void;
+}
+
+const root = join(import.meta.dirname, "../..");
+
+/** The TypeScript compiler of this repository. */
+export const tsc = join(root, "node_modules/typescript/bin/tsc");
+
+export const readManifest = (folder: string) =>
+  JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+
+function link(target: string, path: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
+}
+
+/**
+ * Installs the package of a workspace.
+ * @param extra other packages to link, for code in the project that imports them
+ */
+export async function installPacked(workspace: string, extra: readonly string[] = []): Promise<Project> {
+  const response = await fetch(`${inject("shared")}/${workspace}`);
+  const tarball = await response.text();
+  if (!response.ok) throw new Error(tarball);
+  // The path contains spaces on purpose, because the paths of some users do.
+  const folder = mkdtempSync(join(tmpdir(), "an empty folder "));
+  const modules = join(folder, "node_modules");
+  const manifest = readManifest(join(root, workspace));
+  const installed = join(modules, manifest.name);
+  mkdirSync(installed, { recursive: true });
+  execFileSync("tar", ["-xzf", tarball, "--strip-components=1", "-C", installed]);
+  for (const name of [...Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }), ...extra]) {
+    // npm uses the workspace's own folder if another workspace needs a different version of the package.
+    const places = [join(root, workspace, "node_modules", name), join(root, "node_modules", name)];
+    const found = places.find((place) => existsSync(place));
+    if (!found) throw new Error(`${name} is not installed: run npm ci`);
+    link(found, join(modules, name));
+  }
+  const bin = (command: string) => join(modules, ".bin", command);
+  for (const [command, file] of Object.entries(manifest.bin ?? {})) link(join(installed, file), bin(command));
+  const write: Project["write"] = (name, content) =>
+    writeFileSync(join(folder, name), typeof content === "string" ? content : JSON.stringify(content));
+  write("package.json", { type: "module", private: true });
+  return {
+    folder,
+    tarball,
+    installed,
+    manifest,
+    bin,
+    write,
+    node(args, env = {}) {
+      const options = { cwd: folder, encoding: "utf8", env: { ...process.env, ...env }, stdio: "pipe" } as const;
+      try {
+        return execFileSync(process.execPath, args, options);
+      } catch (error) {
+        const { stdout, stderr } = error as { stdout: string; stderr: string };
+        throw new Error(`node ${args.join(" ")} failed:\n${stdout}${stderr}`, { cause: error });
+      }
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}

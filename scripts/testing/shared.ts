@@ -1,0 +1,84 @@
+import { execFile, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
+import type { TestProject } from "vitest/node";
+import { startPostgres } from "../../server/testing/start-postgres.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The URL of what test files share. */
+    shared: string;
+  }
+}
+
+const root = join(import.meta.dirname, "../..");
+const isSource = (path: string) => !["node_modules", "dist"].includes(basename(path));
+
+/**
+ * Copies what packages are built from. npm builds in the folder that it packs, so a copy keeps the build away from tests
+ * that run at the same time.
+ */
+function copyRepository(copy: string) {
+  const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] };
+  for (const name of [...workspaces, "spec", "generated", "package.json", "tsconfig.json", "LICENSE"])
+    cpSync(join(root, name), join(copy, name), { recursive: true, filter: isSource });
+  for (const name of ["", ...workspaces]) {
+    const modules = join(root, name, "node_modules");
+    if (existsSync(modules)) symlinkSync(modules, join(copy, name, "node_modules"));
+  }
+}
+
+/** Packs a workspace as `npm publish` does, with an empty cache and no network. Returns the path of the tarball. */
+async function pack(folder: string, workspace: string): Promise<string> {
+  const copy = join(folder, "repository");
+  if (!existsSync(copy)) copyRepository(copy);
+  const place = join(folder, workspace);
+  const env = { ...process.env, npm_config_cache: join(folder, "npm-cache"), npm_config_update_notifier: "false" };
+  const args = ["pack", "--offline", "--pack-destination", mkdtempSync(place)];
+  await promisify(execFile)("npm", args, { cwd: join(copy, workspace), env });
+  const [tarball] = readdirSync(args.at(-1)!);
+  return join(args.at(-1)!, tarball!);
+}
+
+/**
+ * Provides what test files share: the URL of a PostgreSQL server, and the path of each packed workspace. Each is made
+ * when the first test file asks for it.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = mkdtempSync(join(tmpdir(), "shared by tests "));
+  let postgres: ChildProcess | undefined;
+  const made = new Map<string, Promise<string>>();
+
+  async function make(name: string): Promise<string> {
+    if (name !== "postgres") return pack(folder, name);
+    const running = await startPostgres();
+    postgres = running.child;
+    return running.url;
+  }
+
+  const server = createServer(async ({ url }, response) => {
+    const name = url!.slice(1);
+    const result = made.get(name) ?? make(name);
+    made.set(name, result);
+    try {
+      response.end(await result);
+    } catch (error) {
+      response.writeHead(500).end(String(error));
+    }
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  project.provide("shared", `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+
+  return async () => {
+    server.close();
+    rmSync(folder, { recursive: true });
+    if (postgres?.exitCode !== null) return;
+    postgres.stdin!.end();
+    await once(postgres, "exit");
+  };
+}
