@@ -88,7 +88,7 @@ const refused = (status: number) =>
 const page = { status: 200, headers: { "content-type": "text/html" }, body: "<html>Please sign in</html>" };
 
 type Conditions = Pick<Scenario, "creates" | "afterwards" | "lists" | "location"> & {
-  exists?: "same" | "raised";
+  exists?: PlannedEntry["exists"];
   what: string;
 };
 const hostile: Conditions[] = [
@@ -118,9 +118,9 @@ const hostile: Conditions[] = [
   },
   { what: "the service refuses", afterwards: refused(422) },
   { what: "the key is refused", afterwards: refused(401) },
-  { what: "it exists", exists: "same" },
-  { what: "it exists, and the record cannot be read", exists: "same", location: null, lists: "none" },
-  { what: "another payout has the reference", exists: "raised" },
+  { what: "it exists", exists: {} },
+  { what: "it exists, and the record cannot be read", exists: {}, location: null, lists: "none" },
+  { what: "another payout has the reference", exists: { amount: 7 } },
 ];
 
 let project: Project;

@@ -172,9 +172,9 @@ test("list and explain know the requirements of a side", () => {
 });
 
 test("explain knows the scenarios of a side", () => {
-  const { text } = explain(["recorded-dropped"]);
-  expect(text).toContain("The payout is recorded, then the connection is closed.");
+  const { text } = explain(["sent-twice"]);
+  expect(text).toContain("The network delivers the first request twice");
   expect(text).toContain("client.pays-once");
-  expect(text).toContain("certify client --command CMD --scenario recorded-dropped");
+  expect(text).toContain("certify client --command CMD --scenario sent-twice");
   expect(explain(["at-once"]).text).toContain("certify receiver --url URL --effects-url URL --scenario at-once");
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { sideCatalogues } from "../../contract/requirements.ts";
 import { idsOf } from "../../merchants/client/judge.ts";
 import { scenarios } from "../../merchants/client/scenarios.ts";
-import { brokenClients } from "./broken.ts";
+import { brokenClients, meetings } from "./broken.ts";
 import { soundClients } from "./sound.ts";
 import { alarms, breaches } from "./trial.ts";
 
@@ -27,7 +27,13 @@ describe("the requirements for clients", () => {
   });
 });
 
-test.concurrent.each(brokenClients)("the broken client $id is caught by $breaks", async (client) => {
+// The self-test tries all of them. These are the first of each requirement, and those whose faults show only if two
+// conditions meet.
+const sample = brokenClients.filter(
+  (client) => meetings.includes(client) || brokenClients.find(({ breaks }) => breaks === client.breaks) === client,
+);
+
+test.concurrent.each(sample)("the broken client $id is caught by $breaks", async (client) => {
   expect([...(await breaches(client))]).toContain(client.breaks);
 });
 

@@ -1,5 +1,6 @@
 // Tries clients within this process on the scenarios of `certify client`.
 import type { CheckResult } from "../../results.ts";
+import { crossedWith } from "../../merchants/client/crossed.ts";
 import { runScenario } from "../../merchants/client/run.ts";
 import type { Scenario } from "../../merchants/client/scenario.ts";
 import { scenarios } from "../../merchants/client/scenarios.ts";
@@ -14,8 +15,12 @@ const shortTimeoutMs = 1500;
 const limitMs = 120_000;
 const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
 
-const isWithoutEnd = ({ creates = [], afterwards, reads = [] }: Scenario) =>
-  [...creates.map(({ answer }) => answer), afterwards?.answer, ...reads].some((answer) => withoutEnd.has(answer));
+const isWithoutEnd = ({ entries = [], creates = [], afterwards, reads = [] }: Scenario) =>
+  [
+    ...[...creates, ...entries.flatMap(({ story }) => story?.creates ?? [])].map(({ answer }) => answer),
+    afterwards?.answer,
+    ...reads,
+  ].some((answer) => withoutEnd.has(answer));
 
 /** The time after which a client that does not end is killed. */
 const impatientMs = 3000;
@@ -38,12 +43,13 @@ async function failuresOf(scenario: Scenario, program: Program, limits: { seed?:
     .map(([id, { name, verdict, expected, actual }]): Failure => ({ id, name, verdict, expected, actual }));
 }
 
-/** Returns the scenarios with these ids. */
+/** Returns the scenarios with these ids. Each value of a crossed row is the id of scenarios that have such rows alone. */
 export function scenariosNamed(ids: readonly string[]): Scenario[] {
-  return ids.map((id) => {
-    const found = scenarios.find((each) => each.id === id);
-    if (!found) throw new Error(`there is no scenario ${id}`);
-    return found;
+  return ids.flatMap((id) => {
+    const found = scenarios.filter((each) => each.id === id);
+    const all = found.length > 0 ? found : crossedWith(id);
+    if (all.length === 0) throw new Error(`there is no scenario ${id}`);
+    return all;
   });
 }
 
@@ -67,6 +73,6 @@ export async function alarms(program: Program, chosen: readonly Scenario[], seed
       found.push(...failures.map(({ id, actual }) => `${next.id}: ${id}: ${actual}`));
     }
   };
-  await Promise.all(Array.from({ length: 12 }, work));
+  await Promise.all(Array.from({ length: 32 }, work));
   return found;
 }

@@ -1,7 +1,7 @@
 // Sends the service's responses: intact, or damaged or replaced as by a bad network and foreign programs.
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Answer, Forged } from "./scenario.ts";
+import type { Answer, Forged } from "./steps.ts";
 
 /** The response that the service intends. `body` is JSON text. */
 export type Honest = { status: number; headers: Record<string, string>; body: string };

@@ -82,7 +82,7 @@ describe("a run", () => {
   const launch = inProcess(programOf());
 
   test("with some scenarios passes in part, and the report has the command that repeats it", async () => {
-    const report = await judgeClient(options("--scenario", "calm,recorded-dropped"), launch, quiet, never);
+    const report = await judgeClient(options("--scenario", "calm,exists"), launch, quiet, never);
     expect(report).toMatchObject({ verdict: "passed-partially", profile: "client", baseUrl: "good", seed: 4 });
     expect(report.repeatFlags).toEqual(["--command", "good"]);
     const [check] = report.requirements.find(({ id }) => id === "client.pays-once")!.checks;
@@ -108,7 +108,7 @@ describe("a run", () => {
   });
 
   test("shows the requests of a scenario without the key and the phone numbers", async () => {
-    const { exchanges = [] } = await runScenario(scenario("recorded-dropped"), { ...options(), launch });
+    const { exchanges = [] } = await runScenario(scenario("exists"), { ...options(), launch });
     const text = JSON.stringify(exchanges);
     expect(text).toContain("salary-1");
     expect(text).not.toMatch(/key-\w+-of-the-merchant|2257038102400/);
@@ -183,7 +183,7 @@ describe("a program", () => {
        } else {
          spawn(process.execPath, [process.argv[1], "child"], { stdio: "inherit" });
        }`,
-      "killed-first-recorded",
+      "killed-first-received",
     );
     // The first start was killed before it reported anything, and the second one saw its file.
     expect(text).toContain('unknown: \\"salary-2\\"'.replaceAll("\\", ""));

@@ -1,5 +1,6 @@
 // The payouts that a client is asked to make, and what the service does with each.
 import type { components } from "../../../generated/openapi.ts";
+import type { Answer, Step } from "./steps.ts";
 
 /** One line of the program's input. Amounts are whole numbers of the lowest denomination. */
 export type Entry = Pick<
@@ -9,17 +10,34 @@ export type Entry = Pick<
 
 /**
  * What the service does with an entry: it records the payout with a final status, keeps it pending, or refuses it. A
- * payout that `settles` is pending until a response has shown it, then a success.
+ * payout that `settles` is pending until a response has shown it, then a success. A payout with the fate `added` has a
+ * status that a later version of the contract may add.
  */
-export type Fate = "success" | "failed" | "pending" | "settles" | "refused";
+export type Fate = "success" | "failed" | "pending" | "settles" | "added" | "refused";
+
+/** What happens to the requests for one entry, instead of what the scenario says. */
+export type Story = {
+  /** For reports. */
+  about: string;
+  creates?: readonly Step[];
+  afterwards?: Step;
+  reads?: readonly Answer[];
+  lists?: readonly Answer[];
+  location?: string | null;
+  /** True if the entry may be reported as unknown, beside those that the scenario allows. */
+  mayBeUnknown?: boolean;
+  /** True if a sound client may leave the entry unpaid. */
+  mayGiveUp?: boolean;
+};
 
 export type PlannedEntry = Entry & {
   fate: Fate;
   /**
-   * A payout that exists before the client starts: of this entry, another payout with its reference, or one with another
-   * amount to the same recipient, as of last month.
+   * The fields in which a payout that exists before the client starts differs from the entry. Without any, it is the
+   * entry's own payout.
    */
-  exists?: "same" | "other" | "raised";
+  exists?: Partial<Omit<Entry, "reference">>;
+  story?: Story;
 };
 
 const places = [

@@ -50,6 +50,9 @@ const secondsOf = (ms: number) => `${Math.round(ms / 1000)} s`;
 
 const quote = (text: string) => JSON.stringify(text.length > longestLine ? `${text.slice(0, longestLine)}…` : text);
 
+const nameOf = ({ reference, story }: Pick<PlannedEntry, "reference" | "story">) =>
+  quote(reference) + (story ? ` (${story.about})` : "");
+
 const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
   service.ledger.payouts.filter(({ entry }) => entry === planned);
 
@@ -74,14 +77,14 @@ function judgeClaims(
     run.claims.flatMap(({ reference, outcome: claimed }) => {
       const planned = trial.planned.find((each) => each.reference === reference);
       const payout = planned && payoutOf(trial, planned);
-      return claimed !== outcome || !planned || !wrong(payout, run) ? [] : [{ reference, payout }];
+      return claimed !== outcome || !planned || !wrong(payout, run) ? [] : [{ reference, planned, payout }];
     }),
   );
   return {
     expected,
     good: "every such report is true",
     faults: untrue.map(
-      ({ reference, payout }) => `${quote(reference)} is reported as ${outcome}, but it is ${truthOf(payout)}`,
+      ({ planned, payout }) => `${nameOf(planned)} is reported as ${outcome}, but it is ${truthOf(payout)}`,
     ),
     shownBy: callsFor(trial, untrue),
   };
@@ -92,7 +95,7 @@ function paysOnce(trial: Trial): Judgement {
   const faults = repeated.map((planned) => {
     const payments = paymentsOf(trial, planned);
     const references = payments.map(({ request }) => quote(request.reference)).join(", ");
-    return `${quote(planned.reference)} is paid ${payments.length} times: ${references}`;
+    return `${nameOf(planned)} is paid ${payments.length} times: ${references}`;
   });
   const shownBy = callsFor(trial, repeated);
   return { expected: "at most one payout per entry", good: "no entry has more", faults, shownBy };
@@ -108,14 +111,16 @@ const badEnds = ({ runs }: Trial): string[] => [
 ];
 
 function losesNothing(trial: Trial): Judgement {
-  const payable = trial.planned.filter(({ fate, exists }) => fate !== "refused" && (exists ?? "same") === "same");
+  const payable = trial.planned.filter(
+    ({ fate, exists = {}, story }) => fate !== "refused" && Object.keys(exists).length === 0 && !story?.mayGiveUp,
+  );
   const lost = payable.filter((planned) => paymentsOf(trial, planned).length === 0);
   return {
     expected: "a payout for every entry that the service accepts",
     good: `${payable.length} of ${payable.length} are recorded`,
     faults: [
       ...(lost.length > 0 ? badEnds(trial) : []),
-      ...lost.map(({ reference }) => `${quote(reference)} was never recorded`),
+      ...lost.map((planned) => `${nameOf(planned)} was never recorded`),
     ],
     shownBy: callsFor(trial, lost),
   };
@@ -151,14 +156,15 @@ function findsOut(trial: Trial): Judgement {
   const { runs, planned, scenario } = trial;
   const { mayBeUnknown = 0 } = scenario;
   const most = Math.floor((planned.length * mayBeUnknown) / 100);
+  const entryOf = ({ reference }: Claim) => planned.find((each) => each.reference === reference);
   const unknown = runs
     .filter(({ stopped }) => stopped !== "killed")
-    .map(({ claims }) => claims.filter(({ outcome }) => outcome === "unknown"))
+    .map(({ claims }) => claims.filter((claim) => claim.outcome === "unknown" && !entryOf(claim)?.story?.mayBeUnknown))
     .filter((claims) => claims.length > most);
   return {
-    expected: `at most ${most} of ${planned.length} entries unknown`,
+    expected: `at most ${most} of ${planned.filter(({ story }) => !story?.mayBeUnknown).length} entries unknown`,
     good: "no more are unknown",
-    faults: unknown.map((claims) => `unknown: ${claims.map(({ reference }) => quote(reference)).join(", ")}`),
+    faults: unknown.map((claims) => `unknown: ${claims.map((claim) => nameOf(entryOf(claim) ?? claim)).join(", ")}`),
     shownBy: callsFor(trial, unknown.flat()),
   };
 }

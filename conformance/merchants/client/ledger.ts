@@ -25,19 +25,14 @@ const epoch = Date.UTC(2026, 10, 2, 9, 0, 0);
 export class Ledger {
   readonly payouts: Payout[] = [];
   readonly #entries: readonly PlannedEntry[];
-  readonly #balanceForOne: boolean;
   readonly #queue: Entry[] = [];
 
-  constructor(entries: readonly PlannedEntry[], balanceForOne = false) {
+  constructor(entries: readonly PlannedEntry[]) {
     this.#entries = entries;
-    this.#balanceForOne = balanceForOne;
-    for (const [index, planned] of entries.entries()) {
-      const input = asInput(planned);
-      if (planned.exists === "same") this.#record(input, planned);
-      if (planned.exists === "raised") this.#record({ ...input, amount: input.amount - 7 }, undefined, "success");
-      // The conflicting payouts differ by turns in the amount and in the recipient.
-      const difference = index % 2 === 0 ? { amount: input.amount + 7 } : { phoneNumber: "233200000000" };
-      if (planned.exists === "other") this.#record({ ...input, ...difference }, undefined, "success");
+    for (const planned of entries.filter(({ exists }) => exists)) {
+      const isSame = Object.keys(planned.exists!).length === 0;
+      if (isSame) this.#record(asInput(planned), planned);
+      else this.#record({ ...asInput(planned), ...planned.exists }, undefined, "success");
     }
   }
 
@@ -59,7 +54,7 @@ export class Ledger {
   create(request: Entry): Outcome {
     const existing = this.byMerchantsReference(request.reference);
     const entry = this.#entries.find(({ reference }) => reference === request.reference) ?? this.entryOf(request);
-    if (entry?.fate === "refused" || (existing && this.#balanceForOne)) return { kind: "refused" };
+    if (entry?.fate === "refused") return { kind: "refused" };
     if (existing) return { kind: "exists", payout: existing };
     return { kind: "created", payout: this.#record(request, entry) };
   }

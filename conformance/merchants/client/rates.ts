@@ -1,6 +1,7 @@
 // Scenarios about temporary and final refusals.
-import { entries } from "./entries.ts";
-import type { Forged, Scenario } from "./scenario.ts";
+import { entries, entry } from "./entries.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Forged } from "./steps.ts";
 
 const limited = (retryAfter: string | undefined, more: Record<string, string> = {}): Forged => ({
   status: 429,
@@ -20,49 +21,70 @@ const unavailable = (retryAfter: string, more: Record<string, string> = {}): For
 
 const dated = { date: "{date+0}" };
 
-/** A scenario in which the first create of each entry is refused temporarily. */
-const putOff = (id: string, what: string, answer: Forged, more: Partial<Scenario> = {}): Scenario => ({
+/** A scenario in which the first create of each entry is refused temporarily, each in another way. */
+const putOff = (
+  id: string,
+  what: string,
+  ways: Readonly<Record<string, Forged>>,
+  { mayGiveUp, ...more }: Partial<Scenario> = {},
+): Scenario => ({
   id,
-  name: `The first create gets ${answer.status} ${what}`,
-  entries: entries("success", "failed"),
-  creates: [{ process: "never", answer }],
+  name: `The first create is refused temporarily, ${what}`,
+  entries: Object.entries(ways).map(([about, answer], index) =>
+    entry(index, index % 2 === 0 ? "success" : "failed", {
+      story: {
+        about,
+        creates: [{ process: "never", answer }],
+        ...(mayGiveUp ? { mayGiveUp, mayBeUnknown: true } : {}),
+      },
+    }),
+  ),
   ...more,
 });
 
 const judged = { judges: ["client.waits-as-told"] } as const;
-const mayGiveUp = { mayGiveUp: true, mayBeUnknown: 100 } as const;
+const dates = { "429 with a date": limited("{date+1}", dated) };
 
 export const rates: readonly Scenario[] = [
-  putOff("limited-seconds", "with Retry-After in seconds", limited("1"), judged),
-  putOff("limited-date", "with Retry-After as a date", limited("{date+2}", dated), judged),
-  putOff("limited-zero", "with Retry-After 0", limited("0")),
-  putOff("limited-bare", "without Retry-After", limited(undefined)),
-  putOff("limited-past", "with a date in the past", limited("Wed, 21 Oct 2015 07:28:00 GMT")),
-  putOff("limited-negative", "with a negative Retry-After", limited("-5")),
-  putOff("limited-nonsense", "with a Retry-After that is neither a number nor a date", limited("soon")),
-  putOff("limited-fraction", "with a fraction of a second", limited("0.5")),
-  putOff("limited-a-day", "with Retry-After of a day", limited("86400"), mayGiveUp),
-  putOff("limited-2099", "with a date in 2099", limited("Wed, 21 Oct 2099 07:28:00 GMT"), mayGiveUp),
   putOff(
-    "limited-overflow",
-    "with a Retry-After of more than 2^53 seconds",
-    limited("99999999999999999999"),
-    mayGiveUp,
+    "limited",
+    "with Retry-After in seconds or as a date",
+    {
+      "429 with seconds": limited("1"),
+      "429 with a date": limited("{date+2}", dated),
+      "503 with seconds": unavailable("1"),
+      "503 with a date": unavailable("{date+2}", dated),
+    },
+    judged,
   ),
-  putOff("limited-clock-ahead", "with a date of a clock that is a day ahead", limited("{date+1}", dated), {
+  putOff("limited-vaguely", "and the response does not say for how long", {
+    "429 without Retry-After": limited(undefined),
+    "429 with 0": limited("0"),
+    "429 with a date in the past": limited("Wed, 21 Oct 2015 07:28:00 GMT"),
+    "429 with a negative number": limited("-5"),
+    "429 with neither a number nor a date": limited("soon"),
+    "429 with a fraction of a second": limited("0.5"),
+    "429 from a gateway, as a page": {
+      status: 429,
+      headers: { "content-type": "text/html", "retry-after": "1" },
+      body: "<html><body>Slow down</body></html>",
+    },
+  }),
+  putOff(
+    "limited-too-long",
+    "for so long that a client may give up",
+    {
+      "429 with a day": limited("86400"),
+      "429 with a date in 2099": limited("Wed, 21 Oct 2099 07:28:00 GMT"),
+      "429 with more than 2^53 seconds": limited("99999999999999999999"),
+    },
+    { mayGiveUp: true },
+  ),
+  putOff("limited-clock-ahead", "with a date of a clock that is a day ahead", dates, {
     clockAhead: 86_400,
-    ...mayGiveUp,
+    mayGiveUp: true,
   }),
-  putOff("limited-clock-behind", "with a date of a clock that is a day behind", limited("{date+1}", dated), {
-    clockAhead: -86_400,
-  }),
-  putOff("limited-page", "from a gateway, as a page", {
-    status: 429,
-    headers: { "content-type": "text/html", "retry-after": "1" },
-    body: "<html><body>Slow down</body></html>",
-  }),
-  putOff("unavailable-seconds", "with Retry-After in seconds", unavailable("1"), judged),
-  putOff("unavailable-date", "with Retry-After as a date", unavailable("{date+2}", dated), judged),
+  putOff("limited-clock-behind", "with a date of a clock that is a day behind", dates, { clockAhead: -86_400 }),
   {
     id: "unavailable-recorded",
     name: "The payout is recorded, and the client gets 503 with Retry-After",
@@ -75,7 +97,8 @@ export const rates: readonly Scenario[] = [
     entries: entries("success", "failed"),
     afterwards: { process: "never", answer: limited(undefined) },
     judges: ["client.backs-off"],
-    ...mayGiveUp,
+    mayGiveUp: true,
+    mayBeUnknown: 100,
   },
   {
     id: "reads-limited",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { CannotRun } from "../../cli/probe.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { ScenarioRun } from "../report.ts";
-import { entries } from "./entries.ts";
+import { entries, type PlannedEntry } from "./entries.ts";
 import { judge, type Run } from "./judge.ts";
 import type { Launch } from "./launch.ts";
 import { inputOf, readClaims, type Environment } from "./protocol.ts";
@@ -33,17 +33,20 @@ export const entriesOf = ({ entries: planned = defaultEntries }: Scenario) => pl
 function killer(
   kill: Kill,
   { calls }: HostileService,
+  planned: readonly PlannedEntry[],
   delayMs: number,
   killNow: () => Promise<void>,
 ): HostileService["onCreate"] {
   const earlier = calls.filter(({ body }) => body !== undefined).length;
   if (kill.on === "random") {
-    return async (moment, number) => {
+    return async (moment, { number }) => {
       if (moment === "received" && number === earlier + 1) setTimeout(() => void killNow(), delayMs);
     };
   }
-  return async (moment, number) => {
-    if (moment === kill.on && number === earlier + kill.create) await killNow();
+  const { on, create, entryIndex } = kill;
+  return async (moment, { number, entry, ofEntry }) => {
+    const isCounted = entryIndex === undefined ? number === earlier + create : entry === planned[entryIndex];
+    if (moment === on && isCounted && (entryIndex === undefined || ofEntry >= create)) await killNow();
   };
 }
 
@@ -51,6 +54,7 @@ function killer(
 async function runStart(
   { kill, workers = 1 }: Start,
   service: HostileService,
+  planned: readonly PlannedEntry[],
   input: string,
   environmentOf: (worker: number) => Environment,
   { launch, limitMs, delayMs }: Settings & { delayMs: number },
@@ -62,7 +66,7 @@ async function runStart(
     for (const { kill: killOne } of programs) killOne();
     await Promise.all(programs.map(({ ended }) => ended));
   };
-  service.onCreate = kill ? killer(kill, service, delayMs, () => stop("killed")) : async () => undefined;
+  service.onCreate = kill ? killer(kill, service, planned, delayMs, () => stop("killed")) : async () => undefined;
   const programs = Array.from({ length: workers }, (_, worker) => launch(environmentOf(worker), input));
   const timer = setTimeout(() => void stop("overdue"), limitMs);
   const runs = programs.map(async ({ ended }): Promise<Run> => {
@@ -110,7 +114,7 @@ export async function runScenario(scenario: Scenario, settings: Settings): Promi
       service.during = start;
       const delayMs = random(0, latestKillMs);
       const input = inputOf(scenario.repeated ? [...planned, ...planned] : planned);
-      runs.push(...(await runStart(start, service, input, environmentOf, { ...settings, delayMs })));
+      runs.push(...(await runStart(start, service, planned, input, environmentOf, { ...settings, delayMs })));
     }
   } finally {
     await service.close();

@@ -1,52 +1,16 @@
 // Defines a scenario: data that says what the service and the network do, and how the client is started.
 import type { PlannedEntry } from "./entries.ts";
-
-/**
- * What the client receives. `honest` is what a sound service sends. In the texts of a forged response and of a
- * `location`, `{origin}` is the service's address, `{foreign}` that of another server (`{foreign-host}` without the scheme),
- * `{reference}` the service's reference of the payout, `{entry.amount}` a field of its request, and `{date+2}` the
- * service's time in two seconds.
- */
-export type Answer =
-  | "honest"
-  /** The connection is closed without a byte. */
-  | "drop"
-  /** The connection is closed within the status line, the headers, or the body. */
-  | "cut-status"
-  | "cut-headers"
-  | "cut-body"
-  /** The body is cut, but the response looks complete, because only the end of the connection marks its end. */
-  | "short-body"
-  /** Nothing is sent, and the connection stays open. */
-  | "silence"
-  /** The honest body comes byte by byte, and never ends in time. */
-  | "drip"
-  /** The body never ends. */
-  | "endless"
-  /** The bytes are no HTTP. */
-  | "garbage"
-  /** The honest response of another payout. */
-  | "someone-elses"
-  | Forged;
-
-export type Forged = {
-  status: number;
-  headers?: Readonly<Record<string, string>>;
-  /** Sent as it is if it is a text, otherwise as JSON. */
-  body?: unknown;
-  /** Instead of `body`: the body of the honest response. */
-  honestBody?: true;
-};
-
-/** What happens to a request that creates a payout: whether the service processes it, and what the client receives. */
-export type Step = {
-  /** `late`: only when the program has ended, unless another request recorded the entry first. */
-  process: "now" | "never" | "late" | "twice";
-  answer: Answer;
-};
+import type { Answer, Step } from "./steps.ts";
 
 /** When the program is killed: at a moment of the create with this number, or at a random one. */
-export type Kill = { on: "received" | "recorded" | "answered"; create: number } | { on: "random" };
+export type Kill =
+  | {
+      on: "received" | "recorded" | "answered";
+      create: number;
+      /** Counts the creates of the entry with this index, also those of earlier starts, instead of the start's. */
+      entryIndex?: number;
+    }
+  | { on: "random" };
 
 export type Start = {
   kill?: Kill;
@@ -88,8 +52,6 @@ export type Scenario = {
   connections?: "close-after-response" | "break-when-reused";
   /** How far the service's clock is ahead, in seconds. */
   clockAhead?: number;
-  /** Refuses every repeated create of a recorded entry with 422, because the balance is used up. */
-  balanceForOne?: true;
   /** How the program is started, one start after the other. The default is once, to its end. */
   starts?: readonly Start[];
   /** The largest share of entries, in percent, that may be reported as unknown. The default is 0. */

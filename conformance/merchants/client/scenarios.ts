@@ -1,6 +1,6 @@
 // All scenarios of `certify client`.
 import { conflicts } from "./conflicts.ts";
-import { foreignAnswers } from "./foreign-answers.ts";
+import { crossed } from "./crossed.ts";
 import { inputs } from "./inputs.ts";
 import { lostAnswers } from "./lost-answers.ts";
 import { rates } from "./rates.ts";
@@ -9,7 +9,7 @@ import type { Scenario } from "./scenario.ts";
 
 export const scenarios: readonly Scenario[] = [
   ...lostAnswers,
-  ...foreignAnswers,
+  ...crossed,
   ...conflicts,
   ...rates,
   ...inputs,

@@ -9,7 +9,8 @@ import { send, type Honest, type Sent } from "./answers.ts";
 import { requestFaults, readRequest, type ReadRequest } from "./requests.ts";
 import type { Entry, PlannedEntry } from "./entries.ts";
 import { createdView, Ledger, recordView, show, type Payout } from "./ledger.ts";
-import type { Answer, Scenario, Start, Step } from "./scenario.ts";
+import type { Scenario, Start } from "./scenario.ts";
+import type { Answer, Step } from "./steps.ts";
 import { drawFault } from "./weather.ts";
 
 /**
@@ -29,6 +30,9 @@ export type Call = ReadRequest & {
 
 export type Moment = "received" | "recorded" | "answered";
 
+/** A create, counted from 1 among all creates and among those of its entry. */
+export type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
+
 export type HostileService = {
   url: string;
   ledger: Ledger;
@@ -39,8 +43,8 @@ export type HostileService = {
   start: number;
   /** What happens in this start. */
   during: Pick<Start, "creates" | "reads">;
-  /** Called at moments of the creates, which are counted from 1. The service waits for it. */
-  onCreate: (moment: Moment, number: number) => Promise<void>;
+  /** Called at moments of the creates. The service waits for it. */
+  onCreate: (moment: Moment, count: CreateCount) => Promise<void>;
   close(): Promise<void>;
 };
 
@@ -59,6 +63,18 @@ const somebody: Payout = {
   entry: undefined,
   toldIn: new Set(),
 };
+/** Returns a payout that differs from what a request asks for in its references only. */
+const similarTo = (request = somebody.request): Payout => ({
+  ...somebody,
+  request: { ...request, reference: somebody.request.reference },
+});
+
+/** The contract says that a client must expect statuses which later versions add. */
+const withAddedStatus = (honest: Honest): Honest => ({
+  ...honest,
+  body: honest.body.replace('"status":"pending"', '"status":"reversed"'),
+});
+
 const errors: Record<number, [error: string, code: string]> = {
   400: ["Bad Request", "invalid_request"],
   401: ["Unauthorized", "unauthorized"],
@@ -127,7 +143,7 @@ export async function startService(
   planned: readonly PlannedEntry[],
   settings: { key: string; seed: number; timeoutMs: number },
 ): Promise<HostileService> {
-  const ledger = new Ledger(planned, scenario.balanceForOne);
+  const ledger = new Ledger(planned);
   const foreign = await startForeign();
   const began = performance.now();
   const requestsOn = new WeakMap<Socket, number>();
@@ -153,19 +169,19 @@ export async function startService(
     return count;
   };
 
-  const fillFor = (payout: Payout | undefined) => (text: string) =>
+  const fillFor = (payout: Payout | undefined, request?: Entry) => (text: string) =>
     text
       .replaceAll("{origin}", service.url)
       .replaceAll("{foreign}", foreign.url)
       .replaceAll("{foreign-host}", new URL(foreign.url).host)
       .replaceAll("{reference}", payout?.reference ?? "DSB0000UNKNOWN")
-      .replaceAll(/\{entry\.(\w+)\}/g, (_, name: keyof Entry) => String(payout?.request[name] ?? 0))
+      .replaceAll(/\{entry\.(\w+)\}/g, (_, name: keyof Entry) => String((request ?? payout?.request)?.[name] ?? 0))
       .replaceAll(/\{date\+(\d+)\}/g, (_, seconds: string) => dateIn(Number(seconds)));
 
   const dateIn = (seconds: number) => new Date(Date.now() + (clockAhead + seconds) * 1000).toUTCString();
 
-  function conflict(payout: Payout): Honest {
-    const { location = "/v1/disbursements/{reference}" } = scenario;
+  function conflict(payout: Payout, entry: PlannedEntry | undefined): Honest {
+    const { location = "/v1/disbursements/{reference}" } = { ...scenario, ...entry?.story };
     const headers: Record<string, string> = location === null ? {} : { location: fillFor(payout)(location) };
     return refusal(409, "This reference is in use.", headers);
   }
@@ -181,7 +197,7 @@ export async function startService(
     const outcome = ledger.create(request);
     if (outcome.kind === "refused") return { honest: refusal(422, "The balance or the recipient does not allow it.") };
     const { kind, payout } = outcome;
-    if (kind === "exists") return { honest: conflict(payout), payout };
+    if (kind === "exists") return { honest: conflict(payout, call.entry), payout };
     return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView(payout) }), payout };
   }
 
@@ -189,14 +205,15 @@ export async function startService(
     const number = (creates += 1);
     const { reference } = call.body!;
     const count = nth(`create ${reference}`);
-    const { creates: steps = [], afterwards = honestStep } = scenario;
+    const { creates: steps = [], afterwards = honestStep } = { ...scenario, ...call.entry?.story };
     const step = service.during.creates ?? drawn("create", reference, count) ?? steps[count] ?? afterwards;
-    await service.onCreate("received", number);
+    const counted = { number, entry: call.entry, ofEntry: count + 1 };
+    await service.onCreate("received", counted);
     const { honest, payout } = process(call, step);
-    await service.onCreate("recorded", number);
-    response.on("finish", () => void service.onCreate("answered", number));
+    await service.onCreate("recorded", counted);
+    response.on("finish", () => void service.onCreate("answered", counted));
     const isTold = honest.status === 200 && step.process === "now" ? payout : undefined;
-    const someoneElses = honestly(200, "DisbursementCreatedEnvelope", { data: createdView(somebody) });
+    const someoneElses = honestly(200, "DisbursementCreatedEnvelope", { data: createdView(similarTo(call.body!)) });
     deliver(call, response, step.answer, { honest, someoneElses, payout, isTold });
   }
 
@@ -211,8 +228,10 @@ export async function startService(
     const honest = payout
       ? honestly(200, "DisbursementEnvelope", { data: recordView(payout, clockAhead) })
       : refusal(404, "There is no such payout.");
-    const someoneElses = honestly(200, "DisbursementEnvelope", { data: recordView(somebody, clockAhead) });
-    const answer = answerOf(call.reference, scenario.reads);
+    const someoneElses = honestly(200, "DisbursementEnvelope", {
+      data: recordView(similarTo(payout?.request), clockAhead),
+    });
+    const answer = answerOf(call.reference, payout?.entry?.story?.reads ?? scenario.reads);
     deliver(call, response, answer, { honest, someoneElses, payout, isTold: payout });
   }
 
@@ -226,9 +245,10 @@ export async function startService(
     call.entry = matching[0]?.entry;
     const items = matching.toReversed().map((payout) => recordView(payout, clockAhead));
     const honest = honestly(200, "DisbursementListEnvelope", { data: { items } });
-    const data = { items: [recordView(somebody, clockAhead)] };
+    const data = { items: [recordView(similarTo(matching[0]?.request), clockAhead)] };
     const someoneElses = honestly(200, "DisbursementListEnvelope", { data });
-    const answer = answerOf(`list ${call.reference}`, scenario.lists);
+    const named = planned.find(({ reference }) => reference === call.reference);
+    const answer = answerOf(`list ${call.reference}`, named?.story?.lists ?? scenario.lists);
     deliver(call, response, answer, { honest, someoneElses, payout: matching[0], isTold: matching[0] });
   }
 
@@ -244,10 +264,11 @@ export async function startService(
     }: { honest: Honest; someoneElses: Honest; payout?: Payout; isTold?: Payout },
   ) {
     if (response.destroyed) return;
+    if (payout?.entry?.fate === "added") honest = withAddedStatus(honest);
     if (clockAhead !== 0) response.setHeader("date", dateIn(0));
     if (isTold && answer === "honest") show(isTold, call.start);
     const { timeoutMs } = settings;
-    call.sent = send(answer, { response, honest, someoneElses, timeoutMs, fill: fillFor(payout) });
+    call.sent = send(answer, { response, honest, someoneElses, timeoutMs, fill: fillFor(payout, call.body) });
   }
 
   /** Returns true if the connection was broken because it is used again. */

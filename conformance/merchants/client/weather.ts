@@ -1,6 +1,6 @@
 // Draws the faults of a bad network.
 import { pick, type Random } from "../../generate/random.ts";
-import type { Answer, Forged, Step } from "./scenario.ts";
+import type { Answer, Forged, Step } from "./steps.ts";
 
 const page = "<html><body>Something went wrong</body></html>";
 const html = { "content-type": "text/html" };

@@ -1,0 +1,204 @@
+// Scenarios that cross what can happen to an entry: how the first response is lost, by a kill among others, how later
+// creates are refused, and what the program finds when it asks for the record. Faults of clients show when two of these
+// meet, so every pair of values occurs. A row of values is an entry, and a scenario has many such entries.
+import { covering } from "../../generate/covering.ts";
+import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
+import type { Scenario, Start } from "./scenario.ts";
+import type { Answer, Forged, Step } from "./steps.ts";
+import { gateway } from "./weather.ts";
+
+/** The error body of widespread frameworks. It has the fields of the service's errors, except the code. */
+const framework = (status: number): Forged => ({
+  status,
+  body: { statusCode: status, error: "Unauthorized", message: "Missing token" },
+});
+const redirect = (status: number, location: string): Forged => ({ status, headers: { location } });
+const json = (body: unknown): Forged => ({ status: 200, body });
+const asJson = (body: string): Forged => ({ status: 200, headers: { "content-type": "application/json" }, body });
+
+/** What the program receives instead of the response to its first create. */
+const losses: Readonly<Record<string, Answer>> = {
+  /** The program is killed before it receives anything. */
+  killed: "drop",
+  /** One of the other losses, and the program is killed when it repeats the create. */
+  "killed-in-retry": "drop",
+  dropped: "drop",
+  "cut-status": "cut-status",
+  "cut-headers": "cut-headers",
+  "cut-body": "cut-body",
+  "short-body": "short-body",
+  garbage: "garbage",
+  silence: "silence",
+  ...Object.fromEntries(
+    [200, 400, 401, 403, 404, 409, 422, 500, 502, 503, 504].map((status) => [`gateway-${status}`, gateway(status)]),
+  ),
+  ...Object.fromEntries([401, 403, 404].map((status) => [`gateway-${status}-framework`, framework(status)])),
+  "gateway-401-empty": { status: 401 },
+  "gateway-403-json": { status: 403, body: { message: "Forbidden" } },
+  failure: {
+    status: 500,
+    body: { statusCode: 500, error: "Internal Server Error", message: "Try again later.", code: "internal_error" },
+  },
+  "page-as-json": asJson("<html><body>Please sign in</body></html>"),
+  "empty-200": { status: 200 },
+  "no-content": { status: 204 },
+  "json-null": asJson("null"),
+  "json-list": json([]),
+  "json-empty": json({}),
+  "json-no-data": json({ statusCode: 200 }),
+  "only-a-status": json({ statusCode: 200, data: { status: "success" } }),
+  "data-text": json({ statusCode: 200, data: "ok" }),
+  "data-null": json({ statusCode: 200, data: null }),
+  "error-within-200": json({ success: false, error: "upstream timed out" }),
+  "somebody-elses": "someone-elses",
+  ...Object.fromEntries(
+    [302, 307].map((status) => [`redirect-${status}`, redirect(status, "{foreign}/v1/disbursements")]),
+  ),
+  "redirect-303": redirect(303, "{foreign}/v1/disbursements/DSB1"),
+  "redirect-307-near": redirect(307, "/elsewhere"),
+};
+
+/** How the service responds to every later create. */
+const refusals: Readonly<Record<string, number | undefined>> = Object.fromEntries(
+  [400, 401, 403, 404, 405, 413, 415, 422].map((status) => [`then-${status}`, status]),
+);
+
+type Recorded = { fate?: Fate; exists?: PlannedEntry["exists"]; process?: Step["process"] };
+
+/** What the service has recorded for the reference. */
+const records: Readonly<Record<string, Recorded>> = {
+  success: {},
+  failed: { fate: "failed" },
+  pending: { fate: "pending" },
+  settles: { fate: "settles" },
+  added: { fate: "added" },
+  "other-amount": { exists: { amount: 7 } },
+  "other-currency": { exists: { currency: "USD" } },
+  "other-country": { exists: { country: "SN" } },
+  "other-recipient": { exists: { phoneNumber: "233200000000" } },
+  unrecorded: { process: "never" },
+  "recorded-late": { process: "late" },
+};
+
+/** The `Location` of a 409. The first three lead to the payout. */
+const locations: Readonly<Record<string, string | null>> = {
+  "location-given": "/v1/disbursements/{reference}",
+  "location-whole": "{origin}/v1/disbursements/{reference}",
+  "location-query": "/v1/disbursements/{reference}?view=full",
+  "location-missing": null,
+  "location-foreign": "{foreign}/v1/disbursements/{reference}",
+  "location-protocol-relative": "//{foreign-host}/v1/disbursements/{reference}",
+  "location-userinfo": "http://127.0.0.1@{foreign-host}/v1/disbursements/X",
+  "location-script": "javascript:alert(1)",
+  "location-dots": "/v1/disbursements/../../elsewhere/{reference}",
+  "location-somebody": "/v1/disbursements/DSB0001HOSTILE7Q2M9X4T1VK8R3",
+  "location-long": `/v1/disbursements/${"x".repeat(6000)}`,
+};
+const leading = new Set(Object.keys(locations).slice(0, 3));
+
+type Reads = Pick<Story, "reads" | "lists">;
+const both = (...answers: Answer[]): Reads => ({ reads: answers, lists: answers });
+
+/** The responses to the first reads and lists. */
+const reads: Readonly<Record<string, Reads>> = {
+  "reads-work": {},
+  "reads-fail": both(losses["failure"]!, gateway(502)),
+  "reads-lost": both("drop", "cut-body"),
+  "reads-of-somebody": both("someone-elses"),
+  "reads-redirected": both(redirect(302, "{foreign}/v1/disbursements/DSB1")),
+  "replica-lag": {
+    reads: Array.from({ length: 2 }, () => ({ status: 404, body: { statusCode: 404, error: "Not Found" } })),
+    lists: Array.from({ length: 2 }, () => json({ statusCode: 200, data: { items: [] } })),
+  },
+};
+
+/** The create that follows the loss is refused, or accepted: then the program finds the record, and `Location` matters. */
+const dimensions = {
+  refused: [
+    Object.keys(losses),
+    Object.keys(refusals),
+    ["success", "failed", "added", "other-amount", "unrecorded", "recorded-late"],
+    ["location-given"],
+    Object.keys(reads),
+    ["listed", "no-lists"],
+  ],
+  accepted: [
+    Object.keys(losses),
+    ["accepted"],
+    Object.keys(records),
+    Object.keys(locations),
+    Object.keys(reads),
+    ["listed", "no-lists"],
+  ],
+};
+
+/** The values of a row, in the order of the dimensions. */
+type Values = readonly [loss: string, refusal: string, record: string, location: string, reads: string, lists: string];
+
+const rowsOf = (values: readonly (readonly string[])[]) =>
+  covering(
+    values.map(({ length }) => length),
+    [],
+  ).map((row) => row.map((value, index) => values[index]![value]!) as unknown as Values);
+
+const rows = [...rowsOf(dimensions.refused), ...rowsOf(dimensions.accepted)];
+
+const isKilled = ([loss]: Values) => loss.startsWith("killed");
+/** The losses that precede a kill, by turns. */
+const survived = Object.keys(losses).filter((name) => !name.startsWith("killed"));
+
+function entryOf([name, refusal, record, location, reading]: Values, index: number, turn: number): PlannedEntry {
+  const { fate = "success", exists, process = "now" } = records[record]!;
+  const status = refusals[refusal];
+  const loss = name === "killed-in-retry" ? survived[turn % survived.length]! : name;
+  // Such an error could be the service's own.
+  const mayStop = status !== undefined || loss.endsWith("-framework");
+  const refused = { statusCode: status, error: "Refused", message: "The service refuses this.", code: "refused" };
+  const story: Story = {
+    about: [...new Set([name, loss, refusal, record, location, reading])].join(", "),
+    creates: [{ process, answer: losses[loss]! }],
+    ...(status === undefined ? {} : { afterwards: { process: "never", answer: { status, body: refused } } }),
+    location: locations[location]!,
+    ...reads[reading],
+    mayBeUnknown: mayStop || record === "added" || !leading.has(location),
+    mayGiveUp: mayStop,
+  };
+  return entry(index, fate, { story, ...(exists ? { exists } : {}) });
+}
+
+const killOf = ([loss]: Values, entryIndex: number): Start => ({
+  kill: { entryIndex, ...(loss === "killed" ? { on: "recorded", create: 1 } : { on: "received", create: 2 }) },
+});
+
+/** A program is started once more for each entry with a kill. */
+const most = { killed: 6, running: 24 };
+
+/** Returns scenarios with rows of the arrays. Rows with the same loss get into different scenarios. */
+function scenariosOf(id: string, chosen: readonly Values[]): Scenario[] {
+  const groups = Map.groupBy(chosen, (row) => `${isKilled(row) ? "killed" : "running"} ${row.at(-1)}`);
+  const parts = [...groups].flatMap(([name, members]) => {
+    const size = name.startsWith("killed") ? most.killed : most.running;
+    const count = Math.ceil(members.length / size);
+    return Array.from({ length: count }, (_, part) => members.filter((_row, index) => index % count === part));
+  });
+  return parts.map((members, part): Scenario => {
+    const [first] = members;
+    return {
+      id: `${id}-${part + 1}`,
+      name: `Losses, refusals and records meet in ${members.length} entries${isKilled(first!) ? ", each killed and started again" : ""}`,
+      entries: members.map((row, index) => entryOf(row, index, part * most.killed + index)),
+      ...(first!.at(-1) === "no-lists" ? { lists: "none" } : {}),
+      ...(isKilled(first!) ? { starts: [...members.map(killOf), {}] } : {}),
+      judges: ["client.no-redirect", "client.key-stays"],
+    };
+  });
+}
+
+export const crossed = scenariosOf("crossed", rows);
+
+/** Returns scenarios with the rows that have a value, such as `then-422`; none if no row has it. For the self-test. */
+export const crossedWith = (value: string) =>
+  scenariosOf(
+    value,
+    rows.filter((row) => row.includes(value)),
+  );

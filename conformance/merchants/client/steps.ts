@@ -1,0 +1,45 @@
+// Defines what happens to a request: what the service does, and what the client receives.
+
+/**
+ * What the client receives. `honest` is what a sound service sends. In the texts of a forged response and of a
+ * `location`, `{origin}` is the service's address, `{foreign}` that of another server (`{foreign-host}` without the scheme),
+ * `{reference}` the service's reference of the payout, `{entry.amount}` a field of its request, and `{date+2}` the
+ * service's time in two seconds.
+ */
+export type Answer =
+  | "honest"
+  /** The connection is closed without a byte. */
+  | "drop"
+  /** The connection is closed within the status line, the headers, or the body. */
+  | "cut-status"
+  | "cut-headers"
+  | "cut-body"
+  /** The body is cut, but the response looks complete, because only the end of the connection marks its end. */
+  | "short-body"
+  /** Nothing is sent, and the connection stays open. */
+  | "silence"
+  /** The honest body comes byte by byte, and never ends in time. */
+  | "drip"
+  /** The body never ends. */
+  | "endless"
+  /** The bytes are no HTTP. */
+  | "garbage"
+  /** The honest response of another payout with the same fields, except the references. */
+  | "someone-elses"
+  | Forged;
+
+export type Forged = {
+  status: number;
+  headers?: Readonly<Record<string, string>>;
+  /** Sent as it is if it is a text, otherwise as JSON. */
+  body?: unknown;
+  /** Instead of `body`: the body of the honest response. */
+  honestBody?: true;
+};
+
+/** What happens to a request that creates a payout: whether the service processes it, and what the client receives. */
+export type Step = {
+  /** `late`: only when the program has ended, unless another request recorded the entry first. */
+  process: "now" | "never" | "late" | "twice";
+  answer: Answer;
+};
