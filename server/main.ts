@@ -98,8 +98,9 @@ async function start(config: Config): Promise<void> {
   const color = process.stdout.isTTY && config.color;
   const running = withPort(config, httpServer.port);
   const signIn = await signInLink(running, merchants);
-  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
+  // Whoever reads the banner may send a signal at once.
   stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush });
+  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
 }

@@ -9,10 +9,12 @@ import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 
 const KEY = "a-key-for-tests-of-restarts";
-const CALLERS = 6;
+const CALLERS = 3;
 /** The limit of outstanding webhooks, so that the load is the same on machines of any speed. */
-const OUTSTANDING = 8;
-const PAYOUTS_PER_STEP = 40;
+const OUTSTANDING = 4;
+/** Requests follow each other through the restart, and leave the processor to the processes that start. */
+const PAUSE_MS = 10;
+const PAYOUTS_PER_STEP = 20;
 
 let database: TestDatabase;
 let receiver: Receiver;
@@ -50,7 +52,7 @@ async function start(): Promise<ServerProcess> {
 }
 
 /**
- * Creates payouts without a pause, until the returned `end` is called. Two of three are final immediately; a worker
+ * Creates payouts until the returned `end` is called. Two of three are final immediately; a worker
  * settles the third.
  */
 function startLoad() {
@@ -66,6 +68,7 @@ function startLoad() {
       statuses.push(response?.status ?? 0);
       if (response?.status === 200) created.push(response.body.data.reference);
       await receiver.until(statuses.length - OUTSTANDING);
+      await sleep(PAUSE_MS);
     }
   }
   const calling = Promise.all(Array.from({ length: CALLERS }, (_, index) => call(index)));

@@ -211,7 +211,7 @@ describe("commands beside a server process", () => {
       ),
     ]);
     server.kill("SIGTERM");
-    await server.ended;
+    expect((await server.ended).code).toBe(0);
     expect(server.output()).toMatch(/commands are refused while this server runs/);
     expect((await runKeys(envOf(file), "create-merchant", "Ada")).code).toBe(0);
   });
