@@ -31,7 +31,7 @@ async function target(settings: Partial<Parameters<typeof startSoundTarget>[0]> 
 
 /** Runs the command line. `onOutput` is called during the run with the output so far. */
 function certify(args: string[], env: Record<string, string> = { API_KEY: key }, onOutput?: (text: string) => void) {
-  const { child, ended } = startCertify([...args, "--report", folder], { env, onOutput });
+  const { child, ended } = startCertify([...args, "--linger", "0", "--report", folder], { env, onOutput });
   return {
     child,
     ended: ended.then(async (end): Promise<CertifyResult> => ({ ...end, report: await reportIn(folder) })),

@@ -18,7 +18,7 @@ const seed = 20_261_120;
 /** Parses the arguments as the command line does, probes the server, and returns the options of the run. */
 export function optionsFor(server: Running, args: readonly string[]): Promise<RunOptions> {
   const env = { API_KEY: server.key, API_KEY_2: server.secondKey };
-  return probe(readOptions(["--base-url", server.url, ...args], env, () => seed));
+  return probe(readOptions(["--base-url", server.url, "--linger", "0", ...args], env, () => seed));
 }
 
 export type Trial = {

@@ -1,14 +1,16 @@
 // Lets time pass before the closing checks, and reads the kept records while it does.
 import type { Context } from "../check.ts";
 import type { Facts } from "../observer/facts.ts";
-import { keptSince, lookAtKept } from "./kept.ts";
+import { keptSince, lookAtKept, moveTime } from "./kept.ts";
 import { lookAt, retrievable } from "./looks.ts";
 
 /** The least time between the creation of the kept payouts and the closing checks. */
 const leastAgeMs = 3500;
 const pollMs = 500;
 const lingerPollMs = 5000;
-const lingered = new WeakSet<Facts>();
+const agedRuns = new WeakSet<Facts>();
+/** How far the sandbox time moves: longer than caches and sessions usually live. */
+const movedSeconds = 2 * 3600;
 
 /** Waits until this time, and retrieves the kept records at this interval. */
 async function waitUntil(context: Context, end: number, interval: number) {
@@ -20,13 +22,16 @@ async function waitUntil(context: Context, end: number, interval: number) {
   }
 }
 
-/** Waits until the payouts of the opening checks have aged, and for `--linger` once in a run. */
+/** Waits once in a run until the payouts of the opening checks have aged, for `--linger`, and for hours of a sandbox. */
 export async function aged(context: Context) {
   const since = keptSince(context) ?? context.facts.records.at(-1)?.at;
   if (since) await waitUntil(context, since.getTime() + leastAgeMs, pollMs);
+  if (agedRuns.has(context.facts)) return;
+  agedRuns.add(context.facts);
   const { linger } = context.options;
-  if (linger === 0 || lingered.has(context.facts)) return;
-  lingered.add(context.facts);
-  await lookAt(context, retrievable(context));
-  await waitUntil(context, context.now().getTime() + linger * 1000, lingerPollMs);
+  if (linger > 0) {
+    await lookAt(context, retrievable(context));
+    await waitUntil(context, context.now().getTime() + linger * 1000, lingerPollMs);
+  }
+  await moveTime(context, movedSeconds);
 }

@@ -14,8 +14,11 @@ export const checks: Check[] = [
     effect: "moves-money",
     needs: ["finish"],
     async run(context) {
-      for (const outcome of outcomes) {
-        const { data, reference } = await started(context);
+      // Checkouts of the same amount are open together, and the latest ends first.
+      const { body, ...first } = await started(context);
+      const others = [await started(context, body), await started(context, body)];
+      for (const [index, { data, reference }] of [first, ...others].toReversed().entries()) {
+        const outcome = outcomes[index]!;
         const initial = { what: "at first, status", actual: data["status"], expected: "pending" };
         same(context, "checkout-states.outcomes", initial);
         const ended = await finishCheckout(context, reference, outcome);

@@ -1,7 +1,7 @@
 // Judges all webhooks of the run before the verdict (§6, D11).
 import { isDeepStrictEqual } from "node:util";
 import type { Check, Context } from "../check.ts";
-import { isFinal, type Fields } from "../observer/history.ts";
+import { isFinal, sentAt, type Fields } from "../observer/history.ts";
 import {
   claimedEnd,
   falseStatements,
@@ -76,24 +76,35 @@ async function judgeEnds(context: Context) {
       evidence,
     }));
   });
+  const { readAfterWriteMs = 0, replicas = false } = context.limits.all;
+  for (const { history, notification, owner } of replicas ? [] : ends()) {
+    const { open: pending } = history;
+    const lateMs = pending ? sentAt(pending) - notification.at.getTime() : 0;
+    if (pending && lateMs > readAfterWriteMs)
+      faults.push({
+        actual: `${history.reference} was still pending ${lateMs} ms after its end was notified`,
+        evidence: [owner.response, pending],
+      });
+  }
   if (ends().length === 0) return context.notApplicable(id, "no notification states the status of a payout");
   expectNone(context, id, "the end that verify returns", faults, counted(ends().length, "webhook"));
 }
 
-/** Returns how a webhook differs from D11; undefined if it does not, or if its record has no final status. */
-function eventFault(context: Context, { json }: { json: unknown }): string | undefined {
+/** Returns how a webhook differs from D11, and the response with its record; undefined if it does not, or if its record has no final status. */
+function eventFault(context: Context, { json }: { json: unknown }) {
   const { event, data } = (json ?? {}) as { event?: unknown; data?: Fields };
   const kind = String(event).startsWith("checkout") ? "checkout" : "disbursement";
   const reference = String(data?.["reference"]);
-  const record = (["own", "second"] as const)
-    .map((merchant) => context.facts.histories.find(merchant, kind, reference)?.record)
-    .find((each) => each !== undefined);
-  if (!record) return `${String(event)} is about ${reference}, which is no known ${kind}`;
+  const { record, read } =
+    (["own", "second"] as const)
+      .map((merchant) => context.facts.histories.find(merchant, kind, reference))
+      .find((each) => each?.record !== undefined) ?? {};
+  if (!record) return { actual: `${String(event)} is about ${reference}, which is no known ${kind}` };
   const { status } = record;
   if (!isFinal(status)) return undefined;
   const name = `${kind}.${status === "success" ? "completed" : String(status)}`;
-  if (event !== name) return `${String(event)} instead of ${name} for ${reference}`;
-  return isDeepStrictEqual(data, record) ? undefined : `data differs from the record of ${reference}`;
+  if (event !== name) return { actual: `${String(event)} instead of ${name} for ${reference}`, read };
+  return isDeepStrictEqual(data, record) ? undefined : { actual: `data differs from the record of ${reference}`, read };
 }
 
 const shared = { phase: "closing", effect: "moves-money", needs: ["receiver"] } as const;
@@ -136,8 +147,9 @@ export const checks: Check[] = [
       const received = all(context);
       if (received.length === 0) return context.couldNotRun("life.events-agree", "no webhook was received");
       const faults = received.flatMap((notification) => {
-        const actual = eventFault(context, notification);
-        return actual === undefined ? [] : [{ actual, evidence: requestsBehind(context, notification) }];
+        const { actual, read } = eventFault(context, notification) ?? {};
+        const evidence = [...requestsBehind(context, notification), ...(read ? [read] : [])];
+        return actual === undefined ? [] : [{ actual, evidence }];
       });
       const looked = counted(received.length, "webhook");
       expectNone(context, "life.events-agree", "the record's event and data", faults, looked);

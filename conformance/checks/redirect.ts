@@ -69,9 +69,10 @@ export const checks: Check[] = [
       if (context.person && !hasControl(context.options, "finish")) return askForRedirect(context, link, redirectURL);
       if (!(await ended(context, created, "success"))) return noneEnded(context, this.ids);
       const { response, address } = await returnToMerchant(context, link);
-      const { pathname } = new URL(redirectURL);
+      const { pathname, hash } = new URL(redirectURL);
       const led =
         address?.pathname === pathname &&
+        address.hash === hash &&
         address.searchParams.get("step") === "done" &&
         address.searchParams.get("item") === "2";
       const expected = `a redirect, refresh or link from the page of the paid checkout to ${redirectURL}`;

@@ -179,9 +179,11 @@ export const checks: Check[] = [
   {
     name: "409 has the Location of the existing disbursement",
     ids: ["recovery.location"],
-    ...pays(2),
+    ...pays(3),
     async run(context) {
       const { body, reference } = await paid(context);
+      // Another merchant's payout with the same reference must not be found.
+      if (context.options.secondKey !== undefined) await pay(context, body, { key: "second" });
       const found = await followLocation(context, await pay(context, body), "recovery.location");
       if (found) expectData(context, "recovery.location", found, { reference }, "at the Location");
     },

@@ -40,7 +40,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "offline.cjs"), offline);
   writeKeyPair(join(folder, "key"));
   server = await startBroken();
-  const common = ["--base-url", server.url, "--header", `x-team: ${headerValue}`];
+  const common = ["--linger", "0", "--base-url", server.url, "--header", `x-team: ${headerValue}`];
   const sign = ["--sign", join(folder, "key")];
   await certify([...common, "--recipient", recipient, ...sign, "--report", join(folder, "core")]);
   await certify([...common, "--only", some, "--seed", "1", "--report", join(folder, "some")]);

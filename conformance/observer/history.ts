@@ -14,8 +14,12 @@ export type History = {
   facts: Map<string, { value: unknown; response: TargetResponse }>;
   /** The statuses that responses stated, in order and without repetitions. */
   statuses: { status: string; at: number; response: TargetResponse }[];
+  /** The last response that stated that the record is not final; undefined if there is none. */
+  open?: TargetResponse;
   /** The latest record that verify returned; undefined if it has returned none yet. */
   record?: Fields;
+  /** The response that contained the record. */
+  read?: TargetResponse;
 };
 
 /** A response that contradicts an earlier one. */
@@ -56,7 +60,7 @@ const shown = (field: string, value: unknown) =>
 
 export const describeRequest = ({ request }: TargetResponse) => `${request.method} ${request.path.slice(0, 80)}`;
 
-const sentAt = ({ exchange }: TargetResponse) => Date.parse(exchange.at);
+export const sentAt = ({ exchange }: TargetResponse) => Date.parse(exchange.at);
 
 function stateFact(history: History, field: string, value: unknown, response: TargetResponse): Contradiction[] {
   const first = history.facts.get(field);
@@ -84,6 +88,7 @@ export const stateFacts = (history: History, facts: Fields, response: TargetResp
 /** Adds a status to a history. `at` is the time at which the response was received. */
 export function stateStatus(history: History, status: unknown, response: TargetResponse, at: number): Contradiction[] {
   const { statuses, kind } = history;
+  if (!isFinal(status)) history.open = response;
   const last = statuses.at(-1);
   // Concurrent responses may overtake each other, so ignore a response that was requested before the last status was
   // received.
@@ -105,6 +110,7 @@ export function stateStatus(history: History, status: unknown, response: TargetR
 /** Adds a complete record to a history. */
 export function stateRecord(history: History, record: Fields, response: TargetResponse, at: number): Contradiction[] {
   history.record = record;
+  history.read = response;
   const facts = {
     ...Object.fromEntries(lasting.map((field) => [field, valueAt(record, field)])),
     ...Object.fromEntries(optional.map((field) => [field, record[field] ?? null])),

@@ -50,7 +50,7 @@ export type CertifyResult = { code: number | null; output: string; report: Repor
 export async function runCertify(url: string, key: string, args: readonly string[]): Promise<CertifyResult> {
   const folder = await mkdtemp(join(tmpdir(), "certify-broken-"));
   try {
-    const all = ["--base-url", url, "--report", folder, ...args];
+    const all = ["--base-url", url, "--report", folder, "--linger", "0", ...args];
     return { ...(await startCertify(all, { env: { API_KEY: key } }).ended), report: await reportIn(folder) };
   } finally {
     await rm(folder, { recursive: true, force: true });
