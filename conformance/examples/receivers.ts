@@ -9,7 +9,7 @@ import { isListening } from "../merchants/receiver/process.ts";
 import { judgeReceiver, readReceiverOptions } from "../merchants/receiver/command.ts";
 import { withCommand, type Example } from "./examples.ts";
 
-const outage = join(import.meta.dirname, "receivers/outage.mjs");
+export const outage = join(import.meta.dirname, "receivers/outage.mjs");
 
 /** The webhook secrets of the examples. They need not be kept secret. */
 const secrets = {
@@ -18,7 +18,7 @@ const secrets = {
 };
 
 /** Returns a port at which nothing listens. A process that is being started may hold a closed port for a moment. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const address = server.address() as AddressInfo;

@@ -1,0 +1,97 @@
+// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do, and verifies them.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
+import { signCertificate } from "../certificate/sign.ts";
+import { runSubcommand } from "../cli/subcommands.ts";
+import { startCertify } from "../testing/command-line.ts";
+import { requirement, sampleReport } from "../testing/sample-report.ts";
+import { examples, isMissing, withCommand } from "./examples.ts";
+import { freePort, outage } from "./receivers.ts";
+
+const timeout = 300_000;
+const kinds = ["service", "client", "receiver"] as const;
+type Kind = (typeof kinds)[number];
+
+let folder: string;
+const at = (name: string) => join(folder, name);
+
+/** The first of these examples whose language is installed. All of them are certified; compiled ones take less time. */
+const exampleOf = (...files: string[]) =>
+  files.map((file) => examples.find((each) => each.file === file)!).find((example) => !isMissing(example))!;
+const clientExample = exampleOf("clients/careful.go", "clients/our-client.ts");
+const receiverExample = exampleOf("receivers/standard.go", "receivers/express.ts");
+
+/** Runs `certify client` or `certify receiver` with these options. Returns its exit code and the end of its output. */
+async function certified(kind: Kind, args: readonly string[]) {
+  const env = { BOOKINGS: at("bookings"), HOME: process.env["HOME"] ?? folder };
+  const { code, output } = await startCertify([kind, ...args, "--sign", at("key"), "--report", at(kind)], { env })
+    .ended;
+  return { code, last: output.trimEnd().split("\n").at(-1) };
+}
+
+const runClient = () =>
+  withCommand(clientExample, (command) => certified("client", ["--command", command, "--jobs", "32"]));
+
+const runReceiver = () =>
+  withCommand(receiverExample, async (command) => {
+    const origin = `http://127.0.0.1:${await freePort()}`;
+    const where = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`];
+    const outageCommand = `${process.execPath} ${outage}`;
+    return certified("receiver", [...where, "--command", command, "--outage-command", outageCommand]);
+  });
+
+/** Signs a certificate of a service, which the other tests obtain from runs. */
+async function signService() {
+  const report = sampleReport([requirement("create.echo", "pass")]);
+  const json = JSON.stringify(report);
+  const key = readPrivateKey(at("key"));
+  const jws = await signCertificate(report, json, { key, now: new Date(), validDays: 90 });
+  writeFileSync(at("service.jws"), jws);
+}
+
+const fileOf = (kind: Kind) => (kind === "service" ? at("service.jws") : join(at(kind), "certificate.jws"));
+const verify = (kind: Kind, ...args: string[]) =>
+  runSubcommand("verify", [fileOf(kind), "--key", at("key.pub"), ...args], new Date());
+
+let runs: Awaited<ReturnType<typeof certified>>[];
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "certificates-"));
+  writeKeyPair(at("key"));
+  runs = await Promise.all([runClient(), runReceiver()]);
+  await signService();
+}, timeout);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("a client and a receiver that pass all musts get a certificate", () => {
+  const last = expect.stringMatching(/^Written: .*certificate\.jws$/);
+  expect(runs).toEqual([
+    { code: 0, last },
+    { code: 0, last },
+  ]);
+});
+
+describe.each(["client", "receiver"] as const)("the certificate of a %s", (kind) => {
+  const report = () => join(at(kind), "report.json");
+
+  test("is valid for its kind, its target and its report", async () => {
+    const { baseUrl } = JSON.parse(readFileSync(report(), "utf8")) as { baseUrl: string };
+    const { exitCode, text } = await verify(
+      kind,
+      ...["--kind", kind, "--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"],
+    );
+    expect(exitCode).toBe(0);
+    expect(text).toMatch(new RegExp(`^VALID[^]*^Kind +${kind}$[^]*matches the given report`, "m"));
+  });
+
+  test.each(kinds.filter((other) => other !== kind))("is refused in place of a %s's", async (other) => {
+    const inPlace = await verify(kind, "--kind", other);
+    expect(inPlace).toMatchObject({ exitCode: 1, text: expect.stringContaining(`--kind: it states ${kind};`) });
+    const profile = other === "service" ? "core" : other;
+    expect(await verify(kind, "--profile", profile)).toMatchObject({ exitCode: 1 });
+    expect(await verify(other, "--kind", kind)).toMatchObject({ exitCode: 1 });
+    expect(await verify(other, "--report", report())).toMatchObject({ exitCode: 1 });
+  });
+});
