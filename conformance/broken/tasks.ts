@@ -6,6 +6,7 @@ import { alarms as alarmsOf, breaches } from "./clients/trial.ts";
 import { tryVariant } from "./receivers/trial.ts";
 import { receiverVariants } from "./receivers/variants.ts";
 import { trySecond } from "../second-implementation/trial.ts";
+import { banks, missingFor, tryBank } from "./banks.ts";
 import { tryFault, trySound, type Baseline } from "./catch.ts";
 import { classes, findKillers } from "./classes.ts";
 import { crossWith } from "./cross.ts";
@@ -18,7 +19,7 @@ import type { Profile } from "../results.ts";
 const soundRuns = 20;
 
 export type Task = {
-  kind: "broken" | "different" | "crossed" | "sound" | "second" | "class" | "client" | "receiver";
+  kind: "broken" | "different" | "crossed" | "sound" | "second" | "bank" | "class" | "client" | "receiver";
   id: string;
   /** The seed of the run against a sound server; undefined for the seed of all other runs. */
   seed?: number;
@@ -52,7 +53,7 @@ const repeated = (all: readonly Task[], seeds: number): Task[] =>
 
 /**
  * Returns the tasks whose ids match. Long tasks come first, so that none of them is left running alone at the end.
- * @param seeds the number of runs against each sound server
+ * @param seeds the number of runs against each sound server and each bank
  */
 export function tasks(pattern: RegExp, seeds: number): Task[] {
   const all = [
@@ -63,6 +64,10 @@ export function tasks(pattern: RegExp, seeds: number): Task[] {
           soundServers.map(({ id }) => id),
         ),
         ...named("second", profiles.map(secondId)),
+        ...named(
+          "bank",
+          banks.map(({ id }) => id),
+        ),
       ],
       seeds,
     ),
@@ -162,6 +167,17 @@ async function second(task: Task): Promise<Row> {
   };
 }
 
+/** A bank whose language is not installed counts as right, and its row says that it was not tried. */
+async function bank(task: Task): Promise<Row> {
+  const start = performance.now();
+  const found = banks.find(({ id }) => id === task.id)!;
+  const missing = missingFor(found);
+  const wrong = missing === undefined ? await tryBank(found, seedArgs(task)) : [];
+  const right = missing === undefined ? "the right verdict about races" : `NOT TRIED: ${missing}`;
+  const text = wrong.length > 0 ? wrong.join("\n  ") : right;
+  return { ...task, ok: wrong.length === 0, text, ms: Math.round(performance.now() - start) };
+}
+
 async function client(task: Task): Promise<Row> {
   const start = performance.now();
   const row = (ok: boolean, text: string): Row => ({ ...task, ok, text, ms: Math.round(performance.now() - start) });
@@ -199,6 +215,7 @@ export async function carryOut(task: Task, baseline: Baseline): Promise<Row> {
     if (task.kind === "broken") return await broken(task, baseline);
     if (task.kind === "crossed") return await crossed(task);
     if (task.kind === "second") return await second(task);
+    if (task.kind === "bank") return await bank(task);
     if (task.kind === "client") return await client(task);
     if (task.kind === "receiver") return await receiver(task);
     if (task.kind === "class") return await ofClass(task);

@@ -78,10 +78,8 @@ describe.each(["client", "receiver"] as const)("the certificate of a %s", (kind)
 
   test("is valid for its kind, its target and its report", async () => {
     const { baseUrl } = JSON.parse(readFileSync(report(), "utf8")) as { baseUrl: string };
-    const { exitCode, text } = await verify(
-      kind,
-      ...["--kind", kind, "--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"],
-    );
+    const expected = ["--kind", kind, "--profile", kind, "--target", baseUrl, "--report", report(), "--max-age", "1h"];
+    const { exitCode, text } = await verify(kind, ...expected);
     expect(exitCode).toBe(0);
     expect(text).toMatch(new RegExp(`^VALID[^]*^Kind +${kind}$[^]*matches the given report`, "m"));
   });

@@ -17,7 +17,7 @@ type Toolchain = {
   build?(path: string, output: string): string[];
 };
 
-const toolchains = {
+export const toolchains = {
   node: { name: "Node", probe: [process.execPath, "--version"], start: (path) => `${process.execPath} ${path}` },
   python: { name: "Python (Debian: python3)", probe: ["python3", "--version"], start: (path) => `python3 ${path}` },
   go: {
@@ -71,13 +71,16 @@ export const examples: readonly Example[] = [
 ];
 
 /** Returns true if an example cannot run on this machine. */
-export function isMissing({ toolchain: { probe } }: Example): boolean {
+export function isMissing({ toolchain: { probe } }: Pick<Example, "toolchain">): boolean {
   const [program, ...args] = probe;
   return spawnSync(program, args).status !== 0;
 }
 
 /** Calls `use` with the shell command that starts an example. Builds the program before, if its language needs that. */
-export async function withCommand<T>({ file, toolchain }: Example, use: (command: string) => Promise<T>): Promise<T> {
+export async function withCommand<T>(
+  { file, toolchain }: Pick<Example, "file" | "toolchain">,
+  use: (command: string) => Promise<T>,
+): Promise<T> {
   const path = join(import.meta.dirname, file);
   const { probe, build, start } = toolchain;
   if (!build) return use(start(path));

@@ -1,0 +1,61 @@
+// Banks in other languages that pay twice in a race: each looks for a reference, and remembers it a few milliseconds
+// later. Without such a window the same bank is sound.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isMissing, toolchains, withCommand } from "../examples/examples.ts";
+import { freePort } from "../examples/receivers.ts";
+import { startSubject } from "../merchants/receiver/process.ts";
+import { optionsFor, runTrial } from "./trial.ts";
+
+const programs = [
+  { language: "python", file: "../broken/banks/bank.py" },
+  { language: "go", file: "../broken/banks/bank.go" },
+  { language: "php", file: "../broken/banks/bank.php" },
+] as const;
+
+/** The requirements about races, each of which a bank with a window violates. */
+const races = ["create.duplicate-race", "create.duplicate-race-any-field"];
+
+export const banks = programs.flatMap(({ language, file }) =>
+  [0, 1, 3, 10].map((windowMs) => ({
+    id: `bank-${language}-${windowMs}-ms`,
+    file,
+    toolchain: toolchains[language],
+    windowMs,
+  })),
+);
+
+export type Bank = (typeof banks)[number];
+
+/** Says which toolchain a bank needs and this machine does not have; undefined if it has it. */
+export const missingFor = (bank: Bank) => (isMissing(bank) ? `${bank.toolchain.name} is missing` : undefined);
+
+/**
+ * Runs the checks about races against a bank. Returns what is wrong with the verdicts: a window that was not caught, or an
+ * alarm about a bank without a window.
+ */
+export async function tryBank(bank: Bank, args: readonly string[] = []): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "bank-"));
+  try {
+    return await withCommand(bank, async (command) => {
+      const url = `http://127.0.0.1:${await freePort()}`;
+      const settings = { WINDOW_MS: String(bank.windowMs), BANK_FOLDER: folder, PHP_CLI_SERVER_WORKERS: "24" };
+      const running = await startSubject(command, url, { ...process.env, ...settings });
+      try {
+        const server = { url, key: "bank-key-one-0001", secondKey: "bank-key-two-0002", stop: running.kill };
+        const { requirements, errors } = await runTrial(await optionsFor(server, args), { only: races });
+        const expected = bank.windowMs > 0 ? "fail" : "pass";
+        const wrong = requirements.filter(({ id, verdict }) => races.includes(id) && verdict !== expected);
+        return [
+          ...wrong.map(({ id, verdict, checks }) => `${id}: ${verdict}, ${checks[0]?.actual ?? "not judged"}`),
+          ...errors,
+        ];
+      } finally {
+        await running.kill();
+      }
+    });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
