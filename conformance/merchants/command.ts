@@ -10,11 +10,13 @@ import { renderTerminal } from "../report/terminal.ts";
 import { oneLine } from "../report/visible.ts";
 import { complain, print } from "../report/print.ts";
 import type { Report, Side } from "../results.ts";
+import type { CheckReport } from "../run/verdicts.ts";
 
 /** The options of every side, in the form that `parseArgs` of node:util expects. */
 export const sideFlags = {
   only: { type: "string", multiple: true },
   scenario: { type: "string", multiple: true },
+  "fail-fast": { type: "boolean", default: false },
   seed: { type: "string" },
   challenge: { type: "string" },
   report: { type: "string", default: "./certify-report" },
@@ -30,6 +32,8 @@ export type SideOptions = {
   scenarios?: string[];
   seed: number;
   challenge?: string;
+  /** True if the run ends at the first scenario that fails. */
+  failFast: boolean;
   reporting: Reporting;
 };
 
@@ -77,9 +81,16 @@ export function readSideOptions(
     ...(only ? { only } : {}),
     ...(scenarios ? { scenarios } : {}),
     ...readSeed(values, read, newSeed),
+    failFast: values["fail-fast"],
     reporting: readReporting({ folder, baselineFile, keyFile, validDays, ids }, faults),
   };
 }
+
+/** The number of failed scenarios that an output shows during the run if it is not a terminal. */
+export const mostProgressLines = 5;
+
+/** Returns true if a scenario must end a run with `--fail-fast`. */
+export const isFailure = ({ results }: CheckReport) => Object.values(results).some(({ verdict }) => verdict === "fail");
 
 /**
  * Judges a merchant's program, writes the report's files, prints the report, and returns the exit code of the command.
@@ -100,7 +111,7 @@ export async function runSide(
   process.once("SIGTERM", () => interrupted.abort());
   const found = await judge(interrupted.signal);
   const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
-  console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
+  console.log(`\n${renderTerminal(report, process.stdout.isTTY ? { color: true } : { color: false, mostLines: 20 })}`);
   print(`Written: ${oneLine(files.join(", "))}`);
   if (refusal !== undefined) complain(refusal);
   return exitCode;

@@ -135,7 +135,7 @@ const read = (...args: string[]) => {
 describe("the options of a side", () => {
   test("have defaults", () => {
     expect(read()).toEqual({
-      options: { seed: 9, reporting: { folder: "./certify-report", baseline: [] } },
+      options: { seed: 9, failFast: false, reporting: { folder: "./certify-report", baseline: [] } },
       faults: [],
     });
   });

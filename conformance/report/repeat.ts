@@ -21,6 +21,25 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
   return [...words, ...(report.repeatFlags ?? [])].join(" ");
 }
 
+/** Returns the command that repeats the failed requirements, of a merchant's program in the failed scenarios alone. */
+export function repeatFailures(report: Report): string {
+  const failed = report.requirements.filter(({ verdict }) => verdict === "fail");
+  const flags = failed.flatMap(({ checks }) =>
+    checks.flatMap(({ verdict, selectFlags = [] }) => (verdict === "fail" ? [selectFlags] : [])),
+  );
+  const [name] = flags.flat();
+  const values = [...new Set(flags.map(([, value]) => value))];
+  // What is judged at the end of a run needs the whole run.
+  const scenarios = name === undefined || values.includes(undefined) ? [] : [name, values.join(",")];
+  return [
+    repeatCommand(
+      report,
+      failed.map(({ id }) => id),
+    ),
+    ...scenarios,
+  ].join(" ");
+}
+
 /**
  * Returns the command that repeats what a check found about a requirement: the request, if a single one shows it, else
  * the check.

@@ -8,7 +8,7 @@ import {
   type Verdict,
 } from "../results.ts";
 import { causesOf, firstRequest, type Cause, type Failure } from "./causes.ts";
-import { repeatCommand, repeatOf } from "./repeat.ts";
+import { repeatFailures, repeatOf } from "./repeat.ts";
 import { paidOf, tallyPhrases } from "./tally.ts";
 import { completingCommand, followedFor, scopeLine } from "./scope.ts";
 import { oneLine, shortened, visible } from "./visible.ts";
@@ -81,6 +81,18 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
   ];
 }
 
+/** Renders the most urgent causes that fit into `mostLines`, and names the requirements of the others. */
+function allCauseLines(report: Report, paint: Paint, mostLines = Infinity): string[] {
+  const lines: string[] = [];
+  const left: string[] = [];
+  for (const cause of causesOf(report)) {
+    const next = causeLines(report, cause, paint).flatMap((line) => line.split("\n"));
+    if (left.length === 0 && lines.length + next.length <= mostLines) lines.push(...next);
+    else left.push(...cause.failures.map(({ requirement }) => oneLine(requirement.id)));
+  }
+  return left.length === 0 ? lines : [...lines, `Also (see report.html): ${left.join(", ")}`, ""];
+}
+
 type Paint = (style: Style, text: string) => string;
 
 /** Returns true if one reason, which is shown once, says all about the requirement. */
@@ -108,11 +120,11 @@ function notJudgedLines({ requirements, summary }: Report): string[] {
  * Renders the report for a terminal: the verdict, its reason, the failures by cause, and the counts. Escape sequences
  * that the target sent are shown as text.
  * @param options.color true if the terminal supports colours
+ * @param options.mostLines the number of lines for causes; the others are named by the ids of their requirements
  */
-export function renderTerminal(report: Report, options: { color: boolean }): string {
+export function renderTerminal(report: Report, options: { color: boolean; mostLines?: number }): string {
   const paint: Paint = (style, text) => (options.color ? styleText(style, text, { validateStream: false }) : text);
   const verdict = paint(runStyles[report.verdict], words.runVerdicts[report.verdict].toUpperCase());
-  const failed = report.requirements.filter((requirement) => requirement.verdict === "fail");
   const dredd = words.dreddText(report);
   const completing = completingCommand(report);
   const unintended = report.created.filter((record) => record.unintended).length;
@@ -124,16 +136,9 @@ export function renderTerminal(report: Report, options: { color: boolean }): str
       .map((error) => `${paint("yellow", "!")} ${visible(error)}`),
     ...(report.baselineProblems ?? []).map((problem) => `${paint("red", "✗")} ${visible(problem)}`),
     "",
-    ...causesOf(report).flatMap((cause) => causeLines(report, cause, paint)),
-    ...(failed.length > 0
-      ? [
-          `Re-run these: ${oneLine(
-            repeatCommand(
-              report,
-              failed.map(({ id }) => id),
-            ),
-          )}`,
-        ]
+    ...allCauseLines(report, paint, options.mostLines),
+    ...(report.requirements.some((requirement) => requirement.verdict === "fail")
+      ? [`Re-run these: ${oneLine(repeatFailures(report))}`]
       : []),
     ...notJudgedLines(report),
     ...(completing === undefined ? [] : [`To judge the rest: ${oneLine(completing)}`]),

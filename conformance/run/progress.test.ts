@@ -11,10 +11,13 @@ function reportOf(verdict: Verdict, created: CreatedRecord[] = []): CheckReport 
 }
 
 /** Shows the progress of a run of `total` checks that take a second each. Returns what was written. */
-function shown(isTTY: boolean, total: number, verdict: Verdict): string[] {
+function shown(isTTY: boolean, total: number, verdict: Verdict, mostLines?: number): string[] {
   const lines: string[] = [];
   let time = 0;
-  const progress = createProgress({ isTTY, write: (text) => lines.push(text) }, total, () => time);
+  const progress = createProgress({ isTTY, write: (text) => lines.push(text) }, total, {
+    now: () => time,
+    ...(mostLines === undefined ? {} : { mostLines }),
+  });
   for (let count = 1; count <= total; count += 1) {
     progress.started(`check ${count}`);
     time += 1000;
@@ -23,6 +26,14 @@ function shown(isTTY: boolean, total: number, verdict: Verdict): string[] {
   progress.ended();
   return lines.filter((line) => line !== "\r\u001B[2K");
 }
+
+test("an output with few lines shows failures and counts", () => {
+  expect(shown(false, 26, "fail", 1)).toEqual([
+    expect.stringContaining("check 2"),
+    expect.stringMatching(/^\[25\/26\]  1 failed/),
+  ]);
+  expect(shown(false, 26, "fail", 0)).toHaveLength(1);
+});
 
 test("a terminal shows counts, money spent and the time left in one line", () => {
   expect(shown(true, 4, "fail")).toEqual([

@@ -35,13 +35,19 @@ const verdictOf = (report: CheckReport | undefined): Verdict =>
 /**
  * Creates functions that show when a check starts, when it finishes, and when the run ends.
  * @param total the number of checks in the run
+ * @param settings.mostLines on an output that is not a terminal, only failures get a line, and no more than these
  */
-export function createProgress(output: Output, total: number, now: () => number = Date.now) {
+export function createProgress(
+  output: Output,
+  total: number,
+  { now = Date.now, mostLines }: { now?: () => number; mostLines?: number } = {},
+) {
   const live = output.isTTY === true;
   const startedAt = now();
   const created: CreatedRecord[] = [];
   let done = 0;
   let failed = 0;
+  let lines = 0;
   let stopped = false;
   const clear = () => {
     if (live) output.write("\r\u001B[2K");
@@ -75,14 +81,19 @@ export function createProgress(output: Output, total: number, now: () => number 
       }
       if (verdict === "fail") failed += 1;
       created.push(...(report?.created ?? []));
+      const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
+      const countsNow = !live && done % checksBetweenCounts === 0;
+      const showCounts = () => countsNow && output.write(`[${done}/${total}]  ${counts()}\n`);
       // On a terminal, only the checks that need attention get a line that stays.
-      if (live && (verdict === "pass" || verdict === "observed" || verdict === "not-applicable")) return;
+      if ((live || mostLines !== undefined) && !needsAttention) return void showCounts();
+      lines += 1;
+      if (!live && lines > (mostLines ?? Infinity)) return void showCounts();
       const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
       const which = ids.map(([id]) => id).join(", ");
       output.write(
         `${marks[verdict].padEnd(10)}${oneLine(name)}${which && ids.length <= mostIds ? `  [${which}]` : ""}\n`,
       );
-      if (!live && done % checksBetweenCounts === 0) output.write(`[${done}/${total}]  ${counts()}\n`);
+      showCounts();
     },
     ended: clear,
   };

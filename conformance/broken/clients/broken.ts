@@ -640,6 +640,18 @@ export const meetings: readonly BrokenClient[] = [
       await good.payAll(client, host);
     },
   }),
+  broken("pays-refused-entries-later", "client.refused-is-true", "refused-until-the-end", {
+    report(job, outcome) {
+      good.report(job, outcome);
+      const { BASE_URL } = job.host.environment;
+      // A worker that outlives the program.
+      const payLater = () => {
+        const headers = good.headersOf(job);
+        return fetch(`${BASE_URL}/v1/disbursements`, { method: "POST", headers, body: JSON.stringify(job.entry) });
+      };
+      if (outcome === "refused") setTimeout(() => void payLater().catch(() => undefined), 500);
+    },
+  }),
   broken("compares-no-currency", "client.paid-is-true", "other-currency", comparesAllBut("currency")),
   broken("compares-no-country", "client.paid-is-true", "other-country", comparesAllBut("country")),
   broken("equal-amount-is-mine", "client.paid-is-true", "somebody-elses", {

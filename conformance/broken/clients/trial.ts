@@ -35,6 +35,7 @@ async function failuresOf(scenario: Scenario, program: Program, limits: { seed?:
     seed: 1,
     timeoutMs: isWithoutEnd(scenario) ? shortTimeoutMs : timeoutMs,
     limitMs,
+    watchMs: 1000,
     ...limits,
   });
   const { results } = scenarioReport("client", run);
@@ -73,6 +74,6 @@ export async function alarms(program: Program, chosen: readonly Scenario[], seed
       found.push(...failures.map(({ id, actual }) => `${next.id}: ${id}: ${actual}`));
     }
   };
-  await Promise.all(Array.from({ length: 32 }, work));
+  await Promise.all(Array.from({ length: 16 }, work));
   return found;
 }

@@ -5,12 +5,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import { OptionsError } from "../../cli/options.ts";
-import { programOf } from "../../broken/clients/good.ts";
+import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { attacher } from "./attach.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
 import { launcher } from "./launch.ts";
 import { asInput, entries } from "./entries.ts";
+import { renderTerminal } from "../../report/terminal.ts";
 import { scenarioReport } from "../report.ts";
 import { runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
@@ -50,7 +51,7 @@ describe("the options of certify client", () => {
       seed: 4,
       timeoutMs: 2000,
       limitMs: 120_000,
-      jobs: 6,
+      jobs: 8,
     });
   });
 
@@ -95,10 +96,28 @@ describe("a run", () => {
     expect(report).toMatchObject({ baseUrl: "a client started by hand", repeatFlags: ["--command", "CMD"] });
   });
 
-  test("names each scenario by its id", async () => {
+  const wrong = inProcess(programOf({ report: (job) => good.report(job, "paid") }));
+
+  test("names each failed scenario by its id, and says before that bodies need a limit", async () => {
     const lines: string[] = [];
-    await judgeClient(options("--scenario", "calm"), launch, { write: (line) => lines.push(line) }, never);
-    expect(lines.join("")).toContain("ok        calm: Every request is answered");
+    await judgeClient(options("--scenario", "calm"), wrong, { write: (line) => lines.push(line) }, never);
+    expect(lines.join("")).toMatch(/^Some response bodies never end: .*\nFAIL {6}calm: Every request is answered/);
+  });
+
+  test("is repeated in the scenarios that failed", async () => {
+    const report = await judgeClient(options("--scenario", "calm,exists,nothing"), wrong, quiet, never);
+    const text = renderTerminal(report, { color: false, mostLines: 1 });
+    expect(text).toContain("Re-run these: npx certify client --only client.paid-is-true --seed 4");
+    expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
+    expect(text).toContain("Also (see report.html): client.paid-is-true");
+  });
+
+  test("ends at the first failure with --fail-fast", async () => {
+    const chosen = options("--jobs", "1", "--fail-fast");
+    const report = await judgeClient(chosen, wrong, quiet, never);
+    const [check, ...others] = report.requirements.find(({ id }) => id === "client.paid-is-true")!.checks;
+    expect([check!.verdict, others]).toEqual(["fail", []]);
+    expect(report.verdict).toBe("failed");
   });
 
   test("that is interrupted is not completed", async () => {

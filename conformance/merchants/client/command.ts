@@ -7,7 +7,15 @@ import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
 import { quoted } from "../../target/shell.ts";
-import { runSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
+import {
+  isFailure,
+  mostProgressLines,
+  parseSide,
+  readSideOptions,
+  runSide,
+  sideFlags,
+  type SideOptions,
+} from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { attacher } from "./attach.ts";
 import { launcher } from "./launch.ts";
@@ -23,13 +31,14 @@ export const clientFlags = {
   attach: { type: "boolean", default: false },
   timeout: { type: "string", default: "2000" },
   "time-limit": { type: "string", default: "120" },
-  jobs: { type: "string", default: "6" },
+  jobs: { type: "string", default: "8" },
 } as const;
 
 /** The text that `certify client --help` prints. */
 export const clientUsage = `Usage: certify client --command CMD [options]
 
 Judges a program that pays. The suite plays the service on this machine, and no money moves.
+PROTOCOL.md says what the program must do, such as limit the size of a response and the time to read it.
 The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSON lines on stdin.
 It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
 
@@ -37,11 +46,12 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
   --attach                    start the program yourself, for example in a debugger; needs one --scenario
   --scenario ID,…             run only these scenarios
   --only ID,…                 judge only these requirements (see certify list --profile client)
+  --fail-fast                 end the run at the first scenario that fails
   --seed N                    repeat the random faults and moments of an earlier run
   --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --timeout MS                time limit for a request that the program is told (default: 2000)
   --time-limit SECONDS        how long one start of the program may take (default: 120)
-  --jobs N                    how many scenarios run at the same time (default: 6)
+  --jobs N                    how many scenarios run at the same time (default: 8)
   --report DIR                directory for the report (default: ./certify-report)
   --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
   --sign KEYFILE              sign certificate.jws with this key if the client is certified
@@ -88,9 +98,9 @@ export function readClientOptions(args: readonly string[], newSeed: () => number
 /** Runs the scenarios, several at a time, and returns their reports in the order in which they end. */
 async function runAll(settings: Settings, options: ClientOptions, output: Output, interrupted: AbortSignal) {
   const selected = scenarios.filter(({ id }) => options.scenarios?.includes(id) ?? true);
-  const progress = createProgress(output, selected.length);
+  const progress = createProgress(output, selected.length, { mostLines: mostProgressLines });
   const reports: CheckReport[] = [];
-  const waiting = [...selected];
+  let waiting = [...selected];
   const work = async () => {
     for (let next = waiting.shift(); next && !interrupted.aborted; next = waiting.shift()) {
       const name = `${next.id}: ${next.name}`;
@@ -98,6 +108,7 @@ async function runAll(settings: Settings, options: ClientOptions, output: Output
       const report = scenarioReport(side, await runScenario(next, settings), options.only);
       progress.finished(name, report);
       reports.push(report);
+      if (options.failFast && isFailure(report)) waiting = [];
     }
   };
   await Promise.all(Array.from({ length: options.jobs }, work));
@@ -115,8 +126,11 @@ export async function judgeClient(
   const { command, only, seed, challenge, scenarios: chosen, timeoutMs, limitMs } = options;
   const startedAt = new Date();
   const settings: Settings = { launch, seed, timeoutMs, limitMs };
+  output.write(
+    "Some response bodies never end: the program needs a limit of their size, and of the time to read them.\n",
+  );
   const found = await runAll(settings, options, output, interrupted);
-  const leftOut = scenarios.length - (chosen?.length ?? scenarios.length);
+  const leftOut = scenarios.length - found.length;
   return sideReport({
     side,
     target: command ?? "a client started by hand",
@@ -125,7 +139,9 @@ export async function judgeClient(
     ...(challenge === undefined ? {} : { challenge }),
     waits: { responseMs: timeoutMs },
     repeatFlags: ["--command", command === undefined ? "CMD" : quoted(command)],
-    ...(leftOut > 0 ? { leftOut: `${counted(leftOut, "scenario")} that --scenario leaves out` } : {}),
+    ...(leftOut > 0 && !interrupted.aborted
+      ? { leftOut: `${counted(leftOut, "scenario")} that ${chosen ? "--scenario" : "--fail-fast"} leaves out` }
+      : {}),
     scenarios: found,
     errors: interrupted.aborted ? ["The run was interrupted."] : [],
     startedAt,

@@ -112,6 +112,25 @@ export const rates: readonly Scenario[] = [
     entries: entries("success", "refused", "failed", "refused"),
   },
   {
+    id: "refused-until-the-end",
+    name: "The service refuses every create in some way until the program has ended, and accepts what comes then",
+    entries: Object.entries({
+      "422": {
+        status: 422,
+        body: { statusCode: 422, error: "Refused", message: "No balance.", code: "invalid_value" },
+      },
+      "401": {
+        status: 401,
+        body: { statusCode: 401, error: "Refused", message: "No such key.", code: "unauthorized" },
+      },
+      "429": limited(undefined),
+    }).map(([about, answer], index) =>
+      entry(index, "success", { story: { about, afterwards: { process: "never", answer }, mayBeUnknown: true } }),
+    ),
+    watched: true,
+    mayGiveUp: true,
+  },
+  {
     id: "refused-key",
     name: "The service refuses the key of every create with 401",
     entries: entries("success", "failed"),

@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CannotRun } from "../../cli/probe.ts";
 import { createRandom } from "../../generate/random.ts";
 import type { ScenarioRun } from "../report.ts";
@@ -19,7 +20,11 @@ export type Settings = {
   timeoutMs: number;
   /** How long one start of the program may take, in ms. */
   limitMs: number;
+  /** How long the service is watched after the end of the program, in scenarios that say so, in ms. */
+  watchMs?: number;
 };
+
+const defaultWatchMs = 10_000;
 
 /** A random kill comes at most this long after the first request. */
 const latestKillMs = 250;
@@ -115,6 +120,10 @@ export async function runScenario(scenario: Scenario, settings: Settings): Promi
       const delayMs = random(0, latestKillMs);
       const input = inputOf(scenario.repeated ? [...planned, ...planned] : planned);
       runs.push(...(await runStart(start, service, planned, input, environmentOf, { ...settings, delayMs })));
+    }
+    if (scenario.watched) {
+      service.during = { creates: { process: "now", answer: "honest" } };
+      await sleep(settings.watchMs ?? defaultWatchMs);
     }
   } finally {
     await service.close();

@@ -54,6 +54,8 @@ export type Scenario = {
   clockAhead?: number;
   /** How the program is started, one start after the other. The default is once, to its end. */
   starts?: readonly Start[];
+  /** When the program has ended, the service accepts what it refused, and is watched for payouts of a detached worker. */
+  watched?: true;
   /** The largest share of entries, in percent, that may be reported as unknown. The default is 0. */
   mayBeUnknown?: number;
   /** Set if a sound client may leave entries unpaid. */

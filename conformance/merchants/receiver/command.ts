@@ -36,6 +36,7 @@ Genuine events take effect, so use a test installation.
                               requests for it; the certificate names what cannot be judged then
   --scenario ID,…             run only these scenarios
   --only ID,…                 judge only these requirements (see certify list --profile receiver)
+  --fail-fast                 end the run at the first scenario that fails
   --seed N                    repeat the values of an earlier run
   --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --report DIR                directory for the report (default: ./certify-report)

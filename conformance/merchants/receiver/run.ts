@@ -3,6 +3,7 @@ import { CannotRun } from "../../cli/probe.ts";
 import type { NotJudged, Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport, Finding } from "../../run/verdicts.ts";
+import { isFailure, mostProgressLines } from "../command.ts";
 import { scenarioReport, sideReport, type ScenarioRun } from "../report.ts";
 import { countText, createContext, newShared, type Settings, type Shared } from "./context.ts";
 import { eventNames } from "./events.ts";
@@ -18,6 +19,8 @@ export type ReceiverRun = Settings & {
   challenge?: string;
   /** The options, as shell words, that repeat the run. */
   repeatFlags?: string[];
+  /** True if the run ends at the first scenario that fails. */
+  failFast?: boolean;
   /** Where the progress is shown; by default nowhere. */
   output?: Output;
   /** Ends the run early when it is aborted. */
@@ -93,18 +96,20 @@ const plannedScenarios = ({ only, scenarios, events: received = eventNames }: Re
 async function execute(run: ReceiverRun, reports: CheckReport[]): Promise<string[]> {
   const shared = newShared();
   const planned = plannedScenarios(run);
-  const progress = run.output && createProgress(run.output, planned.length + 1);
+  const progress = run.output && createProgress(run.output, planned.length + 1, { mostLines: mostProgressLines });
   const conclude = (title: string, found: ScenarioRun) => {
     const report = scenarioReport("receiver", found, run.only);
     progress?.finished(title, report);
     reports.push(report);
+    return report;
   };
   try {
     for (const scenario of planned) {
       if (run.interrupted?.aborted) return ["The run was interrupted."];
       const title = `${scenario.id}: ${scenario.name}`;
       progress?.started(title);
-      conclude(title, await runScenario(run, scenario, shared));
+      const report = conclude(title, await runScenario(run, scenario, shared));
+      if (run.failFast && isFailure(report)) return [];
     }
     const end = await judgeEnd(run, shared);
     conclude(end.name, end);
@@ -122,12 +127,13 @@ export async function runReceiver(run: ReceiverRun): Promise<Report> {
   const startedAt = new Date();
   const reports: CheckReport[] = [];
   const errors = await execute(run, reports);
+  const leavesOut = run.scenarios ?? (run.failFast && reports.some(isFailure));
   const { subject, only, scenarios, seed, challenge, limits, events, repeatFlags = [] } = run;
   return sideReport({
     side: "receiver",
     target: subject.url,
     ...(only ? { only } : {}),
-    ...(scenarios ? { leftOut: "the scenarios that --scenario leaves out" } : {}),
+    ...(leavesOut ? { leftOut: `the scenarios that ${scenarios ? "--scenario" : "--fail-fast"} leaves out` } : {}),
     seed,
     ...(challenge === undefined ? {} : { challenge }),
     waits: { responseMs: limits.timeoutMs, settleMs: limits.settleMs },
