@@ -339,12 +339,34 @@ describe("invalid values are reported with what is expected", () => {
   test("reports all problems together, without the values of secrets", () => {
     const env = { PORT: "x", SANDBOX: "x", DATABASE_URL: "mysql://root:hunter2@h", SANDBOX_API_KEY: "hunter3" };
     expect(problemsOf(env).map((problem) => problem.split(" ")[0])).toEqual([
+      "DATABASE_URL",
       "PORT",
       "SANDBOX",
       "SANDBOX_API_KEY",
-      "DATABASE_URL",
     ]);
     expect(() => readConfig(env)).toThrow(/^Invalid configuration:\n( {2}- .+\n?){4}$/);
     expect(problemsOf(env).join()).not.toMatch(/hunter/);
   });
+});
+
+describe("the address of a running server", () => {
+  const urlOf = (env: Record<string, string> = {}, options = {}) =>
+    readConfig({ DATABASE_URL: `sqlite:${join(folder, "server.db")}`, ...env }, options).publicUrl;
+  const note = (text: string) => writeFileSync(join(folder, "server.db.address"), text);
+
+  test("is what commands use, unless a variable names another", () => {
+    note("http://127.0.0.1:4100\n");
+    expect(urlOf()).toBe("http://127.0.0.1:4100");
+    expect(urlOf({ PORT: "4200" })).toBe("http://127.0.0.1:4200");
+    expect(urlOf({ PUBLIC_URL: "https://pay.example" })).toBe("https://pay.example");
+    expect(urlOf({}, { server: true })).toBe("http://127.0.0.1:3000");
+  });
+
+  test.each(["", "4100", "https://127.0.0.1:4100", "http://192.0.2.1:4100", "http://pay.example", "\0"])(
+    "is not used if the file contains %j, which no server of this machine notes",
+    (text) => {
+      note(text);
+      expect(urlOf()).toBe("http://127.0.0.1:3000");
+    },
+  );
 });

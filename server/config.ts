@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
+import { readAddress } from "./address-file.ts";
 import type { FeeRule } from "./domain/fees.ts";
 import { otherModeOf } from "./domain/keys.ts";
 import { modeOf, type AskedMode } from "./domain/mode.ts";
@@ -103,9 +104,11 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     }
   }
 
+  const database = read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" } as const, databaseUrl);
   const host = read("HOST", "127.0.0.1", hostname);
   const port = read("PORT", 3000, wholeNumber(0, 65_535));
-  const publicUrl = read("PUBLIC_URL", defaultPublicUrl(host, port), webAddress);
+  const running = server || env.PORT || env.HOST ? undefined : localAddress(database);
+  const publicUrl = read("PUBLIC_URL", running ?? defaultPublicUrl(host, port), webAddress);
   const asked = read("SANDBOX", undefined, boolean);
   const sandbox = asked ?? true;
   const rails = readRails(env, read, (problem) => problems.push(problem));
@@ -122,7 +125,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     host,
     port,
     publicUrl,
-    database: read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" }, databaseUrl),
+    database,
     role: read("ROLE", "all", oneOf(ROLES)),
     sandbox,
     mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
@@ -233,6 +236,13 @@ export function readCopyDestination({ DATABASE_URL_TO: url = "" }: Env): string 
 export function withPort(config: Config, port: number): Config {
   const isDefault = config.publicUrl === defaultPublicUrl(config.host, config.port);
   return isDefault ? { ...config, port, publicUrl: defaultPublicUrl(config.host, port) } : { ...config, port };
+}
+
+/** Returns the address of the server that runs on this database, if it is one of this machine. */
+function localAddress(database: DatabaseAddress): string | undefined {
+  const address = readAddress(database);
+  const { protocol, hostname: host } = URL.parse(address ?? "") ?? {};
+  return protocol === "http:" && isLoopback(host!) ? address : undefined;
 }
 
 /** Returns the base URL to use if PUBLIC_URL is not set. */

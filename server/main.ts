@@ -2,6 +2,7 @@
 import { letHeapGrow } from "./heap.ts";
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
+import { writeAddress } from "./address-file.ts";
 import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
 import { actorName } from "./domain/audit.ts";
@@ -98,8 +99,9 @@ async function start(config: Config): Promise<void> {
   const color = process.stdout.isTTY && config.color;
   const running = withPort(config, httpServer.port);
   const signIn = await signInLink(running, merchants);
+  const forget = writeAddress(config.database, running.publicUrl);
   // Whoever reads the banner may send a signal at once.
-  stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush });
+  stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget });
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
   watchLoopDelay(telemetry.emit);
   letHeapGrow();
@@ -180,6 +182,8 @@ interface Running {
   traces: Traces | undefined;
   clock: Clock;
   flush(timeoutMs: number): Promise<void>;
+  /** Removes the note of the server's address. */
+  forget(): void;
 }
 
 /**
@@ -187,7 +191,7 @@ interface Running {
  * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
  * exits immediately with 1; unfinished work continues in another process or at the next start.
  */
-function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush }: Running): void {
+function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget }: Running): void {
   const { shutdownTimeoutMs, drainDelayMs } = config;
   const timeoutMs = shutdownTimeoutMs - drainDelayMs;
   let stopping = false;
@@ -202,6 +206,7 @@ function stopOnSignal({ config, service, httpServer, commands, storage, traces, 
     await httpServer.close(0.5 * timeoutMs);
     await service.stop(0.3 * timeoutMs);
     commands?.close();
+    forget();
     await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
     await flush(0.1 * timeoutMs);
     process.exit(0);

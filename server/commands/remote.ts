@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { readConfig } from "../config.ts";
 import { UsageError } from "./command.ts";
 import { printableStart } from "./printable.ts";
 
@@ -7,7 +8,7 @@ export const REMOTE_OPTIONS = {
   "base-url": {
     value: "URL",
     parse: baseUrl,
-    meaning: "of the server; http://127.0.0.1:3000 by default",
+    meaning: "of the server; by default the one that runs here, else http://127.0.0.1:3000",
   },
   "api-key-file": {
     value: "FILE",
@@ -16,7 +17,6 @@ export const REMOTE_OPTIONS = {
   },
 } as const;
 
-const DEFAULT_BASE_URL = "http://127.0.0.1:3000";
 const TIMEOUT_MS = 30_000;
 /** The largest response, decompressed, in bytes. A page of 100 deliveries has less than a tenth of it. */
 const LARGEST_BODY = 4 * 1024 ** 2;
@@ -58,13 +58,13 @@ export interface Remote {
 /**
  * Prepares requests to a running server.
  * @param env environment variables
- * @throws UsageError if there is no key
+ * @throws UsageError if there is no key, ConfigError if the environment variables that name a server are invalid
  */
 export function createRemote(
   options: { "base-url"?: string; "api-key-file"?: string },
   env: Readonly<Record<string, string | undefined>>,
 ): Remote {
-  const { "base-url": base = DEFAULT_BASE_URL, "api-key-file": file } = options;
+  const { "base-url": base = readConfig(env).publicUrl, "api-key-file": file } = options;
   const key = file === undefined ? env.API_KEY?.trim() : keyIn(file);
   if (!key) throw new UsageError("There is no API key. Set the variable API_KEY, or give --api-key-file FILE.");
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key contains characters that no key has.");

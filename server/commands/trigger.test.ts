@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { freePort } from "../testing/process.ts";
+import { freePort, startProcess } from "../testing/process.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { trigger } from "./trigger.ts";
 
@@ -95,4 +95,16 @@ test("reads the key from a file, and says where one is expected", async () => {
 test("lists the events with the fields that can be set", async () => {
   expect(await trigger(["--list"], {})).toBe(0);
   expect(printed.join("\n")).toMatch(/disbursement\.completed[^]+Fields: reference, amount[^]+checkout\.cancelled/);
+});
+
+test("finds the server that runs on the database, and no server after it has stopped", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "trigger-"));
+  const env = { DATABASE_URL: `sqlite:${join(folder, "server.db")}`, API_KEY: "a-key-for-tests-of-trigger" };
+  const started = await startProcess({ ...env, SANDBOX_API_KEY: env.API_KEY });
+  expect(await trigger(["checkout.failed"], env)).toBe(0);
+  expect(printed.join("\n")).toMatch(/^checkout\.failed {2}CHK/);
+  started.kill("SIGTERM");
+  await started.ended;
+  expect(existsSync(join(folder, "server.db.address"))).toBe(false);
+  rmSync(folder, { recursive: true });
 });

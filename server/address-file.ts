@@ -1,0 +1,29 @@
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { DatabaseAddress } from "./storage/open.ts";
+
+/** The file beside a SQLite database in which a running server notes its address, for commands of this machine. */
+const fileOf = (database: DatabaseAddress): string | undefined =>
+  database.kind === "sqlite" && database.path !== ":memory:" ? `${database.path}.address` : undefined;
+
+/** Returns the address of the server that runs on this database, or ended without removing it; undefined if unknown. */
+export function readAddress(database: DatabaseAddress): string | undefined {
+  const file = fileOf(database);
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Notes a server's address. A server that cannot write the file runs without it. Returns a function that removes it. */
+export function writeAddress(database: DatabaseAddress, url: string): () => void {
+  const file = fileOf(database);
+  if (file === undefined) return () => undefined;
+  try {
+    writeFileSync(file, `${url}\n`, { mode: 0o600 });
+  } catch {
+    return () => undefined;
+  }
+  return () => rmSync(file, { force: true });
+}
