@@ -349,11 +349,10 @@ describe("invalid values are reported with what is expected", () => {
   });
 });
 
+const urlOf = (env: Record<string, string> = {}, options = {}) =>
+  readConfig({ DATABASE_URL: `sqlite:${join(folder, "server.db")}`, ...env }, options).publicUrl;
+const note = (text: string) => writeFileSync(join(folder, "server.db.address"), text);
 describe("the address of a running server", () => {
-  const urlOf = (env: Record<string, string> = {}, options = {}) =>
-    readConfig({ DATABASE_URL: `sqlite:${join(folder, "server.db")}`, ...env }, options).publicUrl;
-  const note = (text: string) => writeFileSync(join(folder, "server.db.address"), text);
-
   test("is what commands use, unless a variable names another", () => {
     note("http://127.0.0.1:4100\n");
     expect(urlOf()).toBe("http://127.0.0.1:4100");
