@@ -6,9 +6,11 @@ import { guides } from "../merchants/guides.ts";
 import { needs } from "../run/needs.ts";
 import { wrapped } from "../report/visible.ts";
 import { counted, levels, sourceOf, titleOf } from "../report/words.ts";
-import { isSide, sides, type Effect, type Profile, type Requirement, type Side } from "../results.ts";
+import { isSide, sides, type Effect, type Requirement, type Side } from "../results.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
+import { profiles } from "./expected.ts";
 import { didYouMean } from "./nearest.ts";
+import { createReader } from "./options.ts";
 
 const effects: Record<Effect, string> = {
   none: "none: only reads",
@@ -24,18 +26,12 @@ const groupOf = ({ id }: Requirement) => id.split(".")[0] ?? id;
 const field = (label: string, text: string) =>
   wrapped(text, 90).map((line, index) => `${(index === 0 ? label : "").padEnd(10)}${line}`);
 
-const profiles = ["core", "extended", ...sides] as const;
-
-function requireProfile(value: string): Profile | Side {
-  const profile = profiles.find((each) => each === value);
-  if (profile !== undefined) return profile;
-  throw new UsageError(`--profile must be ${profiles.join(" or ")}, not ${JSON.stringify(value)}.`);
-}
-
 /** Lists the requirements of a profile, grouped by the first part of their ids. */
 export function list(args: string[]): CommandResult {
   const { values } = parsed(args, 0, { profile: { type: "string", default: "extended" } }, "argument");
-  const profile = requireProfile(values.profile);
+  const faults: string[] = [];
+  const profile = createReader(faults).oneOf("profile", values.profile, profiles);
+  if (faults[0] !== undefined) throw new UsageError(`${faults[0]}.`);
   const listed = requirementsOf(profile);
   const width = Math.max(...listed.map(({ id }) => id.length)) + 2;
   const groups = [...Map.groupBy(listed, groupOf)].map(([name, members]) => {

@@ -1,26 +1,33 @@
 // Reads what the reader of a certificate expects: from options of `certify verify`, or from the index of a registry.
 import { readFileSync } from "node:fs";
+import type { parseArgs } from "node:util";
 import { sha256 } from "../certificate/hashes.ts";
 import { strictness, type Expectations } from "../certificate/expectations.ts";
 import { sides } from "../results.ts";
 import { didYouMean } from "./nearest.ts";
+import { createReader, when } from "./options.ts";
+
+const text = { type: "string" } as const;
+
+/** The options that state expectations, in the form that `parseArgs` of node:util expects. */
+export const expectedOptions = {
+  target: text,
+  kind: text,
+  profile: text,
+  contract: text,
+  suite: text,
+  "max-age": text,
+  challenge: text,
+  require: { ...text, multiple: true },
+} as const;
 
 /** The names and values of expectations, as text. */
-export type Expected = {
-  target?: string;
-  kind?: string;
-  profile?: string;
-  contract?: string;
-  suite?: string;
-  "max-age"?: string;
-  challenge?: string;
-  require?: string[];
-};
+export type Expected = ReturnType<typeof parseArgs<{ options: typeof expectedOptions }>>["values"];
 
 const kinds = ["service", ...sides] as const;
-const profiles = ["core", "extended", ...sides] as const;
+export const profiles = ["core", "extended", ...sides] as const;
 const units = { m: 60_000, h: 3_600_000, d: 86_400_000 };
-const isSha256 = (text: string) => /^[0-9a-f]{64}$/.test(text);
+const isSha256 = (value: string) => /^[0-9a-f]{64}$/.test(value);
 
 /**
  * Reads expectations. Adds what is wrong with them to `faults`.
@@ -28,14 +35,9 @@ const isSha256 = (text: string) => /^[0-9a-f]{64}$/.test(text);
  */
 export function readExpected(given: Expected, prefix: string, faults: string[]): Expectations {
   const { target, kind, profile, contract, suite, "max-age": maxAge, challenge, require } = given;
-  const fault = (name: string, text: string) => void faults.push(`${prefix}${name} ${text}`);
+  const read = createReader(faults, prefix);
+  const fault = (name: string, why: string) => void faults.push(`${prefix}${name} ${why}`);
 
-  function oneOf<T extends string>(name: string, value: string | undefined, allowed: readonly T[]): T | undefined {
-    const found = allowed.find((each) => each === value);
-    if (value !== undefined && found === undefined)
-      fault(name, `must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
-    return found;
-  }
   function duration(value: string): number {
     const [, count, unit = "d"] = /^(\d+)([mhd])?$/.exec(value) ?? [];
     if (count === undefined) fault("max-age", `must look like 30d, 12h or 90m, not ${JSON.stringify(value)}`);
@@ -58,11 +60,11 @@ export function readExpected(given: Expected, prefix: string, faults: string[]):
   }
   return {
     target,
-    kind: oneOf("kind", kind, kinds),
-    profile: oneOf("profile", profile, profiles),
-    contract: contract === undefined ? undefined : contractHash(contract),
+    kind: when(kind, (value) => read.oneOf("kind", value, kinds)),
+    profile: when(profile, (value) => read.oneOf("profile", value, profiles)),
+    contract: when(contract, contractHash),
     suite,
-    maxAge: maxAge === undefined ? undefined : duration(maxAge),
+    maxAge: when(maxAge, duration),
     challenge,
     require: names,
   };

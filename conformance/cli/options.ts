@@ -43,13 +43,17 @@ export class OptionsError extends Error {
 export const when = <T>(value: string | undefined, read: (value: string) => T) =>
   value === undefined ? undefined : read(value);
 
-/** Returns functions that each read one value. They add what is wrong with a value to `faults`. */
-export function createReader(faults: string[]) {
+/**
+ * Returns functions that each read one value. They add what is wrong with a value to `faults`.
+ * @param prefix what precedes the name of a value in `oneOf`
+ */
+export function createReader(faults: string[], prefix = "--") {
   return {
     fault: (text: string) => void faults.push(text),
     oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
       const found = allowed.find((one) => one === value);
-      if (found === undefined) faults.push(`--${flag} must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
+      if (found === undefined)
+        faults.push(`${prefix}${flag} must be ${allowed.join(" or ")}, not ${JSON.stringify(value)}`);
       return found ?? (allowed[0] as T);
     },
     whole(flag: string, value: string, least: number, most: number): number {

@@ -10,7 +10,7 @@ import { oneLine, visible } from "../report/visible.ts";
 import { conditionEntries, effects, limitEntries } from "../report/words.ts";
 import { isSide } from "../results.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
-import { readExpected } from "./expected.ts";
+import { expectedOptions, readExpected } from "./expected.ts";
 
 /** Reads a file that the caller named. */
 export function read(file: string): Buffer {
@@ -87,14 +87,7 @@ const options = {
   key: { type: "string" },
   report: { type: "string" },
   revocations: { type: "string" },
-  target: { type: "string" },
-  kind: { type: "string" },
-  profile: { type: "string" },
-  contract: { type: "string" },
-  suite: { type: "string" },
-  "max-age": { type: "string" },
-  challenge: { type: "string" },
-  require: { type: "string", multiple: true },
+  ...expectedOptions,
 } as const;
 
 type Given = { report?: string; revocations?: string };

@@ -12,7 +12,7 @@ import { collectFacts } from "../observer/facts.ts";
 import type { Receiver } from "../target/receiver.ts";
 import { newAccount, type Account, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
-import { createValidators, type Validator } from "../contract/validate.ts";
+import { createValidators } from "../contract/validate.ts";
 import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
 import { permitsReceiver, unmetNeed } from "./needs.ts";
 import { redactedReport } from "./redacted.ts";
@@ -43,16 +43,9 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const pace = createPacer(() => limits.all.velocity ?? [], deps);
   const target: Target = { ...deps.target, send: (request) => pace(request, deps.target.send) };
   const selected = selectedRequirements(options);
-  const validators = new Map<string, Validator>();
-  const compile = createValidators(options.profile);
+  const validator = createValidators(options.profile);
   const opinions = options.prismUrl === undefined ? undefined : compareWithPrism(target);
   const facts = collectFacts(target, receiver, deps.now);
-
-  function validator(schema: string): Validator {
-    const known = validators.get(schema) ?? compile(schema);
-    validators.set(schema, known);
-    return known;
-  }
 
   /** Returns why a failure does not count; undefined if it counts. A limit changes nothing about the extended profile. */
   const openLimit = (id: string, evidence: readonly TargetResponse[]) =>
