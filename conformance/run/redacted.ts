@@ -9,11 +9,12 @@ const mapped = <T>(record: Readonly<Record<string, T>>, change: (value: T) => T)
 
 export function redactedReport(report: CheckReport, redact: Redact): CheckReport {
   const { results, notApplicable, created, error, falseDeclaration, secondOpinion } = report;
+  const known = (text: string | undefined) => (text === undefined ? undefined : redact(text));
   const withoutSecrets = ({ reference, merchantsReference, currency, ...record }: CreatedRecord): CreatedRecord => ({
     ...record,
-    ...(reference === undefined ? {} : { reference: redact(reference) }),
-    ...(merchantsReference === undefined ? {} : { merchantsReference: redact(merchantsReference) }),
-    ...(currency === undefined ? {} : { currency: redact(currency) }),
+    reference: known(reference),
+    merchantsReference: known(merchantsReference),
+    currency: known(currency),
   });
   return {
     ...report,
@@ -24,19 +25,15 @@ export function redactedReport(report: CheckReport, redact: Redact): CheckReport
     })),
     notApplicable: mapped(notApplicable, (reason) => ({ ...reason, text: redact(reason.text) })),
     created: created.map(withoutSecrets),
-    ...(error === undefined ? {} : { error: redact(error) }),
-    ...(falseDeclaration === undefined ? {} : { falseDeclaration: redact(falseDeclaration) }),
-    ...(secondOpinion === undefined
-      ? {}
-      : {
-          secondOpinion: {
-            ...secondOpinion,
-            disagreements: secondOpinion.disagreements.map((each) => ({
-              ...each,
-              suite: each.suite.map(redact),
-              prism: each.prism.map(redact),
-            })),
-          },
-        }),
+    error: known(error),
+    falseDeclaration: known(falseDeclaration),
+    secondOpinion: secondOpinion && {
+      ...secondOpinion,
+      disagreements: secondOpinion.disagreements.map((each) => ({
+        ...each,
+        suite: each.suite.map(redact),
+        prism: each.prism.map(redact),
+      })),
+    },
   };
 }
