@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, parse } from "node:path";
 import { requirementsOf } from "../contract/requirements.ts";
 import type { Report, Side, Verdict } from "../results.ts";
 
@@ -11,8 +11,8 @@ type Toolchain = {
   name: string;
   /** A command that succeeds if the toolchain is installed. */
   probe: readonly [program: string, ...args: string[]];
-  /** Returns the shell command that starts a program. */
-  start(path: string): string;
+  /** Returns the shell command that starts a program, or what `build` made of it. */
+  start(path: string, output: string): string;
   /** Returns the arguments with which `probe`'s program builds an example, for compiled languages. */
   build?(path: string, output: string): string[];
 };
@@ -20,11 +20,27 @@ type Toolchain = {
 export const toolchains = {
   node: { name: "Node", probe: [process.execPath, "--version"], start: (path) => `${process.execPath} ${path}` },
   python: { name: "Python (Debian: python3)", probe: ["python3", "--version"], start: (path) => `python3 ${path}` },
+  django: {
+    name: "Django (Debian: python3-django)",
+    probe: ["/usr/bin/python3", "-c", "import django"],
+    start: (path) => `/usr/bin/python3 ${path}`,
+  },
+  java: {
+    name: "Java 17 or later (Debian: openjdk-17-jdk-headless)",
+    probe: ["javac", "--version"],
+    build: (path, output) => ["-d", output, path],
+    start: (path, output) => `java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -cp ${output} ${parse(path).name}`,
+  },
+  "php-program": {
+    name: "PHP (Debian: php-cli)",
+    probe: ["php", "--version"],
+    start: (path) => `php ${path}`,
+  },
   go: {
     name: "Go (Debian: golang-go)",
     probe: ["go", "version"],
     build: (path, output) => ["build", "-o", output, path],
-    start: (path) => path,
+    start: (_path, output) => output,
   },
   php: {
     name: "PHP with SQLite (Debian: php-cli and php-sqlite3)",
@@ -56,13 +72,17 @@ export const examples: readonly Example[] = [
   client("our-client.ts", "node", "this repository's client, with its journal"),
   client("careful.py", "python", "Python's standard library, with the care that payments need"),
   client("careful.go", "go", "the same in Go, with its standard library"),
+  client("Careful.java", "java", "the same in Java, with its standard library"),
+  client("backoff.php", "php-program", "PHP's standard library, with delays of 1, 2, 4 and 8 seconds"),
   client("ordinary.py", "python", "Python's standard library, as it is often used"),
   client("naive.mjs", "node", "`fetch`, with a new reference for each attempt"),
   receiver("express.ts", "node", "Express with this repository's client"),
   receiver("hono.ts", "node", "Hono with this repository's client"),
   receiver("standard.py", "python", "Python's standard library"),
+  receiver("with_django.py", "django", "Django, with a model and its ORM"),
   receiver("standard.go", "go", "Go's standard library, with a file for each event instead of a database"),
   receiver("standard.php", "php", "PHP's own server and standard library"),
+  receiver("laravel-style.php", "php", "the structure of a Laravel application, with PHP's standard library"),
   receiver(
     "naive.mjs",
     "node",
@@ -83,12 +103,12 @@ export async function withCommand<T>(
 ): Promise<T> {
   const path = join(import.meta.dirname, file);
   const { probe, build, start } = toolchain;
-  if (!build) return use(start(path));
+  if (!build) return use(start(path, ""));
   const folder = await mkdtemp(join(tmpdir(), "example-"));
   try {
     const output = join(folder, "program");
     execFileSync(probe[0], build(path, output));
-    return await use(start(output));
+    return await use(start(path, output));
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -38,7 +38,7 @@ export const clientFlags = {
 export const clientUsage = `Usage: certify client --command CMD [options]
 
 Judges a program that pays. The suite plays the service on this machine, and no money moves.
-PROTOCOL.md says what the program must do, such as limit the size of a response and the time to read it.
+PROTOCOL.md in the package says what the program must do, such as limit the size of a response and the time to read it.
 The program gets BASE_URL, API_KEY, TIMEOUT_MS and STATE_DIR, and entries as JSON lines on stdin.
 It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unknown"} for each to stdout.
 

@@ -105,6 +105,13 @@ export const pages: readonly DocsPage[] = [
     file: "conformance/README.md",
   },
   {
+    name: "certify-a-client",
+    title: "The protocol for clients",
+    summary: "All that a program must do to be certified, and how an existing application takes part.",
+    group: "Guides",
+    file: "conformance/PROTOCOL.md",
+  },
+  {
     name: "for-maintainers",
     title: "For maintainers",
     summary: "You change the project: what to read, and what protects you.",
