@@ -148,6 +148,16 @@ describe("a create while another one has or had the same reference", () => {
     expect(await outcomeOf(disbursementRequest)).toBe("unknown");
   });
 
+  test("may be refused with proof if both found that another payout has the reference", async () => {
+    const steps = [duplicate(here), duplicate(here), ok(record), ok(record), refusal(422)];
+    const { client, time } = scriptedClient(steps);
+    const other = { ...disbursementRequest, amount: 2 };
+    const call = () => client.disbursements.create(other).result();
+    const both = await time.run(Promise.all([call(), call()]));
+    const results = [...both, await time.run(call())];
+    expect(results.map(({ outcome }) => outcome)).toEqual(["refused", "refused", "refused"]);
+  });
+
   test("still throws DuplicateReferenceError for a payout that the other created", async () => {
     const { client, time } = scriptedClient([ok(disbursementCreated), duplicate(here), ok(record)]);
     await time.run(client.disbursements.create(disbursementRequest));

@@ -358,7 +358,7 @@ const lockWith = (holder: string) => writeFileSync(`${path}.lock`, holder);
 /** What the lock of a process contains. The last part is when the process started. */
 const holderOf = (pid: number | undefined) => {
   const stat = `/proc/${pid}/stat`;
-  const [started] = existsSync(stat) ? readFileSync(stat, "latin1").split(" ").slice(-31) : [""];
+  const [started] = existsSync(stat) ? readFileSync(stat, "latin1").split(" ").slice(-31) : ["undefined"];
   return `${pid}@${hostname()}@${started}`;
 };
 /** The id of a process that has ended. */
@@ -379,8 +379,8 @@ describe("the lock", () => {
   });
 
   test("keeps out another copy of the package in this process, and a path through a link to the folder", async () => {
-    vi.resetModules();
-    const copy = await import("./journal.ts");
+    const name = "./journal.ts?copy";
+    const copy = (await import(name)) as typeof import("./journal.ts");
     expect(copy.fileJournal).not.toBe(fileJournal);
     symlinkSync(folder, join(folder, "link"));
     await using(async (journal) => {

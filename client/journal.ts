@@ -254,12 +254,12 @@ async function isRunning(holder: string): Promise<boolean> {
   return (await startOf(Number(pid))) === started;
 }
 
-/** When a process started, in clock ticks since the boot. Empty if the process has ended, or this is not Linux. */
+/** When a process started, in clock ticks since the boot, or "undefined": it has ended, or this is not Linux. */
 async function startOf(pid: number): Promise<string> {
   const stat = await readFile(`/proc/${pid}/stat`).catch(ignore);
   // A killed process keeps its id, with state Z (zombie), until its parent reaps it; in many containers the parent
   // never does. The program's name, before the state, may itself contain a parenthesis.
-  return `${stat}`.replace(/^.*\) [^Z](?: [-\d]+){18} (\d+) .*|.*/s, "$1");
+  return `${/\) [^Z](?: [-\d]+){18} (\d+) |$/.exec(`${stat}`)![1]}`;
 }
 
 /** Returns false if the operation fails with `code`. Throws its other errors. */

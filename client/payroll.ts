@@ -216,7 +216,7 @@ async function* pay(
     try {
       await journal?.close?.();
     } finally {
-      if (journal) inUse.delete(journal);
+      inUse.delete(journal!);
     }
   }
 }
