@@ -48,7 +48,7 @@ const failures = (example: Example, id: string): Promise<string[]> =>
   });
 
 // `npm run certify:examples -- --check` runs all scenarios.
-const tried = ["crossed-1", "exists"];
+const tried = ["sent-twice", "exists"];
 const trials = clients.flatMap((example) => tried.map((id) => ({ example, id, file: example.file })));
 
 test.each(trials)("$file fails in $id at most what the table says", async ({ example, id, file }) => {
