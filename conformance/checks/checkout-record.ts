@@ -14,7 +14,6 @@ import {
   someAddress,
   startCheckout,
   startInvalidCheckout,
-  siteOf,
 } from "./requests.ts";
 
 export const verifyCheckout = (
@@ -69,20 +68,6 @@ export const checks: Check[] = [
       const actual = bare.data["merchantsReference"];
       const what = "if the request has no reference, merchantsReference";
       same(context, "checkout-body.echo", { what, actual, expected: bare.reference }, bare.response);
-    },
-  },
-  {
-    name: "Duplicate checkout reference is refused",
-    ids: ["checkout-request.reference-unique"],
-    effect: "moves-money",
-    async run(context) {
-      const { body, reference } = await started(context, { reference: context.fresh() });
-      const again = await startCheckout(context, { ...body, amount: 99 });
-      const location = String(again.headers.location ?? "missing");
-      const ok = again.status === 409 && location.endsWith(`/v1/checkouts/${reference}`);
-      const actual = `${describeResponse(again)}, Location: ${location}`;
-      const expected = `409 with Location: /v1/checkouts/${reference}`;
-      context.judge("checkout-request.reference-unique", ok, expected, actual, again);
     },
   },
   {
@@ -150,29 +135,14 @@ export const checks: Check[] = [
     },
   },
   {
-    name: "Checkout record agrees with request and response",
-    ids: ["checkout-record.shape", "checkout-record.agrees"],
+    name: "Checkout record has every documented field",
+    ids: ["checkout-record.shape"],
     effect: "moves-money",
     async run(context) {
-      const addresses = {
-        webhookURL: someAddress(context),
-        redirectURL: `https://${siteOf(context)}/back?a=1`,
-      };
-      const { body, data, reference } = await started(context, {
-        ...addresses,
-        reference: context.fresh(),
-        amount: 4321,
-      });
+      const { reference } = await started(context, { reference: context.fresh(), webhookURL: someAddress(context) });
       const response = await verifyCheckout(context, reference);
       const faults = faultsIn(context, response, "CheckoutEnvelope");
       expectNoFaults(context, "checkout-record.shape", "200 with the record of a checkout", faults);
-      const record = dataOf(response);
-      const { url: _, ...answered } = data;
-      const { reference: merchantsReference, ...asked } = body;
-      const expected = { ...asked, ...answered, merchantsReference };
-      for (const [field, value] of Object.entries(expected)) {
-        same(context, "checkout-record.agrees", { what: field, actual: record[field], expected: value });
-      }
     },
   },
   {

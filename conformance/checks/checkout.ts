@@ -3,7 +3,7 @@
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, shows } from "./expect.ts";
-import { checkoutBody, is2xx, someAddress, startCheckout, startInvalidCheckout, siteOf } from "./requests.ts";
+import { checkoutBody, is2xx, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
 function texts(value: unknown, name = ""): [name: string, text: string][] {
@@ -130,20 +130,6 @@ export const checks: Check[] = [
       const own = referencesOf(first).filter((text) => !second.includes(text));
       const expected = "a reference that differs from that of another checkout";
       shows(context, "checkout.reference", first, own.length > 0, expected);
-    },
-  },
-  {
-    name: "webhookURL and redirectURL are optional for a checkout",
-    ids: ["checkout.optional-fields"],
-    effect: "moves-money",
-    async run(context) {
-      const webhookURL = someAddress(context);
-      const redirectURL = `https://${siteOf(context)}/orders/1?step=done`;
-      for (const over of [{}, { webhookURL }, { redirectURL }, { webhookURL, redirectURL }]) {
-        const response = await startCheckout(context, checkoutBody(context, over));
-        const what = Object.keys(over).join(" and ") || "neither address";
-        expectStatus(context, "checkout.optional-fields", response, "2xx", `with ${what}`);
-      }
     },
   },
   ...["amount", "currency", "country"].map((field): Check => ({

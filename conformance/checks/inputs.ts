@@ -14,7 +14,7 @@ import {
 import { conditionsOf, coverageOf, rowCount, usual, valuesOf, type Conditions, type Name } from "../generate/inputs.ts";
 import { createRandom } from "../generate/random.ts";
 import type { Facts } from "../observer/facts.ts";
-import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
+import { allowsMadeUpNumbers, hasControl, type CheckOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectData, expectStatus, same } from "./expect.ts";
 import { judgeRecord, recordIn, recordOf, type Body } from "./records.ts";
@@ -28,7 +28,7 @@ const concurrency = 6;
 const places = [dollars, ...commonPairs];
 const repeated = ["create.duplicate-refused", "create.duplicate-any-field", "create.model"];
 
-type Planned = {
+export type Planned = {
   conditions: Conditions;
   amount: number;
   pair: Pair;
@@ -40,6 +40,9 @@ type Planned = {
 };
 type Made = Planned & { body: Body; response: TargetResponse };
 
+const roundAmounts = [1, 5, 2].flatMap((digit) => Array.from({ length: 16 }, (_, zeros) => digit * 10 ** zeros));
+/** The runs whose target has accepted a payout to the number of --failing-recipient. */
+const servesFailing = new WeakSet<Facts>();
 const madeByRun = new WeakMap<Facts, readonly Made[]>();
 
 /** Returns why a run cannot try the value of a dimension; undefined if it can. */
@@ -72,14 +75,14 @@ function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Name) => 
 }
 
 /** Returns the payouts of a run, in their order. */
-function planOf(options: CheckOptions): Planned[] {
+export function planOf(options: CheckOptions): Planned[] {
   const random = createRandom(options.seed, "amounts");
   const turns = new Map<string, number>();
-  /** Returns one pair after the other for the same purpose. */
-  function inTurn(purpose: string, pairs: readonly Pair[]): Pair {
+  /** Returns one value after the other for the same purpose. */
+  function inTurn<Each>(purpose: string, all: readonly Each[]): Each {
     const turn = turns.get(purpose) ?? 0;
     turns.set(purpose, turn + 1);
-    return pairs[turn % pairs.length]!;
+    return all[turn % all.length]!;
   }
   return conditionsOf(options.seed).map((conditions) => {
     const { place } = conditions;
@@ -91,6 +94,9 @@ function planOf(options: CheckOptions): Planned[] {
     const planned = { conditions, pair, currency, number, amount: 0, untried: {} };
     const possible = without(planned, (name) => obstacle(options, conditions, name));
     const { least, most } = possible.conditions.amount;
+    const rounds = roundAmounts.filter((amount) => amount >= least && amount <= most);
+    if (possible.conditions.digits.round && rounds.length > 0)
+      return { ...possible, amount: inTurn(`round from ${least}`, rounds) };
     // Numbers of every length between the two are about equally likely.
     return { ...possible, amount: Math.min(most, Math.floor(least * (most / least) ** (random(0, 999) / 1000))) };
   });
@@ -106,7 +112,7 @@ export const repeatCost = {
 };
 
 /** Returns the fields that the conditions ask for. The target's limits may change them. */
-function fieldsOf(context: Context, planned: Planned): Body {
+export function fieldsOf(context: Context, planned: Planned): Body {
   const { options, random } = context;
   const { conditions, pair, amount } = planned;
   const { reference, address, ending } = conditions;
@@ -140,7 +146,7 @@ const fields: Partial<Record<Name, string>> = {
 const isOptional = ({ conditions, pair, currency }: Planned, name: Name) =>
   conditions[name].optional === true && !(name === "currency" && currency.currency === pair.currency);
 
-const send = (context: Context, { write }: Partial<Conditions["form"]>, body: Body, how = pay) =>
+export const send = (context: Context, { write }: Partial<Conditions["form"]>, body: Body, how = pay) =>
   write ? how(context, undefined, write(body)) : how(context, body);
 
 /** Creates a payout. If the target refuses it and may do so, creates one with the usual values instead. */
@@ -152,8 +158,11 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   const isChanged = (name: Name) => fields[name] !== undefined && wanted[fields[name]] !== body[fields[name]];
   const tried = without(planned, (name) => (isChanged(name) ? "outside the target's limits" : undefined));
   const isRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
-  // Nothing says that the target serves the number of --failing-recipient.
-  const mayRefuse = (name: Name) => (name === "ending" ? conditions.ending.fails : isOptional(tried, name));
+  const { fails } = conditions.ending;
+  if (fails && response.status === 200) servesFailing.add(context.facts);
+  // Nothing says that the target serves the number of --failing-recipient, until it does.
+  const mayRefuse = (name: Name) =>
+    name === "ending" ? fails && !servesFailing.has(context.facts) : isOptional(tried, name);
   const usualOne = without(tried, (name) => (mayRefuse(name) ? "refused" : undefined));
   const hasOptional = valuesOf(tried.conditions).some(([name]) => mayRefuse(name));
   if (hasOptional && isRefused) return create(context, usualOne);
@@ -257,8 +266,14 @@ function judgeReferences(context: Context, made: readonly Made[]) {
 
 /** How much further apart the times of records may be than the requests that created them, in milliseconds. */
 const mostDrift = 60_000;
+/** Less than the difference between two time zones, in milliseconds. */
+const mostAge = 600_000;
 
-/** Judges that records of every country state the same time, since times are in UTC. */
+/** Returns the time of the target: in a sandbox that of its clock, else that of the response; NaN if it states none. */
+const timeOf = async (context: Context, { headers: { date = "" } }: TargetResponse) =>
+  Date.parse(hasControl(context.options, "time") ? String(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
+
+/** Judges that records of every country state the same time, and that of the target, since times are in UTC. */
 async function judgeTimes(context: Context, made: readonly Made[]) {
   const accepted = made.filter(({ response }) => response.status === 200);
   const sent = accepted.map(({ response }) => Date.parse(response.exchange.at));
@@ -271,7 +286,11 @@ async function judgeTimes(context: Context, made: readonly Made[]) {
   const times = found.map((response) => Date.parse(String(dataOf(response)["createdAt"])));
   const [apart, most] = [Math.max(...times) - Math.min(...times), Math.max(...sent) - Math.min(...sent) + mostDrift];
   const [expected, actual] = [`createdAt at most ${most} ms apart in records of all countries`, `${apart} ms apart`];
-  return context.judge("verify.timestamps", apart <= most, expected, actual, found);
+  context.judge("verify.timestamps", apart <= most, expected, actual, found);
+  const age = (await timeOf(context, found.at(-1)!)) - Math.max(...times);
+  const isNow = !(Math.abs(age) > mostAge);
+  const [now, otherwise] = [`createdAt at most ${mostAge} ms from the target's own time`, `${age} ms`];
+  context.judge("verify.timestamps", isNow, now, otherwise, found.at(-1)!);
 }
 
 /** Judges in a sandbox that a payout fails whose phone number forces a failure, whatever else it has. */

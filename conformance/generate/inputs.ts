@@ -16,6 +16,8 @@ type Place = Value & { pair?: Pair };
 /** `foreign`: of another country than that of the payout. */
 type Origin = Value & { foreign: boolean };
 type Amount = Value & { least: number; most: number };
+/** Merchants pay round amounts, which a service may handle in another unit. */
+type Digits = Value & { round: boolean };
 type Reference = Value & { spell: (fresh: string) => string };
 type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
@@ -74,6 +76,10 @@ const dimensions = {
     amount(1_000_000, 2 ** 31 - 1),
     amount(2 ** 31, 2 ** 53 - 1),
   ],
+  digits: [
+    { what: "any digits in the amount", round: false },
+    { what: "a round amount", round: true },
+  ] as Digits[],
   form: forms,
   reference: [
     { what: "a usual reference", spell: (fresh) => fresh },
@@ -82,6 +88,7 @@ const dimensions = {
     { what: "with upper and lower case", spell: (fresh) => `${fresh.toUpperCase()} ${fresh}` },
     mixed("letters outside of ASCII", "ëÜï–支付💸"),
     mixed("quotes and punctuation", "\"'\\/&<>%+#"),
+    mixed("signs of other notations", "=:$@{}[]|~;,"),
     mixed("combining characters", "\u0301\u0308"),
   ] as Reference[],
   address: [
@@ -90,6 +97,8 @@ const dimensions = {
     under("*%2F*%20*"),
     under("*+*"),
     under("H*"),
+    { what: "a webhookURL with /?", optional: true, write: (address) => address.replace(/\/?\?/, "/?") },
+    { what: "a webhookURL with a fragment", optional: true, write: (address) => `${address}#part` },
     followed("an encoded URL in its query", "*=https%3A%2F%2F*.example%2F%3Fa%3Db"),
     followed("empty and repeated parameters", "*=&p*=*+b&r*=1&r*=2"),
     followed("more than 1,024 characters", "*".repeat(100)),

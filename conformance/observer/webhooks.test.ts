@@ -14,7 +14,7 @@ const created = { reference: "DSB-00000001", merchantsReference: "order-0001", a
 function factsOf(attempts: { mailbox?: string; number?: string; status?: string; refused?: number }[]): Facts {
   const histories = createHistories(() => new Date(0));
   const made = attempts.map(({ mailbox, number = "1", status = "success", refused = 200 }): Attempt => {
-    const json = { ...sent, reference: `order-000${number}` };
+    const json = { ...sent, reference: `order-000${number}`, webhookURL: `https://shop.example/${mailbox}?a=1` };
     const data = { ...created, reference: `DSB-0000000${number}`, merchantsReference: json.reference, status };
     const request = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json } as const;
     const exchange = { at: new Date(0).toISOString() };
@@ -41,8 +41,8 @@ function factsOf(attempts: { mailbox?: string; number?: string; status?: string;
   };
 }
 
-const notification = (box: string, json: unknown): Notification =>
-  ({ box, json, body: JSON.stringify(json), method: "POST", headers: {}, at: new Date(0) }) as Notification;
+const notification = (box: string, json: unknown, path = `/hooks/${box}?a=1`): Notification =>
+  ({ box, path, json, body: JSON.stringify(json), method: "POST", headers: {}, at: new Date(0) }) as Notification;
 
 const about = (number: string, over: Fields = {}) => ({ data: { reference: `DSB-0000000${number}`, ...over } });
 
@@ -60,6 +60,9 @@ describe("a webhook is misdirected", () => {
     ["at the address of a refused request", "c", about("3"), 1],
   ])("if it should not be there: %s", (_, box, json, count) => {
     expect(misdirected(facts, [notification(box, json)])).toHaveLength(count);
+  });
+  test.each(["/hooks/a", "/hooks/a/?a=1", "/hooks/a?a=1&b=2"])("if it was sent to another URL: %s", (path) => {
+    expect(misdirected(facts, [notification("a", about("1"), path)])).toHaveLength(1);
   });
 });
 

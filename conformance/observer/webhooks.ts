@@ -78,6 +78,13 @@ function attemptsByIdentity({ records, uncertain }: Facts): Map<string, Attempt[
   );
 }
 
+/** Returns a URL from the name of the mailbox on, without its fragment, which no client sends. */
+const afterName = (url: string, box: string) => url.slice(url.indexOf(`/${box}`)).split("#")[0];
+
+/** Returns true if a webhook was sent to the URL of one of these requests, with all of its query. */
+const isAsGiven = ({ box, path }: Notification, owners: readonly Attempt[]) =>
+  owners.some(({ sent: { webhookURL } }) => afterName(String(webhookURL), box) === afterName(path, box));
+
 /** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
 export function misdirected(facts: Facts, notifications: readonly Notification[]) {
   const boxes = mailboxesOf(facts);
@@ -89,6 +96,8 @@ export function misdirected(facts: Facts, notifications: readonly Notification[]
       const actual = `for a request refused with ${refused[0]?.status}, ${describe(notification)}`;
       return refused.length > 0 ? [{ actual, evidence }] : [];
     }
+    if (!isAsGiven(notification, owners))
+      return [{ actual: `at another URL than webhookURL: ${notification.path}`, evidence }];
     const named = strings(notification.json).map(([, text]) => byIdentity.get(text) ?? []);
     const foreign = named.some((records) => records.length > 0 && !records.some((record) => owners.includes(record)));
     return foreign ? [{ actual: `about a record with another webhookURL, ${describe(notification)}`, evidence }] : [];

@@ -5,6 +5,8 @@ import type { AddressInfo } from "node:net";
 export type Notification = {
   /** The name of the mailbox to which the notification was sent. */
   box: string;
+  /** The path to which it was sent, with the query. */
+  path: string;
   method: string;
   headers: IncomingHttpHeaders;
   body: string;
@@ -47,8 +49,12 @@ export type Receiver = {
 
 const largest = 1024 * 1024;
 
-/** Returns the last segment of a URL's path, which names the mailbox. */
-const nameIn = (url: string) => url.split(/[?#]/)[0]?.split("/").at(-1) ?? "";
+/** Returns the last segment of a URL's path, which names the mailbox. The path may end with a slash. */
+const nameIn = (url: string) =>
+  url
+    .split(/\/?[?#]/)[0]
+    ?.split("/")
+    .at(-1) ?? "";
 
 /** Listens on this machine. */
 export const listenOnHost: Listen = async ({ host, port }, receive) => {
@@ -97,7 +103,7 @@ export async function createReceiver(
     const name = nameIn(path);
     const box = boxes.get(name);
     if (!box) return void response.writeHead(404).end();
-    const notification = { box: name, method, headers, body, json: parsed(body), at: now() };
+    const notification = { box: name, path, method, headers, body, json: parsed(body), at: now() };
     all.push(notification);
     box.received.push(notification);
     box.respond(response, box.received.length);

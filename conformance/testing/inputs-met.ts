@@ -113,6 +113,7 @@ const inputs: readonly [what: string, Predicate][] = [
   ["a failing payout above 100.00", paid((fields) => fails(fields) && Number(fields["amount"]) > 10_000)],
   ["a failing payout of more than 2^31", paid((fields) => fails(fields) && Number(fields["amount"]) > 2 ** 31)],
   ["an amount from 20,001 to 99,999", paid(({ amount }) => Number(amount) > 20_000 && Number(amount) < 100_000)],
+  ["the amount 10000", paid(({ amount }) => amount === 10_000)],
   ["the largest amount", paid(({ amount }) => amount === Number.MAX_SAFE_INTEGER)],
   ["2^53 + 1", ({ text }) => text.includes('"amount":9007199254740993')],
   ["a reference with leading zeros", paid(({ reference }) => /^00\d+$/.test(String(reference)))],
@@ -132,6 +133,7 @@ type Webhook = Extract<Tape["lines"][number], { webhook: unknown }>["webhook"];
 /** Every run receives each of these webhooks. */
 const webhooks: readonly [what: string, (webhook: Webhook) => boolean][] = [
   ["a webhook at a path with %2F", ({ path }) => path.includes("%2F")],
+  ["a webhook at a path that ends with /", ({ path }) => path.includes("/?")],
   ["a webhook at a path with +", ({ path }) => /^[^?]*\+/.test(path)],
   ["a webhook at a path with capitals", ({ path }) => /^[^?]*[A-Z]/.test(path)],
   ["a webhook at a URL of more than 1,024 characters", ({ path }) => path.length > 1024],

@@ -6,6 +6,7 @@ import {
   createDisbursement,
   dataOf,
   fieldsOf,
+  instead,
   isAccepted,
   isOf,
   keyOf,
@@ -14,6 +15,7 @@ import {
   responses,
   verifyDisbursement,
   withBody,
+  withFields,
   withHeader,
   type Fields,
 } from "../ways.ts";
@@ -46,7 +48,133 @@ const returnsWithout = (part: RegExp): How =>
       : fields,
   );
 
+const changesText = (operation: string, name: string, change: (text: string) => string): How =>
+  requests(operation, (fields) => {
+    const { [name]: value } = fields;
+    return typeof value === "string" ? { ...fields, [name]: change(value) } : fields;
+  });
+const changesAmount = (is: (amount: number) => boolean, change: (amount: number) => number): How =>
+  requests(createDisbursement, (fields) => {
+    const amount = Number(fields["amount"]);
+    return Number.isSafeInteger(fields["amount"]) && amount > 0 && is(amount)
+      ? { ...fields, amount: change(amount) }
+      : fields;
+  });
+const anHourLater = (text: string) =>
+  text.replaceAll(/"(createdAt|updatedAt)":"([^"]*)"/g, (_, name: string, time: string) => {
+    return `"${name}":"${new Date(Date.parse(time) + hour).toISOString()}"`;
+  });
+const ofCountry: Record<string, string> = { CI: "XOF", NG: "NGN", GH: "GHS", KE: "KES" };
+
+/** What merchants send every day, and what the services make of it. */
+const values: Fault[] = [
+  fault(
+    "round-amounts-divided",
+    "An amount of whole 100.00 is taken for an amount in the main unit.",
+    "records.as-requested",
+    changesAmount(
+      (amount) => amount % 10_000 === 0,
+      (amount) => amount / 100,
+    ),
+  ),
+  fault(
+    "amount-of-the-example-refused",
+    "The amount 10000 is refused.",
+    "create.amount-echoed",
+    instead(
+      createDisbursement,
+      ({ amount }) => amount === 10_000,
+      () => refusal(422),
+    ),
+  ),
+  fault(
+    "reference-cut-at-colon",
+    "A reference is cut at its first colon.",
+    "create.reference-echoed",
+    changesText(createDisbursement, "reference", (text) => text.split(":")[0]!),
+  ),
+  fault(
+    "reference-dollar-lost",
+    "A dollar sign in a reference is replaced.",
+    "create.reference-echoed",
+    changesText(createDisbursement, "reference", (text) => text.replaceAll("$", "S")),
+  ),
+  fault(
+    "address-loses-fragment",
+    "The record has the webhookURL without its fragment.",
+    "records.as-requested",
+    changesText(createDisbursement, "webhookURL", (text) => text.replace(/#.*/, "")),
+  ),
+  fault(
+    "webhook-without-final-slash",
+    "A webhook is sent to the URL without the slash at the end of its path.",
+    "life.webhooks-addressed",
+    { webhook: (message, deliver) => deliver({ ...message, url: message.url.replace("/?", "?") }) },
+    "records.as-requested",
+  ),
+  fault(
+    "notified-without-query",
+    "A webhook is sent to the URL without its query.",
+    "life.webhooks-addressed",
+    { webhook: (message, deliver) => deliver({ ...message, url: message.url.replace(/\?.*/, "") }) },
+    "records.as-requested",
+  ),
+  fault("times-of-another-zone", "Every time is an hour ahead of UTC.", "verify.timestamps", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      return reply && { ...reply, text: anHourLater(reply.text) };
+    },
+  }),
+  fault(
+    "checkout-currency-of-country",
+    "A checkout has the currency of its country, whatever was requested.",
+    "checkout-record.agrees",
+    requests(createCheckout, (fields) => {
+      const currency = ofCountry[String(fields["country"])];
+      return currency && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency } : fields;
+    }),
+  ),
+  fault(
+    "checkout-reference-trimmed",
+    "Spaces around a checkout's reference are lost.",
+    "checkout-record.agrees",
+    changesText(createCheckout, "reference", (text) => text.trim()),
+  ),
+  fault(
+    "checkout-returns-to-webhook",
+    "A checkout with both addresses has its webhookURL as redirectURL.",
+    "checkout-record.agrees",
+    requests(createCheckout, (fields) =>
+      URL.canParse(String(fields["redirectURL"])) && URL.canParse(String(fields["webhookURL"]))
+        ? { ...fields, redirectURL: fields["webhookURL"] }
+        : fields,
+    ),
+  ),
+  fault(
+    "checkout-reference-free-after-end",
+    "The reference of a checkout is free again when the checkout has ended.",
+    "checkout-request.reference-unique",
+    () => {
+      const named = new Map<unknown, unknown>();
+      const free = new Set<unknown>();
+      return {
+        async handle(call, ask) {
+          const [, ended] = /^\/sandbox\/checkouts\/([^/]+)\/finish$/.exec(call.path) ?? [];
+          if (named.has(ended)) free.add(named.get(ended));
+          const fields = (isOf(call, createCheckout) && fieldsOf(call.body)) || {};
+          const { reference } = fields;
+          const again = reference !== undefined && free.has(reference);
+          const reply = await ask(again ? withFields(call, { ...fields, reference: undefined }) : call);
+          if (reply && reference !== undefined && isAccepted(reply)) named.set(dataOf(reply)["reference"], reference);
+          return reply;
+        },
+      };
+    },
+  ),
+];
+
 export const faults: readonly Fault[] = [
+  ...values,
   fault(
     "payment-matched-by-amount",
     "The payment of a checkout ends the oldest open checkout with the same amount.",
