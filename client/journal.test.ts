@@ -140,6 +140,10 @@ describe("a file journal", () => {
     await expect(beforeOf("https://x.example")).rejects.toThrow("payroll of");
   });
 
+  test("accepts an entry that no request can send", async () => {
+    expect(await before("a", { amount: 100n })).toBeUndefined();
+  });
+
   test("accepts another webhookURL", async () => {
     await before("a");
     expect(await before("a", { webhookURL: "https://merchant.example/hooks" })).toEqual({ payout: undefined });
