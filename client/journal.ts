@@ -130,10 +130,11 @@ function summaryOf(payout: JournaledPayout): JournaledPayout {
   return { reference, merchantsReference, amount, fee, status, ...(recovered && { recovered }) };
 }
 
+/** An amount that JSON does not know is refused later, by the request, so that it costs no more than its entry. */
+const writable = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
+
 function hashOf({ reference, amount, phoneNumber, country, currency }: DisbursementRequest): string {
-  // An amount that JSON does not know is refused later, by the request, so that it costs no more than this entry.
-  const known = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
-  const text = JSON.stringify([reference, amount, phoneNumber, country, currency], known);
+  const text = JSON.stringify([reference, amount, phoneNumber, country, currency], writable);
   return createHash("sha256").update(text).digest("base64url");
 }
 
