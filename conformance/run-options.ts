@@ -44,7 +44,7 @@ export type RunOptions = {
   clockTimeoutMs?: number;
   /** How long the run waits for a payout to settle, from its creation. */
   settleTimeoutMs: number;
-  /** How long to wait before the closing checks, in seconds. */
+  /** The least age of the first payouts at the closing checks, in seconds. */
   linger: number;
   /** The maximum number of requests per second; undefined for no limit. */
   rate?: number;

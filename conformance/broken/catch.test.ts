@@ -44,6 +44,6 @@ describe.concurrent("reports no fault where there is none", { timeout }, () => {
       baseline,
     );
     expect(missed).toEqual(["verify.customer"]);
-    expect(by["verify.timestamps"]).toEqual(["Record of a new disbursement is correct"]);
+    expect(by["verify.timestamps"]).toContain("Record of a new disbursement is correct");
   });
 });

@@ -22,16 +22,16 @@ async function waitUntil(context: Context, end: number, interval: number) {
   }
 }
 
-/** Waits once in a run until the payouts of the opening checks have aged, for `--linger`, and for hours of a sandbox. */
+/** Waits once in a run until the first payouts have the age of `--linger`, and then for hours of a sandbox. */
 export async function aged(context: Context) {
-  const since = keptSince(context) ?? context.facts.records.at(-1)?.at;
-  if (since) await waitUntil(context, since.getTime() + leastAgeMs, pollMs);
+  const since = (keptSince(context) ?? context.facts.records.at(-1)?.at)?.getTime() ?? -Infinity;
+  await waitUntil(context, since + leastAgeMs, pollMs);
   if (agedRuns.has(context.facts)) return;
   agedRuns.add(context.facts);
-  const { linger } = context.options;
-  if (linger > 0) {
+  const end = since + context.options.linger * 1000;
+  if (end > context.now().getTime()) {
     await lookAt(context, retrievable(context));
-    await waitUntil(context, context.now().getTime() + linger * 1000, lingerPollMs);
+    await waitUntil(context, end, lingerPollMs);
   }
   await moveTime(context, movedSeconds);
 }

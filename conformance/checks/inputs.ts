@@ -287,10 +287,12 @@ async function judgeTimes(context: Context, made: readonly Made[]) {
   const [apart, most] = [Math.max(...times) - Math.min(...times), Math.max(...sent) - Math.min(...sent) + mostDrift];
   const [expected, actual] = [`createdAt at most ${most} ms apart in records of all countries`, `${apart} ms apart`];
   context.judge("verify.timestamps", apart <= most, expected, actual, found);
-  const age = (await timeOf(context, found.at(-1)!)) - Math.max(...times);
-  const isNow = !(Math.abs(age) > mostAge);
-  const [now, otherwise] = [`createdAt at most ${mostAge} ms from the target's own time`, `${age} ms`];
-  context.judge("verify.timestamps", isNow, now, otherwise, found.at(-1)!);
+  const last = found.at(-1)!;
+  const now = await timeOf(context, last);
+  if (Number.isNaN(now)) return;
+  const rule = `createdAt within ${mostAge / 60_000} minutes of the target's own time, ${new Date(now).toISOString()}`;
+  const isNow = !(Math.abs(now - times.at(-1)!) > mostAge);
+  context.judge("verify.timestamps", isNow, rule, String(dataOf(last)["createdAt"]), last);
 }
 
 /** Judges in a sandbox that a payout fails whose phone number forces a failure, whatever else it has. */

@@ -12,7 +12,7 @@ Target:
   --key FILE                  private key of that certificate (PEM)
   --timeout MS                time limit for a response (default: 10000)
   --settle-timeout SECONDS    how long to wait for a payout to settle (default: 90; 10 if the sandbox's clock moves)
-  --linger SECONDS            time to wait before every record and reference is checked for the last time (default: 12)
+  --linger SECONDS            age of the first payouts when every record and reference is checked for the last time (default: 16)
   --rate PER_SECOND           maximum requests per second
 
 What to judge:
@@ -88,7 +88,7 @@ export const flags = {
   "max-total": { type: "string" },
   timeout: { type: "string", default: "10000" },
   "settle-timeout": { type: "string" },
-  linger: { type: "string", default: "12" },
+  linger: { type: "string", default: "16" },
   rate: { type: "string" },
   header: { type: "string", multiple: true, default: [] },
   ca: { type: "string" },

@@ -163,7 +163,7 @@ export function conditionEntries(given: Judging): [string, string][] {
   const times = [
     `up to ${duration(responseMs)} for a response`,
     ...(settleMs === undefined ? [] : [`${duration(settleMs)} for a final status`]),
-    ...(lingerMs ? [`${duration(lingerMs)} before the last checks`] : []),
+    ...(lingerMs ? [`the last checks ${duration(lingerMs)} or more after the first payouts`] : []),
   ];
   return [
     ...(headers.length > 0 ? [["Headers", `added to every request: ${headers.join(", ")}`] as [string, string]] : []),
