@@ -148,7 +148,7 @@ describe("what a run does to money", () => {
     const { url, seen } = await target();
     const keyFile = join(folder, "signing.key");
     writeKeyPair(keyFile);
-    const args = ["--base-url", url, "--effects", "money", "--max-total", "100000", "--sign", keyFile];
+    const args = ["--base-url", url, "--effects", "money", "--max-total", "10000", "--sign", keyFile];
     const { code, report, output } = await certify(args).ended;
     expect([code, report]).toEqual([2, undefined]);
     expect(output).toContain("create.amount-echoed");

@@ -74,7 +74,7 @@ const ELSEWHERE: Elsewhere[] = [
     document: "conformance/README.md",
     commands: /npm install --save-dev/,
     test: "conformance/package.test.ts",
-    proof: "installPacked()",
+    proof: "installPacked(",
   },
   {
     document: "conformance/README.md",

@@ -22,8 +22,11 @@ const causes: Record<string, { ids: readonly string[]; status: number; sent?: (b
   "fraud-rule-409": { ids: ["create.references-apart"], status: 409 },
 };
 
+/** Two of them, because each is a whole run. */
+const selection = faults.filter(({ id }) => id === "limited-but-paid" || id === "kes-rounded");
+
 describe("the first cause is the fault itself", () => {
-  test.each(faults.map((fault) => [fault.id, fault] as const))("%s", { timeout: 120_000 }, async (id, { how }) => {
+  test.each(selection.map((fault) => [fault.id, fault] as const))("%s", { timeout: 120_000 }, async (id, { how }) => {
     const { ids, status, sent = () => true } = causes[id]!;
     const report = await runAgainst({ how }, "core");
     const [first] = causesOf(report)[0]!.failures;

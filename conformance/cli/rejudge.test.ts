@@ -90,7 +90,7 @@ test("an input that a run does not send is reported", async () => {
   const all = missingInputs({ ...tape, lines: [] });
   expect(all).toContain("a repeat with a charset");
   const lines = tape.lines.filter((line) => !("http" in line && /charset/.test(JSON.stringify(line.http.headers))));
-  expect(missingInputs({ ...tape, lines })).toEqual(["a repeat with a charset"]);
+  expect(missingInputs({ ...tape, lines })).toContain("a repeat with a charset");
 });
 
 /** A run of `beforeAll`. Only the run of profile core has a certificate. */

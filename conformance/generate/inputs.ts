@@ -43,11 +43,13 @@ const under = (segment: string): Address => ({
   write: (address) =>
     address.replace(/\/([^/?]+)(?=\?)/, (_, name: string) => `/${segment.replaceAll("*", name.slice(0, 3))}/${name}`),
 });
+/** The name of the mailbox in an address, which differs in each run. */
+const wordOf = (address: string) => /([^/?]+)\?/.exec(address)?.[1] ?? "";
 /** Adds parameters. Each `*` stands for the mailbox's name. */
 const followed = (what: string, by: string): Address => ({
   what: `a webhookURL with ${what}`,
   optional: true,
-  write: (address) => `${address}&${by.replaceAll("*", /([^/?]+)\?/.exec(address)?.[1] ?? "")}`,
+  write: (address) => `${address}&${by.replaceAll("*", wordOf(address))}`,
 });
 const forms: Form[] = [
   { what: "usual JSON" },
@@ -98,7 +100,7 @@ const dimensions = {
     under("*+*"),
     under("H*"),
     { what: "a webhookURL with /?", optional: true, write: (address) => address.replace(/\/?\?/, "/?") },
-    { what: "a webhookURL with a fragment", optional: true, write: (address) => `${address}#part` },
+    { what: "a webhookURL with a fragment", optional: true, write: (address) => `${address}#${wordOf(address)}` },
     followed("an encoded URL in its query", "*=https%3A%2F%2F*.example%2F%3Fa%3Db"),
     followed("empty and repeated parameters", "*=&p*=*+b&r*=1&r*=2"),
     followed("more than 1,024 characters", "*".repeat(100)),

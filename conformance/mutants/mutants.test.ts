@@ -9,6 +9,8 @@ const pool = createPool();
 
 afterAll(pool.end);
 
+const checkouts = "Checkouts under every pair of conditions are recorded as requested, and their references are used";
+
 /**
  * A mutant of each kind that a single check catches: the function or, outside of functions, the file; the start of the
  * text that the edit removes; its replacement; and a check that catches it. Changes of order, limit and constraints in
@@ -16,24 +18,12 @@ afterAll(pool.end);
  */
 const sample = [
   ["removed property", "createCheckouts", "verify,", "", "Lists of records can be filtered"],
-  [
-    "constant",
-    "createCheckouts.create",
-    '"duplicate_reference"',
-    '"mutated"',
-    "Duplicate checkout reference is refused",
-  ],
+  ["constant", "createCheckouts.create", '"duplicate_reference"', '"mutated"', checkouts],
   ["removed call", "outcomeFor", "phoneNumber.slice(-3)", "phoneNumber", "002 fails immediately"],
   ["boundary", "requireHost", "<=", "<", "Invalid filters are refused"],
-  ["condition", "createCheckouts.create", "inserted", "true", "Duplicate checkout reference is refused"],
+  ["condition", "createCheckouts.create", "inserted", "true", checkouts],
   ["removed element", "app", '"x-api-key"', "", "Invalid filters are refused"],
-  [
-    "operand",
-    "draft",
-    "request.reference ?? reference",
-    "(reference)",
-    "Checkout record agrees with request and response",
-  ],
+  ["operand", "draft", "request.reference ?? reference", "(reference)", checkouts],
   ["negation", "isPayable", "===", "!==", "Payment page shows the amount divided by 100"],
   ["arithmetic", "feeFor", "/", "*", "Maximum amount is returned unchanged"],
   ["method", "toRefusal", "some", "every", "400 takes precedence over 422"],
