@@ -1,25 +1,17 @@
+// Short forms of most campaigns of `npm run faults`, which has longer ones and the others.
 import { expect, test, vi } from "vitest";
-import { runCertify } from "./faults/certified.ts";
 import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runKills } from "./faults/kills.ts";
-import { runCertifyRails, runRails } from "./faults/rails.ts";
+import { runRails } from "./faults/rails.ts";
 import { runListenerFaults } from "./faults/listener.ts";
-import { FAULTS, runFaults } from "./faults/run.ts";
 import { Missing } from "./faults/world.ts";
 
 // Each test starts several processes while other tests keep the processors busy.
 vi.setConfig({ testTimeout: 180_000 });
 /** For the same reason the deadline is longer than in `npm run faults`. */
 const shared = { seed: 1, deadlineMs: 30_000, print: () => undefined };
-
-test("a server under load loses and doubles nothing when it is killed, locked out of its database and flooded", async () => {
-  const names = ["kill -9", "write lock", "receiver: flood"];
-  const faults = FAULTS.filter(({ name }) => names.includes(name));
-  expect(faults).toHaveLength(names.length);
-  expect(await runFaults({ ...shared, faults, rounds: 1, recoveryMs: 30_000 })).toEqual([]);
-});
 
 test("a server killed at random moments keeps every payment once, in an intact SQLite database", async () => {
   expect(await runKills({ ...shared, storage: "sqlite", kills: 2 })).toEqual([]);
@@ -41,10 +33,6 @@ test.each([
   expect(await runRails({ ...shared, ...parties, ...short })).toEqual([]);
 });
 
-test("the conformance suite certifies a gateway over a hostile network", async () => {
-  expect(await runCertifyRails({ ...shared, storage: "sqlite", share: 0.1, hangMs: 2_000 })).toEqual([]);
-});
-
 /** Skips the test if this machine lacks something that the test needs. */
 const orSkip = (skip: (why: string) => never) => (error: unknown) => {
   if (error instanceof Missing) skip(error.message);
@@ -58,9 +46,4 @@ test("a standby that is promoted has every acknowledged payment", async ({ skip 
 
 test("SQLite's commits are flushed to the disk before their responses", async ({ skip }) => {
   expect(await runFlushes({ ...shared, creates: 200 }).catch(orSkip(skip))).toEqual([]);
-});
-
-test("the conformance suite passes on processes behind a load balancer", async () => {
-  const only = ["create.duplicate-race", "events.data-is-the-record"];
-  expect(await runCertify({ ...shared, runs: 1, only })).toEqual([]);
 });

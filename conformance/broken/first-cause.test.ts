@@ -22,8 +22,8 @@ const causes: Record<string, { ids: readonly string[]; status: number; sent?: (b
   "fraud-rule-409": { ids: ["create.references-apart"], status: 409 },
 };
 
-/** Two of them, because each is a whole run. */
-const selection = faults.filter(({ id }) => id === "limited-but-paid" || id === "kes-rounded");
+/** One of them, because each is a whole run. */
+const selection = faults.filter(({ id }) => id === "limited-but-paid");
 
 describe("the first cause is the fault itself", () => {
   test.each(selection.map((fault) => [fault.id, fault] as const))("%s", { timeout: 120_000 }, async (id, { how }) => {
