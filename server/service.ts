@@ -33,7 +33,8 @@ import { createReplays, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
-import { createTurns, type Defer } from "./sharing/turns.ts";
+import { createEventLoop, type Defer } from "./sharing/event-loop.ts";
+import { createTurns } from "./sharing/turns.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
@@ -116,7 +117,7 @@ export function createService(options: Options): Service {
   });
   const returns = createReturns({ storage, stopping, onReady: wake });
   const fairness = createFairness({ ...WEBHOOKS_IN_PROGRESS, now: clock.now });
-  const turns = createTurns({ clock, defer: options.defer ?? setImmediate });
+  const turns = createTurns(clock, createEventLoop(options.defer));
   const deliveries = createDeliveryWorker({
     storage,
     clock,

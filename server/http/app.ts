@@ -53,7 +53,7 @@ export function createApp(context: AppContext): Express {
     },
     limitsStorageTime: config.database.kind === "postgres",
     limits: config.rateLimit === undefined ? [] : [limiter(storage, config.rateLimit)],
-    takeTurn: (merchant) => turns.take(merchant.id),
+    takeTurn: (merchant, work) => turns.take(merchant.id, work),
     disturb: disturbRequests(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
     sandbox: config.sandbox,

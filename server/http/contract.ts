@@ -6,6 +6,7 @@ import type { Actor } from "../domain/audit.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf } from "../domain/trace.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
+import type { Work } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { jsonBody } from "./json-body.ts";
 import { stated, stateOf } from "./request-state.ts";
@@ -52,7 +53,7 @@ interface Options {
    * Resolves when it is the merchant's turn (D82); undefined if that is now. Runs when the request has arrived
    * completely.
    */
-  takeTurn(merchant: Merchant): Promise<void> | undefined;
+  takeTurn(merchant: Merchant, work: Work): Promise<void> | undefined;
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
   disturb: RequestHandler;
   /** True if the connection is to be dropped instead of this response, on the same paths. */
@@ -108,11 +109,12 @@ export function createContract(options: Options): Contract {
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
       const identify = identifyFor(operation.operationId);
+      const work = isControl || operation.operationId.startsWith("list") ? "others" : "payments";
       const body = operation.requestBody ? [jsonBody] : [];
       // The body and the turn may take long to arrive. Authenticate again after them, because meanwhile the key may have
       // been revoked or the merchant's clock moved.
       const turn: RequestHandler = async (req, res, next) => {
-        const begins = takeTurn(stated(res, "merchant"));
+        const begins = takeTurn(stated(res, "merchant"), work);
         if (begins) await begins;
         return begins || operation.requestBody ? identify(req, res, next) : next();
       };

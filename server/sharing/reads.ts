@@ -113,7 +113,7 @@ export function withLimitedLists(storage: Storage, reads: Reads, turns: Turns): 
     const list: List = (query, ...more) => {
       const merchantId = typeof query === "string" ? query : (query.merchantId ?? "");
       return reads.run(merchantId, async () => {
-        await turns.take(merchantId);
+        await turns.take(merchantId, "others");
         return (storage[name] as List)(query, ...more);
       });
     };

@@ -1,14 +1,16 @@
 import { expect, test } from "vitest";
-import { createTurns } from "./turns.ts";
+import { createTurns, type Work } from "./turns.ts";
 
 /** Turns of an event loop that the test moves, and requests that use as much time as the test says. */
 function aLoop() {
   let now = 0;
   let deferred: (() => void)[] = [];
-  const turns = createTurns({ clock: { monotonic: () => now }, defer: (callback) => void deferred.push(callback) });
+  let utilization = 1;
+  const defer = (callback: () => void) => void deferred.push(callback);
+  const turns = createTurns({ monotonic: () => now }, { defer, rest: defer, utilization: () => utilization });
   const begun: string[] = [];
-  async function send(merchantId: string, name: string, usesMs = 1, take = turns.take) {
-    await take(merchantId);
+  async function send(merchantId: string, name: string, usesMs = 1, work: Work = "payments") {
+    await turns.take(merchantId, work);
     begun.push(name);
     now += usesMs;
   }
@@ -24,16 +26,23 @@ function aLoop() {
     return begun.splice(0);
   }
   /** Returns the requests that begin without waiting. */
-  async function flood(merchantId: string, count: number, usesMs = 1) {
+  async function flood(merchantId: string, count: number, usesMs = 1, work: Work = "payments") {
     for (let index = 1; index <= count; index += 1) {
-      void send(merchantId, `${merchantId}${index}`, usesMs);
+      void send(merchantId, `${merchantId}${index}`, usesMs, work);
       await Promise.resolve();
       await Promise.resolve();
     }
     return begun.splice(0);
   }
-  const sendWebhook = (merchantId: string, name: string) => send(merchantId, name, 1, turns.takeForWebhook);
-  return { send, sendWebhook, flood, turn, pass: (milliseconds: number) => (now += milliseconds) };
+  const sendWebhook = (merchantId: string, name: string) => send(merchantId, name, 1, "webhooks");
+  return {
+    send,
+    sendWebhook,
+    flood,
+    turn,
+    pass: (milliseconds: number) => (now += milliseconds),
+    use: (share: number) => (utilization = share),
+  };
 }
 
 test("a turn begins as many requests as fit into four milliseconds, and the next turn goes on", async () => {
@@ -117,4 +126,35 @@ test("a webhook of a merchant who has used little goes before the requests of ot
   await flood("a", 100);
   void sendWebhook("ada", "ada's");
   expect((await turn())[0]).toBe("ada's");
+});
+
+test("payments and webhooks go before the lists of a merchant that has used less", async () => {
+  const { flood, sendWebhook, turn } = aLoop();
+  await flood("lists", 100, 200, "others");
+  await flood("ada", 300);
+  for (let count = 1; count <= 2; count += 1) void sendWebhook("ada", `webhook${count}`);
+  const begun: string[] = [];
+  while (begun.length < 302) begun.push(...(await turn()));
+  expect(begun.filter((name) => name.startsWith("lists"))).toEqual([]);
+});
+
+test("lists that have used more than a tenth of the time wait while the event loop has no time", async () => {
+  const { flood, turn, use, pass } = aLoop();
+  await flood("a", 1, 100, "others");
+  await flood("b", 50, 100, "others");
+  expect(await turn()).toEqual(["b1"]);
+  expect(await turn()).toEqual([]);
+  use(0.8);
+  expect((await turn()).length).toBeGreaterThan(0);
+  use(1);
+  expect(await turn()).toEqual([]);
+  // Their use counts half as much after each second.
+  pass(2_000);
+  expect((await turn()).length).toBeGreaterThan(0);
+});
+
+test("a merchant alone may list as much as the event loop can", async () => {
+  const { flood, turn } = aLoop();
+  await flood("a", 50, 100, "others");
+  for (let count = 0; count < 10; count += 1) expect(await turn()).toHaveLength(1);
 });

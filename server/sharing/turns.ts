@@ -1,5 +1,6 @@
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
+import type { EventLoop } from "./event-loop.ts";
 
 /** For how many milliseconds of a turn of the event loop work may begin. Other work waits. */
 const TURN_MS = 4;
@@ -16,7 +17,16 @@ const HALVED_EVERY_MS = 1_000;
  */
 const LEAST_MS = 0.05;
 
-type Work = "requests" | "webhooks";
+/** Creates and verifies are payments. The other requests are lists, pages, exports, controls and replays. */
+export type Work = "payments" | "webhooks" | "others";
+/**
+ * When others have lately used more milliseconds than this, about a tenth of the time, payments and webhooks go before
+ * others, and others begin only while the event loop is busy for less than this share of the time.
+ */
+const OTHERS_MS = 150;
+const OTHERS_UTILIZATION = 0.9;
+const ALL: readonly Work[] = ["payments", "webhooks", "others"];
+const FIRST: readonly Work[] = ["payments", "webhooks"];
 
 interface Merchant extends Record<Work, (() => void)[]> {
   /** The time that this merchant's work has used lately, in milliseconds. */
@@ -26,28 +36,19 @@ interface Merchant extends Record<Work, (() => void)[]> {
 /** Decides whose work the event loop does next (D82). */
 export interface Turns {
   /**
-   * Resolves when it is the turn of a merchant's request; undefined if that is now.
-   * @throws ServiceError `rate_limited` if too many of the merchant's requests wait already
+   * Resolves when it is the turn of a merchant's work; undefined if that is now. A merchant's payments go before the
+   * merchant's webhooks.
+   * @throws ServiceError `rate_limited` if too many of the merchant's requests of this kind wait already
    */
-  take(merchantId: string): Promise<void> | undefined;
-  /** Resolves when it is the turn of a merchant's webhook, after the merchant's requests. */
-  takeForWebhook(merchantId: string): Promise<void> | undefined;
-}
-
-/** Calls back in the next turn of the event loop, after earlier deferred callbacks. */
-export type Defer = (callback: () => void) => void;
-
-interface Options {
-  clock: Pick<Clock, "monotonic">;
-  defer: Defer;
+  take(merchantId: string, work: Work): Promise<void> | undefined;
 }
 
 /**
- * Shares the event loop between merchants: of the merchants whose work waits, the one that has used the least time
+ * Shares the event loop between merchants: of the merchants whose work waits, the merchant that has used the least time
  * lately is next. A merchant with one request does not wait for another merchant's thousand requests, however much each
  * costs. A merchant alone may use all of the time.
  */
-export function createTurns({ clock, defer }: Options): Turns {
+export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): Turns {
   const merchants = new Map<string, Merchant>();
   const waiting = new Set<Merchant>();
   /** The work that began last, and when. It continues until the next callback. */
@@ -56,9 +57,12 @@ export function createTurns({ clock, defer }: Options): Turns {
   let turnBegun: number | undefined;
   /** The time that webhooks have used in this turn. */
   let webhooksMs = 0;
+  let utilization = 0;
+  /** The time that others have used lately. */
+  let othersMs = 0;
 
   function merchantOf(id: string): Merchant {
-    const known = merchants.get(id) ?? { usedMs: 0, requests: [], webhooks: [] };
+    const known = merchants.get(id) ?? { usedMs: 0, payments: [], webhooks: [], others: [] };
     merchants.set(id, known);
     return known;
   }
@@ -68,6 +72,7 @@ export function createTurns({ clock, defer }: Options): Turns {
     const times = Math.floor((now - halvedAt) / HALVED_EVERY_MS);
     if (times === 0) return;
     halvedAt += times * HALVED_EVERY_MS;
+    othersMs /= 2 ** times;
     for (const [id, merchant] of merchants) {
       merchant.usedMs /= 2 ** times;
       if (merchant.usedMs < LEAST_MS && !waiting.has(merchant)) merchants.delete(id);
@@ -79,39 +84,53 @@ export function createTurns({ clock, defer }: Options): Turns {
     if (!last) return;
     const usedMs = Math.max(LEAST_MS, now - last.at);
     last.merchant.usedMs += usedMs;
+    if (last.work === "others") othersMs += usedMs;
     if (last.work === "webhooks") webhooksMs += usedMs;
     last = undefined;
   }
 
-  /** Of the waiting merchants that may begin work in this turn, the merchant that has used the least. */
-  function next(): Merchant | undefined {
-    let least: Merchant | undefined;
+  const othersGoLast = () => merchants.size > 1 && othersMs > OTHERS_MS;
+
+  function mayBegin(work: Work): boolean {
+    if (work === "webhooks") return webhooksMs < WEBHOOKS_MS;
+    return work === "payments" || utilization < OTHERS_UTILIZATION || !othersGoLast();
+  }
+
+  /** Of the waiting work of these kinds that may begin in this turn, the work of the merchant that has used the least. */
+  function leastUsed(kinds: readonly Work[]) {
+    let least: { merchant: Merchant; work: Work } | undefined;
     for (const merchant of waiting) {
-      if (merchant.requests.length === 0 && webhooksMs >= WEBHOOKS_MS) continue;
-      if (!least || merchant.usedMs < least.usedMs) least = merchant;
+      if (least && merchant.usedMs >= least.merchant.usedMs) continue;
+      const work = kinds.find((kind) => merchant[kind].length > 0 && mayBegin(kind));
+      if (work) least = { merchant, work };
     }
     return least;
   }
 
+  const next = () => (othersGoLast() ? leastUsed(FIRST) : undefined) ?? leastUsed(ALL);
+
   /** True if this turn may begin more. */
   function hasTime(): boolean {
     const now = clock.monotonic();
+    utilization = loop.utilization() ?? utilization;
     count(now);
     halve(now);
     if (turnBegun === undefined) {
       turnBegun = now;
-      defer(endTurn);
+      loop.defer(endTurn);
     }
     return now - turnBegun < (merchants.size > 1 ? SHARED_TURN_MS : TURN_MS);
   }
 
   /** Begins the next work. Each waiting request and webhook defers a call, which may begin the work of another. */
   function begin() {
-    const merchant = hasTime() ? next() : undefined;
-    if (!merchant) return defer(begin);
-    const work = merchant.requests.length > 0 ? "requests" : "webhooks";
+    const isOpen = hasTime();
+    const chosen = isOpen ? next() : undefined;
+    // If only others wait, the utilization shows after a pause whether the loop has time for them.
+    if (!chosen) return isOpen && webhooksMs < WEBHOOKS_MS ? loop.rest(begin) : loop.defer(begin);
+    const { merchant, work } = chosen;
     const resolve = merchant[work].shift()!;
-    if (merchant.requests.length === 0 && merchant.webhooks.length === 0) waiting.delete(merchant);
+    if (ALL.every((kind) => merchant[kind].length === 0)) waiting.delete(merchant);
     last = { merchant, work, at: clock.monotonic() };
     resolve();
   }
@@ -127,29 +146,26 @@ export function createTurns({ clock, defer }: Options): Turns {
   function isNext(merchant: Merchant, work: Work): boolean {
     const isOpen = hasTime();
     const least = next();
-    if (least) return merchant.usedMs < least.usedMs;
-    return isOpen && (work === "requests" || webhooksMs < WEBHOOKS_MS);
+    if (!least) return isOpen && mayBegin(work);
+    const goesFirst = work !== "others";
+    if (othersGoLast() && goesFirst !== (least.work !== "others")) return goesFirst;
+    return merchant.usedMs < least.merchant.usedMs;
   }
 
   function wait(merchant: Merchant, work: Work): Promise<void> {
     waiting.add(merchant);
-    defer(begin);
+    loop.defer(begin);
     return new Promise((resolve) => merchant[work].push(resolve));
   }
 
-  function takeFor(merchantId: string, work: Work): Promise<void> | undefined {
-    const merchant = merchantOf(merchantId);
-    if (!isNext(merchant, work)) return wait(merchant, work);
-    last = { merchant, work, at: clock.monotonic() };
-    return undefined;
-  }
-
   return {
-    take(merchantId) {
-      const isFull = (merchants.get(merchantId)?.requests.length ?? 0) >= MOST_WAITING;
-      return isFull ? Promise.reject(tooMany()) : takeFor(merchantId, "requests");
+    take(merchantId, work) {
+      const merchant = merchantOf(merchantId);
+      if (work !== "webhooks" && merchant[work].length >= MOST_WAITING) return Promise.reject(tooMany());
+      if (!isNext(merchant, work)) return wait(merchant, work);
+      last = { merchant, work, at: clock.monotonic() };
+      return undefined;
     },
-    takeForWebhook: (merchantId) => takeFor(merchantId, "webhooks"),
   };
 }
 

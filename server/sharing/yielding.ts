@@ -1,5 +1,5 @@
-import { performance } from "node:perf_hooks";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { measureUtilization } from "./event-loop.ts";
 
 /** The share of time that the event loop may be busy before background work waits. */
 const MOST_BUSY = 0.5;
@@ -13,14 +13,8 @@ const LONGEST_PAUSE_MS = 25;
  * continue.
  */
 export function createYielding(): () => Promise<void> {
-  let last = performance.eventLoopUtilization();
-  function isBusy(): boolean {
-    const { utilization, active, idle } = performance.eventLoopUtilization(last);
-    // Too short a time says nothing.
-    if (active + idle < PAUSE_MS / 2) return false;
-    last = performance.eventLoopUtilization();
-    return utilization > MOST_BUSY;
-  }
+  const utilization = measureUtilization(PAUSE_MS / 2);
+  const isBusy = () => (utilization() ?? 0) > MOST_BUSY;
   return async () => {
     await nextTurn();
     for (let waited = 0; waited < LONGEST_PAUSE_MS && isBusy(); waited += PAUSE_MS) await sleep(PAUSE_MS);

@@ -14,7 +14,7 @@ import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
-import type { Defer } from "../sharing/turns.ts";
+import type { Defer } from "../sharing/event-loop.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
 import { createTestRail, railsOf } from "./rail.ts";

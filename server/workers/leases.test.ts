@@ -54,7 +54,7 @@ beforeEach(() => {
     storage: storage as DeliveryQueue,
     clock,
     sender: { send },
-    turns: { takeForWebhook: () => turns && new Promise((resolve) => turns!.push(resolve)) },
+    turns: { take: () => turns && new Promise((resolve) => turns!.push(resolve)) },
     chaos: createChaosSwitch(() => 0, false),
     fairness: createFairness({ perHost: 1, total: 100, now: clock.now }),
     chance: () => 0,

@@ -45,7 +45,7 @@ export interface QueueWorkerOptions<C extends Claimed> {
   clock: Clock;
   fairness: Fairness;
   /** Decides when each attempt begins. */
-  turns: Pick<Turns, "takeForWebhook">;
+  turns: Turns;
   log: Logger;
   stopping: AbortSignal;
   /** True if attempts to this host may be made now. */
@@ -96,7 +96,7 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       if (entry.hasLapsed || hasLapsed(entry.claim)) return;
       if (stopping.aborted || !(await options.attempt(entry))) prevented.push(entry.claim);
     };
-    const attempt = fairness.run(lane, makeOne, options.turns.takeForWebhook(lane.merchantId));
+    const attempt = fairness.run(lane, makeOne, options.turns.take(lane.merchantId, "webhooks"));
     entry.ended = attempt
       .catch((error: unknown) => log.error({ err: error, entry: id }, "an attempt could not be recorded"))
       .finally(() => {

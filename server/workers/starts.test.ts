@@ -36,7 +36,7 @@ test("attempts of claimed deliveries begin when it is their merchant's turn", as
         return new Promise<never>(() => {});
       },
     },
-    turns: { takeForWebhook: () => new Promise((resolve) => turns.push(resolve)) },
+    turns: { take: () => new Promise((resolve) => turns.push(resolve)) },
     chaos: createChaosSwitch(() => 0, false),
     fairness: createFairness({ perHost: 1, total: 100, now: () => 0 }),
     chance: () => 0,

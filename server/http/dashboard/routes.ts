@@ -69,7 +69,7 @@ function refuseUnsafe({ config }: DashboardContext): RequestHandler {
 /** Waits for the turn of the visitor's merchant. All operators together count as one merchant. */
 function takeTurn({ turns }: DashboardContext): RequestHandler {
   return async (_req, res, next) => {
-    await turns.take(visitOf(res).session.merchantId ?? "operators");
+    await turns.take(visitOf(res).session.merchantId ?? "operators", "others");
     next();
   };
 }
