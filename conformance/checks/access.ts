@@ -7,8 +7,12 @@ import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
 import { started } from "./checkout-record.ts";
 import { expectHidden, shows } from "./expect.ts";
 import { get, is2xx, paid, pay, pays, usualAmount, verifyDisbursement } from "./requests.ts";
+import { several } from "./several.ts";
 
 const effect = "must-be-rejected";
+/** How many strangers read at the same time. */
+const strangersAtOnce = 3;
+
 type Stranger = { what: string; request: Pick<TargetRequest, "key" | "headers"> & { query?: string } };
 
 /** Requests without a valid key. Each of them differs from the owner's on the wire. */
@@ -46,14 +50,14 @@ async function judgeRead(context: Context, id: string, path: string, secrets: st
     const seen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
     given(seen, `200 with the record for its owner at GET ${path}`, response);
   };
-  for (const { what, request } of strangers(context)) {
+  await several(strangers(context), strangersAtOnce, async ({ what, request }) => {
     const { query, ...rest } = request;
     const asked = query === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
     await ownerReads();
     await judgeHidden(context, id, what, { method: "GET", path: asked, ...rest }, secrets);
     const head = await context.target.send({ method: "HEAD", path: asked, effect, ...rest });
     shows(context, id, head, !is2xx(head), `no 2xx for HEAD with ${what}`);
-  }
+  });
   await ownerReads();
 }
 

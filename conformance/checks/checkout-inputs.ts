@@ -21,7 +21,7 @@ import {
 import { finishAny } from "./sandbox-controls.ts";
 import { several } from "./several.ts";
 
-const concurrency = 6;
+const concurrency = 12;
 const outcomes = ["success", "failed", "cancelled", undefined];
 const accepted = "checkout.optional-fields";
 const kept = "checkout-record.agrees";

@@ -8,10 +8,9 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { inlined } from "../contract/validate.ts";
 import { expectStatus } from "./expect.ts";
 import { checkoutBody, disbursementBody, payInvalid, siteOf, startInvalidCheckout } from "./requests.ts";
-import { several } from "./several.ts";
+import { invalidAtOnce, several } from "./several.ts";
 
 const randomInvalid = 100;
-const concurrency = 5;
 
 type Invalid = { what: string; body: Record<string, unknown>; faults: string[] };
 
@@ -54,9 +53,7 @@ async function judgeAll(
   requests: readonly Invalid[],
   send: (body: unknown) => Promise<TargetResponse>,
 ) {
-  // With --effects reject, the first accepted request ends the run, so that no other may be in transit.
-  const atOnce = context.options.effects === "money" ? concurrency : 1;
-  await several(requests, atOnce, async ({ what, body, faults }) => {
+  await several(requests, invalidAtOnce(context), async ({ what, body, faults }) => {
     const response = await send(body);
     const status = isValueFault(faults) ? 422 : 400;
     const exact = context.options.profile === "extended";

@@ -24,6 +24,9 @@ import { listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { several } from "./several.ts";
 
+/** How many payouts are created at the same time. */
+const createsAtOnce = 12;
+/** How many references are used again at the same time. The target may pay each of them. */
 const concurrency = 6;
 const places = [dollars, ...commonPairs];
 const repeated = ["create.duplicate-refused", "create.duplicate-any-field", "create.model"];
@@ -342,7 +345,7 @@ export const checks: Check[] = [
     payouts: rowCount + repeatCost.payouts,
     amount: (options) => [...planOf(options).map(({ amount }) => amount), ...repeatCost.amounts(options)],
     async run(context) {
-      const made = await several(planOf(context.options), concurrency, (planned) => create(context, planned));
+      const made = await several(planOf(context.options), createsAtOnce, (planned) => create(context, planned));
       madeByRun.set(context.facts, made);
       judgeValues(context, made);
       observeCoverage(context, made);
