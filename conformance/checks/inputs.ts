@@ -43,6 +43,8 @@ export type Planned = {
 };
 type Made = Planned & { body: Body; response: TargetResponse };
 
+/** The largest share of `--max-total` that one payout may have, so that the other checks fit into it too. */
+const mostOfTotal = 1 / 100;
 const roundAmounts = [1, 5, 2].flatMap((digit) => Array.from({ length: 16 }, (_, zeros) => digit * 10 ** zeros));
 /** The runs whose target has accepted a payout to the number of --failing-recipient. */
 const servesFailing = new WeakSet<Facts>();
@@ -54,7 +56,7 @@ function obstacle(options: CheckOptions, { ending, amount }: Conditions, name: N
     if (["place", "currency", "number"].includes(name)) return "only the recipient's own country is paid";
     if (name === "amount" && amount.least > usualAmount) return "a real recipient is paid";
   }
-  if (name === "amount" && amount.most > options.maxTotal / 50) return "--max-total";
+  if (name === "amount" && amount.most > options.maxTotal * mostOfTotal) return "--max-total";
   return name === "ending" && ending.fails && options.failingRecipient === undefined
     ? "--failing-recipient was not given"
     : undefined;

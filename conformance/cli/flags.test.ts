@@ -61,6 +61,20 @@ test("the README's workflow is valid YAML and uses existing options", () => {
   expect(passed.length).toBeGreaterThan(5);
 });
 
+/** Describes a target that supports everything, so that every check counts towards the worst case. */
+const withEverything = (given: ReturnType<typeof readOptions>): RunOptions => ({
+  ...given,
+  maxTotal: given.maxTotal ?? defaultMaxTotal,
+  effects: "money",
+  environment: "sandbox",
+  controls: allControls,
+  settleTimeoutMs: 10_000,
+  webhookListen: { host: "::1", port: 0 },
+  failingRecipient: "2250000000089",
+  loopback: false,
+  runId: "r",
+});
+
 test.each(["core", "extended"])(
   "the README's workflow has a budget that covers the worst case of profile %s",
   (profile) => {
@@ -72,22 +86,19 @@ test.each(["core", "extended"])(
       .split(/\s+/);
     const given = readOptions([...args, "--profile", profile], { API_KEY: "k", API_KEY_2: "k2" }, () => 1);
     expect(given).toMatchObject({ effects: "money", yes: true });
-    // Describe a target that supports everything, so that every check counts towards the worst case.
-    const options: RunOptions = {
-      ...given,
-      maxTotal: given.maxTotal ?? defaultMaxTotal,
-      effects: "money",
-      environment: "sandbox",
-      controls: allControls,
-      settleTimeoutMs: 10_000,
-      webhookListen: { host: "::1", port: 0 },
-      failingRecipient: "2250000000089",
-      loopback: false,
-      runId: "r",
-    };
+    const options = withEverything(given);
     const { payouts, amount } = worstCase(plannedChecks(options), options);
     expect(payouts).toBeGreaterThan(100);
     expect(payouts).toBeLessThanOrEqual(given.maxPayouts);
     expect(amount).toBeLessThanOrEqual(options.maxTotal);
   },
 );
+
+test("the default of --max-total covers the worst case with every seed", () => {
+  const given = readOptions(["--base-url", "https://a.example"], { API_KEY: "k" }, () => 1);
+  for (let seed = 1; seed <= 50; seed += 1) {
+    const options = { ...withEverything(given), seed };
+    const { amount } = worstCase(plannedChecks(options), options);
+    expect(amount).toBeLessThanOrEqual(defaultMaxTotal);
+  }
+});
