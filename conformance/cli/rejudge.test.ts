@@ -164,13 +164,11 @@ const recorded: Record<string, Edit> = {
 };
 
 /** Edits of what no verdict depends on. They are seen by the digest. */
-const unused: Record<string, Edit> = {
-  "a header that no check reads": (lines) => void (resultOf(find(lines, reads)).headers["x-powered-by"] = "care"),
-  "a time": (lines) => {
-    const clock = find(lines, creates)["clock"] as number[];
-    clock[0] = clock[0]! + 60_000;
-  },
-  "a header of a webhook": (lines) => void (webhookIn(find(lines, isWebhook)).headers["user-agent"] = "another"),
+const unused: Edit = (lines) => {
+  resultOf(find(lines, reads)).headers["x-powered-by"] = "care";
+  webhookIn(find(lines, isWebhook)).headers["user-agent"] = "another";
+  const clock = find(lines, creates)["clock"] as number[];
+  clock[0] = clock[0]! + 60_000;
 };
 
 async function linesIn(copy: string): Promise<Line[]> {
@@ -224,16 +222,12 @@ describe("a report disagrees after an edit of", () => {
     90_000,
   );
 
-  test.each(Object.entries(unused))(
-    "%s",
-    async (_, edit) => {
-      const { exitCode, text } = await rejudge([await edited("core", edit, "kept")]);
-      expect(text).toContain("report.json was made from another exchanges.jsonl.gz");
-      expect(text).toContain("certificate.jws was issued for another exchanges.jsonl.gz");
-      expect(exitCode).toBe(1);
-    },
-    90_000,
-  );
+  test("what no check reads", { timeout: 90_000 }, async () => {
+    const { exitCode, text } = await rejudge([await edited("core", unused, "kept")]);
+    expect(text).toContain("report.json was made from another exchanges.jsonl.gz");
+    expect(text).toContain("certificate.jws was issued for another exchanges.jsonl.gz");
+    expect(exitCode).toBe(1);
+  });
 
   test.each([
     [
