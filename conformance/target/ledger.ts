@@ -38,7 +38,9 @@ const isSafe = ({ method }: TargetRequest) => ["GET", "HEAD", "OPTIONS", "TRACE"
 /** Returns true if the request creates a disbursement, or would if a lenient target ignored its path or method. */
 const isDisbursement = (request: TargetRequest) =>
   posts(request, "/v1/disbursements") || (!isSafe(request) && "phoneNumber" in fieldsOf(request));
-const isCheckout = (request: TargetRequest) => posts(request, "/v1/checkouts");
+/** Returns true if the request creates a checkout, or would if a lenient target ignored its path or method. */
+const isCheckout = (request: TargetRequest) =>
+  posts(request, "/v1/checkouts") || (!isSafe(request) && "amount" in fieldsOf(request) && !isDisbursement(request));
 
 /** Returns the fields of the request's JSON body; `{}` if the body is not a JSON object. */
 export function fieldsOf(request: TargetRequest): Record<string, unknown> {

@@ -215,6 +215,7 @@ describe("money", () => {
     "/v1/./x/../disbursements;v=1?x=1",
     "/v1/payouts",
     "//V1/checkouts",
+    "/v1/checkouts.json",
   ])("a create that %s accepts is listed and stops a run with --effects reject", async (path) => {
     const one = target({ effects: "reject" });
     await one.send({ ...rejected, path, json: path.includes("checkouts") ? { amount: 1 } : body(70) });
