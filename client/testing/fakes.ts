@@ -108,7 +108,12 @@ export const respond = (status: number, body: unknown = "", headers: Record<stri
   });
 export const ok = (data: unknown) => respond(200, { statusCode: 200, data });
 /** Codes of the service for statuses that a gateway sends too. */
-const codes: Record<number, string> = { 401: "unauthorized", 403: "forbidden", 404: "not_found", 413: "too_large" };
+const codes: Record<number, string> = {
+  401: "unauthorized",
+  403: "key_not_permitted",
+  404: "not_found",
+  413: "too_large",
+};
 export const refusal = (status: number, headers: Record<string, string> = {}) =>
   respond(
     status,

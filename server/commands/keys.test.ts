@@ -44,7 +44,7 @@ describe("beside a running server", () => {
     const listed = await keys("list");
     expect(listed).not.toContain(key);
     const [, id] = new RegExp(
-      `^(\\S+) {2}…${key.slice(-4)} {2}merchant ${merchantId} {2}Payroll {2}created \\S+ {2}never used {2}active$`,
+      `^(\\S+) {2}…${key.slice(-4)} {2}merchant ${merchantId} {2}Payroll {2}may do everything {2}created \\S+ {2}never used {2}active$`,
       "m",
     ).exec(listed)!;
     expect(await keys("revoke", id!)).toBe(`Revoked ${id}\n`);
@@ -53,6 +53,19 @@ describe("beside a running server", () => {
     expect(await statusWith(key)).toBe(401);
     expect(await statusWith(KEY)).toBe(200);
     expect(await keys("list")).toMatch(new RegExp(`^${id} .+ revoked \\d{4}-`, "m"));
+  });
+
+  test("a key with scopes may do only that, and lists and the audit trail show the scopes", async () => {
+    const [, merchantId] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
+    const [key] = /test_\w+/.exec(await keys("create", merchantId!, "--name", "Shop", "--scopes", "checkout,read"))!;
+    const { status, body } = await server.client(key).request("GET", "/sandbox/clock");
+    expect([status, body.code]).toEqual([403, "key_not_permitted"]);
+    expect((await server.client(key).request("GET", "/v1/checkouts")).status).toBe(200);
+    expect(await keys("list")).toMatch(/ {2}Shop {2}may read, checkout {2}created /);
+    expect(JSON.parse(await keys("list", "--json")).items).toContainEqual(
+      expect.objectContaining({ name: "Shop", scopes: ["read", "checkout"] }),
+    );
+    expect(await keys("audit", merchantId!)).toMatch(/ {2}key\.create {2}.* {2}name Shop {2}scopes read,checkout$/m);
   });
 
   test("a new merchant has a key and no access to other merchants' records", async () => {
@@ -142,7 +155,7 @@ describe("errors exit with 2 and say what to do", () => {
     [[], /^Usage: npx disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],
     [["help"], /^Usage/],
     [["toString"], /^Usage/],
-    [["create"], /^Usage: npx disbursement-checkout keys create MERCHANT \[--name NAME\]\n$/],
+    [["create"], /^Usage: npx disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]\n$/],
     [["list", "more"], /^Usage: npx disbursement-checkout keys list \[--json\]\n$/],
     [["list", "--all"], /^Unknown option '--all'.*\nUsage: /],
     [["revoke", "sk_confidential"], /^An argument is a key or secret\. [^_]+$/],
@@ -158,6 +171,7 @@ describe("errors exit with 2 and say what to do", () => {
       ["create", "nobody"],
       /^There is no merchant nobody\. Run `npx disbursement-checkout keys merchants` to list them\.\n$/,
     ],
+    [["create", "m", "--scopes", "pay"], /^--scopes must be one of read, disburse, checkout\.\n/],
     [["revoke", "nothing"], /^There is no key nothing\. Run `npx disbursement-checkout keys list` to list them\.\n$/],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runKeys(env, ...args);

@@ -35,11 +35,11 @@ export const keyCommands: Commands<CommandContext> = {
   },
   create: {
     args: ["MERCHANT"],
-    options: ["name"],
-    summary: "Create a key for a merchant. The key is shown only once.",
-    async run(context, [merchantId], { name }) {
+    options: ["name", "scopes"],
+    summary: "Create a key for a merchant. The key is shown only once, and may do everything unless it has scopes.",
+    async run(context, [merchantId], { name, scopes }) {
       const { id } = await merchantOf(context, merchantId!);
-      const key = await createKey(context, id, name === undefined ? {} : { name });
+      const key = await createKey(context, id, { ...(name !== undefined && { name }), ...(scopes && { scopes }) });
       return { lines: [`Key (shown only once): ${key}`] };
     },
   },
@@ -56,18 +56,20 @@ export const keyCommands: Commands<CommandContext> = {
 
 const merchantView = ({ id, name, createdAt }: Merchant) => ({ id, name, createdAt: timestamp(createdAt) });
 
-const keyView = ({ id, merchantId, hint, name, createdAt, usedAt, revokedAt }: ApiKey) => ({
+const keyView = ({ id, merchantId, hint, name, scopes, createdAt, usedAt, revokedAt }: ApiKey) => ({
   id,
   merchantId,
   hint,
   ...(name === undefined ? {} : { name }),
+  ...(scopes && { scopes }),
   createdAt: timestamp(createdAt),
   ...(usedAt === undefined ? {} : { lastUsedAt: timestamp(usedAt) }),
   ...(revokedAt === undefined ? {} : { revokedAt: timestamp(revokedAt) }),
 });
 
-function keyLines({ id, merchantId, hint, name, createdAt, lastUsedAt, revokedAt }: ReturnType<typeof keyView>) {
-  const key = `${id}  …${hint}  merchant ${merchantId}  ${name ?? "no name"}`;
+function keyLines(view: ReturnType<typeof keyView>) {
+  const { id, merchantId, hint, name, scopes, createdAt, lastUsedAt, revokedAt } = view;
+  const key = `${id}  …${hint}  merchant ${merchantId}  ${name ?? "no name"}  may ${scopes ? scopes.join(", ") : "do everything"}`;
   const used = lastUsedAt === undefined ? "never used" : `last used ${lastUsedAt}`;
   return [`${key}  created ${createdAt}  ${used}  ${revokedAt === undefined ? "active" : `revoked ${revokedAt}`}`];
 }

@@ -1,5 +1,6 @@
 import { EVENT_TYPES } from "../domain/events.ts";
 import { PACE } from "../domain/replays.ts";
+import { SCOPES, type Scope } from "../domain/keys.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 
@@ -43,6 +44,11 @@ function duration(text: string): number {
   throw new Error("--older-than must be a number of days or hours, such as 90d or 12h.");
 }
 
+function scopes(list: string): Scope[] {
+  const given = new Set(list.split(",").map((name) => oneOf("scopes", SCOPES)(name.trim())));
+  return SCOPES.filter((scope) => given.has(scope));
+}
+
 const text = (value: string): string => value;
 const flag = (): true => true;
 
@@ -70,6 +76,11 @@ export const OPTIONS = {
   },
   cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
   name: { value: "NAME", parse: text, meaning: "of the key, or of the person (for a link by default your own)" },
+  scopes: {
+    value: "SCOPES",
+    parse: scopes,
+    meaning: `the only operations of the key, such as read,disburse; known are ${SCOPES.join(", ")}`,
+  },
   session: { value: "ID", parse: text, meaning: "of one session, as the command sessions lists it" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },

@@ -1,6 +1,10 @@
 import { hash } from "node:crypto";
 import type { AskedMode, Mode } from "./mode.ts";
 
+/** What a key may do (D88): read payments, create payouts, create checkouts. A key without scopes may do everything. */
+export const SCOPES = ["read", "disburse", "checkout"] as const;
+export type Scope = (typeof SCOPES)[number];
+
 /** A stored API key. Only its SHA-256 is stored, never its text. */
 export interface ApiKey {
   id: string;
@@ -10,6 +14,8 @@ export interface ApiKey {
   hint: string;
   /** The name that people gave the key. */
   name?: string;
+  /** The only operations that the key permits; absent if it may do everything. */
+  scopes?: readonly Scope[];
   /** Real time. */
   createdAt: number;
   /** When a request last used the key, to about a minute; absent if none has. Real time. */

@@ -3,7 +3,7 @@ import { NO_CHAOS, type Chaos } from "./chaos.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
-import { hashKey, MOST_KEYS, type ApiKey, type KeyUse } from "./keys.ts";
+import { hashKey, MOST_KEYS, type ApiKey, type KeyUse, type Scope } from "./keys.ts";
 import { checkedName } from "./names.ts";
 import { newSecret, type WebhookSecrets, type Rotation } from "./secrets.ts";
 
@@ -83,6 +83,7 @@ export interface KeyOwner {
   merchant: Merchant;
   keyId: string;
   hash: Uint8Array;
+  scopes?: readonly Scope[];
 }
 
 /**
@@ -131,6 +132,8 @@ interface KeyChoices {
   id?: string;
   /** The key's name. */
   name?: string;
+  /** What the key may do; by default everything. */
+  scopes?: readonly Scope[];
   /** The key itself; by default a new random one. */
   text?: string;
 }
@@ -142,7 +145,7 @@ interface KeyChoices {
 export async function createKey(
   { storage, clock, ids, actor }: MerchantContext,
   merchantId: string,
-  { id, name, text = ids.apiKey() }: KeyChoices = {},
+  { id, name, scopes, text = ids.apiKey() }: KeyChoices = {},
 ): Promise<string> {
   const createdAt = clock.now();
   const key: ApiKey = {
@@ -151,6 +154,7 @@ export async function createKey(
     hash: hashKey(text),
     hint: text.slice(-4),
     ...(name !== undefined && { name: checkedName(name) }),
+    ...(scopes && { scopes }),
     createdAt,
   };
   if (await storage.insertKey(key, actor)) return text;

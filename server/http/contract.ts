@@ -9,12 +9,10 @@ import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { Work } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { jsonBody } from "./json-body.ts";
+import { requirePermission, type OperationId } from "./permissions.ts";
 import { stated, stateOf } from "./request-state.ts";
 import { withTimeBudget } from "./with-time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
-
-/** The operations that this server implements. Operations named `on…` are webhooks, which the server sends. */
-type OperationId = Exclude<keyof operations, `on${string}`>;
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
 type Body<Op extends OperationId> = operations[Op] extends {
@@ -44,7 +42,7 @@ export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<O
 interface Options {
   handlers: Handlers;
   /** Finds the request's key and its merchant; runs before the body is read. */
-  authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId">>;
+  authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId" | "scopes">>;
   /** True if a network can delay the storage (D56). */
   limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in the state of the request. */
@@ -91,9 +89,10 @@ export function createContract(options: Options): Contract {
       // Express clears the parameters of a request that is refused.
       const state = stateOf(res);
       state.operation = { id: operationId, parameters: req.params as Record<string, string> };
-      const { merchant, keyId } = await authenticate(req);
+      const { merchant, keyId, scopes } = await authenticate(req);
       state.merchant = merchant;
       state.keyId = keyId;
+      if (scopes) state.scopes = scopes;
       next();
     };
   for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
@@ -109,6 +108,7 @@ export function createContract(options: Options): Contract {
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
       const identify = identifyFor(operation.operationId);
+      const permit = requirePermission(operation.operationId as OperationId);
       const work = isControl || operation.operationId.startsWith("list") ? "others" : "payments";
       const body = operation.requestBody ? [jsonBody] : [];
       // The body and the turn may take long to arrive. Authenticate again after them, because meanwhile the key may have
@@ -121,7 +121,7 @@ export function createContract(options: Options): Contract {
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
       const send = respond(handle, declaredInput(operation), isLost);
-      route[method](budget, identify, ...before, ...body, turn, budget, ...check, budget, send);
+      route[method](budget, identify, ...before, permit, ...body, turn, budget, ...check, budget, send);
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");

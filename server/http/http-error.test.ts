@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
+import { createKey } from "../domain/merchants.ts";
 import { aCheckout, aPayout, startServer, type TestServer } from "../testing/server.ts";
 
 let server: TestServer;
@@ -15,6 +16,10 @@ const post = (path: string, options: Options) => server.request("POST", path, op
 const PROVOKED: Record<string, () => ReturnType<typeof post>> = {
   invalid_request: () => post("/v1/disbursements", { body: "{" }),
   unauthorized: () => post("/v1/disbursements", { key: null, body: aPayout() }),
+  async key_not_permitted() {
+    const key = await createKey(server.merchants, server.merchant.id, { scopes: ["read"] });
+    return post("/v1/disbursements", { key, body: aPayout() });
+  },
   not_found: () => server.request("GET", "/v1/disbursements/nothing"),
   unknown_path: () => server.request("GET", "/v2/disbursements"),
   method_not_allowed: () => server.request("DELETE", "/v1/disbursements"),

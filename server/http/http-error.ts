@@ -6,6 +6,7 @@ import type { ErrorCode, ServiceError } from "../domain/errors.ts";
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
   unauthorized: 401,
+  key_not_permitted: 403,
   not_found: 404,
   unknown_path: 404,
   method_not_allowed: 405,

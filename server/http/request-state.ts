@@ -1,5 +1,6 @@
 import type { Response } from "express";
 import type { OpenCheckout } from "../domain/checkouts.ts";
+import type { Scope } from "../domain/keys.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Session } from "../domain/sign-in.ts";
 import type { TimeBudget } from "../domain/time-budget.ts";
@@ -17,6 +18,8 @@ export interface RequestState {
   /** The merchant of the API key, or of the page of the dashboard. */
   merchant: Merchant;
   keyId: string;
+  /** The scopes of the API key; absent if it may do everything. */
+  scopes: readonly Scope[];
   /** The visitor of a page of the dashboard. */
   visit: Visit;
   /** The checkout of a payment page. */

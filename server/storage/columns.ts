@@ -19,6 +19,7 @@ export const KEY_COLUMNS = {
   hash: "bytea",
   hint: "text",
   name: "text",
+  scopes: "text",
   created_at: "bigint",
   used_real: "bigint",
   revoked_at: "bigint",

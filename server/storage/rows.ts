@@ -2,8 +2,8 @@ import type { Actor, NewEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { ApiKey } from "../domain/keys.ts";
-import type { Merchant } from "../domain/merchants.ts";
+import type { ApiKey, Scope } from "../domain/keys.ts";
+import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 
 /** A row of a query's result, by column. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -45,21 +45,38 @@ export function toKey(row: Row): ApiKey {
     hash: row.hash as Uint8Array,
     hint: row.hint as string,
     ...(name === undefined ? {} : { name }),
+    ...scopesOf(row),
     createdAt: row.created_at as number,
     ...(usedAt === undefined ? {} : { usedAt }),
     ...(revokedAt === undefined ? {} : { revokedAt }),
   };
 }
 
+/** The columns of a key's owner, from the tables `m` and `k`. */
+export const OWNER_COLUMNS = "m.*, k.id AS key_id, k.hash, k.scopes";
+
+export const toOwner = (row: Row): KeyOwner => ({
+  merchant: toMerchant(row),
+  keyId: row.key_id as string,
+  hash: row.hash as Uint8Array,
+  ...scopesOf(row),
+});
+
+/** Scopes are stored as one text, with commas. */
+function scopesOf(row: Row): Pick<ApiKey, "scopes"> {
+  const scopes = optional<string>(row.scopes);
+  return scopes === undefined ? {} : { scopes: scopes.split(",") as Scope[] };
+}
+
 /** The entry of the audit trail about a new key. */
 export const keyCreated = (
-  { id, merchantId, name }: Pick<ApiKey, "id" | "merchantId"> & { name: string | undefined },
+  { id, merchantId, name, scopes }: Pick<ApiKey, "id" | "merchantId" | "name" | "scopes">,
   actor: Actor,
 ): NewEntry => ({
   actor,
   action: "key.create",
   merchantId,
-  details: { key: id, ...(name !== undefined && { name }) },
+  details: { key: id, ...(name !== undefined && { name }), ...(scopes && { scopes: scopes.join() }) },
 });
 
 /** The error of a request whose key was revoked after its authentication. */

@@ -172,7 +172,7 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
     `${MERCHANT}/replays`,
     () => ({ ...Object.fromEntries(SEARCH.map((name) => [name, ""])), status: "failed", pace: "1" }),
   ],
-  [`${MERCHANT}/settings/keys`, () => ({ name: "second" })],
+  [`${MERCHANT}/settings/keys`, () => ({ name: "second", read: "", disburse: "", checkout: "" })],
   [`${MERCHANT}/settings/keys/revoke`, async ({ server }) => ({ key: await oneKey(server) })],
   [`${MERCHANT}/settings/secret/reveal`, () => ({})],
   [`${MERCHANT}/settings/secret/rotate`, () => ({})],

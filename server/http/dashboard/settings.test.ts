@@ -40,6 +40,16 @@ test("a key is shown once, works, and is refused after it is revoked", async () 
   expect(trail).toMatch(/Revoked the API key “Payroll &amp; Söhne”.*Kofi.*Created the API key “Payroll &amp; Söhne”/s);
 });
 
+test("a key gets the scopes that are ticked, and the page shows them", async () => {
+  const created = await visitor.post(`${path}/keys`, { name: "Plug-in", read: "yes", checkout: "yes" });
+  const [, key] = /<code id="new-key">(test_\w{32})<\/code>/.exec(created.html)!;
+  expect(created.html).toContain("may read, checkout<");
+  expect(await statusWith(key!)).toBe(403);
+  expect((await server.createCheckout({}, { key: key! })).status).toBe(200);
+  expect((await server.createPayout({}, { key: key! })).body.code).toBe("key_not_permitted");
+  expect(await lastAction()).toMatchObject({ action: "key.create", details: { scopes: "read,checkout" } });
+});
+
 test("a form that is sent again, as by a reload, creates no second key", async () => {
   const [, key] = /name="key" value="([^"]+)">Create an API key/.exec((await visitor.get(path)).html)!;
   const fields = { name: "Reloaded", key: key! };

@@ -1,6 +1,6 @@
 import { Router, type Response } from "express";
 import { v5, validate } from "uuid";
-import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
+import { MOST_KEYS, SCOPES, type ApiKey, type Scope } from "../../domain/keys.ts";
 import { createKey, revokeKey } from "../../domain/merchants.ts";
 import type { WebhookSecrets } from "../../domain/secrets.ts";
 import { parseTarget, Refusal } from "../../webhooks/guard.ts";
@@ -9,6 +9,12 @@ import { curlLine } from "../curl-line.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
+
+const SCOPE_MEANINGS: Record<Scope, string> = {
+  read: "verify and list payments",
+  disburse: "create payouts and verify them",
+  checkout: "create checkouts and verify them",
+};
 
 /** The secrets that a page shows once, in the response to a form. */
 interface Shown {
@@ -34,6 +40,7 @@ export function settingsPages(context: DashboardContext): Router {
     const data = {
       keys,
       most: MOST_KEYS,
+      scopes: SCOPE_MEANINGS,
       // A form creates its key once, however often a browser submits it.
       nextKey: v5([visitOf(res).session.id, ...keys.map((key) => key.id)].join(), id),
       ...shown,
@@ -49,7 +56,9 @@ export function settingsPages(context: DashboardContext): Router {
     const knownKey = (await storage.listKeysOf(merchantIn(res).id)).find((key) => key.id === id);
     if (knownKey) return show(res, { knownKey });
     const actor = actorIn(res);
-    return show(res, { newKey: await createKey({ ...context, actor }, merchantIn(res).id, { id, name }) });
+    const scopes = SCOPES.filter((scope) => field(req.body, scope) !== "");
+    const choices = { id, name, ...(scopes.length > 0 && { scopes }) };
+    return show(res, { newKey: await createKey({ ...context, actor }, merchantIn(res).id, choices) });
   });
   router.post(`${path}/keys/revoke`, async (req, res) => {
     const keyId = field(req.body, "key");

@@ -17,8 +17,8 @@ const SET_WEBHOOK_URL = "UPDATE merchants SET webhook_url = :url WHERE id = :mer
 const SET_CHAOS = "UPDATE merchants SET chaos = :chaos WHERE id = :merchant";
 
 const COUNT_KEYS = "SELECT count(*) AS count FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL";
-const INSERT_KEY = `INSERT INTO api_keys (id, merchant_id, hash, hint, name, created_at, revoked_at)
-  VALUES (:id, :merchant, :hash, :hint, :name, :created, :revoked)`;
+const INSERT_KEY = `INSERT INTO api_keys (id, merchant_id, hash, hint, name, scopes, created_at, revoked_at)
+  VALUES (:id, :merchant, :hash, :hint, :name, :scopes, :created, :revoked)`;
 const SELECT_KEYS = "SELECT * FROM api_keys ORDER BY created_at, id";
 const SELECT_ACTIVE = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL
   ORDER BY created_at DESC, id DESC`;
@@ -53,15 +53,16 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
     async listMerchants() {
       return (await read({ text: SELECT_MERCHANTS })).map(toMerchant);
     },
-    insertKey: ({ id, merchantId: merchant, hash, hint, name, createdAt, revokedAt = null }, actor) =>
+    insertKey: (key, actor) =>
       write(function* () {
+        const { id, merchantId: merchant, hash, hint, name = null, scopes, createdAt, revokedAt = null } = key;
         // The lock makes concurrent creations of keys count one after the other.
         yield* lockMerchant(merchant, "orders");
         const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
         if ((counted!.count as number) >= MOST_KEYS) return false;
         const times = { created: createdAt, revoked: revokedAt };
-        yield* run(INSERT_KEY, { id, merchant, hash, hint, name: name ?? null, ...times });
-        yield* recordAction(keyCreated({ id, merchantId: merchant, name }, actor));
+        yield* run(INSERT_KEY, { id, merchant, hash, hint, name, scopes: scopes?.join() ?? null, ...times });
+        yield* recordAction(keyCreated(key, actor));
         return true;
       }),
     async listKeys() {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyOwner } from "../../domain/merchants.ts";
-import { toMerchant, type StoredMerchant } from "../rows.ts";
+import { OWNER_COLUMNS, toMerchant, toOwner, type StoredMerchant } from "../rows.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
@@ -28,7 +28,8 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
   const owners = new Map<string, KeyOwner>();
   const select = db.prepare("SELECT * FROM merchants WHERE id = ?");
   const selectOwner = db.prepare(
-    "SELECT m.*, k.id AS key_id, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id WHERE k.hash = ? AND k.revoked_at IS NULL",
+    `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+      WHERE k.hash = ? AND k.revoked_at IS NULL`,
   );
   const clear = () => {
     merchants.clear();
@@ -50,7 +51,7 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
       if (known) return known;
       const row = selectOwner.get(hash);
       if (!row) return undefined;
-      const owner = { merchant: toMerchant(row), keyId: row.key_id as string, hash: row.hash as Uint8Array };
+      const owner = toOwner(row);
       owners.set(name(hash), owner);
       return owner;
     },

@@ -4,7 +4,7 @@ import type { KeyOwner, MerchantStore } from "../../domain/merchants.ts";
 import { unnested, type Context } from "../postgres/context.ts";
 import type { Queries, Query } from "../postgres/database.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
-import { toMerchant, type Row } from "../rows.ts";
+import { OWNER_COLUMNS, toMerchant, toOwner, type Row } from "../rows.ts";
 
 type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
   Pick<DisbursementStore, "findDisbursement"> &
@@ -42,16 +42,11 @@ const name = (hash: Uint8Array) => Buffer.from(hash).toString("latin1");
 
 async function findOwners(read: Query, hashes: readonly Uint8Array[]): Promise<(KeyOwner | undefined)[]> {
   const { rows } = await read(
-    `SELECT m.*, k.id AS key_id, k.hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+    `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
      WHERE k.hash = ANY($1::bytea[]) AND k.revoked_at IS NULL`,
     [hashes.map((hash) => Buffer.from(hash))],
   );
-  const owners = new Map(
-    rows.map((row) => {
-      const hash = row.hash as Buffer;
-      return [name(hash), { merchant: toMerchant(row), keyId: row.key_id as string, hash }];
-    }),
-  );
+  const owners = new Map(rows.map((row) => [name(row.hash as Buffer), toOwner(row)]));
   return hashes.map((hash) => owners.get(name(hash)));
 }
 

@@ -82,8 +82,9 @@ export function merchantTests(storage: Current): void {
 
   test("lists a merchant's keys with their names: active ones, newest first, then those that were revoked last", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const scopes = ["read", "disburse"] as const;
     const named = ["first", "second", "third", "fourth"].map((name, index) =>
-      aKey(ada.id, { name, createdAt: START + index }),
+      aKey(ada.id, { name, ...(name === "third" && { scopes }), createdAt: START + index }),
     );
     for (const key of [...named, aKey(kofi.id, { name: "other" })]) await storage().insertKey(key, ACTOR);
     await storage().revokeKey(named[3]!.id, START + 8, ACTOR);
@@ -92,6 +93,14 @@ export function merchantTests(storage: Current): void {
     expect(await namesOf("nobody")).toEqual([]);
     const [newest] = await storage().listKeysOf(ada.id);
     expect({ ...newest, hash: new Uint8Array(newest!.hash) }).toEqual(named[2]);
+    expect(await storage().findMerchantByKey(named[1]!.hash)).not.toHaveProperty("scopes");
+    expect((await storage().findMerchantByKey(newest!.hash))?.scopes).toEqual(scopes);
+    const entries = (await storage().listAudit({ merchantId: ada.id, limit: 10 })).items;
+    expect(entries.map(({ details }) => details)).toContainEqual({
+      key: newest!.id,
+      name: "third",
+      scopes: "read,disburse",
+    });
     const { items } = await storage().listAudit({ merchantId: kofi.id, limit: 1 });
     expect(items[0]!.details).toEqual({ key: expect.any(String), name: "other" });
   });
