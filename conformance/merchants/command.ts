@@ -1,8 +1,7 @@
 // What the commands `certify client` and `certify receiver` have in common: their options, and what they write.
-import { parseArgs, type ParseArgsConfig } from "node:util";
-import { argumentFault } from "../cli/command.ts";
+import type { ParseArgsConfig } from "node:util";
 import { didYouMean } from "../cli/nearest.ts";
-import { createReader, OptionsError, readOnly, readSeed } from "../cli/options.ts";
+import { createReader, parseFlags, readOnly, readSeed } from "../cli/options.ts";
 import { CannotRun } from "../cli/probe.ts";
 import { makeFolder, readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
 import { requirementsOf } from "../contract/requirements.ts";
@@ -37,19 +36,6 @@ export type SideOptions = {
   reporting: Reporting;
 };
 
-/**
- * Parses a command line.
- * @param flags `sideFlags` and the options of the command itself
- * @throws OptionsError
- */
-export function parseSide<T extends NonNullable<ParseArgsConfig["options"]>>(args: readonly string[], flags: T) {
-  try {
-    return parseArgs({ args: [...args], options: flags, allowPositionals: false, strict: true }).values;
-  } catch (error) {
-    throw new OptionsError([argumentFault(error, Object.keys(flags))]);
-  }
-}
-
 function readScenarios(values: readonly string[] | undefined, ids: readonly string[], faults: string[]) {
   if (values === undefined) return undefined;
   const named = values.flatMap((value) => value.split(",")).map((id) => id.trim());
@@ -66,7 +52,7 @@ function readScenarios(values: readonly string[] | undefined, ids: readonly stri
  */
 export function readSideOptions(
   side: Side,
-  values: ReturnType<typeof parseSide<typeof sideFlags>>,
+  values: ReturnType<typeof parseFlags<typeof sideFlags>>,
   scenarioIds: readonly string[],
   newSeed: () => number,
   faults: string[],

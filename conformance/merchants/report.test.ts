@@ -7,8 +7,9 @@ import { explain, list } from "../cli/catalogue.ts";
 import { sideCatalogues } from "../contract/requirements.ts";
 import { readReport } from "../report/read.ts";
 import { renderTerminal } from "../report/terminal.ts";
+import { parseFlags } from "../cli/options.ts";
 import { exitCodeOf } from "../results.ts";
-import { parseSide, readSideOptions, runSide, sideFlags } from "./command.ts";
+import { readSideOptions, runSide, sideFlags } from "./command.ts";
 import { scenarioReport, sideReport, type ScenarioRun } from "./report.ts";
 
 const ids = sideCatalogues.client.map(({ id }) => id);
@@ -128,7 +129,7 @@ describe("the files", () => {
 
 const read = (...args: string[]) => {
   const faults: string[] = [];
-  const options = readSideOptions("client", parseSide(args, sideFlags), ["lost", "late"], () => 9, faults);
+  const options = readSideOptions("client", parseFlags(args, sideFlags), ["lost", "late"], () => 9, faults);
   return { options, faults };
 };
 
@@ -158,7 +159,7 @@ describe("the options of a side", () => {
   });
 
   test("an unknown option is refused", () => {
-    expect(() => parseSide(["--sceanrio", "x"], sideFlags)).toThrow("Did you mean --scenario?");
+    expect(() => parseFlags(["--sceanrio", "x"], sideFlags)).toThrow("Did you mean --scenario?");
   });
 });
 

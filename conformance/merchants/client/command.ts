@@ -1,21 +1,13 @@
 // Implements `certify client`, which judges a program that pays.
 import { createInterface } from "node:readline";
-import { createReader, OptionsError } from "../../cli/options.ts";
+import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
 import { print } from "../../report/print.ts";
 import { counted } from "../../report/words.ts";
 import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
 import { quoted } from "../../target/shell.ts";
-import {
-  isFailure,
-  mostProgressLines,
-  parseSide,
-  readSideOptions,
-  runSide,
-  sideFlags,
-  type SideOptions,
-} from "../command.ts";
+import { isFailure, mostProgressLines, readSideOptions, runSide, sideFlags, type SideOptions } from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { attacher } from "./attach.ts";
 import { launcher } from "./launch.ts";
@@ -74,7 +66,7 @@ const scenarioIds = scenarios.map(({ id }) => id);
  * @throws OptionsError with every fault found
  */
 export function readClientOptions(args: readonly string[], newSeed: () => number): ClientOptions {
-  const values = parseSide(args, clientFlags);
+  const values = parseFlags(args, clientFlags);
   const faults: string[] = [];
   const read = createReader(faults);
   const { command, attach } = values;

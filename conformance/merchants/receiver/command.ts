@@ -2,11 +2,11 @@
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
 import { print } from "../../report/print.ts";
-import { createReader, OptionsError } from "../../cli/options.ts";
+import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { quoted } from "../../target/shell.ts";
-import { runSide, parseSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
+import { runSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
 import { outageOf, startSubject } from "./process.ts";
 import { defaultLimits, runReceiver } from "./run.ts";
 import type { Limits } from "./scenario.ts";
@@ -137,7 +137,7 @@ export function readReceiverOptions(
   env: NodeJS.ProcessEnv,
   newSeed: () => number,
 ): ReceiverOptions {
-  const values = parseSide(args, receiverFlags);
+  const values = parseFlags(args, receiverFlags);
   const faults: string[] = [];
   const read = createReader(faults);
   if (values.url === undefined) faults.push("--url is missing: give the URL that receives the webhooks");
