@@ -411,6 +411,12 @@ const conflicts: readonly BrokenClient[] = [
   broken("compares-recipient", "client.paid-is-true", "exists", {
     isSame: ({ entry }, { customer }) => customer?.phoneNumber === entry.phoneNumber,
   }),
+  broken("compares-national-number", "client.paid-is-true", "exists", {
+    isSame(job, found) {
+      const isLike = String(found.customer?.phoneNumber).slice(-9) === job.entry.phoneNumber.slice(-9);
+      return isLike && good.isSame(job, { ...found, customer: { phoneNumber: job.entry.phoneNumber } });
+    },
+  }),
   broken("404-proves-absence", "client.refused-is-true", "replica-lag", {
     async resolve(job, location) {
       const reply = await job.client.send(job, "GET", job.client.recordUrl(job, location)!);

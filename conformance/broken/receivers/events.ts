@@ -172,6 +172,9 @@ export const brokenEvents: readonly Variant[] = [
   broken("ends-of-ids", "Recognises events by the last sixteen characters of their ids.", "told-apart", {
     ...knownBy(({ id }) => id.slice(-16)),
   }),
+  broken("ids-in-any-case", "Takes ids that differ in upper and lower case for the same.", "told-apart", {
+    ...knownBy(({ id }) => id.toLowerCase()),
+  }),
   broken("known-by-values", "Recognises events by amount and recipient.", "told-apart", {
     ...knownBy((_, { data }) => JSON.stringify([data.amount, data["customer"], data["createdAt"]])),
   }),

@@ -33,7 +33,8 @@ export const conflicts: readonly Scenario[] = [
       entry(1, "failed", { exists: {} }),
       // As of last month.
       entry(2, "success", { exists: { amount: 149_993 } }),
-      entry(3, "failed", { exists: { phoneNumber: "233200000000" } }),
+      // The same national number in another country.
+      entry(3, "failed", { exists: { phoneNumber: entry(3, "failed").phoneNumber.replace(/^225/, "233") } }),
       entry(4, "success", { exists: { currency: "USD" } }),
       entry(5, "failed", { exists: { country: "SN" } }),
       entry(6, "pending"),

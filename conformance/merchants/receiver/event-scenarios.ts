@@ -161,11 +161,11 @@ export const eventScenarios: Scenario[] = [
   },
   {
     id: "similar-ids",
-    name: "Events whose ids differ in one character",
+    name: "Events whose ids differ in one character, or in upper and lower case",
     ids: ["receiver.told-apart"],
     async run(context) {
       const first = context.event();
-      const ids = [first.id, `${first.id}0`, first.id.replace("msg_", "msg_0")];
+      const ids = [first.id, `${first.id}0`, first.id.replace("msg_", "msg_0"), first.id.toUpperCase()];
       for (const id of ids) await accepts(context, "receiver.told-apart", { ...context.event(), id });
     },
   },

@@ -143,6 +143,14 @@ test("a failed scenario fails again alone, with the same values", async () => {
   expect(amounts(repeated)).toEqual(amounts(check));
 });
 
+test("a run with --fail-fast ends at the first failure", async () => {
+  const booksNothing = await receiverWith({ effectOf: () => undefined });
+  const scenarios = ["valid-checkout-completed", "valid-checkout-failed"];
+  const report = await run(booksNothing, { scenarios, failFast: true, limits: { ...limits, settleMs: 50 } });
+  const checks = resultOf(report, "receiver.takes-effect").checks.map(({ name, verdict }) => [name, verdict]);
+  expect(checks).toEqual([["A genuine checkout.completed", "fail"]]);
+});
+
 test("reports contain neither the secret nor a signature", async () => {
   const subject = await receiverWith({
     refuse: ({ stamp, world }) => ({
