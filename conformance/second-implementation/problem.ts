@@ -8,6 +8,7 @@ const table: Record<Schemas["ErrorCode"], [status: number, error: string]> = {
   invalid_request: [400, "Bad Request"],
   unauthorized: [401, "Unauthorized"],
   key_not_permitted: [403, "Forbidden"],
+  merchant_suspended: [403, "Forbidden"],
   not_found: [404, "Not Found"],
   unknown_path: [404, "Not Found"],
   method_not_allowed: [405, "Method Not Allowed"],

@@ -8,6 +8,7 @@ import { createIds } from "../domain/ids.ts";
 import { createKey, createMerchant } from "../domain/merchants.ts";
 import { MOST_KEYS } from "../domain/keys.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
+import { aPayout } from "../testing/server.ts";
 import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 
 const KEY = "a-key-for-tests-of-the-keys";
@@ -77,6 +78,44 @@ describe("beside a running server", () => {
     expect(body.data).toEqual({ items: [] });
   });
 });
+
+test("a merchant is renamed, suspended, reopened, and closed for good", async () => {
+  const [, id, key] = /^Merchant (\S+)\n.*: (test_\w+)\n$/.exec(await keys("create-merchant", "Old"))!;
+  const client = server.client(key!);
+  const create = async () => (await client.request("POST", "/v1/disbursements", { body: aPayout() })).body.code;
+  const untilIt = async (returns: unknown) => {
+    await expect.poll(create, { timeout: 5_000 }).toBe(returns);
+  };
+  await keys("rename-merchant", id!, "New");
+  await keys("suspend-merchant", id!);
+  await untilIt("merchant_suspended");
+  expect(await keys("merchants")).toContain(`${id}  New  suspended\n`);
+  expect((await client.request("GET", "/v1/disbursements")).body.data.items).toEqual([]);
+  expect(await keys("reopen-merchant", id!)).toBe(`The merchant ${id} is active.\n`);
+  await untilIt(undefined);
+
+  const asked = await runKeys(env, "close-merchant", id!);
+  expect([asked.code, asked.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^This would close New for good: .+ Add --yes\.\n$/),
+  ]);
+  await untilIt(undefined);
+  await keys("close-merchant", id!, "--yes");
+  await untilIt("unauthorized");
+  const { items } = JSON.parse(await keys("merchants", "--json"));
+  expect(items).toContainEqual(expect.objectContaining({ id, name: "New", state: "closed" }));
+  expect(await runKeys(env, "reopen-merchant", id!)).toMatchObject({
+    code: 2,
+    stderr: `The merchant ${id} is closed for good.\n`,
+  });
+  expect(await runKeys(env, "create", id!)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("closed this merchant"),
+  });
+  expect((await keys("audit", id!)).match(/merchant\.\w+/g)!.toReversed()).toEqual(
+    ["create", "rename", "suspend", "reopen", "close"].map((action) => `merchant.${action}`),
+  );
+}, 60_000);
 
 test("a link signs in to the dashboard of a running server, once", async () => {
   const [, id] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;

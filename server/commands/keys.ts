@@ -1,7 +1,7 @@
-import { createKey, createMerchant, FIRST_KEY, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { createKey, createMerchant, FIRST_KEY, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey } from "../domain/keys.ts";
-import { PROGRAM, UsageError, type Commands } from "./command.ts";
+import { PROGRAM, UsageError, type Commands, type Output } from "./command.ts";
 import { merchantOf, type CommandContext } from "./command-context.ts";
 import { listing } from "./listing.ts";
 
@@ -12,7 +12,9 @@ export const keyCommands: Commands<CommandContext> = {
     options: ["json"],
     summary: "List the merchants.",
     run: async ({ storage }) =>
-      listing({ items: await storage.listMerchants() }, merchantView, ({ id, name }) => [`${id}  ${name}`]),
+      listing({ items: await storage.listMerchants() }, merchantView, ({ id, name, state }) => [
+        `${id}  ${name}${state === "active" ? "" : `  ${state}`}`,
+      ]),
   },
   "create-merchant": {
     args: ["NAME"],
@@ -25,6 +27,39 @@ export const keyCommands: Commands<CommandContext> = {
       return {
         lines: [`Merchant ${id}`, `Key (shown only once): ${await createKey(context, id, { name: FIRST_KEY })}`],
       };
+    },
+  },
+  "rename-merchant": {
+    args: ["MERCHANT", "NAME"],
+    options: [],
+    summary: "Rename a merchant. Webhooks that exist keep the old name.",
+    async run(context, [merchantId, name = ""]) {
+      await renameMerchant(context, await merchantOf(context, merchantId!), name);
+      return { lines: [`Renamed ${merchantId}`] };
+    },
+  },
+  "suspend-merchant": {
+    args: ["MERCHANT"],
+    options: [],
+    summary: "Refuse new payments of a merchant. What exists goes on, with its webhooks, and can be read.",
+    run: (context, [merchantId]) => setState(context, merchantId!, "suspended"),
+  },
+  "reopen-merchant": {
+    args: ["MERCHANT"],
+    options: [],
+    summary: "Let a suspended merchant create payments again.",
+    run: (context, [merchantId]) => setState(context, merchantId!, undefined),
+  },
+  "close-merchant": {
+    args: ["MERCHANT"],
+    options: ["yes"],
+    summary: "Suspend a merchant for good, revoke its keys and sign its people out. Needs --yes.",
+    async run(context, [merchantId], { yes }) {
+      if (yes) return setState(context, merchantId!, "closed");
+      const { name } = await merchantOf(context, merchantId!);
+      throw new UsageError(
+        `This would close ${name} for good: no new payments, all its keys revoked, its people signed out. Add --yes.`,
+      );
     },
   },
   list: {
@@ -54,7 +89,20 @@ export const keyCommands: Commands<CommandContext> = {
   },
 };
 
-const merchantView = ({ id, name, createdAt }: Merchant) => ({ id, name, createdAt: timestamp(createdAt) });
+async function setState(context: CommandContext, merchantId: string, state: Merchant["state"]): Promise<Output> {
+  const { id } = await merchantOf(context, merchantId);
+  if (await context.storage.setMerchantState(id, state, context.actor)) {
+    return { lines: [`The merchant ${id} is ${state ?? "active"}.`] };
+  }
+  throw new UsageError(`The merchant ${id} is closed for good.`);
+}
+
+const merchantView = ({ id, name, state, createdAt }: Merchant) => ({
+  id,
+  name,
+  state: state ?? "active",
+  createdAt: timestamp(createdAt),
+});
 
 const keyView = ({ id, merchantId, hint, name, scopes, createdAt, usedAt, revokedAt }: ApiKey) => ({
   id,

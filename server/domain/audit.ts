@@ -32,6 +32,10 @@ export const personOf = (name: ActorName): string => name.slice(name.indexOf(" "
 
 export type AuditAction =
   | "merchant.create"
+  | "merchant.rename"
+  | "merchant.suspend"
+  | "merchant.reopen"
+  | "merchant.close"
   | "key.create"
   | "key.revoke"
   | "secret.reveal"

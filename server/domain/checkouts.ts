@@ -5,7 +5,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf, type Failure } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
-import type { Merchant } from "./merchants.ts";
+import { requireActive, type Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
 import { requireRoute, type Rails } from "./rails.ts";
@@ -81,7 +81,8 @@ export interface Checkouts {
   /**
    * Creates a checkout (§4.3). Resolves with the record once it is committed.
    * @param traceparent the trace context of the request, which its webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7), `not_served` if no rail carries it
+   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7), `not_served` if no rail carries it,
+   *   or `merchant_suspended`
    */
   create(merchant: Merchant, request: Request, traceparent?: string): Promise<Checkout>;
   /**
@@ -128,6 +129,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
   return {
     verify,
     async create(merchant, request, traceparent) {
+      requireActive(merchant);
       const rail = context.routeOf && requireRoute(context.routeOf, { kind: "checkout", ...request });
       const { inserted, record } = await storage.insertCheckout({
         ...draft(context, merchant, request),

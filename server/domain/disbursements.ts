@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
-import type { Merchant } from "./merchants.ts";
+import { requireActive, type Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
 import { requireRoute, type Rails } from "./rails.ts";
@@ -60,8 +60,8 @@ export interface Disbursements {
   /**
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
    * @param traceparent the trace context of the request, which its webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it, or
-   *   the error that D17 forces
+   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it,
+   *   `merchant_suspended`, or the error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request, traceparent?: string): Promise<Disbursement>;
@@ -85,6 +85,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
 
   return {
     async create(merchant, request, traceparent) {
+      requireActive(merchant);
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
       if (routeOf) {

@@ -53,6 +53,15 @@ describe("the first merchant", () => {
     }
   });
 
+  test("is not replaced after it was closed, and its configured key stays revoked", async () => {
+    await prepareFirstMerchant(context, "First Merchant", CONFIGURED);
+    const [[merchant], [key]] = [await context.storage.listMerchants(), await context.storage.listKeys()];
+    await context.storage.setMerchantState(merchant!.id, "closed", context.actor);
+    expect(await prepareFirstMerchant(context, "First Merchant")).toEqual({});
+    expect(await prepareFirstMerchant(context, "First Merchant", CONFIGURED)).toEqual({ revokedKeyId: key!.id });
+    expect(await context.storage.listMerchants()).toHaveLength(1);
+  });
+
   test("is refused the key of another merchant", async () => {
     await prepareFirstMerchant(context, "First Merchant");
     context.clock = createFakeClock(context.clock.now() + 1);

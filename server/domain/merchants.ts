@@ -21,6 +21,8 @@ export interface Merchant {
   movedTo: number;
   /** The destination of events whose request gave none (D40). */
   webhookUrl?: string;
+  /** Absent for a merchant that can create payments (D88). */
+  state?: "suspended" | "closed";
   /** What the chaos switch of the sandbox does; absent while it is off (D67). */
   chaos?: Chaos;
 }
@@ -34,10 +36,17 @@ export interface MerchantStore {
     webhookSecret: string,
     actor: Actor,
   ): Promise<void>;
+  renameMerchant(id: string, name: string, actor: Actor): Promise<void>;
+  /**
+   * Suspends, closes or with undefined reopens a merchant. Closing also revokes its keys, and ends the sessions and unused
+   * links of its people. Resolves with false, and changes nothing, if the merchant is closed and would not stay closed.
+   */
+  setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
    * Stores a key. Resolves with false, and stores nothing, if the merchant has `MOST_KEYS` keys that are not revoked.
+   * @throws ServiceError `merchant_suspended` if the merchant is closed
    */
   insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
   /** Lists the keys of all merchants, oldest first. */
@@ -127,6 +136,17 @@ export async function createMerchant(context: MerchantContext, name: string): Pr
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
+/** @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters */
+export const renameMerchant = ({ storage, actor }: MerchantContext, { id }: Merchant, name: string): Promise<void> =>
+  storage.renameMerchant(id, checkedName(name), actor);
+
+/** @throws ServiceError `merchant_suspended` if the merchant can create no payments */
+export function requireActive({ state }: Pick<Merchant, "state">): void {
+  if (state === undefined) return;
+  const message = `The operator of the service has ${state} this merchant. Nothing was recorded.`;
+  throw new ServiceError("merchant_suspended", message);
+}
+
 interface KeyChoices {
   /** The key's id; by default a new one. */
   id?: string;
@@ -196,19 +216,28 @@ export async function prepareFirstMerchant(
   wanted?: string,
 ): Promise<FirstMerchant> {
   const { storage } = context;
-  const [existing] = await storage.listMerchants();
+  const known = wanted === undefined ? undefined : await storage.findKey(hashKey(wanted));
+  if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
+  const merchants = await storage.listMerchants();
+  const existing = merchants.find(({ state }) => state !== "closed");
+  // Whoever has closed all merchants does not expect a new key.
+  if (!existing && merchants.length > 0 && wanted === undefined) return {};
   const merchant = existing ?? (await createMerchant(context, name));
-  if (wanted !== undefined) return ensureKey(context, merchant, wanted);
+  if (wanted !== undefined) return ensureKey(context, merchant, wanted, known);
   // An interrupted start may have left a merchant without a key.
   const keys = await storage.listKeysOf(merchant.id);
   return keys.length > 0 ? {} : { newKey: await createKey(context, merchant.id, { name: FIRST_KEY }) };
 }
 
-async function ensureKey(context: MerchantContext, merchant: Merchant, text: string): Promise<FirstMerchant> {
-  const known = await context.storage.findKey(hashKey(text));
+async function ensureKey(
+  context: MerchantContext,
+  merchant: Merchant,
+  text: string,
+  known: ApiKey | undefined,
+): Promise<FirstMerchant> {
   if (known && known.merchantId !== merchant.id) {
     throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
   }
   if (!known) await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text });
-  return known?.revokedAt === undefined ? {} : { revokedKeyId: known.id };
+  return {};
 }

@@ -20,6 +20,11 @@ const PROVOKED: Record<string, () => ReturnType<typeof post>> = {
     const key = await createKey(server.merchants, server.merchant.id, { scopes: ["read"] });
     return post("/v1/disbursements", { key, body: aPayout() });
   },
+  async merchant_suspended() {
+    const { merchant, key } = await server.addMerchant("Suspended");
+    await server.storage.setMerchantState(merchant.id, "suspended", "command ada@host");
+    return post("/v1/disbursements", { key, body: aPayout() });
+  },
   not_found: () => server.request("GET", "/v1/disbursements/nothing"),
   unknown_path: () => server.request("GET", "/v2/disbursements"),
   method_not_allowed: () => server.request("DELETE", "/v1/disbursements"),

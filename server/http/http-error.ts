@@ -7,6 +7,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   invalid_request: 400,
   unauthorized: 401,
   key_not_permitted: 403,
+  merchant_suspended: 403,
   not_found: 404,
   unknown_path: 404,
   method_not_allowed: 405,

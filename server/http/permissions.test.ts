@@ -95,6 +95,40 @@ test("a refused create leaves its reference free, and is in the log of requests"
   await other.close();
 });
 
+describe("a suspended merchant", () => {
+  test("can create nothing, and does everything else, until it is reopened", async () => {
+    const { merchant, key } = await server.addMerchant("Suspended");
+    const set = (state?: "suspended") => server.storage.setMerchantState(merchant.id, state, "command ada@host");
+    await set("suspended");
+    for (const each of OPERATIONS) {
+      const { status, body } = await send(each, key);
+      const creates = each.operation === "createDisbursement" || each.operation === "createCheckout";
+      expect([each.operation, status === 403, body.code === "merchant_suspended"]).toEqual([
+        each.operation,
+        creates,
+        creates,
+      ]);
+    }
+    const body = aPayout();
+    const refused = await server.request("POST", "/v1/disbursements", { key, body });
+    expect(refused.body.message).toBe("The operator of the service has suspended this merchant. Nothing was recorded.");
+    expect((await server.request("GET", "/v1/disbursements", { key })).body.data.items).toEqual([]);
+    await set();
+    expect((await server.request("POST", "/v1/disbursements", { key, body })).status).toBe(200);
+  });
+
+  test("gets the webhook of a payment from before", async () => {
+    const { merchant, key } = await server.addMerchant("Waiting");
+    const { reference } = (await server.createPayout({ webhookURL: "https://shop.example/hook" }, { key })).body.data;
+    await server.storage.setMerchantState(merchant.id, "suspended", "command ada@host");
+    await server.pass(60_000);
+    const path = `/v1/disbursements/${reference}`;
+    expect((await server.request("GET", path, { key })).body.data.status).toBe("success");
+    const { items } = await server.storage.listDeliveries({ merchantId: merchant.id, limit: 1 });
+    expect(items[0]!.attempts.length).toBeGreaterThan(0);
+  });
+});
+
 test("403 comes after 401 and before the body, and HEAD needs the scope of GET", async () => {
   const key = await keyWith(["checkout"]);
   const sent = { body: "{", headers: { "content-type": "text/plain" } };

@@ -2,7 +2,8 @@ import type { RequestHandler } from "express";
 import type { operations } from "../../generated/openapi.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { Scope } from "../domain/keys.ts";
-import { stateOf } from "./request-state.ts";
+import { requireActive } from "../domain/merchants.ts";
+import { stated, stateOf } from "./request-state.ts";
 
 /** The operations that this server implements. Operations named `on…` are webhooks, which the server sends. */
 export type OperationId = Exclude<keyof operations, `on${string}`>;
@@ -32,13 +33,20 @@ export const PERMITTED_BY: Readonly<Record<OperationId, readonly Scope[]>> = {
   rotateWebhookSecret: [],
 };
 
-/** Refuses requests whose key has scopes that do not permit the operation. Runs after authentication. */
+/**
+ * Refuses requests whose key has scopes that do not permit the operation, and creates of a suspended merchant. Runs after
+ * authentication.
+ */
 export function requirePermission(operation: OperationId): RequestHandler {
   const permittedBy = PERMITTED_BY[operation];
   const needed = permittedBy.length === 0 ? "an API key without scopes" : `the scope ${permittedBy.join(" or ")}`;
+  const creates = operation === "createDisbursement" || operation === "createCheckout";
   return (_req, res, next) => {
     const { scopes } = stateOf(res);
-    if (!scopes || scopes.some((scope) => permittedBy.includes(scope))) return next();
+    if (!scopes || scopes.some((scope) => permittedBy.includes(scope))) {
+      if (creates) requireActive(stated(res, "merchant"));
+      return next();
+    }
     const message = `This operation needs ${needed}, and this API key has only ${scopes.join(" and ")}.`;
     throw new ServiceError("key_not_permitted", message);
   };

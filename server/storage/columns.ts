@@ -11,6 +11,7 @@ export const MERCHANT_COLUMNS = {
   clock_offset: "bigint",
   moved_to: "bigint",
   epoch: "bigint",
+  merchant_state: "text",
 } as const;
 
 export const KEY_COLUMNS = {

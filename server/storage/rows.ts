@@ -24,6 +24,7 @@ export function optional<T>(value: unknown): T | undefined {
 export function toMerchant(row: Row): Merchant {
   const webhookUrl = optional<string>(row.webhook_url);
   const chaos = optional<string>(row.chaos);
+  const state = optional<Merchant["state"]>(row.merchant_state);
   return {
     id: row.id as string,
     name: row.name as string,
@@ -31,6 +32,7 @@ export function toMerchant(row: Row): Merchant {
     clockOffset: row.clock_offset as number,
     movedTo: row.moved_to as number,
     ...(webhookUrl === undefined ? {} : { webhookUrl }),
+    ...(state === undefined ? {} : { state }),
     ...(chaos === undefined ? {} : { chaos: JSON.parse(chaos) as Chaos }),
   };
 }

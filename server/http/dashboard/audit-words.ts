@@ -3,6 +3,10 @@ import type { ApiKey } from "../../domain/keys.ts";
 
 const WORDS: Record<AuditAction, string> = {
   "merchant.create": "Created the merchant",
+  "merchant.rename": "Renamed the merchant",
+  "merchant.suspend": "Suspended the merchant",
+  "merchant.reopen": "Reopened the merchant",
+  "merchant.close": "Closed the merchant",
   "key.create": "Created the API key",
   "key.revoke": "Revoked the API key",
   "secret.reveal": "Looked at the webhook secret",

@@ -164,6 +164,9 @@ type Fields = Record<string, string>;
 /** The fields of every form, in an order in which each can be sent. */
 const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fields>][] = [
   ["/dashboard/merchants", () => ({ name: "Grace Stores" })],
+  ["/dashboard/merchants/:merchant/rename", () => ({ name: "Renamed" })],
+  ["/dashboard/merchants/:merchant/suspend", () => ({})],
+  ["/dashboard/merchants/:merchant/reopen", () => ({})],
   ["/dashboard/team/links", () => ({ name: "Barbara" })],
   [`${MERCHANT}/team/links`, () => ({ name: "Barbara" })],
   [`${MERCHANT}/webhooks/:id/replay`, () => ({})],
@@ -185,6 +188,7 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   [`${MERCHANT}/sandbox/reset`, () => ({})],
   [`${MERCHANT}/team/end`, async (service) => ({ session: await sessionOf(service, "Ada") })],
   [`${MERCHANT}/team/end-all`, () => ({ name: "Barbara" })],
+  ["/dashboard/merchants/:merchant/close", () => ({})],
   ["/dashboard/team/end", async (service) => ({ session: await sessionOf(service, "Alan") })],
   ["/dashboard/team/end-all", () => ({ name: "Barbara" })],
   ["/dashboard/sign-out", () => ({ everywhere: "" })],

@@ -38,6 +38,62 @@ const FORMS: [string, Record<string, string>][] = [
   ["settings/default-webhook", { url: "https://evil.example/hook" }],
 ];
 
+const MANAGEMENT = ["", "/suspend", "/reopen", "/close"];
+
+const lastOf = async (merchantId: string) => (await server.storage.listAudit({ merchantId, limit: 1 })).items[0]!;
+
+describe("management of merchants", () => {
+  test("an operator renames, suspends, reopens and closes a merchant, after a page that says what will happen", async () => {
+    const { merchant, key } = await server.addMerchant("Old & Söhne");
+    const member = await signedIn(server, { merchantId: merchant.id, name: "Esi" });
+    const at = `/merchants/${merchant.id}`;
+    expect((await operator.get("")).html).toContain(`/dashboard${at}">Manage`);
+    expect((await operator.post(`${at}/rename`, { name: "New" })).status).toBe(303);
+    expect((await operator.get(at)).html).toContain("<bdi>New</bdi>");
+    expect(await lastOf(merchant.id)).toMatchObject({ actor: "dashboard Ada", action: "merchant.rename" });
+    expect((await operator.post(`${at}/rename`, { name: " " })).status).toBe(422);
+
+    expect((await operator.get(`${at}/suspend`)).html).toMatch(/Suspend <bdi>New.*403 with merchant_suspended/s);
+    expect((await server.createPayout({}, { key })).status).toBe(200);
+    expect((await operator.post(`${at}/suspend`)).status).toBe(303);
+    expect((await server.createPayout({}, { key })).body.code).toBe("merchant_suspended");
+    expect((await operator.get("")).html).toContain('<span class="badge">suspended</span>');
+    expect((await member.get(`/m/${merchant.id}/disbursements`)).html).toContain("This merchant is suspended.");
+    const payment = { phoneNumber: "2257038102473", amount: "10000" };
+    const before = await lastOf(merchant.id);
+    expect((await member.post(`/m/${merchant.id}/sandbox/disbursements`, payment)).status).toBe(403);
+    expect((await member.post(`/m/${merchant.id}/sandbox/checkouts`, payment)).status).toBe(403);
+    expect(await lastOf(merchant.id)).toEqual(before);
+
+    expect((await operator.post(`${at}/reopen`)).status).toBe(303);
+    expect((await server.createPayout({}, { key })).status).toBe(200);
+    expect((await operator.get(`${at}/close`)).html).toContain("All its API keys are revoked, for good.");
+    expect((await operator.post(`${at}/close`)).status).toBe(303);
+    expect((await server.createPayout({}, { key })).status).toBe(401);
+    expect((await member.get(`/m/${merchant.id}/disbursements`)).headers.get("location")).toBe("/dashboard/sign-in");
+    expect((await operator.get(`/m/${merchant.id}/disbursements`)).status).toBe(200);
+    expect((await operator.post(`${at}/reopen`)).status).toBe(409);
+    expect((await operator.get(at)).html).not.toMatch(/Suspend…|Reopen…|Close for good…/);
+    expect(await lastOf(merchant.id)).toMatchObject({
+      action: "merchant.close",
+      details: { keys: "1", sessions: "1" },
+    });
+  });
+
+  test("a merchant's people get 404, and nothing changes", async () => {
+    const { merchant } = await server.addMerchant("Own");
+    const member = await signedIn(server, { merchantId: merchant.id });
+    const before = [await server.storage.listMerchants(), await lastOf(merchant.id)];
+    for (const page of MANAGEMENT) expect((await member.get(`/merchants/${merchant.id}${page}`)).status).toBe(404);
+    for (const form of [...MANAGEMENT, "/rename"]) {
+      expect((await member.post(`/merchants/${merchant.id}${form}`, { name: "Mine" })).status).toBe(404);
+    }
+    expect([await server.storage.listMerchants(), await lastOf(merchant.id)]).toEqual(before);
+    expect((await operator.get("/merchants/nobody/close")).status).toBe(404);
+    expect((await operator.post("/merchants/nobody/close")).status).toBe(404);
+  });
+});
+
 const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
 
 describe("roles", () => {

@@ -1,8 +1,32 @@
-import { Router } from "express";
-import { createMerchant } from "../../domain/merchants.ts";
+import { Router, type Request } from "express";
+import { createMerchant, renameMerchant, type Merchant } from "../../domain/merchants.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
-import { actorIn, field, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+
+/** What an operator can do with a merchant, after a page that says what will happen. */
+const ACTIONS: Record<string, { state: Merchant["state"]; title: string; effects: string[] }> = {
+  suspend: {
+    state: "suspended",
+    title: "Suspend",
+    effects: [
+      "The merchant can create no payouts and no checkouts: its programs get 403 with merchant_suspended.",
+      "Payments that exist go on, with their webhooks, and can be read.",
+      "You can reopen the merchant at any time.",
+    ],
+  },
+  reopen: { state: undefined, title: "Reopen", effects: ["The merchant can create payouts and checkouts again."] },
+  close: {
+    state: "closed",
+    title: "Close",
+    effects: [
+      "The merchant can create no payouts and no checkouts, for good. A closed merchant cannot be reopened.",
+      "All its API keys are revoked, for good.",
+      "Its people are signed out, and their unused links end.",
+      "Payments that exist go on, with their webhooks. You can still see them.",
+    ],
+  },
+};
 
 /** The first page: for an operator the list of merchants, for a merchant the payments. */
 export function merchantPages(context: DashboardContext): Router {
@@ -20,5 +44,34 @@ export function merchantPages(context: DashboardContext): Router {
     const { id } = await createMerchant({ ...context, actor: actorIn(res) }, field(req.body, "name"));
     seeOther(res, `${root}/m/${id}/settings`);
   });
+
+  const path = "/dashboard/merchants/:merchant";
+  const find = async (req: Request) => {
+    const found = await storage.findMerchant(String(req.params.merchant));
+    if (!found) throw new PageError(404, "There is no such merchant.");
+    return found;
+  };
+  router.use(path, requireOperator);
+  router.get(path, async (req, res) => {
+    const page = { template: "merchant", title: "Manage a merchant", section: "merchants" } as const;
+    showPage(context, res, page, { managed: await find(req) });
+  });
+  router.post(`${path}/rename`, async (req, res) => {
+    const managed = await find(req);
+    await renameMerchant({ ...context, actor: actorIn(res) }, managed, field(req.body, "name"));
+    seeOther(res, `${root}/merchants/${managed.id}`);
+  });
+  for (const [action, { state, title, ...shown }] of Object.entries(ACTIONS)) {
+    router.get(`${path}/${action}`, async (req, res) => {
+      const page = { template: "merchant-action", title, section: "merchants" } as const;
+      showPage(context, res, page, { managed: await find(req), action, ...shown });
+    });
+    router.post(`${path}/${action}`, async (req, res) => {
+      const { id } = await find(req);
+      const isDone = await storage.setMerchantState(id, state, actorIn(res));
+      if (!isDone) throw new PageError(409, "The merchant is closed for good.");
+      seeOther(res, `${root}/merchants/${id}`);
+    });
+  }
   return router;
 }

@@ -1,7 +1,7 @@
 import { Router, type Response } from "express";
 import type { AuditEntry } from "../../domain/audit.ts";
 import { NO_CHAOS } from "../../domain/chaos.ts";
-import { setChaos, type Merchant } from "../../domain/merchants.ts";
+import { requireActive, setChaos, type Merchant } from "../../domain/merchants.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
@@ -50,6 +50,11 @@ export function sandboxPages(context: DashboardContext): Router {
   }
 
   router.get(path, (req, res) => show(res, merchantIn(res), clockChoice(req.query)));
+  // Before the entry in the audit trail, which comes before the payment.
+  router.post([`${path}/disbursements`, `${path}/checkouts`], (_req, res, next) => {
+    requireActive(merchantIn(res));
+    next();
+  });
   router.post(`${path}/disbursements`, async (req, res) => {
     const phoneNumber = phoneIn(field(req.body, "phoneNumber"));
     const amount = amountIn(field(req.body, "amount"));

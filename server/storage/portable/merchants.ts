@@ -1,18 +1,23 @@
 import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
 import { MOST_KEYS } from "../../domain/keys.ts";
-import type { MerchantStore } from "../../domain/merchants.ts";
+import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { endListenerOf } from "./listeners.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";
-import { run, runAll, type Executor } from "./query.ts";
+import { run, runAll, type Executor, type Work } from "./query.ts";
+import { endSessionsOf } from "./sign-in.ts";
 import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret)
   VALUES (:id, :name, :created, :secret)`;
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
+const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
+const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
+const REVOKE_ALL =
+  "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL RETURNING id";
 const SET_WEBHOOK_URL = "UPDATE merchants SET webhook_url = :url WHERE id = :merchant";
 const SET_CHAOS = "UPDATE merchants SET chaos = :chaos WHERE id = :merchant";
 
@@ -40,6 +45,16 @@ const REPLACE_SECRET = [
      WHERE merchant_id = :merchant AND (expires_at <= :at OR number <= ${LAST_SECRET} - :kept)`,
 ];
 
+const STATE_ACTIONS = { suspended: "merchant.suspend", closed: "merchant.close", active: "merchant.reopen" } as const;
+
+/** Revokes all keys of a locked merchant, and signs its people out. Returns the counts. */
+function* endAccess(merchant: string, at: number): Work<Record<string, string>> {
+  const { rows } = yield* run(REVOKE_ALL, { merchant, at });
+  for (const { id } of rows) yield* endListenerOf(merchant, id as string);
+  const ended = yield* endSessionsOf(merchant);
+  return { keys: String(rows.length), sessions: String(ended.length) };
+}
+
 /** The operations that every request needs are tuned for each database. */
 type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
 
@@ -50,6 +65,25 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
         yield* run(INSERT_MERCHANT, { id, name, created: createdAt, secret });
         yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
       }),
+    renameMerchant: (merchantId, name, actor) =>
+      write(function* () {
+        const { name: from } = yield* lockMerchant(merchantId, "orders");
+        yield* run(RENAME, { merchant: merchantId, name });
+        yield* recordAction({ actor, action: "merchant.rename", merchantId, details: { from, to: name } });
+      }),
+    setMerchantState: (merchantId, state, actor) =>
+      write(
+        function* () {
+          const locked = yield* lockMerchant(merchantId, "orders");
+          if (locked.state === state) return true;
+          if (locked.state === "closed") return false;
+          yield* run(SET_STATE, { merchant: merchantId, state: state ?? null });
+          const details = state === "closed" ? yield* endAccess(merchantId, locked.now) : {};
+          yield* recordAction({ actor, action: STATE_ACTIONS[state ?? "active"], merchantId, details });
+          return true;
+        },
+        { repeatable: true },
+      ),
     async listMerchants() {
       return (await read({ text: SELECT_MERCHANTS })).map(toMerchant);
     },
@@ -57,7 +91,8 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
       write(function* () {
         const { id, merchantId: merchant, hash, hint, name = null, scopes, createdAt, revokedAt = null } = key;
         // The lock makes concurrent creations of keys count one after the other.
-        yield* lockMerchant(merchant, "orders");
+        const locked = yield* lockMerchant(merchant, "orders");
+        if (locked.state === "closed") requireActive(locked);
         const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
         if ((counted!.count as number) >= MOST_KEYS) return false;
         const times = { created: createdAt, revoked: revokedAt };

@@ -2,7 +2,7 @@ import type { Actor } from "../../domain/audit.ts";
 import { actorOf, type EndedSessions, type Person, type SignInStore } from "../../domain/sign-in.ts";
 import type { Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { run, type Executor, type Work } from "./query.ts";
+import { run, type Executor, type Query, type Work } from "./query.ts";
 import {
   invitedIn,
   invitedMark,
@@ -38,6 +38,7 @@ const SELECT_LINKS = (which: string) =>
 const END_SESSION = "DELETE FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id RETURNING name";
 const END_ACCESS = (table: string) => `DELETE FROM ${table} WHERE (merchant_id = :scope AND name = :name)
   OR (:scope IN ('', merchant_id) AND strpos(invited_by, :invited) > 0) RETURNING name`;
+const END_ALL = (table: string) => `DELETE FROM ${table} WHERE merchant_id = :merchant RETURNING name`;
 /** Locks the session, so that its end waits for the link, and ends the link too. */
 const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id FOR SHARE";
 const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :merchant
@@ -120,13 +121,20 @@ function* endSessions(which: EndedSessions): Work<readonly Row[]> {
   const scope = scopeOf(which);
   if ("id" in which) return (yield* run(END_SESSION, { scope, id: which.id })).rows;
   const invited = "invited" in which ? invitedMark(actorOf(which)) : null;
+  return yield* endUntilNone(END_ACCESS, { scope, name: which.name, invited });
+}
+
+/** Ends all sessions and unused links of a merchant's people. Returns the names. */
+export const endSessionsOf = (merchant: string): Work<readonly Row[]> => endUntilNone(END_ALL, { merchant });
+
+function* endUntilNone(statement: (table: string) => string, values: Query["values"]): Work<readonly Row[]> {
   const ended: Row[] = [];
   // Links first: this waits for a sign-in in progress, whose session is then deleted too. A session that is deleted may
   // just have made a link, so look again until there is nothing more.
   for (let before = -1; before < ended.length;) {
     before = ended.length;
     for (const table of ["dashboard_links", "dashboard_sessions"]) {
-      ended.push(...(yield* run(END_ACCESS(table), { scope, name: which.name, invited })).rows);
+      ended.push(...(yield* run(statement(table), values)).rows);
     }
   }
   return ended;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
+import { hashKey, MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,
@@ -121,6 +121,65 @@ export function merchantTests(storage: Current): void {
     expect(await add(2)).toBe(1);
     expect(await storage().listKeysOf(ada.id)).toHaveLength(MOST_KEYS + 1);
     expect((await storage().listAudit({ merchantId: ada.id, limit: 200 })).items).toHaveLength(MOST_KEYS + 3);
+  });
+
+  test("renames a merchant, and the audit trail has both names", async () => {
+    const { id } = await addMerchant(storage(), { name: "Before" });
+    await storage().renameMerchant(id, "After", ACTOR);
+    expect((await storage().findMerchant(id))?.name).toBe("After");
+    const { items } = await storage().listAudit({ merchantId: id, limit: 1 });
+    expect(items).toMatchObject([{ action: "merchant.rename", details: { from: "Before", to: "After" } }]);
+  });
+
+  test("suspends and reopens a merchant, each once; its keys stay", async () => {
+    const { id } = await addMerchant(storage());
+    const key = aKey(id);
+    await storage().insertKey(key, ACTOR);
+    for (const state of ["suspended", "suspended", undefined, undefined] as const) {
+      expect(await storage().setMerchantState(id, state, ACTOR)).toBe(true);
+      const owner = (await storage().findMerchantByKey(key.hash))!;
+      expect([owner.merchant.state, (await storage().findMerchant(id))!.state]).toEqual([state, state]);
+    }
+    const { items } = await storage().listAudit({ merchantId: id, limit: 9 });
+    expect(items.map(({ action }) => action)).toEqual([
+      "merchant.reopen",
+      "merchant.suspend",
+      "key.create",
+      "merchant.create",
+    ]);
+  });
+
+  test("closes a merchant for good: revokes its keys, ends its sessions and links, and gives it no new key", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    const [adas, kofis] = [aKey(ada.id), aKey(kofi.id)];
+    for (const key of [aKey(ada.id), adas, kofis]) await storage().insertKey(key, ACTOR);
+    for (const merchantId of [ada.id, kofi.id]) {
+      for (const seed of [1, 2]) {
+        const hash = hashKey(`${merchantId} ${seed}`);
+        await storage().insertLink({ merchantId, name: `Person ${seed}`, hash, lifetimeMs: HOUR }, ACTOR);
+      }
+      const session = { id: `${merchantId} session`, hash: hashKey(`${merchantId} session`), lifetimeMs: HOUR };
+      await storage().signIn(hashKey(`${merchantId} 1`), session);
+    }
+    await storage().setMerchantState(ada.id, "closed", ACTOR);
+    const { items } = await storage().listAudit({ merchantId: ada.id, limit: 1 });
+    expect(items).toMatchObject([{ action: "merchant.close", details: { keys: "2", sessions: "2" } }]);
+
+    expect(await storage().setMerchantState(ada.id, undefined, ACTOR)).toBe(false);
+    expect(await storage().setMerchantState(ada.id, "suspended", ACTOR)).toBe(false);
+    expect(await storage().setMerchantState(ada.id, "closed", ACTOR)).toBe(true);
+    expect((await storage().findMerchant(ada.id))!.state).toBe("closed");
+    await expect(storage().insertKey(aKey(ada.id), ACTOR)).rejects.toThrow("closed this merchant");
+    expect(await storage().findMerchantByKey(adas.hash)).toBeUndefined();
+    expect((await storage().findMerchantByKey(kofis.hash))?.merchant).toEqual(kofi);
+    const teamOf = async (merchantId: string) => {
+      const { sessions, links } = await storage().listTeam({ merchantId, idleMs: HOUR, limit: 9 });
+      return [sessions.length, links.length];
+    };
+    expect([await teamOf(ada.id), await teamOf(kofi.id)]).toEqual([
+      [0, 0],
+      [1, 1],
+    ]);
   });
 
   test("records the latest use of keys, without an entry in the audit trail", async () => {

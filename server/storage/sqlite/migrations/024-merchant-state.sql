@@ -1,0 +1,2 @@
+-- Whether a merchant is suspended or closed (D88). NULL: neither.
+ALTER TABLE merchants ADD COLUMN merchant_state TEXT CHECK (merchant_state IN ('suspended', 'closed'));
