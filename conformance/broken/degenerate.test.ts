@@ -33,6 +33,7 @@ test("nothing that builds on a payout passes if every create is refused", { time
     "create.duplicate-race",
     "create.model",
     "create.service-reference-unique",
+    "records.concurrent",
     "verify.found",
     "verify.agrees-with-create",
     "auth.record-hidden-without-key",

@@ -126,11 +126,13 @@ export const checks: Check[] = [
       const judgeAll = (made: Awaited<ReturnType<typeof payAll>>) =>
         Promise.all(made.map(({ body, response }) => judgeRecord(context, "records.concurrent", body, response)));
       const made = await payAll(bodies.slice(0, earlier));
+      const isAccepted = made.some(({ response }) => response.status === 200);
       let isPaying = true;
       const paying = payAll(bodies.slice(earlier)).finally(() => (isPaying = false));
       // The requests that pay wait for each other before they are sent, so that looking once would be too early.
       const looking = async () => {
-        while (isPaying) await judgeAll(made);
+        do await judgeAll(made);
+        while (isPaying && isAccepted);
       };
       const [others] = await Promise.all([paying, looking()]);
       await judgeAll(others);
