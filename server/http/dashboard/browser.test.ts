@@ -148,6 +148,8 @@ const PAGES: Record<string, () => string> = {
   "the sign-in page": () => `${server.url}/dashboard/sign-in`,
   "the operators' team": () => `${server.url}/dashboard/team`,
   "the merchants": () => `${server.url}/dashboard`,
+  "a merchant to manage": () => `${server.url}/dashboard/merchants/${longName}`,
+  "a merchant before it is closed": () => `${server.url}/dashboard/merchants/${longName}/close`,
   disbursements: () => `${area()}/disbursements`,
   checkouts: () => `${area()}/checkouts?status=pending`,
   "a search without result": () => `${area()}/checkouts?search=nothing`,
