@@ -838,7 +838,7 @@ export interface components {
          *     anything was recorded and whether to retry. Later versions may add codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
+        ErrorCode: "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
         /** @description What is wrong with one body field or query parameter. */
         FieldError: {
             /**
@@ -1293,7 +1293,7 @@ export interface components {
         };
         /**
          * @description The request is well-formed, but a value violates a pattern, range or format. **Extension:** or the service cannot
-         *     move money for this country and currency.
+         *     move money for this country and currency, or the available balance does not cover a payout and its fee.
          */
         UnprocessableContent: {
             headers: {

@@ -8,11 +8,12 @@ const USAGE = `Usage: ${PROGRAM} COMMAND
   serve    start the server
   keys     manage merchants, their keys and their webhooks; list what was done
   db       migrate, inspect, back up and restore the database
+  balances see and change what merchants can pay out
   rails    see and pause what carries the money; decide about payments that need a person
   listen   bring a sandbox's webhooks to a receiver on this machine
   trigger  make an event happen in a sandbox
 
-Without a command, keys, rails and db print theirs. DATABASE_URL selects the database of serve, keys, rails and db.`;
+Without a command, keys, balances, rails and db print theirs. DATABASE_URL selects the database of these and of serve.`;
 
 type Run = (args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer) => Promise<number | undefined>;
 
@@ -24,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   },
   keys: async () => (await import("./commands/groups.ts")).keys,
   db: async () => (await import("./commands/groups.ts")).db,
+  balances: async () => (await import("./commands/groups.ts")).balances,
   rails: async () => (await import("./commands/groups.ts")).rails,
   listen: async () => (await import("./commands/listen.ts")).listen,
   trigger: async () => (await import("./commands/trigger.ts")).trigger,

@@ -55,6 +55,7 @@ test("defaults to a sandbox on loopback", () => {
     logLevel: "info",
     shutdownTimeoutMs: 8_000,
     drainDelayMs: 0,
+    balances: "tracked",
     authFailuresPerMinute: 1_000,
     color: true,
     fees: { disbursement: { basisPoints: 100, fixed: 0 }, checkout: { basisPoints: 480, fixed: 0 } },
@@ -146,7 +147,7 @@ describe("valid values", () => {
     ["DATABASE_URL", "sqlite::memory:", { database: { kind: "sqlite", path: ":memory:" } }],
     ["DATABASE_URL", "postgres://u:p@db/pay", { database: { kind: "postgres", url: "postgres://u:p@db/pay" } }],
     ["DATABASE_URL", "postgresql:///pay", { database: { kind: "postgres", url: "postgresql:///pay" } }],
-    ["SANDBOX", "false", { sandbox: false, mode: "live" }],
+    ["SANDBOX", "false", { sandbox: false, mode: "live", balances: "enforced" }],
     ["SANDBOX", "0", { sandbox: false, mode: "live" }],
     ["DASHBOARD", "false", { dashboard: false }],
     ["SANDBOX", "TRUE", { sandbox: true, mode: "sandbox" }],
@@ -163,6 +164,7 @@ describe("valid values", () => {
     ["REQUEST_LOG", "on", { requestLog: true }],
     ["NO_COLOR", "1", { color: false }],
     ["RATE_LIMIT", "50", { rateLimit: 50 }],
+    ["BALANCES", "enforced", { balances: "enforced" }],
   ])("%s=%s", (name, text, expected) => {
     expect(readConfig({ [name]: text })).toMatchObject(expected);
   });

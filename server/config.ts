@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { readAddress } from "./address-file.ts";
 import type { FeeRule } from "./domain/fees.ts";
+import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf } from "./domain/keys.ts";
 import { modeOf, type AskedMode } from "./domain/mode.ts";
 import type { TracesSettings } from "./observability/traces.ts";
@@ -53,6 +54,8 @@ export interface Config {
   /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
+  /** Whether a payout needs a balance that covers it (D87). */
+  balances: Balances;
 }
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
@@ -84,6 +87,7 @@ const NO_SIMULATION =
   "SIMULATED_LIVE no longer exists: a live service hands every payment to a rail. Remove it, and set RAIL_URL or RAILS";
 
 const ROLES: readonly Role[] = ["all", "api", "worker"];
+const BALANCES: readonly Balances[] = ["enforced", "tracked"];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
 /**
@@ -140,6 +144,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 1_000, wholeNumber(1, 1_000_000)),
     logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
     shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
+    balances: read("BALANCES", sandbox ? "tracked" : "enforced", oneOf(BALANCES)),
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
     ...(retentionDays === undefined ? {} : { retentionDays }),

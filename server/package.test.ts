@@ -123,7 +123,13 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
   writeFileSync(bank, inGuide("bank.ts"));
   writeFileSync(join(elsewhere, "rails.yaml"), RAILS_YAML.replace("FOLDER", elsewhere));
   const port = await freePort();
-  const env = { PORT: String(port), SANDBOX: "false", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "warn" };
+  const env = {
+    PORT: String(port),
+    SANDBOX: "false",
+    BALANCES: "tracked",
+    SANDBOX_API_KEY: API_KEY,
+    LOG_LEVEL: "warn",
+  };
   const paths = { DATABASE_URL: `sqlite:${join(elsewhere, "live.db")}`, RAILS: join(elsewhere, "rails.yaml") };
   const server = start(node, { ...env, ...paths }, bin, "serve");
   await server.until(/Money moves over bank/);

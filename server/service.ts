@@ -238,7 +238,7 @@ export function createService(options: Options): Service {
   const handOver = () => rails?.handOver();
   const routeOf = options.rails?.routeOf;
   const shared = { storage: limited, clock, ids, routeOf, settleDelayMs, stopping, wake, handOver };
-  const disbursements = createDisbursements({ ...shared, fee: fees.disbursement });
+  const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
   const webhooks = createWebhooks({
     storage: limited,

@@ -19,6 +19,7 @@ const table: Record<Schemas["ErrorCode"], [status: number, error: string]> = {
   content_too_large: [413, "Content Too Large"],
   unsupported_media_type: [415, "Unsupported Media Type"],
   invalid_value: [422, "Unprocessable Content"],
+  insufficient_funds: [422, "Unprocessable Content"],
   not_served: [422, "Unprocessable Content"],
   rate_limited: [429, "Too Many Requests"],
   internal_error: [500, "Internal Server Error"],

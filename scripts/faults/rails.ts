@@ -72,6 +72,7 @@ async function withChain(
       violate,
       env: {
         SANDBOX: "false",
+        BALANCES: "tracked",
         ...rail.variables(toRail.url),
         PUBLIC_URL: toGateway.url,
         WEBHOOK_ALLOW_PRIVATE: "true",

@@ -116,7 +116,10 @@ describe("SQLite", () => {
     damaged.exec("DELETE FROM disbursements");
     damaged.close();
     const { code, stdout } = await db("check");
-    expect([code, stdout]).toEqual([1, "The database is damaged:\n  4 events of no payout or checkout\n"]);
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /^The database is damaged:\n {2}4 events of no payout or checkout\n {2}The entries of merchant \S+ in XOF do not agree/,
+    );
   });
 
   test("prints the status for people", async () => {
@@ -135,7 +138,7 @@ describe("SQLite", () => {
           "Deliveries due: 1, the oldest since \\d{4}-\\S+Z",
           "Deliveries failed: 1",
           "Rows:",
-          " {2}api_keys: 0",
+          " {2}accounts: 2\\n {2}api_keys: 0",
         ].join("\n"),
       ),
     );

@@ -23,7 +23,8 @@ export const databaseCommands: Commands<DatabaseContext> = {
   check: {
     args: [],
     options: ["json"],
-    summary: "Check every page, index and record of a SQLite database. It exits with 1 if something is damaged.",
+    summary:
+      "Check the books, and every page, index and record of a SQLite database. It exits with 1 if something is wrong.",
     run: ({ database }) => checkAll(database),
   },
   prune: {
@@ -101,7 +102,9 @@ async function checkAll(database: DatabaseContext["database"]) {
   const found = findings.length > 0;
   const lines = found
     ? ["The database is damaged:", ...findings.map((finding) => `  ${finding}`)]
-    : [`Checked ${pages} pages with their indexes and records. Nothing is damaged.`];
+    : pages === undefined
+      ? ["The books are right. PostgreSQL checks its pages and indexes with its own program, pg_amcheck."]
+      : [`Checked ${pages} pages with their indexes and records, and the books. Nothing is damaged.`];
   return { lines, json: checked, found };
 }
 

@@ -1,4 +1,5 @@
 import { auditCommands } from "./audit.ts";
+import { balanceCommands } from "./balances.ts";
 import { withDatabase, withStorage } from "./command-context.ts";
 import { dashboardCommands } from "./dashboard-access.ts";
 import { databaseCommands } from "./database.ts";
@@ -13,5 +14,6 @@ export const keys = commandGroup(
   { ...keyCommands, ...webhookCommands, ...replayCommands, ...auditCommands, ...dashboardCommands },
   withStorage,
 );
+export const balances = commandGroup("balances", balanceCommands, withStorage);
 export const rails = commandGroup("rails", railCommands, withStorage);
 export const db = commandGroup("db", databaseCommands, withDatabase);

@@ -4,6 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
+import { insufficientFunds, type Balances } from "./ledger.ts";
 import { requireActive, type Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
@@ -27,7 +28,7 @@ export interface Disbursement extends PaymentRecord {
 export interface DisbursementStore {
   /**
    * Stores a disbursement. The draft's customer id is used only if the merchant has no customer with this phone number
-   * yet. If the record is final from the start, its event is written in the same transaction.
+   * yet. Reserves amount and fee in the same transaction. If the record is final from the start, its event is written in the same transaction.
    */
   insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
   findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
@@ -48,6 +49,7 @@ export interface DisbursementContext {
   routeOf?: Rails["routeOf"] | undefined;
   settleDelayMs: number;
   fee: FeeRule;
+  balances: Balances;
   /** Aborted when the server stops, so that responses that are held back are sent immediately. */
   stopping: AbortSignal;
   /** Tells the delivery worker that a webhook is due. */
@@ -61,7 +63,7 @@ export interface Disbursements {
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
    * @param traceparent the trace context of the request, which its webhook continues
    * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it,
-   *   `merchant_suspended`, or the error that D17 forces
+   *   `merchant_suspended`, `insufficient_funds` if the balance must cover it and does not, or the error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request, traceparent?: string): Promise<Disbursement>;
@@ -78,7 +80,8 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   const { storage, clock, routeOf } = context;
 
   async function insert(made: Draft<Disbursement>): Promise<Disbursement> {
-    const { inserted, record } = await storage.insertDisbursement(made);
+    const { inserted, record, isUncovered } = await storage.insertDisbursement(made);
+    if (isUncovered) throw insufficientFunds(record.amount, record.fee, record.currency);
     if (!inserted) throw duplicate(record);
     return record;
   }
@@ -88,6 +91,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
       requireActive(merchant);
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
+      if (context.balances === "enforced") made.mustBeCovered = true;
       if (routeOf) {
         made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });
         const record = await insert(made);

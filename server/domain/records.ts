@@ -52,6 +52,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   due?: DueAfter;
   /** The rail that carries the payment. Its hand-over is written in the same transaction. Absent in a sandbox. */
   rail?: string;
+  /** True to store a payout only if the merchant's available balance covers amount and fee. */
+  mustBeCovered?: boolean;
 };
 
 /**
@@ -61,6 +63,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
 export interface Insertion<T> {
   inserted: boolean;
   record: T;
+  /** True if the available balance does not cover the payout. Then nothing was stored. */
+  isUncovered?: true;
 }
 
 /** Which records to list, newest first. */

@@ -6,6 +6,7 @@ import type { DisbursementStore } from "./disbursements.ts";
 import type { HandoverStore } from "./handovers.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Housekeeping } from "./housekeeping.ts";
+import type { LedgerStore } from "./ledger.ts";
 import type { ListenerStore } from "./listeners.ts";
 import type { MerchantStore } from "./merchants.ts";
 import type { ReplayStore } from "./replays.ts";
@@ -25,6 +26,7 @@ export interface Storage
     ClockStore,
     DeliveryQueue,
     HandoverStore,
+    LedgerStore,
     ListenerStore,
     EventLog,
     ReplayStore,

@@ -63,7 +63,12 @@ test.each(Object.entries(PROVOKED))("%s has the status that the contract states"
 
 test("only the codes without a request here are missing from this table", () => {
   const { enum: codes } = document.components.schemas.ErrorCode;
-  expect(codes.filter((code) => !(code in PROVOKED))).toEqual(["delivery_in_progress", "not_served", "rate_limited"]);
+  expect(codes.filter((code) => !(code in PROVOKED))).toEqual([
+    "delivery_in_progress",
+    "insufficient_funds",
+    "not_served",
+    "rate_limited",
+  ]);
 });
 
 describe("fields (D46)", () => {

@@ -18,6 +18,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   content_too_large: 413,
   unsupported_media_type: 415,
   invalid_value: 422,
+  insufficient_funds: 422,
   not_served: 422,
   rate_limited: 429,
   internal_error: 500,

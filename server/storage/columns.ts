@@ -66,6 +66,27 @@ export const REFUSAL_COLUMNS = {
   count: "bigint",
 } as const;
 
+/** The columns of amounts may exceed 64 bits: PostgreSQL has `numeric`, and SQLite several entries. */
+export const ENTRY_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  reference: "text",
+  kind: "text",
+  currency: "text",
+  at: "bigint",
+  available: "numeric",
+  reserved: "numeric",
+  fees: "numeric",
+  outside: "numeric",
+} as const;
+export const ACCOUNT_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  currency: "text",
+  available: "numeric",
+  reserved: "numeric",
+} as const;
+
 /** The columns of a hand-over to a rail that has just been written. */
 export const NEW_HANDOVER_COLUMNS = {
   merchant_id: "text",

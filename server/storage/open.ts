@@ -5,6 +5,7 @@ import type { AskedMode } from "../domain/mode.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
 import { modeAfterRestore, type FoundMode } from "./mode.ts";
+import { checkPostgres } from "./postgres/check.ts";
 import { withConnection } from "./postgres/connections.ts";
 import type { DurabilityOptions } from "./postgres/durability.ts";
 import { openPostgres } from "./postgres/index.ts";
@@ -79,10 +80,9 @@ export async function backupStorage(database: DatabaseAddress, file: string): Pr
   backupSqlite(database.path, file);
 }
 
-/** Checks all of a database. @throws StorageError if it cannot be opened, or if it is not SQLite */
+/** Checks all of a SQLite database, or the books of a PostgreSQL database. @throws StorageError if it cannot be opened */
 export async function checkStorage(database: DatabaseAddress): Promise<Checked> {
-  if (database.kind === "sqlite") return checkSqlite(database.path);
-  throw new StorageError("PostgreSQL checks itself with its own program. Run pg_amcheck on the database.");
+  return database.kind === "sqlite" ? checkSqlite(database.path) : checkPostgres(database.url);
 }
 
 /**

@@ -9,7 +9,7 @@ import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 export type Row = Readonly<Record<string, unknown>>;
 
 /** Values to store, by column. */
-export type Values = Record<string, string | number | null>;
+export type Values = Record<string, string | number | bigint | null>;
 
 /** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
 export interface StoredMerchant extends Merchant {

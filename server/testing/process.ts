@@ -8,8 +8,12 @@ import { createHttpClient, type HttpClient } from "./http.ts";
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 const cli = fileURLToPath(new URL("../cli.ts", import.meta.url));
 
-/** The variables of a live server. Payments over its rail succeed immediately. */
-export const LIVE = { SANDBOX: "false", RAILS: fileURLToPath(new URL("rails.yaml", import.meta.url)) };
+/** The variables of a live server. Payments over its rail succeed immediately, and need no balance. */
+export const LIVE = {
+  SANDBOX: "false",
+  BALANCES: "tracked",
+  RAILS: fileURLToPath(new URL("rails.yaml", import.meta.url)),
+};
 
 export interface Ended {
   /** The exit code; null if a signal ended the process. */

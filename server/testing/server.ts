@@ -52,7 +52,7 @@ export interface TestServer {
 }
 
 export interface TestServerOptions {
-  /** Environment variables, read as `main.ts` reads them. */
+  /** Environment variables, read as `main.ts` reads them. Balances are tracked by default, also by a live server. */
   env?: Record<string, string>;
   /** Opens the storage; by default an empty one in memory. */
   openStorage?: (options: { clock: FakeClock; server: boolean; emit: Emit }) => Storage;
@@ -73,7 +73,7 @@ export interface TestServerOptions {
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const random = seededRandom(options.seed ?? 1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
-  let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", ...options.env });
+  let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", BALANCES: "tracked", ...options.env });
   const ids = createIds(random.bytes, modeOf(config));
   const lines: string[] = [];
   const log = pino({ level: config.logLevel }, { write: (line) => lines.push(line) });

@@ -2,11 +2,13 @@ import type { SQLOutputValue } from "node:sqlite";
 import { v7 } from "uuid";
 import type { Values } from "../rows.ts";
 import {
+  ACCOUNT_COLUMNS,
   ATTEMPT_COLUMNS,
   AUDIT_COLUMNS,
   CHECKOUT_COLUMNS,
   CUSTOMER_COLUMNS,
   DISBURSEMENT_COLUMNS,
+  ENTRY_COLUMNS,
   EVENT_COLUMNS,
   EXCHANGE_COLUMNS,
   HANDOVER_COLUMNS,
@@ -53,6 +55,8 @@ export const TABLES: readonly CopiedTable[] = [
   copied("customers", CUSTOMER_COLUMNS),
   copied("disbursements", DISBURSEMENT_COLUMNS, MONEY),
   copied("checkouts", CHECKOUT_COLUMNS, MONEY),
+  copied("entries", ENTRY_COLUMNS, ["available", "reserved", "fees", "outside"]),
+  copied("accounts", ACCOUNT_COLUMNS, ["available", "reserved"]),
   copied("refusals", REFUSAL_COLUMNS),
   copied("events", EVENT_COLUMNS),
   {

@@ -11,6 +11,8 @@ const KEYS = {
   checkouts: "merchants_reference",
   customers: "phone_number",
   refusals: "merchants_reference",
+  entries: "reference",
+  accounts: "currency",
 } as const;
 
 const OF_EPOCH = "merchant_id = :merchant AND epoch = :epoch";

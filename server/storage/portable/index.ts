@@ -7,6 +7,7 @@ import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
 import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
+import { ledgerStore } from "./ledger.ts";
 import { listeners } from "./listeners.ts";
 import { merchants } from "./merchants.ts";
 import type { Executor } from "./query.ts";
@@ -39,6 +40,7 @@ export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "excl
   ...upcoming(executor),
   ...deliveryQueue(executor),
   ...handovers(executor),
+  ...ledgerStore(executor),
   ...listeners(executor),
   ...eventLog(executor),
   ...replays(executor),

@@ -1,10 +1,11 @@
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { LaneClaim } from "../../domain/queues.ts";
+import type { Entry } from "../ledger-rows.ts";
 import type { Row, StoredMerchant, Values } from "../rows.ts";
 
 export type Database = "sqlite" | "postgres";
-export type QueryValue = string | number | boolean | Uint8Array | null | readonly (string | number)[];
+export type QueryValue = string | number | bigint | boolean | Uint8Array | null | readonly (string | number)[];
 
 /**
  * A statement that both databases execute, written in PostgreSQL's SQL. Its parameters have names, such as `:merchant`;
@@ -67,10 +68,12 @@ export interface Executor {
    */
   claim(queue: QueueTable, lanes: readonly LaneClaim[], leaseMs: number): Work<readonly Row[]>;
   /**
-   * Writes the events of records that have become final, inside the transaction of that change. The transaction has the
+   * Writes the events of records that have become final, and books their ends, inside the transaction of that change. The transaction has the
    * merchants locked in `order`.
    */
   writeEvents(records: readonly FinalRecord[]): Work<void>;
+  /** Writes entries of the books, and adds them to their accounts. The last locks of a transaction. */
+  book(entries: readonly Entry[]): Work<void>;
 }
 
 export interface FinalRecord {

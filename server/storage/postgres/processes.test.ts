@@ -22,6 +22,7 @@ import {
   MINUTE,
   START,
 } from "../../testing/storage/fixtures.ts";
+import { checkPostgres } from "./check.ts";
 import { openPostgres } from "./index.ts";
 
 /** Two storages on one database, as two processes have them. */
@@ -217,4 +218,30 @@ test("a move that the end of a process interrupted is finished by another after 
   await each(1).prune(1);
   expect(await each(1).settleDue(1)).toBe(1);
   expect(await each(1).findCheckout(id, record.reference)).toMatchObject({ status: "cancelled" });
+});
+
+test("two processes accept exactly as many payouts as the balance covers, and the books are right", async () => {
+  const merchants = [await addMerchant(each(0)), await addMerchant(each(1))];
+  for (const { id } of merchants) {
+    const topUp = { id: `top-up-${id}`, currency: "XOF", amount: 250 * 1_010, reason: "Paid in" };
+    await each(0).adjustBalance(id, topUp, ACTOR);
+  }
+  const results = await concurrently(1_000, (index) => {
+    const { id } = merchants[(index >> 1) % 2]!;
+    const draft = { amount: 1_000, fee: 10, mustBeCovered: true };
+    return each(index).insertDisbursement(index % 5 === 0 ? aFinalDisbursement(id, draft) : aDisbursement(id, draft));
+  });
+  expect(results.filter(({ inserted }) => inserted)).toHaveLength(500);
+  expect(results.filter(({ isUncovered }) => isUncovered)).toHaveLength(500);
+  clock.advance(MINUTE);
+  const settleAll = async (index: number) => {
+    while ((await each(index).settleDue(100)) > 0);
+  };
+  await concurrently(4, settleAll);
+  // Each leaves out the merchants on which another is working.
+  await settleAll(0);
+  const left = { currency: "XOF", available: 0, reserved: 0 };
+  const ids = merchants.map(({ id }) => id).toSorted();
+  expect(await each(0).listBalances()).toEqual(ids.map((merchantId) => ({ merchantId, ...left })));
+  expect(await checkPostgres(database.url)).toEqual({ findings: [] });
 });

@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { bookQueries, provenBooks } from "../books.ts";
 import { explained } from "./database.ts";
 import { schemaOf } from "./migrate.ts";
 import { troubleOf } from "./sqlite-errors.ts";
@@ -6,8 +7,8 @@ import { troubleOf } from "./sqlite-errors.ts";
 export interface Checked {
   /** The damages; empty if there are none. At most about a hundred findings. */
   findings: string[];
-  /** How many pages there are; 0 if the damage hides it. */
-  pages: number;
+  /** How many pages there are; 0 if the damage hides it, absent for PostgreSQL. */
+  pages?: number;
 }
 
 const MOST = 100;
@@ -24,8 +25,8 @@ const INVARIANTS: Record<string, string> = {
 const CURRENT = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AND m.epoch = r.epoch)";
 
 /**
- * Checks all pages and indexes of a database file, its foreign keys, and that its records agree with each other. Reads all
- * of it, also while a server uses it.
+ * Checks all pages and indexes of a database file, its foreign keys, that its records agree with each other, and the books.
+ * Reads all of it, also while a server uses it.
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export function checkSqlite(path: string): Checked {
@@ -61,5 +62,8 @@ function recordsOf(db: DatabaseSync): string[] {
     const { count } = db.prepare(`SELECT count(*) AS count FROM ${rows} AND ${CURRENT}`).get()!;
     return count === 0 ? undefined : `${String(count)} ${what}`;
   });
-  return [...keys, ...broken.filter((each) => each !== undefined)];
+  db.exec("BEGIN");
+  const books = provenBooks(bookQueries("sqlite").map((sql) => db.prepare(sql).all()));
+  db.exec("COMMIT");
+  return [...keys, ...broken.filter((each) => each !== undefined), ...books];
 }

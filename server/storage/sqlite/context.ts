@@ -1,9 +1,18 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Emit } from "../../domain/telemetry.ts";
+import type { Entry } from "../ledger-rows.ts";
 import type { Values } from "../rows.ts";
 import type { FinalRecord } from "../portable/query.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
 import type { Read, Write } from "./writer.ts";
+
+/** The books, inside a transaction. */
+export interface Ledger {
+  /** True if the available balance covers what the entry takes from it. */
+  covers(entry: Entry): boolean;
+  /** Writes entries, and adds them to their accounts. */
+  book(entries: readonly Entry[]): void;
+}
 
 /** The dependencies of each part of the SQLite storage. */
 export interface Context {
@@ -22,7 +31,8 @@ export interface Context {
   leased(): number;
   merchantOf: MerchantCache["merchantOf"];
   cache: MerchantCache;
-  /** Writes the event of a record that has become final, inside the transaction of that change. */
+  ledger: Ledger;
+  /** Writes the event of a record that has become final, and books its end, inside the transaction of that change. */
   writeEvent(final: FinalRecord): void;
   emit: Emit;
 }

@@ -13,6 +13,7 @@ import { claimer, laneReader } from "../tuned/claims-sqlite.ts";
 import { eventWriter } from "../tuned/events-sqlite.ts";
 import { finders } from "../tuned/finders-sqlite.ts";
 import { insertions } from "../tuned/insertions-sqlite.ts";
+import { createLedger } from "../tuned/ledger-sqlite.ts";
 import { requestRates } from "../tuned/request-rates-sqlite.ts";
 import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
@@ -89,12 +90,17 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
     }
 
     const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
-    const writeEvent = eventWriter({ db, now: times.now });
-    const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, writeEvent, emit };
+    const ledger = createLedger(db);
+    const writeEvent = eventWriter({ db, now: times.now, ledger });
+    const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const executor = sqliteExecutor(writer, statementRunner(db, times, cache.clear), {
       claim: claimer(context),
       *writeEvents(records) {
         records.forEach(writeEvent);
+        yield [];
+      },
+      *book(entries) {
+        ledger.book(entries);
         yield [];
       },
     });

@@ -1,8 +1,10 @@
 import { LISTENER_CONNECTED_MS } from "../../domain/listeners.ts";
 import { NEW_EVENT_COLUMNS } from "../columns.ts";
 import type { FinalRecord, Work } from "../portable/query.ts";
+import { ended } from "../ledger-rows.ts";
 import { optional } from "../rows.ts";
 import { eventValues } from "./event-values.ts";
+import { book } from "./ledger-postgres.ts";
 
 const NUMBER = `UPDATE merchants m SET last_event = m.last_event + given.count
   FROM :rows WHERE m.id = given.merchant_id
@@ -12,7 +14,7 @@ const COUNTS = { merchant_id: "text", count: "bigint" };
 const COLUMNS = { ...NEW_EVENT_COLUMNS, seq: "bigint" };
 const INSERT = `INSERT INTO events (${Object.keys(COLUMNS).join(", ")}) SELECT * FROM :rows`;
 
-/** Writes the events of records that have become final, and gives each merchant's events consecutive positions. */
+/** Writes the events of records that have become final, books their ends, and gives each merchant's events consecutive positions. */
 export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
   if (records.length === 0) return;
   const byMerchant = Map.groupBy(records, ({ merchant }) => merchant.id);
@@ -25,4 +27,5 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
     })),
   );
   yield [{ text: INSERT, rows: { columns: COLUMNS, values } }];
+  yield* book(records.flatMap(({ record, merchant }) => ended(record, merchant)));
 }

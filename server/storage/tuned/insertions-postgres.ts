@@ -2,6 +2,7 @@ import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import type { Draft, Insertion } from "../../domain/records.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS, type Columns } from "../columns.ts";
+import { reserved, type Entry } from "../ledger-rows.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
 import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
 import { inserter, unnested, type Context } from "../postgres/context.ts";
@@ -13,6 +14,7 @@ import type { Row, Values } from "../rows.ts";
 import { byText } from "../postgres/text.ts";
 import { findOrCreateCustomers } from "./customers-postgres.ts";
 import { writeEvents } from "./events-postgres.ts";
+import { book, uncovered } from "./ledger-postgres.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
@@ -41,11 +43,39 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
     const customer = customers[index]!;
     return { record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated), merchant };
   });
-  const results = await storeDisbursements(query, items);
-  const written = items.filter(({ record }, index) => record.status !== "pending" && results[index]!.record === record);
-  await runIn(query, writeEvents(written));
+  const stored = await storeDisbursements(query, items);
+  const isStored = (results: readonly Insertion<Disbursement>[], index: number) =>
+    results[index]!.inserted && results[index]!.record === items[index]!.record;
+  const entries = items.map(({ record, merchant }) => reserved(record, merchant));
+  const mustBe = entries.filter((_, index) => drafts[index]!.mustBeCovered && isStored(stored, index));
+  const refused = await runIn(query, uncovered(mustBe));
+  const results = refused.size === 0 ? stored : await withoutRefused(query, stored, refused);
+  const written = items.filter(({ record }, index) => record.status !== "pending" && isStored(results, index));
   await handOver(query, drafts, items, results);
+  await runIn(query, book(entries.filter((_, index) => isStored(results, index))));
+  await runIn(query, writeEvents(written));
   return results;
+}
+
+const REMOVE = `DELETE FROM disbursements r USING ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
+  WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
+
+/**
+ * Removes payouts that the balance does not cover. Which payouts need a balance is known only once they are stored,
+ * because a duplicate needs none. A new customer of such a payout stays, and no merchant sees it.
+ */
+async function withoutRefused(
+  query: Query,
+  stored: readonly Insertion<Disbursement>[],
+  entries: ReadonlySet<Entry>,
+): Promise<Insertion<Disbursement>[]> {
+  const refused = [...entries];
+  const references = new Set(refused.map(({ reference }) => reference));
+  await query(REMOVE, [refused.map((entry) => entry.merchant_id), [...references]]);
+  // Another request of the batch with the same reference is refused too: it would be a duplicate of nothing.
+  return stored.map((result) =>
+    references.has(result.record.reference) ? { ...result, inserted: false, isUncovered: true } : result,
+  );
 }
 
 async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[]) {

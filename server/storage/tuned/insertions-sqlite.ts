@@ -2,6 +2,7 @@ import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
+import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
@@ -9,7 +10,7 @@ import { customers } from "./customers-sqlite.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
-export function insertions({ db, writeNew, now, dated, merchantOf, writeEvent }: Context): Insertions {
+export function insertions({ db, writeNew, now, dated, merchantOf, ledger, writeEvent }: Context): Insertions {
   const customerFor = customers(db);
   const selectExisting = (table: string) =>
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
@@ -30,10 +31,13 @@ export function insertions({ db, writeNew, now, dated, merchantOf, writeEvent }:
         const merchant = merchantOf(draft.merchantId)!;
         const existing = selectDisbursement.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
-        const customer = customerFor(merchant, draft.customer);
         const date = dated();
-        const record = recorded<Disbursement>({ ...draft, customer }, merchant, date);
+        const record = recorded<Disbursement>(draft, merchant, date);
+        const reservation = reserved(record, merchant);
+        if (draft.mustBeCovered && !ledger.covers(reservation)) return { inserted: false, record, isUncovered: true };
+        record.customer = customerFor(merchant, draft.customer);
         insertDisbursement(toValues(record, merchant, date - now()));
+        ledger.book([reservation]);
         if (record.status !== "pending") writeEvent({ record, merchant });
         handOver(record, draft.rail, merchant);
         return { inserted: true, record };

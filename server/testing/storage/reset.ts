@@ -114,8 +114,8 @@ export function resetTests(storage: Current): void {
     for (let deleted = 1; deleted > 0;) steps.push((deleted = await storage().prune(30)));
     for (const step of steps) expect(step).toBeLessThanOrEqual(60);
     expect(steps.length).toBeGreaterThan(3);
-    // 50 disbursements with their events, 50 checkouts and one customer.
-    expect(steps.reduce((sum, count) => sum + count)).toBe(151);
+    // 50 disbursements with their events and two entries each, 50 checkouts, one customer and one account.
+    expect(steps.reduce((sum, count) => sum + count)).toBe(252);
     expect(await storage().prune(30)).toBe(0);
     expect(await storage().insertDisbursement(kept.again())).toMatchObject({ inserted: false });
     expect(await countOfEvents(kept.merchant.id)).toBe(1);

@@ -12,6 +12,7 @@ import type { Current, Report } from "./current.ts";
 import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { handoverTests } from "./handovers.ts";
+import { ledgerTests } from "./ledger.ts";
 import { listenerTests } from "./listeners.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
@@ -44,6 +45,7 @@ const PARTS = {
   "delivery queue": queueTests,
   "claims and attempts": claimTests,
   "hand-overs to rails": handoverTests,
+  balances: ledgerTests,
   replays: replayTests,
   "replays by filter": replayByFilterTests,
   listeners: listenerTests,

@@ -1,0 +1,177 @@
+// The proof of the books, and the books that a migration opens for the payments of an earlier version.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Merchant } from "../domain/merchants.ts";
+import type { Storage } from "../domain/storage.ts";
+import { createFakeClock, type FakeClock } from "../testing/clock.ts";
+import { createTestDatabase, POSTGRES_SERVERS } from "../testing/postgres.ts";
+import {
+  ACTOR,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+  HOUR,
+  LATEST,
+  MINUTE,
+} from "../testing/storage/fixtures.ts";
+import { copyToPostgres } from "./copy/copy.ts";
+import { checkStorage, type DatabaseAddress } from "./open.ts";
+import { openPostgres } from "./postgres/index.ts";
+import { openSqlite } from "./sqlite/index.ts";
+
+interface Place {
+  address: DatabaseAddress;
+  open(clock: FakeClock): Promise<Storage>;
+  run(sql: string): Promise<unknown>;
+  migration: string;
+  remove(): Promise<unknown>;
+}
+
+const migrationIn = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
+
+async function sqlite(): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), "books-"));
+  const path = join(folder, "server.db");
+  return {
+    address: { kind: "sqlite", path },
+    open: async (clock) => openSqlite(path, { clock, server: true }),
+    async run(sql) {
+      const db = new DatabaseSync(path);
+      db.exec(sql);
+      db.close();
+    },
+    migration: migrationIn("sqlite/migrations/025-ledger.sql"),
+    remove: async () => rmSync(folder, { recursive: true }),
+  };
+}
+
+async function postgres(): Promise<Place> {
+  const { url, run, drop } = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  return {
+    address: { kind: "postgres", url },
+    open: (clock) => openPostgres(url, { clock, server: true, time: "process" }),
+    run,
+    migration: migrationIn("postgres/migrations/021-ledger.sql"),
+    remove: drop,
+  };
+}
+
+/** Records of a merchant in every status, in two currencies, of which one was reset away. */
+async function fill(storage: Storage, clock: FakeClock): Promise<Merchant> {
+  const merchant = await addMerchant(storage);
+  const topUp = { id: "top-up", currency: "XOF", amount: 1_000_000, reason: "Paid in" };
+  for (const end of ["reset", "keep"]) {
+    await storage.adjustBalance(merchant.id, { ...topUp, id: end }, ACTOR);
+    for (const currency of ["XOF", "NGN"]) {
+      await concurrently(300, () => storage.insertDisbursement(aDisbursement(merchant.id, { currency, fee: 3 })));
+      const failed = { afterMs: 2_000, status: "failed" } as const;
+      await storage.insertDisbursement(aDisbursement(merchant.id, { currency, due: failed }));
+      await storage.insertDisbursement(aFinalDisbursement(merchant.id, { currency, status: "failed" }));
+      const draft = aCheckout(merchant.id, { currency });
+      await storage.insertCheckout(draft);
+      await storage.finishCheckout(draft.reference, "success");
+      await storage.insertCheckout(aCheckout(merchant.id, { currency }));
+    }
+    await storage.moveClock(merchant.id, { by: HOUR }, LATEST);
+    while ((await storage.settleDue(100)) > 0);
+    await storage.insertDisbursement(aDisbursement(merchant.id, { amount: 500, fee: 5 }));
+    if (end === "reset") await storage.reset(merchant.id);
+  }
+  clock.advance(1);
+  return merchant;
+}
+
+describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_, make) => {
+  let place: Place;
+  let clock: FakeClock;
+  let storage: Storage;
+  beforeEach(async () => {
+    place = await make();
+    clock = createFakeClock();
+    storage = await place.open(clock);
+  });
+  afterEach(async () => {
+    await storage.close();
+    await place.remove();
+  });
+  const findings = async () => (await checkStorage(place.address)).findings;
+
+  test("finds nothing wrong with the books of payments in every status, also after a reset", async () => {
+    await fill(storage, clock);
+    expect(await findings()).toEqual([]);
+    while ((await storage.prune(1_000)) > 0);
+    expect(await findings()).toEqual([]);
+  });
+
+  test.each([
+    ["UPDATE disbursements SET status = 'success' WHERE status = 'failed'", "agree with the payouts and checkouts"],
+    ["UPDATE disbursements SET amount = amount + 1 WHERE status = 'pending'", "agree with the payouts and checkouts"],
+    ["UPDATE checkouts SET status = 'success'", "agree with the payouts and checkouts"],
+    ["DELETE FROM accounts", "is not the sum of its entries"],
+  ])("finds %s", async (sql, finding) => {
+    await fill(storage, clock);
+    await storage.close();
+    await place.run(sql);
+    const found = await findings();
+    expect(found.length).toBeGreaterThan(0);
+    for (const each of found) expect(each).toContain(finding);
+    storage = await place.open(clock);
+  });
+
+  test("what a process without books has done is corrected once", async () => {
+    const { id } = await fill(storage, clock);
+    await storage.close();
+    await place.run("UPDATE disbursements SET status = 'success' WHERE status = 'failed' AND currency = 'NGN'");
+    storage = await place.open(clock);
+    expect(await storage.correctBooks("Upgrade", ACTOR)).toBe(1);
+    expect(await storage.correctBooks("Upgrade", ACTOR)).toBe(0);
+    expect(await findings()).toEqual([]);
+    const { items } = await storage.listAudit({ merchantId: id, limit: 1 });
+    expect(items).toMatchObject([{ action: "balance.correct", details: { currency: "NGN", reason: "Upgrade" } }]);
+  });
+
+  test("no entry can have a sum other than zero, and none can be written twice", async () => {
+    await fill(storage, clock);
+    await storage.close();
+    await expect(place.run("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
+    await expect(place.run("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
+    storage = await place.open(clock);
+  });
+
+  test("a migration opens books in which nothing is available, and pending payouts stay reserved", async () => {
+    const { id } = await fill(storage, clock);
+    await storage.close();
+    await place.run(`DROP TABLE entries; DROP TABLE accounts; ${place.migration}`);
+    expect(await findings()).toEqual([]);
+    storage = await place.open(clock);
+    const balances = [
+      { merchantId: id, currency: "NGN", available: 0, reserved: 0 },
+      { merchantId: id, currency: "XOF", available: 0, reserved: 505 },
+    ];
+    expect(await storage.listBalances()).toEqual(balances);
+    clock.advance(MINUTE);
+    while ((await storage.settleDue(100)) > 0);
+    expect((await storage.listBalances())[1]).toMatchObject({ available: 0, reserved: 0 });
+    expect(await findings()).toEqual([]);
+  });
+});
+
+test("a copy to PostgreSQL keeps the books", async () => {
+  const [from, to] = [await sqlite(), await postgres()];
+  const clock = createFakeClock();
+  const source = await from.open(clock);
+  await fill(source, clock);
+  const balances = await source.listBalances();
+  await source.close();
+  await copyToPostgres((from.address as { path: string }).path, (to.address as { url: string }).url);
+  const copy = await to.open(clock);
+  expect(await copy.listBalances()).toEqual(balances);
+  await copy.close();
+  expect(await checkStorage(to.address)).toEqual({ findings: [] });
+  await Promise.all([from.remove(), to.remove()]);
+});

@@ -1,0 +1,190 @@
+import { expect, test } from "vitest";
+import * as fc from "fast-check";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import type { Merchant } from "../../domain/merchants.ts";
+import type { Draft } from "../../domain/records.ts";
+import type { Current } from "./current.ts";
+import {
+  ACTOR,
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aFinalDisbursement,
+  concurrently,
+  LATEST,
+  MINUTE,
+  nextId,
+} from "./fixtures.ts";
+
+const adjustment = (amount: number, changes = {}) => ({
+  id: nextId(),
+  currency: "XOF",
+  amount,
+  reason: "Paid in",
+  ...changes,
+});
+
+export function ledgerTests(storage: Current): void {
+  const balancesOf = async (merchantId: string) =>
+    (await storage().listBalances(merchantId)).map(({ currency, available, reserved }) => ({
+      currency,
+      available,
+      reserved,
+    }));
+  const covered = (merchant: Merchant, changes: Partial<Draft<Disbursement>> = {}) =>
+    storage().insertDisbursement(aDisbursement(merchant.id, { mustBeCovered: true, ...changes }));
+  const topUp = ({ id }: Merchant, amount: number, changes = {}) =>
+    storage().adjustBalance(id, adjustment(amount, changes), ACTOR);
+
+  test("reserves amount and fee; success captures both, and failure gives both back", async () => {
+    const merchant = await addMerchant(storage());
+    for (const status of ["success", "failed"] as const) {
+      const draft = { amount: 1_000, fee: 10, due: { afterMs: 2_000, status } };
+      await storage().insertDisbursement(aDisbursement(merchant.id, draft));
+    }
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: -2_020, reserved: 2_020 }]);
+    storage.clock().advance(2_000);
+    await storage().settleDue(10);
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: -1_010, reserved: 0 }]);
+    await storage().insertDisbursement(aFinalDisbursement(merchant.id, { amount: 5, fee: 1, status: "failed" }));
+    await storage().insertDisbursement(aFinalDisbursement(merchant.id, { amount: 5, fee: 1, status: "success" }));
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: -1_016, reserved: 0 }]);
+  });
+
+  test("a paid checkout credits its amount less the fee, and another changes nothing", async () => {
+    const { id } = await addMerchant(storage());
+    for (const status of ["success", "failed", "cancelled"] as const) {
+      const draft = aCheckout(id, { amount: 1_000, fee: 48 });
+      await storage().insertCheckout(draft);
+      await storage().finishCheckout(draft.reference, status);
+      expect(await storage().finishCheckout(draft.reference, "success")).toBe(false);
+    }
+    expect(await balancesOf(id)).toEqual([{ currency: "XOF", available: 952, reserved: 0 }]);
+  });
+
+  test("keeps sums exact beyond the largest numbers of JavaScript and SQLite", async () => {
+    const merchant = await addMerchant(storage());
+    const largest = { amount: Number.MAX_SAFE_INTEGER, fee: 90_071_992_547_410 };
+    await concurrently(1_100, () => storage().insertDisbursement(aFinalDisbursement(merchant.id, largest)));
+    const sum = Number(1_100n * (BigInt(largest.amount) + BigInt(largest.fee)));
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: -sum, reserved: 0 }]);
+  });
+
+  test("an operator's top-up and withdrawal are in the audit trail, and a withdrawal never exceeds the balance", async () => {
+    const merchant = await addMerchant(storage());
+    expect(await topUp(merchant, 500, { reason: "Bank transfer" })).toBe(true);
+    expect(await topUp(merchant, -501)).toBe(false);
+    expect(await topUp(merchant, -1, { currency: "NGN" })).toBe(false);
+    expect(await topUp(merchant, -200, { reason: "Too much" })).toBe(true);
+    expect(await storage().listBalances(merchant.id)).toEqual(await storage().listBalances());
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 300, reserved: 0 }]);
+    const { items } = await storage().listAudit({ merchantId: merchant.id, limit: 2 });
+    const reference = expect.any(String);
+    expect(items).toMatchObject([
+      { action: "balance.withdraw", details: { reference, currency: "XOF", amount: "200", reason: "Too much" } },
+      { action: "balance.top-up", actor: ACTOR, details: { amount: "500", reason: "Bank transfer" } },
+    ]);
+  });
+
+  test("refuses a payout that the balance does not cover; nothing is recorded, and its reference stays free", async () => {
+    const merchant = await addMerchant(storage());
+    await topUp(merchant, 1_009);
+    await topUp(merchant, 9_999, { currency: "NGN" });
+    const payout = { amount: 1_000, fee: 10, merchantsReference: "p1", rail: "bank" };
+    const refused = await covered(merchant, payout);
+    expect(refused).toMatchObject({ inserted: false, isUncovered: true });
+    expect(await storage().findDisbursementByMerchantsReference(merchant.id, "p1")).toBeUndefined();
+    expect(await storage().findHandover(refused.record.reference)).toBeUndefined();
+    expect(await covered(merchant, { ...payout, amount: 999 })).toMatchObject({ inserted: true });
+    // A duplicate needs no balance.
+    expect(await covered(merchant, payout)).toMatchObject({ inserted: false, record: { amount: 999 } });
+    expect((await balancesOf(merchant.id))[1]).toEqual({ currency: "XOF", available: 0, reserved: 1_009 });
+    const failed = aFinalDisbursement(merchant.id, { status: "failed", mustBeCovered: true });
+    expect(await storage().insertDisbursement(failed)).toMatchObject({ isUncovered: true });
+    expect((await storage().listEvents({ merchantId: merchant.id, limit: 10 })).items).toEqual([]);
+  });
+
+  test("refuses all of several requests with one reference that nothing covers", async () => {
+    const merchant = await addMerchant(storage());
+    const results = await concurrently(3, () => covered(merchant, { merchantsReference: "same" }));
+    expect(results.map(({ isUncovered }) => isUncovered)).toEqual([true, true, true]);
+  });
+
+  test("accepts exactly as many concurrent payouts as the balance covers", async () => {
+    const merchant = await addMerchant(storage());
+    await topUp(merchant, 100 * 1_010);
+    const results = await concurrently(200, () => covered(merchant, { amount: 1_000, fee: 10 }));
+    expect(results.filter(({ inserted }) => inserted)).toHaveLength(100);
+    expect(results.filter(({ isUncovered }) => isUncovered)).toHaveLength(100);
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 0, reserved: 101_000 }]);
+  });
+
+  test("a reset begins new books, and pruning deletes the old ones", async () => {
+    const merchant = await addMerchant(storage());
+    await topUp(merchant, 5_000);
+    await storage().insertDisbursement(aDisbursement(merchant.id));
+    await storage().reset(merchant.id);
+    expect(await balancesOf(merchant.id)).toEqual([]);
+    storage.clock().advance(MINUTE);
+    while ((await storage().settleDue(10)) > 0);
+    while ((await storage().prune(100)) > 0);
+    await topUp(merchant, 7);
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 7, reserved: 0 }]);
+  });
+
+  test("any sequence of creates, ends, top-ups, moves of the clock and resets keeps every sum", async () => {
+    const amount = fc.integer({ min: 1, max: 50 });
+    const step = fc.oneof(
+      fc.record({ do: fc.constantFrom("top-up", "withdraw", "payout", "enforced", "checkout"), amount }),
+      fc.record({ do: fc.constantFrom("settle", "move", "fail"), amount }),
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("reset"), amount }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+        const merchant = await addMerchant(storage());
+        // What the books should say, counted from the results alone.
+        let [funds, pending] = [0, [] as { cost: number; ends: "success" | "failed" }[]];
+        const held = () => pending.reduce((sum, { cost }) => sum + cost, 0);
+        const settle = async () => {
+          while ((await storage().settleDue(100, merchant.id)) > 0);
+          funds -= pending.filter(({ ends }) => ends === "success").reduce((sum, { cost }) => sum + cost, 0);
+          pending = [];
+        };
+        let fails = false;
+        for (const { do: what, amount: given } of steps) {
+          const ends = fails ? ("failed" as const) : ("success" as const);
+          if (what === "fail") fails = !fails;
+          if (what === "top-up" && (await topUp(merchant, given))) funds += given;
+          if (what === "withdraw" && (await topUp(merchant, -given))) funds -= given;
+          if (what === "payout" || what === "enforced") {
+            const draft = { amount: given, fee: 1, due: { afterMs: 2_000, status: ends } };
+            const { inserted } = await covered(merchant, { ...draft, mustBeCovered: what === "enforced" });
+            expect(inserted).toBe(what === "payout" || funds - held() >= given + 1);
+            if (inserted) pending.push({ cost: given + 1, ends });
+          }
+          if (what === "checkout") {
+            const draft = aCheckout(merchant.id, { amount: given, fee: 2 });
+            await storage().insertCheckout(draft);
+            await storage().finishCheckout(draft.reference, ends);
+            if (ends === "success") funds += given - 2;
+          }
+          if (what === "settle") {
+            storage.clock().advance(2_000);
+            await settle();
+          }
+          if (what === "move") {
+            await storage().moveClock(merchant.id, { by: 2_000 }, LATEST);
+            await settle();
+          }
+          if (what === "reset") {
+            await storage().reset(merchant.id);
+            [funds, pending] = [0, []];
+          }
+          const [balance = { available: 0, reserved: 0 }] = await balancesOf(merchant.id);
+          expect(balance).toMatchObject({ available: funds - held(), reserved: held() });
+        }
+      }),
+      { numRuns: 15, endOnFailure: true },
+    );
+  });
+}
