@@ -272,7 +272,9 @@ test.each([
     server.kill("SIGTERM");
     await server.ended;
     seen.set("the server's output", server.output());
-    expect((await runKeys(env, "list")).stdout).toMatch(/ {2}Payroll {2}created \S+ {2}last used \S+ {2}revoked /);
+    expect((await runKeys(env, "list")).stdout).toMatch(
+      / {2}Payroll {2}may do everything {2}created \S+ {2}last used \S+ {2}revoked /,
+    );
 
     expect(secrets.size).toBeGreaterThan(4);
     expect(seen.size).toBeGreaterThan(10);
