@@ -139,7 +139,12 @@ export const checks: Check[] = [
     ids: ["checkout-record.shape"],
     effect: "moves-money",
     async run(context) {
-      const { reference } = await started(context, { reference: context.fresh(), webhookURL: someAddress(context) });
+      const address = someAddress(context);
+      const { reference } = await started(context, {
+        reference: context.fresh(),
+        webhookURL: address,
+        redirectURL: address,
+      });
       const response = await verifyCheckout(context, reference);
       const faults = faultsIn(context, response, "CheckoutEnvelope");
       expectNoFaults(context, "checkout-record.shape", "200 with the record of a checkout", faults);

@@ -143,6 +143,7 @@ const fields: Partial<Record<Name, string>> = {
   place: "country",
   currency: "currency",
   number: "phoneNumber",
+  ending: "phoneNumber",
   amount: "amount",
   reference: "reference",
 };
@@ -163,7 +164,7 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   const isChanged = (name: Name) => fields[name] !== undefined && wanted[fields[name]] !== body[fields[name]];
   const tried = without(planned, (name) => (isChanged(name) ? "outside the target's limits" : undefined));
   const isRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
-  const { fails } = conditions.ending;
+  const { fails } = tried.conditions.ending;
   if (fails && response.status === 200) servesFailing.add(context.facts);
   // Nothing says that the target serves the number of --failing-recipient, until it does.
   const mayRefuse = (name: Name) =>
