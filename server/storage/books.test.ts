@@ -45,7 +45,7 @@ async function sqlite(): Promise<Place> {
       db.exec(sql);
       db.close();
     },
-    migration: migrationIn("sqlite/migrations/025-ledger.sql"),
+    migration: migrationIn("sqlite/migrations/025-ledger.sql") + migrationIn("sqlite/migrations/026-statements.sql"),
     remove: async () => rmSync(folder, { recursive: true }),
   };
 }
@@ -56,7 +56,8 @@ async function postgres(): Promise<Place> {
     address: { kind: "postgres", url },
     open: (clock) => openPostgres(url, { clock, server: true, time: "process" }),
     run,
-    migration: migrationIn("postgres/migrations/021-ledger.sql"),
+    migration:
+      migrationIn("postgres/migrations/021-ledger.sql") + migrationIn("postgres/migrations/022-statements.sql"),
     remove: drop,
   };
 }

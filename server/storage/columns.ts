@@ -67,7 +67,7 @@ export const REFUSAL_COLUMNS = {
 } as const;
 
 /** The columns of amounts may exceed 64 bits: PostgreSQL has `numeric`, and SQLite several entries. */
-export const ENTRY_COLUMNS = {
+export const NEW_ENTRY_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",
   reference: "text",
@@ -79,12 +79,15 @@ export const ENTRY_COLUMNS = {
   fees: "numeric",
   outside: "numeric",
 } as const;
+export const ENTRY_COLUMNS = { ...NEW_ENTRY_COLUMNS, number: "bigint", balance: "numeric" } as const;
 export const ACCOUNT_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",
   currency: "text",
   available: "numeric",
   reserved: "numeric",
+  entries: "bigint",
+  at: "bigint",
 } as const;
 
 /** The columns of a hand-over to a rail that has just been written. */

@@ -55,7 +55,7 @@ export const TABLES: readonly CopiedTable[] = [
   copied("customers", CUSTOMER_COLUMNS),
   copied("disbursements", DISBURSEMENT_COLUMNS, MONEY),
   copied("checkouts", CHECKOUT_COLUMNS, MONEY),
-  copied("entries", ENTRY_COLUMNS, ["available", "reserved", "fees", "outside"]),
+  copied("entries", ENTRY_COLUMNS, ["available", "reserved", "fees", "outside", "balance"]),
   copied("accounts", ACCOUNT_COLUMNS, ["available", "reserved"]),
   copied("refusals", REFUSAL_COLUMNS),
   copied("events", EVENT_COLUMNS),

@@ -14,15 +14,13 @@ const LIST = (
   which: string,
 ) => `SELECT a.* FROM accounts a JOIN merchants m ON m.id = a.merchant_id AND m.epoch = a.epoch
   ${which}`;
-const LOCK = `SELECT available FROM accounts
-  WHERE merchant_id = :merchant AND epoch = :epoch AND currency = :currency FOR UPDATE`;
 
 const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
 
 /** Leaves out what is zero. */
 const lacking = (rows: readonly Row[]) => rows.filter((row) => amountsOf(row).some((amount) => amount !== 0n));
 
-export function ledgerStore({ database, read, write, book }: Executor): LedgerStore {
+export function ledgerStore({ database, read, write, covers, book }: Executor): LedgerStore {
   /** Corrects the books of a merchant, which the lock keeps from changing. */
   function* correct(merchantId: string, reason: string, actor: Actor): Work<number> {
     const merchant = yield* lockMerchant(merchantId, "alone");
@@ -53,10 +51,9 @@ export function ledgerStore({ database, read, write, book }: Executor): LedgerSt
     adjustBalance: (merchantId, { id: reference, currency, amount, reason }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "shares");
-        const [account] = (yield* run(LOCK, { merchant: merchantId, epoch: merchant.epoch, currency })).rows;
-        if (amount < 0 && BigInt((account?.available ?? "0") as string) + BigInt(amount) < 0n) return false;
-        const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
-        yield* book([adjusted(merchant, place, amount)]);
+        const change = adjusted(merchant, { currency, reference, at: sandboxTime(merchant, merchant.now) }, amount);
+        if (amount < 0 && !(yield* covers(change))) return false;
+        yield* book([change]);
         const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
         const details = { reference, currency, amount: String(Math.abs(amount)), reason };
         yield* recordAction({ actor, action, merchantId, details });

@@ -72,6 +72,8 @@ export interface Executor {
    * merchants locked in `order`.
    */
   writeEvents(records: readonly FinalRecord[]): Work<void>;
+  /** Locks the account of an entry. True if its available balance covers what the entry takes from it. */
+  covers(entry: Entry): Work<boolean>;
   /** Writes entries of the books, and adds them to their accounts. The last locks of a transaction. */
   book(entries: readonly Entry[]): Work<void>;
 }

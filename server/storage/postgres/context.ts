@@ -18,11 +18,14 @@ export interface Context {
 /**
  * Returns a function that inserts rows with one statement. A column without a value becomes NULL.
  * @param end what follows the rows, such as RETURNING
+ * @param complete returns the whole statement, given the INSERT
  * @returns the number of inserted rows, and what they return
  */
-export function inserter(table: string, columns: Columns, end = "") {
+export function inserter(table: string, columns: Columns, end = "", complete = (insert: string) => insert) {
   const names = Object.keys(columns);
-  const sql = `INSERT INTO ${table} (${names.join(", ")}) SELECT * FROM ${unnested(Object.values(columns))} ${end}`;
+  const sql = complete(
+    `INSERT INTO ${table} (${names.join(", ")}) SELECT * FROM ${unnested(Object.values(columns))} ${end}`,
+  );
   return (query: Query, rows: readonly Values[]) =>
     query(
       sql,

@@ -49,6 +49,7 @@ const ALLOWED = [
   { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
   { sql: /^SELECT \* FROM merchants WHERE rebasing_until_real IS NOT NULL/, why: "few merchants, once per second" },
+  { sql: /^WITH (stored|made) AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
   { sql: /^SELECT m\.id, m\.webhook_secret, /, why: "a merchant has few secrets" },
   { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },

@@ -10,8 +10,12 @@ import type { Read, Write } from "./writer.ts";
 export interface Ledger {
   /** True if the available balance covers what the entry takes from it. */
   covers(entry: Entry): boolean;
-  /** Writes entries, and adds them to their accounts. */
+  /** Writes entries, and adds them to their accounts in memory. */
   book(entries: readonly Entry[]): void;
+  /** Stores the accounts, at the end of each transaction. */
+  store(): void;
+  /** Forgets the accounts of a transaction that was rolled back. */
+  forget(): void;
 }
 
 /** The dependencies of each part of the SQLite storage. */
@@ -39,9 +43,12 @@ export interface Context {
 
 export type Row = Record<string, SQLOutputValue>;
 
-/** Prepares an INSERT of these columns. Each call stores one row; a column without a value becomes NULL. */
-export function insertInto(db: DatabaseSync, table: string, columns: readonly string[]): (values: Values) => void {
+/**
+ * Prepares an INSERT of these columns. Each call stores one row; a column without a value becomes NULL.
+ * @param or what happens if the row exists, such as "OR REPLACE "
+ */
+export function insertInto(db: DatabaseSync, table: string, columns: readonly string[], or = "") {
   const places = columns.map(() => "?").join(", ");
-  const statement = db.prepare(`INSERT INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
-  return (values) => void statement.run(...columns.map((column) => values[column] ?? null));
+  const statement = db.prepare(`INSERT ${or}INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
+  return (values: Values): void => void statement.run(...columns.map((column) => values[column] ?? null));
 }

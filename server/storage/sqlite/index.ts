@@ -67,15 +67,20 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
 
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.monotonic, emit);
+    const ledger = createLedger(db);
     const writer = createWriter(db, {
       beforeBegin: health.require,
       beforeCommit() {
         ownership?.require();
+        ledger.store();
         latest.record();
       },
       afterCommit: health.committed,
       onCommit: (items, durationMs) => emit("commit", { items, durationMs }),
-      onRollback: cache.clear,
+      onRollback() {
+        cache.clear();
+        ledger.forget();
+      },
       sleep: clock.sleep,
       pace: createPace(() => performance.now()),
     });
@@ -90,7 +95,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
     }
 
     const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
-    const ledger = createLedger(db);
     const writeEvent = eventWriter({ db, now: times.now, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const executor = sqliteExecutor(writer, statementRunner(db, times, cache.clear), {
@@ -102,6 +106,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
       *book(entries) {
         ledger.book(entries);
         yield [];
+      },
+      *covers(entry) {
+        yield [];
+        return ledger.covers(entry);
       },
     });
     const storage: Storage = {

@@ -1,44 +1,50 @@
-import { ACCOUNT_COLUMNS, ENTRY_COLUMNS } from "../columns.ts";
+import { ACCOUNT_COLUMNS, ENTRY_COLUMNS, NEW_ENTRY_COLUMNS } from "../columns.ts";
 import type { Entry } from "../ledger-rows.ts";
 import type { Work } from "../portable/query.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 
-const INSERT = `INSERT INTO entries (${Object.keys(ENTRY_COLUMNS).join(", ")}) SELECT * FROM :rows`;
-const ADD = `INSERT INTO accounts (${Object.keys(ACCOUNT_COLUMNS).join(", ")}) SELECT * FROM :rows WHERE true
-  ON CONFLICT (merchant_id, epoch, currency) DO UPDATE
-  SET available = accounts.available + excluded.available, reserved = accounts.reserved + excluded.reserved`;
+const ACCOUNT = "merchant_id, epoch, currency";
+const LISTED = { account: Object.keys(ACCOUNT_COLUMNS).join(", "), entry: Object.keys(ENTRY_COLUMNS).join(", ") };
+
+/**
+ * Adds the entries of the common table expression `made` to their accounts, which become the expression `changed`, and
+ * writes them. Transactions lock accounts last and in this order, so that they cannot deadlock.
+ */
+export const BOOK_MADE = `changed AS (
+    INSERT INTO accounts (${LISTED.account})
+    SELECT ${ACCOUNT}, sum(available), sum(reserved), count(*), max(at) FROM made
+    GROUP BY ${ACCOUNT} ORDER BY merchant_id COLLATE "C", currency COLLATE "C", epoch
+    ON CONFLICT (${ACCOUNT}) DO UPDATE
+    SET available = accounts.available + excluded.available, reserved = accounts.reserved + excluded.reserved,
+      entries = accounts.entries + excluded.entries, at = greatest(accounts.at, excluded.at)
+    RETURNING *
+  ), booked AS (
+    INSERT INTO entries (${LISTED.entry})
+    SELECT m.merchant_id, m.epoch, m.reference, m.kind, m.currency, c.at, m.available, m.reserved, m.fees, m.outside,
+      c.entries - m.later, c.available - coalesce(m.later_available, 0)
+    FROM (SELECT *, count(*) OVER later AS later, sum(available) OVER later AS later_available FROM made
+      WINDOW later AS (PARTITION BY ${ACCOUNT} ORDER BY reference COLLATE "C", kind COLLATE "C"
+        ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)) AS m
+    JOIN changed c ON c.merchant_id = m.merchant_id AND c.epoch = m.epoch AND c.currency = m.currency
+  )`;
+const BOOK = `WITH made AS (SELECT * FROM :rows), ${BOOK_MADE} SELECT`;
 const LOCK = `SELECT a.* FROM :rows CROSS JOIN LATERAL (SELECT * FROM accounts WHERE merchant_id = given.merchant_id
   AND epoch = given.epoch AND currency = given.currency FOR UPDATE) AS a`;
+const LOCKED = { merchant_id: "text", epoch: "bigint", currency: "text" };
 
 const keyOf = (row: Entry | Row) => `${String(row.merchant_id)} ${String(row.currency)} ${String(row.epoch)}`;
 
-/**
- * Adds up entries by account. Transactions lock accounts last and in the order of these rows, so that they cannot
- * deadlock.
- */
-function changesOf(entries: readonly Entry[]) {
-  const groups = [...Map.groupBy(entries, keyOf)].toSorted(([a], [b]) => byText(a, b));
-  return groups.map(([, [first, ...others]]) => {
-    const { merchant_id, epoch, currency } = first!;
-    const sumOf = (name: "available" | "reserved") => others.reduce((sum, each) => sum + each[name], first![name]);
-    return { merchant_id, epoch, currency, available: sumOf("available"), reserved: sumOf("reserved") };
-  });
-}
-
 /** Writes entries, and adds them to their accounts. */
 export function* book(entries: readonly Entry[]): Work<void> {
-  if (entries.length === 0) return;
-  yield [
-    { text: INSERT, rows: { columns: ENTRY_COLUMNS, values: entries } },
-    { text: ADD, rows: { columns: ACCOUNT_COLUMNS, values: changesOf(entries) } },
-  ];
+  if (entries.length > 0) yield [{ text: BOOK, rows: { columns: NEW_ENTRY_COLUMNS, values: entries } }];
 }
 
 /** Locks the accounts of these entries, and returns the entries that the balances do not cover, one after the other. */
 export function* uncovered(entries: readonly Entry[]): Work<Set<Entry>> {
   if (entries.length === 0) return new Set();
-  const [locked] = yield [{ text: LOCK, rows: { columns: ACCOUNT_COLUMNS, values: changesOf(entries) } }];
+  const accounts = [...new Map(entries.map((entry) => [keyOf(entry), entry]))].toSorted(([a], [b]) => byText(a, b));
+  const [locked] = yield [{ text: LOCK, rows: { columns: LOCKED, values: accounts.map(([, entry]) => entry) } }];
   const left = new Map(locked!.rows.map((row) => [keyOf(row), BigInt(row.available as string)]));
   return new Set(
     entries.filter((entry) => {
@@ -47,4 +53,9 @@ export function* uncovered(entries: readonly Entry[]): Work<Set<Entry>> {
       return after < 0n;
     }),
   );
+}
+
+/** Locks the account of an entry. True if its available balance covers what the entry takes from it. */
+export function* covers(entry: Entry): Work<boolean> {
+  return (yield* uncovered([entry])).size === 0;
 }

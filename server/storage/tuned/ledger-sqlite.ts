@@ -1,32 +1,57 @@
 import type { DatabaseSync } from "node:sqlite";
-import { ENTRY_COLUMNS } from "../columns.ts";
+import { ACCOUNT_COLUMNS, ENTRY_COLUMNS } from "../columns.ts";
 import type { Entry } from "../ledger-rows.ts";
 import { insertInto, type Ledger } from "../sqlite/context.ts";
 
-/** The books, inside a transaction. */
+type Place = Pick<Entry, "merchant_id" | "epoch" | "currency">;
+interface Account {
+  place: Place;
+  available: bigint;
+  reserved: bigint;
+  entries: number;
+  /** When the last entry was booked. */
+  at: number;
+}
+
+/** The books, inside a transaction. An account is read once and stored once for all entries of a transaction. */
 export function createLedger(db: DatabaseSync): Ledger {
   const insert = insertInto(db, "entries", Object.keys(ENTRY_COLUMNS));
-  // Balances are text, because a sum can exceed the largest integer of SQLite.
-  const select = db.prepare(
-    "SELECT available, reserved FROM accounts WHERE merchant_id = ? AND epoch = ? AND currency = ?",
-  );
-  const store = db.prepare(`INSERT INTO accounts (merchant_id, epoch, currency, available, reserved)
-    VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET available = excluded.available, reserved = excluded.reserved`);
+  const select = db.prepare("SELECT * FROM accounts WHERE merchant_id = ? AND epoch = ? AND currency = ?");
+  const store = insertInto(db, "accounts", Object.keys(ACCOUNT_COLUMNS), "OR REPLACE ");
+  /** The accounts that this transaction has read. */
+  const accounts = new Map<string, Account>();
 
-  function balanceOf({ merchant_id: id, epoch, currency }: Pick<Entry, "merchant_id" | "epoch" | "currency">) {
-    const row = select.get(id, epoch, currency);
-    return { available: BigInt(String(row?.available ?? 0)), reserved: BigInt(String(row?.reserved ?? 0)) };
+  function accountOf({ merchant_id, epoch, currency }: Place): Account {
+    const name = `${merchant_id} ${epoch} ${currency}`;
+    const known = accounts.get(name);
+    if (known) return known;
+    const row = select.get(merchant_id, epoch, currency);
+    // Balances are text, because a sum can exceed the largest integer of SQLite.
+    const [available, reserved] = [row?.available, row?.reserved].map((text) => BigInt(String(text ?? 0)));
+    const [entries, at] = [row?.entries, row?.at].map((value) => Number(value ?? 0));
+    const place = { merchant_id, epoch, currency };
+    const account = { place, available: available!, reserved: reserved!, entries: entries!, at: at! };
+    accounts.set(name, account);
+    return account;
   }
 
   return {
-    covers: (entry) => balanceOf(entry).available + entry.available >= 0n,
+    covers: (entry) => accountOf(entry).available + entry.available >= 0n,
     book(entries) {
       for (const entry of entries) {
-        insert(entry);
-        const { available, reserved } = balanceOf(entry);
-        const [a, r] = [available + entry.available, reserved + entry.reserved];
-        store.run(entry.merchant_id, entry.epoch, entry.currency, String(a), String(r));
+        const account = accountOf(entry);
+        account.available += entry.available;
+        account.reserved += entry.reserved;
+        account.entries += 1;
+        account.at = Math.max(account.at, entry.at);
+        insert({ ...entry, at: account.at, number: account.entries, balance: String(account.available) });
       }
     },
+    store() {
+      for (const { place, available, reserved, entries, at } of accounts.values())
+        if (entries > 0) store({ ...place, available: String(available), reserved: String(reserved), entries, at });
+      accounts.clear();
+    },
+    forget: () => accounts.clear(),
   };
 }
