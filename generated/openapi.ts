@@ -838,7 +838,7 @@ export interface components {
          *     anything was recorded and whether to retry. Later versions may add codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
+        ErrorCode: "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "limit_exceeded" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
         /** @description What is wrong with one body field or query parameter. */
         FieldError: {
             /**

@@ -20,6 +20,7 @@ const table: Record<Schemas["ErrorCode"], [status: number, error: string]> = {
   unsupported_media_type: [415, "Unsupported Media Type"],
   invalid_value: [422, "Unprocessable Content"],
   insufficient_funds: [422, "Unprocessable Content"],
+  limit_exceeded: [422, "Unprocessable Content"],
   not_served: [422, "Unprocessable Content"],
   rate_limited: [429, "Too Many Requests"],
   internal_error: [500, "Internal Server Error"],

@@ -69,6 +69,28 @@ describe("beside a running server", () => {
     expect(await keys("audit", merchantId!)).toMatch(/ {2}key\.create {2}.* {2}name Shop {2}scopes read,checkout$/m);
   });
 
+  test("limits of a key and a merchant take effect immediately, and lists and the audit trail show them", async () => {
+    const [, id, key] = /^Merchant (\S+)\n.*: (test_\w+)\n$/.exec(await keys("create-merchant", "Limited"))!;
+    const [keyId] = new RegExp(`^\\S+(?=.*merchant ${id})`, "m").exec(await keys("list"))!;
+    const create = async () => {
+      const { body } = await server.client(key!).request("POST", "/v1/disbursements", { body: aPayout() });
+      return body.message as string | undefined;
+    };
+    const limits = ["--per-payment", "XOF:9999", "--recipients", "2257038102473"];
+    expect(await keys("limit", keyId, ...limits)).toBe(
+      `${keyId}  limits perPayment XOF:9999  recipients 2257038102473\n`,
+    );
+    expect(await create()).toMatch("A limit of this API key refuses this payout: per payment XOF:9999.");
+    expect(await keys("limit", keyId)).toBe(`${keyId}  no limits\n`);
+    await keys("limit-merchant", id!, "--per-day", "XOF:10000");
+    expect(await create()).toBeUndefined();
+    expect(await create()).toMatch("per day (UTC) XOF:10000, of which 10000 XOF are used");
+    expect(await keys("merchants")).toContain(`${id}  Limited  limits perDay XOF:10000\n`);
+    expect(await keys("audit", id!)).toMatch(
+      / {2}key\.limit {2}.* {2}perPayment XOF:9999 {2}recipients 2257038102473$/m,
+    );
+  });
+
   test("a new merchant has a key and no access to other merchants' records", async () => {
     const [, id, key] = /^Merchant (\S+)\nKey \(shown only once\): ((?:test|live)_\w+)\n$/.exec(
       await keys("create-merchant", "  Kofi & Söhne "),
@@ -211,6 +233,8 @@ describe("errors exit with 2 and say what to do", () => {
       /^There is no merchant nobody\. Run `npx disbursement-checkout keys merchants` to list them\.\n$/,
     ],
     [["create", "m", "--scopes", "pay"], /^--scopes must be one of read, disburse, checkout\.\n/],
+    [["limit", "nothing"], /^There is no key nothing\. /],
+    [["limit", "k", "--per-day", "5"], /^The limit perDay is not valid\. It lists values with commas, such as XOF:/],
     [["revoke", "nothing"], /^There is no key nothing\. Run `npx disbursement-checkout keys list` to list them\.\n$/],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runKeys(env, ...args);

@@ -1,9 +1,11 @@
 import { createKey, createMerchant, FIRST_KEY, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { limitTexts, type Limits } from "../domain/limits.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey } from "../domain/keys.ts";
 import { PROGRAM, UsageError, type Commands, type Output } from "./command.ts";
 import { merchantOf, type CommandContext } from "./command-context.ts";
 import { listing } from "./listing.ts";
+import { LIMIT_OPTIONS, limitsIn } from "./options.ts";
 
 /** Merchants and their API keys. */
 export const keyCommands: Commands<CommandContext> = {
@@ -12,8 +14,8 @@ export const keyCommands: Commands<CommandContext> = {
     options: ["json"],
     summary: "List the merchants.",
     run: async ({ storage }) =>
-      listing({ items: await storage.listMerchants() }, merchantView, ({ id, name, state }) => [
-        `${id}  ${name}${state === "active" ? "" : `  ${state}`}`,
+      listing({ items: await storage.listMerchants() }, merchantView, ({ id, name, state, limits }) => [
+        `${id}  ${name}${state === "active" ? "" : `  ${state}`}${limits ? `  ${limitsText(limits)}` : ""}`,
       ]),
   },
   "create-merchant": {
@@ -50,6 +52,16 @@ export const keyCommands: Commands<CommandContext> = {
     summary: "Let a suspended merchant create payments again.",
     run: (context, [merchantId]) => setState(context, merchantId!, undefined),
   },
+  "limit-merchant": {
+    args: ["MERCHANT"],
+    options: LIMIT_OPTIONS,
+    summary: "Set what a merchant's payouts may be at most. Replaces its limits; without options removes them.",
+    async run(context, [merchantId], options) {
+      const [{ id }, limits] = [await merchantOf(context, merchantId!), limitsIn(options)];
+      await context.storage.setMerchantLimits(id, limits, context.actor);
+      return { lines: [`${id}  ${limitsText(limits)}`] };
+    },
+  },
   "close-merchant": {
     args: ["MERCHANT"],
     options: ["yes"],
@@ -78,15 +90,32 @@ export const keyCommands: Commands<CommandContext> = {
       return { lines: [`Key (shown only once): ${key}`] };
     },
   },
+  limit: {
+    args: ["KEY_ID"],
+    options: LIMIT_OPTIONS,
+    summary: "Set what payouts with a key may be at most. Replaces its limits; without options removes them.",
+    async run({ storage, actor }, [keyId], options) {
+      const limits = limitsIn(options);
+      if (await storage.setKeyLimits(keyId!, limits, actor)) return { lines: [`${keyId}  ${limitsText(limits)}`] };
+      throw unknownKey(keyId!);
+    },
+  },
   revoke: {
     args: ["KEY_ID"],
     options: [],
     summary: "Revoke a key.",
     async run(context, [keyId]) {
       if (await revokeKey(context, keyId!)) return { lines: [`Revoked ${keyId}`] };
-      throw new UsageError(`There is no key ${keyId}. Run \`${PROGRAM} keys list\` to list them.`);
+      throw unknownKey(keyId!);
     },
   },
+};
+
+const unknownKey = (id: string) => new UsageError(`There is no key ${id}. Run \`${PROGRAM} keys list\` to list them.`);
+
+const limitsText = (limits: Limits | undefined): string => {
+  const texts = Object.entries(limitTexts(limits)).map(([name, text]) => `${name} ${text}`);
+  return texts.length === 0 ? "no limits" : `limits ${texts.join("  ")}`;
 };
 
 async function setState(context: CommandContext, merchantId: string, state: Merchant["state"]): Promise<Output> {
@@ -97,27 +126,29 @@ async function setState(context: CommandContext, merchantId: string, state: Merc
   throw new UsageError(`The merchant ${id} is closed for good.`);
 }
 
-const merchantView = ({ id, name, state, createdAt }: Merchant) => ({
+const merchantView = ({ id, name, state, limits, createdAt }: Merchant) => ({
   id,
   name,
   state: state ?? "active",
+  ...(limits && { limits }),
   createdAt: timestamp(createdAt),
 });
 
-const keyView = ({ id, merchantId, hint, name, scopes, createdAt, usedAt, revokedAt }: ApiKey) => ({
+const keyView = ({ id, merchantId, hint, name, scopes, limits, createdAt, usedAt, revokedAt }: ApiKey) => ({
   id,
   merchantId,
   hint,
   ...(name === undefined ? {} : { name }),
   ...(scopes && { scopes }),
+  ...(limits && { limits }),
   createdAt: timestamp(createdAt),
   ...(usedAt === undefined ? {} : { lastUsedAt: timestamp(usedAt) }),
   ...(revokedAt === undefined ? {} : { revokedAt: timestamp(revokedAt) }),
 });
 
 function keyLines(view: ReturnType<typeof keyView>) {
-  const { id, merchantId, hint, name, scopes, createdAt, lastUsedAt, revokedAt } = view;
-  const key = `${id}  …${hint}  merchant ${merchantId}  ${name ?? "no name"}  may ${scopes ? scopes.join(", ") : "do everything"}`;
+  const { id, merchantId, hint, name, scopes, limits, createdAt, lastUsedAt, revokedAt } = view;
+  const key = `${id}  …${hint}  merchant ${merchantId}  ${name ?? "no name"}  may ${scopes ? scopes.join(", ") : "do everything"}${limits ? `  ${limitsText(limits)}` : ""}`;
   const used = lastUsedAt === undefined ? "never used" : `last used ${lastUsedAt}`;
   return [`${key}  created ${createdAt}  ${used}  ${revokedAt === undefined ? "active" : `revoked ${revokedAt}`}`];
 }

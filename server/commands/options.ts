@@ -1,4 +1,5 @@
 import { EVENT_TYPES } from "../domain/events.ts";
+import { LIMITS, parseLimits, type Limits } from "../domain/limits.ts";
 import { PACE } from "../domain/replays.ts";
 import { SCOPES, type Scope } from "../domain/keys.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
@@ -52,6 +53,8 @@ function scopes(list: string): Scope[] {
 const text = (value: string): string => value;
 const flag = (): true => true;
 
+const limitMeaning = (name: keyof Limits) => `${LIMITS[name].meaning}, such as ${LIMITS[name].example}`;
+
 /** Every option of the command line, with its meaning. An option with `value` takes a value. */
 export const OPTIONS = {
   status: {
@@ -81,6 +84,11 @@ export const OPTIONS = {
     parse: scopes,
     meaning: `the only operations of the key, such as read,disburse; known are ${SCOPES.join(", ")}`,
   },
+  "per-payment": { value: "AMOUNTS", parse: text, meaning: limitMeaning("perPayment") },
+  "per-day": { value: "AMOUNTS", parse: text, meaning: limitMeaning("perDay") },
+  countries: { value: "LIST", parse: text, meaning: limitMeaning("countries") },
+  currencies: { value: "LIST", parse: text, meaning: limitMeaning("currencies") },
+  recipients: { value: "LIST", parse: text, meaning: limitMeaning("recipients") },
   session: { value: "ID", parse: text, meaning: "of one session, as the command sessions lists it" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
@@ -116,6 +124,13 @@ export const pageIn = ({ limit = DEFAULT_LIMIT, cursor }: Options) => ({
   limit,
   ...(cursor !== undefined && { cursor }),
 });
+
+/** The options with limits of payouts. */
+export const LIMIT_OPTIONS = ["per-payment", "per-day", "countries", "currencies", "recipients"] as const;
+
+/** The limits of payouts; undefined without any. @throws ServiceError `invalid_value` */
+export const limitsIn = (options: Options): Limits | undefined =>
+  parseLimits({ ...options, perPayment: options["per-payment"], perDay: options["per-day"] });
 
 /** The conditions for events or deliveries. */
 export function searchIn({ status, type, host, reference, since, until }: Options): DeliverySearch {

@@ -131,11 +131,12 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     async create(merchant, request, traceparent) {
       requireActive(merchant);
       const rail = context.routeOf && requireRoute(context.routeOf, { kind: "checkout", ...request });
-      const { inserted, record } = await storage.insertCheckout({
+      const { inserted, record, refusal } = await storage.insertCheckout({
         ...draft(context, merchant, request),
         ...(rail === undefined ? {} : { rail }),
         ...(traceparent === undefined ? {} : { traceparent }),
       });
+      if (refusal) throw refusal;
       if (inserted) {
         if (rail !== undefined) context.handOver();
         return record;

@@ -4,7 +4,7 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
-import { insufficientFunds, type Balances } from "./ledger.ts";
+import type { Balances } from "./ledger.ts";
 import { requireActive, type Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
@@ -58,15 +58,19 @@ export interface DisbursementContext {
   handOver(): void;
 }
 
+/** Where a request for a payout comes from. */
+type Origin = { keyId?: string; traceparent?: string | undefined };
+
 export interface Disbursements {
   /**
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
-   * @param traceparent the trace context of the request, which its webhook continues
+   * @param origin the key of the request, and its trace context, which the webhook continues
    * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it,
-   *   `merchant_suspended`, `insufficient_funds` if the balance must cover it and does not, or the error that D17 forces
+   *   `merchant_suspended`, `limit_exceeded`, `insufficient_funds` if the balance must cover it and does not, or the
+   *   error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
-  create(merchant: Merchant, request: Request, traceparent?: string): Promise<Disbursement>;
+  create(merchant: Merchant, request: Request, origin?: Origin): Promise<Disbursement>;
   /**
    * Finds a disbursement by the service's reference.
    * @throws ServiceError `not_found`, also for another merchant's reference (§4.2)
@@ -80,17 +84,18 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   const { storage, clock, routeOf } = context;
 
   async function insert(made: Draft<Disbursement>): Promise<Disbursement> {
-    const { inserted, record, isUncovered } = await storage.insertDisbursement(made);
-    if (isUncovered) throw insufficientFunds(record.amount, record.fee, record.currency);
+    const { inserted, record, refusal } = await storage.insertDisbursement(made);
+    if (refusal) throw refusal;
     if (!inserted) throw duplicate(record);
     return record;
   }
 
   return {
-    async create(merchant, request, traceparent) {
+    async create(merchant, request, { keyId, traceparent } = {}) {
       requireActive(merchant);
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
+      if (keyId !== undefined) made.keyId = keyId;
       if (context.balances === "enforced") made.mustBeCovered = true;
       if (routeOf) {
         made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });

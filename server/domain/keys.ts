@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import type { Limits } from "./limits.ts";
 import type { AskedMode, Mode } from "./mode.ts";
 
 /** What a key may do (D88): read payments, create payouts, create checkouts. A key without scopes may do everything. */
@@ -16,6 +17,8 @@ export interface ApiKey {
   name?: string;
   /** The only operations that the key permits; absent if it may do everything. */
   scopes?: readonly Scope[];
+  /** The limits of the payouts that are created with the key (D92). */
+  limits?: Limits;
   /** Real time. */
   createdAt: number;
   /** When a request last used the key, to about a minute; absent if none has. Real time. */

@@ -1,5 +1,6 @@
 import type { Actor } from "./audit.ts";
 import { ServiceError } from "./errors.ts";
+import type { PaymentRecord } from "./records.ts";
 
 /** Whether a payout needs a balance that covers it (D87). The books are kept in both cases. */
 export type Balances = "enforced" | "tracked";
@@ -36,7 +37,11 @@ export interface LedgerStore {
   correctBooks(reason: string, actor: Actor): Promise<number>;
 }
 
-export const insufficientFunds = (amount: number, fee: number, currency: string): ServiceError =>
+export const insufficientFunds = ({
+  amount,
+  fee,
+  currency,
+}: Pick<PaymentRecord, "amount" | "fee" | "currency">): ServiceError =>
   new ServiceError(
     "insufficient_funds",
     `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}. Nothing was recorded.`,

@@ -4,6 +4,7 @@ import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey, MOST_KEYS, type ApiKey, type KeyUse, type Scope } from "./keys.ts";
+import type { Limits } from "./limits.ts";
 import { checkedName } from "./names.ts";
 import { newSecret, type WebhookSecrets, type Rotation } from "./secrets.ts";
 
@@ -23,6 +24,8 @@ export interface Merchant {
   webhookUrl?: string;
   /** Absent for a merchant that can create payments (D88). */
   state?: "suspended" | "closed";
+  /** The limits of all payouts of the merchant (D92). */
+  limits?: Limits;
   /** What the chaos switch of the sandbox does; absent while it is off (D67). */
   chaos?: Chaos;
 }
@@ -42,6 +45,10 @@ export interface MerchantStore {
    * links of its people. Resolves with false, and changes nothing, if the merchant is closed and would not stay closed.
    */
   setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
+  /** Replaces the limits of a merchant, or with undefined removes them. */
+  setMerchantLimits(id: string, limits: Limits | undefined, actor: Actor): Promise<void>;
+  /** Replaces the limits of a key, or with undefined removes them. Resolves with false if there is no such key. */
+  setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<boolean>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
@@ -140,11 +147,18 @@ export async function createMerchant(context: MerchantContext, name: string): Pr
 export const renameMerchant = ({ storage, actor }: MerchantContext, { id }: Merchant, name: string): Promise<void> =>
   storage.renameMerchant(id, checkedName(name), actor);
 
+/** Returns the refusal of a merchant's new payments; undefined if the merchant can create payments. */
+export const suspension = ({ state }: Pick<Merchant, "state">): ServiceError | undefined =>
+  state &&
+  new ServiceError(
+    "merchant_suspended",
+    `The operator of the service has ${state} this merchant. Nothing was recorded.`,
+  );
+
 /** @throws ServiceError `merchant_suspended` if the merchant can create no payments */
-export function requireActive({ state }: Pick<Merchant, "state">): void {
-  if (state === undefined) return;
-  const message = `The operator of the service has ${state} this merchant. Nothing was recorded.`;
-  throw new ServiceError("merchant_suspended", message);
+export function requireActive(merchant: Pick<Merchant, "state">): void {
+  const refusal = suspension(merchant);
+  if (refusal) throw refusal;
 }
 
 interface KeyChoices {

@@ -1,3 +1,4 @@
+import type { ServiceError } from "./errors.ts";
 import type { Failure } from "./failures.ts";
 import { DEFAULT_LIMIT } from "./pages.ts";
 
@@ -54,6 +55,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   rail?: string;
   /** True to store a payout only if the merchant's available balance covers amount and fee. */
   mustBeCovered?: boolean;
+  /** The API key of the request, whose limits a payout must keep. Absent for a payment from the dashboard. */
+  keyId?: string;
 };
 
 /**
@@ -63,8 +66,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
 export interface Insertion<T> {
   inserted: boolean;
   record: T;
-  /** True if the available balance does not cover the payout. Then nothing was stored. */
-  isUncovered?: true;
+  /** Why nothing was stored, if the merchant's state, a limit or the balance refuses the record. */
+  refusal?: ServiceError;
 }
 
 /** Which records to list, newest first. */

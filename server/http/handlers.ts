@@ -39,8 +39,8 @@ export interface HandlerContext {
 export function createHandlers(context: HandlerContext): Handlers {
   const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, listeners } = context;
   return {
-    createDisbursement: async ({ merchant, body, traceparent }) =>
-      disbursementCreated(await disbursements.create(merchant, body, traceparent)),
+    createDisbursement: async ({ merchant, keyId, body, traceparent }) =>
+      disbursementCreated(await disbursements.create(merchant, body, { keyId, traceparent })),
     verifyDisbursement: async ({ merchant, path }) =>
       disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
     listDisbursements: async ({ merchant, query }) =>

@@ -25,6 +25,11 @@ const PROVOKED: Record<string, () => ReturnType<typeof post>> = {
     await server.storage.setMerchantState(merchant.id, "suspended", "command ada@host");
     return post("/v1/disbursements", { key, body: aPayout() });
   },
+  async limit_exceeded() {
+    const { merchant, key } = await server.addMerchant("Limited");
+    await server.storage.setMerchantLimits(merchant.id, { countries: ["GH"] }, "command ada@host");
+    return post("/v1/disbursements", { key, body: aPayout() });
+  },
   not_found: () => server.request("GET", "/v1/disbursements/nothing"),
   unknown_path: () => server.request("GET", "/v2/disbursements"),
   method_not_allowed: () => server.request("DELETE", "/v1/disbursements"),

@@ -19,6 +19,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   unsupported_media_type: 415,
   invalid_value: 422,
   insufficient_funds: 422,
+  limit_exceeded: 422,
   not_served: 422,
   rate_limited: 429,
   internal_error: 500,

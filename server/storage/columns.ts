@@ -12,6 +12,7 @@ export const MERCHANT_COLUMNS = {
   moved_to: "bigint",
   epoch: "bigint",
   merchant_state: "text",
+  limits: "text",
 } as const;
 
 export const KEY_COLUMNS = {
@@ -21,6 +22,7 @@ export const KEY_COLUMNS = {
   hint: "text",
   name: "text",
   scopes: "text",
+  limits: "text",
   created_at: "bigint",
   used_real: "bigint",
   revoked_at: "bigint",
@@ -88,6 +90,16 @@ export const ACCOUNT_COLUMNS = {
   reserved: "numeric",
   entries: "bigint",
   at: "bigint",
+} as const;
+
+/** The payouts of a day of a key, or with an empty key_id of a merchant. */
+export const DAILY_SUM_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  key_id: "text",
+  day: "text",
+  currency: "text",
+  amount: "bigint",
 } as const;
 
 /** The columns of a hand-over to a rail that has just been written. */

@@ -13,7 +13,7 @@ export function recorded<T extends Disbursement | Checkout>(
   dated: number,
 ): T {
   const at = sandboxTime(merchant, dated);
-  const { due, rail: _, mustBeCovered: __, ...rest } = draft as Draft<Disbursement | Checkout>;
+  const { due, rail: _, mustBeCovered: __, keyId: ___, ...rest } = draft as Draft<Disbursement | Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }

@@ -3,6 +3,7 @@ import type { Chaos } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Scope } from "../domain/keys.ts";
+import type { Limits } from "../domain/limits.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 
 /** A row of a query's result, by column. */
@@ -33,6 +34,7 @@ export function toMerchant(row: Row): Merchant {
     movedTo: row.moved_to as number,
     ...(webhookUrl === undefined ? {} : { webhookUrl }),
     ...(state === undefined ? {} : { state }),
+    ...limitsOf(row.limits),
     ...(chaos === undefined ? {} : { chaos: JSON.parse(chaos) as Chaos }),
   };
 }
@@ -48,6 +50,7 @@ export function toKey(row: Row): ApiKey {
     hint: row.hint as string,
     ...(name === undefined ? {} : { name }),
     ...scopesOf(row),
+    ...limitsOf(row.limits),
     createdAt: row.created_at as number,
     ...(usedAt === undefined ? {} : { usedAt }),
     ...(revokedAt === undefined ? {} : { revokedAt }),
@@ -68,6 +71,12 @@ export const toOwner = (row: Row): KeyOwner => ({
 function scopesOf(row: Row): Pick<ApiKey, "scopes"> {
   const scopes = optional<string>(row.scopes);
   return scopes === undefined ? {} : { scopes: scopes.split(",") as Scope[] };
+}
+
+/** Limits are stored as JSON. */
+export function limitsOf(column: unknown): { limits?: Limits } {
+  const limits = optional<string>(column);
+  return limits === undefined ? {} : { limits: JSON.parse(limits) as Limits };
 }
 
 /** The entry of the audit trail about a new key. */

@@ -7,8 +7,10 @@ const WORDS: Record<AuditAction, string> = {
   "merchant.suspend": "Suspended the merchant",
   "merchant.reopen": "Reopened the merchant",
   "merchant.close": "Closed the merchant",
+  "merchant.limit": "Set the limits of the merchant",
   "key.create": "Created the API key",
   "key.revoke": "Revoked the API key",
+  "key.limit": "Set the limits of the API key",
   "secret.reveal": "Looked at the webhook secret",
   "secret.rotate": "Replaced the webhook secret",
   "delivery.replay": "Sent a webhook again",
@@ -50,7 +52,7 @@ export function inWords({ action, actor, details }: AuditEntry, keys: readonly A
     const key = keys.find((each) => each.id === id);
     return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
   };
-  const isAboutKey = action === "key.create" || action === "key.revoke";
+  const isAboutKey = action.startsWith("key.");
   const name = isAboutKey ? nameOf(details.key) : undefined;
   return { what: name === undefined ? WORDS[action] : `${WORDS[action]} ${name}`, who: whoIs(actor, nameOf) };
 }

@@ -162,9 +162,11 @@ describe("pages", () => {
 
 type Fields = Record<string, string>;
 /** The fields of every form, in an order in which each can be sent. */
+const LIMITS = { perPayment: "XOF:5000000", perDay: "", countries: "CI", currencies: "", recipients: "" };
 const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fields>][] = [
   ["/dashboard/merchants", () => ({ name: "Grace Stores" })],
   ["/dashboard/merchants/:merchant/rename", () => ({ name: "Renamed" })],
+  ["/dashboard/merchants/:merchant/limits", () => LIMITS],
   ["/dashboard/merchants/:merchant/suspend", () => ({})],
   ["/dashboard/merchants/:merchant/reopen", () => ({})],
   ["/dashboard/team/links", () => ({ name: "Barbara" })],
@@ -177,6 +179,7 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ],
   [`${MERCHANT}/settings/keys`, () => ({ name: "second", read: "", disburse: "", checkout: "" })],
   [`${MERCHANT}/settings/keys/revoke`, async ({ server }) => ({ key: await oneKey(server) })],
+  [`${MERCHANT}/settings/keys/limits`, async ({ server }) => ({ key: await oneKey(server), ...LIMITS })],
   [`${MERCHANT}/settings/secret/reveal`, () => ({})],
   [`${MERCHANT}/settings/secret/rotate`, () => ({})],
   [`${MERCHANT}/settings/default-webhook`, () => ({ url: "https://other.example/hooks" })],

@@ -33,6 +33,7 @@ const FORMS: [string, Record<string, string>][] = [
   ["sandbox/reset", {}],
   ["settings/keys", { name: "Eve" }],
   ["settings/keys/revoke", { key: "x" }],
+  ["settings/keys/limits", { key: "x", countries: "CI" }],
   ["settings/secret/reveal", {}],
   ["settings/secret/rotate", {}],
   ["settings/default-webhook", { url: "https://evil.example/hook" }],
@@ -52,6 +53,12 @@ describe("management of merchants", () => {
     expect((await operator.get(at)).html).toContain("<bdi>New</bdi>");
     expect(await lastOf(merchant.id)).toMatchObject({ actor: "dashboard Ada", action: "merchant.rename" });
     expect((await operator.post(`${at}/rename`, { name: " " })).status).toBe(422);
+
+    expect((await operator.post(`${at}/limits`, { perDay: "XOF:1" })).status).toBe(303);
+    expect((await operator.get(at)).html).toMatch(/name="perDay" [^>]*value="XOF:1"/);
+    expect((await server.createPayout({}, { key })).body.message).toMatch("of your merchant account");
+    expect(await lastOf(merchant.id)).toMatchObject({ action: "merchant.limit", details: { perDay: "XOF:1" } });
+    expect((await operator.post(`${at}/limits`, {})).status).toBe(303);
 
     expect((await operator.get(`${at}/suspend`)).html).toMatch(/Suspend <bdi>New.*403 with merchant_suspended/s);
     expect((await server.createPayout({}, { key })).status).toBe(200);

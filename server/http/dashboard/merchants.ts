@@ -1,6 +1,7 @@
 import { Router, type Request } from "express";
 import { createMerchant, renameMerchant, type Merchant } from "../../domain/merchants.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
+import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 
@@ -54,7 +55,12 @@ export function merchantPages(context: DashboardContext): Router {
   router.use(path, requireOperator);
   router.get(path, async (req, res) => {
     const page = { template: "merchant", title: "Manage a merchant", section: "merchants" } as const;
-    showPage(context, res, page, { managed: await find(req) });
+    showPage(context, res, page, { managed: await find(req), ...LIMIT_FORM });
+  });
+  router.post(`${path}/limits`, async (req, res) => {
+    const { id } = await find(req);
+    await storage.setMerchantLimits(id, limitsIn(req.body), actorIn(res));
+    seeOther(res, `${root}/merchants/${id}`);
   });
   router.post(`${path}/rename`, async (req, res) => {
     const managed = await find(req);

@@ -50,6 +50,31 @@ test("a key gets the scopes that are ticked, and the page shows them", async () 
   expect(await lastAction()).toMatchObject({ action: "key.create", details: { scopes: "read,checkout" } });
 });
 
+test("a key's limits are set, shown and removed, and a payout beyond them is refused", async () => {
+  const key = await createKey(server.merchants, server.merchant.id, { name: "Limited" });
+  const { id } = (await server.storage.listKeys()).find(({ name }) => name === "Limited")!;
+  const create = async (amount: number) => (await server.createPayout({ amount }, { key })).body;
+  const save = (fields: Record<string, string>) => visitor.post(`${path}/keys/limits`, { key: id, ...fields });
+  expect((await save({ perPayment: "XOF:500, GHS:7", countries: "CI" })).status).toBe(303);
+  expect((await visitor.get(path)).html).toContain(
+    'name="perPayment" maxlength="4000" autocomplete="off" value="XOF:500,GHS:7"',
+  );
+  expect(await create(501)).toMatchObject({
+    statusCode: 422,
+    code: "limit_exceeded",
+    message: "A limit of this API key refuses this payout: per payment XOF:500,GHS:7. Nothing was recorded.",
+  });
+  expect(await create(500)).toMatchObject({ statusCode: 200 });
+  const details = { key: id, perPayment: "XOF:500,GHS:7", countries: "CI" };
+  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.limit", details });
+  for (const perDay of ["500", "XOF:", "XOF:1.5", "XOF:1,XOF:2", "xof:1", "XOF:99999999999999999"])
+    expect((await save({ perDay })).status).toBe(422);
+  expect((await visitor.post(`${path}/keys/limits`, { key: "unknown" })).status).toBe(404);
+  expect(await create(501)).toMatchObject({ code: "limit_exceeded" });
+  expect((await save({})).status).toBe(303);
+  expect(await create(501)).toMatchObject({ statusCode: 200 });
+});
+
 test("a form that is sent again, as by a reload, creates no second key", async () => {
   const [, key] = /name="key" value="([^"]+)">Create an API key/.exec((await visitor.get(path)).html)!;
   const fields = { name: "Reloaded", key: key! };

@@ -7,6 +7,7 @@ import { parseTarget, Refusal } from "../../webhooks/guard.ts";
 import type { Config } from "../../config.ts";
 import { curlLine } from "../curl-line.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
+import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
 
@@ -41,12 +42,18 @@ export function settingsPages(context: DashboardContext): Router {
       keys,
       most: MOST_KEYS,
       scopes: SCOPE_MEANINGS,
+      ...LIMIT_FORM,
       // A form creates its key once, however often a browser submits it.
       nextKey: v5([visitOf(res).session.id, ...keys.map((key) => key.id)].join(), id),
       ...shown,
       curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY"),
     };
     showPage(context, res, { template: "settings", title: "Settings", section: "settings" }, data);
+  }
+
+  async function requireOwnKey(res: Response, keyId: string) {
+    const keys = await storage.listKeysOf(merchantIn(res).id);
+    if (!keys.some(({ id }) => id === keyId)) throw new PageError(404, "The merchant has no such key.");
   }
 
   router.get(path, (_req, res) => show(res));
@@ -62,9 +69,14 @@ export function settingsPages(context: DashboardContext): Router {
   });
   router.post(`${path}/keys/revoke`, async (req, res) => {
     const keyId = field(req.body, "key");
-    const keys = await storage.listKeysOf(merchantIn(res).id);
-    if (!keys.some(({ id }) => id === keyId)) throw new PageError(404, "The merchant has no such key.");
+    await requireOwnKey(res, keyId);
     await revokeKey({ ...context, actor: actorIn(res) }, keyId);
+    back(res);
+  });
+  router.post(`${path}/keys/limits`, async (req, res) => {
+    const keyId = field(req.body, "key");
+    await requireOwnKey(res, keyId);
+    await storage.setKeyLimits(keyId, limitsIn(req.body), actorIn(res));
     back(res);
   });
   router.post(`${path}/secret/reveal`, async (_req, res) => {

@@ -7,6 +7,7 @@ import {
   AUDIT_COLUMNS,
   CHECKOUT_COLUMNS,
   CUSTOMER_COLUMNS,
+  DAILY_SUM_COLUMNS,
   DISBURSEMENT_COLUMNS,
   ENTRY_COLUMNS,
   EVENT_COLUMNS,
@@ -57,6 +58,7 @@ export const TABLES: readonly CopiedTable[] = [
   copied("checkouts", CHECKOUT_COLUMNS, MONEY),
   copied("entries", ENTRY_COLUMNS, ["available", "reserved", "fees", "outside", "balance"]),
   copied("accounts", ACCOUNT_COLUMNS, ["available", "reserved"]),
+  copied("daily_sums", DAILY_SUM_COLUMNS, ["amount"]),
   copied("refusals", REFUSAL_COLUMNS),
   copied("events", EVENT_COLUMNS),
   {

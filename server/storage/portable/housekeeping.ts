@@ -13,6 +13,7 @@ const KEYS = {
   refusals: "merchants_reference",
   entries: "reference",
   accounts: "currency",
+  daily_sums: "day",
 } as const;
 
 const OF_EPOCH = "merchant_id = :merchant AND epoch = :epoch";

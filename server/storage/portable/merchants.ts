@@ -3,6 +3,7 @@ import { receiverOf } from "../../domain/events.ts";
 import { MOST_KEYS } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { limitTexts } from "../../domain/limits.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { endListenerOf } from "./listeners.ts";
@@ -16,6 +17,8 @@ const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_se
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
 const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
 const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
+const LIMIT_MERCHANT = "UPDATE merchants SET limits = :limits WHERE id = :merchant";
+const LIMIT_KEY = "UPDATE api_keys SET limits = :limits WHERE merchant_id = :merchant AND id = :id";
 const REVOKE_ALL =
   "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL RETURNING id";
 const SET_WEBHOOK_URL = "UPDATE merchants SET webhook_url = :url WHERE id = :merchant";
@@ -74,7 +77,8 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
     setMerchantState: (merchantId, state, actor) =>
       write(
         function* () {
-          const locked = yield* lockMerchant(merchantId, "orders");
+          // Alone: creates of other processes judge the state while they share the merchant.
+          const locked = yield* lockMerchant(merchantId, "alone");
           if (locked.state === state) return true;
           if (locked.state === "closed") return false;
           yield* run(SET_STATE, { merchant: merchantId, state: state ?? null });
@@ -84,6 +88,22 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
         },
         { repeatable: true },
       ),
+    setMerchantLimits: (merchantId, limits, actor) =>
+      write(function* () {
+        yield* lockMerchant(merchantId, "alone");
+        yield* run(LIMIT_MERCHANT, { merchant: merchantId, limits: limits ? JSON.stringify(limits) : null });
+        yield* recordAction({ actor, action: "merchant.limit", merchantId, details: limitTexts(limits) });
+      }),
+    setKeyLimits: (id, limits, actor) =>
+      write(function* () {
+        const [owner] = (yield* run(SELECT_OWNER, { id })).rows;
+        if (!owner) return false;
+        const merchantId = owner.merchant_id as string;
+        yield* lockMerchant(merchantId, "alone");
+        yield* run(LIMIT_KEY, { merchant: merchantId, id, limits: limits ? JSON.stringify(limits) : null });
+        yield* recordAction({ actor, action: "key.limit", merchantId, details: { key: id, ...limitTexts(limits) } });
+        return true;
+      }),
     async listMerchants() {
       return (await read({ text: SELECT_MERCHANTS })).map(toMerchant);
     },

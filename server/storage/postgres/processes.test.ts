@@ -220,19 +220,27 @@ test("a move that the end of a process interrupted is finished by another after 
   expect(await each(1).findCheckout(id, record.reference)).toMatchObject({ status: "cancelled" });
 });
 
-test("two processes accept exactly as many payouts as the balance covers, and the books are right", async () => {
+test("two processes accept exactly as many payouts as balance and limit permit, and the books are right", async () => {
   const merchants = [await addMerchant(each(0)), await addMerchant(each(1))];
   for (const { id } of merchants) {
     const topUp = { id: `top-up-${id}`, currency: "XOF", amount: 250 * 1_010, reason: "Paid in" };
     await each(0).adjustBalance(id, topUp, ACTOR);
   }
+  // The limit of the first merchant's key is lower than its balance.
+  const key = aKey(merchants[0]!.id);
+  await each(0).insertKey(key, ACTOR);
+  await each(1).setKeyLimits(key.id, { perDay: { XOF: 240_000 } }, ACTOR);
   const results = await concurrently(1_000, (index) => {
     const { id } = merchants[(index >> 1) % 2]!;
-    const draft = { amount: 1_000, fee: 10, mustBeCovered: true };
+    const draft = { amount: 1_000, fee: 10, mustBeCovered: true, ...(id === key.merchantId && { keyId: key.id }) };
     return each(index).insertDisbursement(index % 5 === 0 ? aFinalDisbursement(id, draft) : aDisbursement(id, draft));
   });
-  expect(results.filter(({ inserted }) => inserted)).toHaveLength(500);
-  expect(results.filter(({ isUncovered }) => isUncovered)).toHaveLength(500);
+  const counts = Object.groupBy(results, ({ refusal }) => refusal?.code ?? "accepted");
+  expect(Object.fromEntries(Object.entries(counts).map(([code, { length }]) => [code, length]))).toEqual({
+    accepted: 490,
+    limit_exceeded: 260,
+    insufficient_funds: 250,
+  });
   clock.advance(MINUTE);
   const settleAll = async (index: number) => {
     while ((await each(index).settleDue(100)) > 0);
@@ -240,8 +248,8 @@ test("two processes accept exactly as many payouts as the balance covers, and th
   await concurrently(4, settleAll);
   // Each leaves out the merchants on which another is working.
   await settleAll(0);
-  const left = { currency: "XOF", available: 0, reserved: 0 };
-  const ids = merchants.map(({ id }) => id).toSorted();
-  expect(await each(0).listBalances()).toEqual(ids.map((merchantId) => ({ merchantId, ...left })));
+  const [limited, other] = merchants.map(({ id }) => id);
+  expect(await each(0).listBalances(limited)).toMatchObject([{ available: 10 * 1_010, reserved: 0 }]);
+  expect(await each(0).listBalances(other)).toMatchObject([{ available: 0, reserved: 0 }]);
   expect(await checkPostgres(database.url)).toEqual({ findings: [] });
 });

@@ -2,7 +2,10 @@ import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import type { Draft, Insertion, PaymentRecord } from "../../domain/records.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS, type Columns } from "../columns.ts";
-import { reserved, type Entry } from "../ledger-rows.ts";
+import type { ServiceError } from "../../domain/errors.ts";
+import { suspension } from "../../domain/merchants.ts";
+import { reserved } from "../ledger-rows.ts";
+import { boundsOf } from "../limit-rows.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
 import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
 import { inserter, unnested, type Context } from "../postgres/context.ts";
@@ -12,9 +15,10 @@ import { lockMerchants } from "../postgres/merchant-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { byText } from "../postgres/text.ts";
-import { findOrCreateCustomers } from "./customers-postgres.ts";
+import { findOrCreateCustomers, removeUnused } from "./customers-postgres.ts";
 import { writeEvents } from "./events-postgres.ts";
-import { book, BOOK_MADE, uncovered } from "./ledger-postgres.ts";
+import { book, BOOK_MADE } from "./ledger-postgres.ts";
+import { judge } from "./limits-postgres.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
@@ -26,7 +30,7 @@ export function insertions({ batched }: Context): Insertions {
   ) => Promise<Insertion<T>[]>;
   /** One batch at a time: while a batch is being committed, the next batch fills up. */
   function together<T extends PaymentRecord>(insertAll: InsertAll<T>) {
-    // Whether the last batch had a payout that its balance did not cover.
+    // Whether the last batch had a payout that was refused.
     let asksFirst = false;
     return batched(
       async (drafts: Draft<T>[], queries) => {
@@ -41,7 +45,7 @@ export function insertions({ batched }: Context): Insertions {
           asksFirst = true;
           return insert();
         });
-        asksFirst = results.some(({ isUncovered }) => isUncovered);
+        asksFirst = results.some(({ refusal }) => refusal);
         return results;
       },
       { concurrency: 1, largest: 512 },
@@ -55,57 +59,97 @@ class NotCovered extends Error {}
 
 /**
  * @param asksFirst false to book the payouts with the statement that stores them, for which all must be covered; true to
- *   ask for the balances first, and to refuse what they do not cover
+ *   ask for the balances first, and to refuse what they do not cover. Payouts with limits are always judged first.
  */
 async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], asksFirst: boolean) {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ids = drafts.map(({ merchantId }) => merchantId);
-  // The customers are looked up once the merchants are locked, but without another round trip.
-  const [merchants, customers] = await Promise.all([
+  // The customers and keys are looked up once the merchants are locked, but without another round trip.
+  const [merchants, { customers, created }, limits] = await Promise.all([
     lockMerchants(query, ids, writesEvents ? "orders" : "shares"),
     findOrCreateCustomers(query, drafts),
+    limitsOfKeys(query, drafts),
   ]);
   const items = drafts.map((draft, index) => {
     const merchant = required(merchants, draft.merchantId);
     const customer = customers[index]!;
-    return { record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated), merchant };
+    return { draft, merchant, record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated) };
   });
+  const bounds = items.map(({ draft: { keyId }, record, merchant }) =>
+    boundsOf(record, merchant, { keyId, keyLimits: limits.get(keyId), now: merchant.now }),
+  );
+  const asks = asksFirst || bounds.some(({ length }) => length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
-  const stored = await (asksFirst ? storeDisbursements : storeAndBook)(query, items, ({ reference, available }) => {
-    if (mustBeCovered.has(reference as string) && Number(available) < 0) throw new NotCovered();
+  const stored = await unlessSuspended(items, (active) =>
+    (asks ? storeDisbursements : storeAndBook)(query, active, ({ reference, available }) => {
+      if (mustBeCovered.has(reference as string) && Number(available) < 0) throw new NotCovered();
+    }),
+  );
+  const candidates = items.flatMap(({ record, merchant }, index) => {
+    if (!stored[index]!.inserted || stored[index]!.record !== record) return [];
+    const entry = reserved(record, merchant);
+    return [{ record, merchant, bounds: bounds[index]!, entry, mustBeCovered: mustBeCovered.has(record.reference) }];
   });
-  const isStored = (results: readonly Insertion<Disbursement>[], index: number) =>
-    results[index]!.inserted && results[index]!.record === items[index]!.record;
-  const entries = items.map(({ record, merchant }) => reserved(record, merchant));
-  const mustBe = entries.filter((_, index) => asksFirst && drafts[index]!.mustBeCovered && isStored(stored, index));
-  const refused = await runIn(query, uncovered(mustBe));
-  const results = refused.size === 0 ? stored : await withoutRefused(query, stored, refused);
-  const written = items.filter(({ record }, index) => record.status !== "pending" && isStored(results, index));
+  const refusals = await runIn(query, judge(asks ? candidates : []));
+  const results = refusals.size === 0 ? stored : await withoutRefused(query, stored, refusals);
+  const kept = candidates.filter(({ record }) => !refusals.has(record));
+  const used = results.flatMap(({ inserted, record }) => (inserted ? record.customer.id : []));
+  await removeUnused(query, created, new Set(used));
   await handOver(query, drafts, items, results);
-  await runIn(query, book(entries.filter((_, index) => asksFirst && isStored(results, index))));
-  await runIn(query, writeEvents(written));
+  await runIn(query, book(asks ? kept.map(({ entry }) => entry) : []));
+  await runIn(query, writeEvents(kept.filter(({ record }) => record.status !== "pending")));
   return results;
+}
+
+const LIMITS = `SELECT k.id, k.limits FROM ${unnested(["text", "text"])} AS wanted (merchant_id, id)
+  JOIN api_keys k ON k.merchant_id = wanted.merchant_id AND k.id = wanted.id WHERE k.limits IS NOT NULL`;
+
+/** The columns of limits by key. */
+async function limitsOfKeys(query: Query, drafts: readonly Draft<Disbursement>[]): Promise<Map<unknown, unknown>> {
+  const keys = new Map(drafts.flatMap(({ keyId, merchantId }) => (keyId === undefined ? [] : [[keyId, merchantId]])));
+  if (keys.size === 0) return new Map();
+  const { rows } = await query(LIMITS, [[...keys.values()], [...keys.keys()]]);
+  return new Map(rows.map((row) => [row.id, row.limits]));
+}
+
+interface Item<T> {
+  record: T;
+  merchant: LockedMerchant;
+}
+
+/** Stores the records whose merchants are not suspended. */
+async function unlessSuspended<T extends Disbursement | Checkout>(
+  items: readonly Item<T>[],
+  store: (items: readonly Item<T>[]) => Promise<Insertion<T>[]>,
+): Promise<Insertion<T>[]> {
+  const active = items.filter(({ merchant }) => merchant.state === undefined);
+  const stored = active.length === 0 ? [] : await store(active);
+  const results = new Map(active.map(({ record }, index) => [record, stored[index]!]));
+  return items.map(
+    ({ record, merchant }) => results.get(record) ?? { inserted: false, record, refusal: suspension(merchant)! },
+  );
 }
 
 const REMOVE = `DELETE FROM disbursements r USING ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
   WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
 
 /**
- * Removes payouts that the balance does not cover. Which payouts need a balance is known only once they are stored,
- * because a duplicate needs none. A new customer of such a payout stays, and no merchant sees it.
+ * Removes payouts that a limit or the balance refuses. Which payouts are judged is known only once they are stored,
+ * because a duplicate is not.
  */
 async function withoutRefused(
   query: Query,
   stored: readonly Insertion<Disbursement>[],
-  entries: ReadonlySet<Entry>,
+  refusals: ReadonlyMap<Disbursement, ServiceError>,
 ): Promise<Insertion<Disbursement>[]> {
-  const refused = [...entries];
-  const references = new Set(refused.map(({ reference }) => reference));
-  await query(REMOVE, [refused.map((entry) => entry.merchant_id), [...references]]);
+  const refused = [...refusals.keys()];
+  await query(REMOVE, [refused.map(({ merchantId }) => merchantId), refused.map(({ reference }) => reference)]);
+  const byReference = new Map(refused.map((record) => [record.reference, refusals.get(record)!]));
   // Another request of the batch with the same reference is refused too: it would be a duplicate of nothing.
-  return stored.map((result) =>
-    references.has(result.record.reference) ? { ...result, inserted: false, isUncovered: true } : result,
-  );
+  return stored.map((result) => {
+    const refusal = byReference.get(result.record.reference);
+    return refusal ? { ...result, inserted: false, refusal } : result;
+  });
 }
 
 async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[]) {
@@ -115,7 +159,7 @@ async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[])
     const merchant = required(merchants, draft.merchantId);
     return { record: recorded<Checkout>(draft, merchant, merchant.dated), merchant };
   });
-  const results = await storeCheckouts(query, items);
+  const results = await unlessSuspended(items, (active) => storeCheckouts(query, active));
   await handOver(query, drafts, items, results);
   return results;
 }

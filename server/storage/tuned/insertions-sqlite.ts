@@ -1,16 +1,22 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import type { ServiceError } from "../../domain/errors.ts";
+import { insufficientFunds } from "../../domain/ledger.ts";
+import { suspension } from "../../domain/merchants.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
+import { boundsOf, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
 import { customers } from "./customers-sqlite.ts";
+import { limits } from "./limits-sqlite.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
-export function insertions({ db, writeNew, now, dated, merchantOf, ledger, writeEvent }: Context): Insertions {
+export function insertions(context: Context): Insertions {
+  const { db, writeNew, now, dated, ledger, writeEvent } = context;
   const customerFor = customers(db);
   const selectExisting = (table: string) =>
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
@@ -20,6 +26,8 @@ export function insertions({ db, writeNew, now, dated, merchantOf, ledger, write
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
   const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
 
+  const { usedIn, addToSum, limitsOfKey, currentOf } = limits(context);
+
   /** Writes the hand-over of a new record to its rail, if it has one. */
   function handOver(record: Disbursement | Checkout, rail: string | undefined, merchant: StoredMerchant) {
     if (rail !== undefined) insertHandover(handoverValues(record, rail, merchant, now()));
@@ -28,13 +36,24 @@ export function insertions({ db, writeNew, now, dated, merchantOf, ledger, write
   return {
     insertDisbursement: (draft) =>
       writeNew(() => {
-        const merchant = merchantOf(draft.merchantId)!;
+        const merchant = currentOf(draft.merchantId);
         const existing = selectDisbursement.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
         const date = dated();
         const record = recorded<Disbursement>(draft, merchant, date);
+        const refuse = (refusal: ServiceError) => ({ inserted: false, record, refusal });
+        const suspended = suspension(merchant);
+        if (suspended) return refuse(suspended);
+        const bounds = boundsOf(record, merchant, {
+          keyId: draft.keyId,
+          keyLimits: limitsOfKey(draft.keyId),
+          now: now(),
+        });
+        const refusal = refusalOf(record, bounds, usedIn);
+        if (refusal) return refuse(refusal);
         const reservation = reserved(record, merchant);
-        if (draft.mustBeCovered && !ledger.covers(reservation)) return { inserted: false, record, isUncovered: true };
+        if (draft.mustBeCovered && !ledger.covers(reservation)) return refuse(insufficientFunds(record));
+        for (const { daily } of bounds) if (daily) addToSum(daily);
         record.customer = customerFor(merchant, draft.customer);
         insertDisbursement(toValues(record, merchant, date - now()));
         ledger.book([reservation]);
@@ -44,11 +63,13 @@ export function insertions({ db, writeNew, now, dated, merchantOf, ledger, write
       }),
     insertCheckout: (draft) =>
       writeNew(() => {
-        const merchant = merchantOf(draft.merchantId)!;
+        const merchant = currentOf(draft.merchantId);
         const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toCheckout(existing) };
         const date = dated();
         const record = recorded(draft, merchant, date);
+        const refusal = suspension(merchant);
+        if (refusal) return { inserted: false, record, refusal };
         insertCheckout(toValues(record, merchant, date - now()));
         handOver(record, draft.rail, merchant);
         return { inserted: true, record };

@@ -40,22 +40,23 @@ export function* book(entries: readonly Entry[]): Work<void> {
   if (entries.length > 0) yield [{ text: BOOK, rows: { columns: NEW_ENTRY_COLUMNS, values: entries } }];
 }
 
-/** Locks the accounts of these entries, and returns the entries that the balances do not cover, one after the other. */
-export function* uncovered(entries: readonly Entry[]): Work<Set<Entry>> {
-  if (entries.length === 0) return new Set();
+/**
+ * Locks the accounts of these entries. Returns a function that says whether the balance covers an entry, after the
+ * entries that it was called with before.
+ */
+export function* coverage(entries: readonly Entry[]): Work<(entry: Entry) => boolean> {
+  if (entries.length === 0) return () => true;
   const accounts = [...new Map(entries.map((entry) => [keyOf(entry), entry]))].toSorted(([a], [b]) => byText(a, b));
   const [locked] = yield [{ text: LOCK, rows: { columns: LOCKED, values: accounts.map(([, entry]) => entry) } }];
   const left = new Map(locked!.rows.map((row) => [keyOf(row), BigInt(row.available as string)]));
-  return new Set(
-    entries.filter((entry) => {
-      const after = (left.get(keyOf(entry)) ?? 0n) + entry.available;
-      if (after >= 0n) left.set(keyOf(entry), after);
-      return after < 0n;
-    }),
-  );
+  return (entry) => {
+    const after = (left.get(keyOf(entry)) ?? 0n) + entry.available;
+    if (after >= 0n) left.set(keyOf(entry), after);
+    return after >= 0n;
+  };
 }
 
 /** Locks the account of an entry. True if its available balance covers what the entry takes from it. */
 export function* covers(entry: Entry): Work<boolean> {
-  return (yield* uncovered([entry])).size === 0;
+  return (yield* coverage([entry]))(entry);
 }

@@ -92,7 +92,7 @@ export function ledgerTests(storage: Current): void {
     await topUp(merchant, 9_999, { currency: "NGN" });
     const payout = { amount: 1_000, fee: 10, merchantsReference: "p1", rail: "bank" };
     const refused = await covered(merchant, payout);
-    expect(refused).toMatchObject({ inserted: false, isUncovered: true });
+    expect(refused).toMatchObject({ inserted: false, refusal: { code: "insufficient_funds" } });
     expect(await storage().findDisbursementByMerchantsReference(merchant.id, "p1")).toBeUndefined();
     expect(await storage().findHandover(refused.record.reference)).toBeUndefined();
     expect(await covered(merchant, { ...payout, amount: 999 })).toMatchObject({ inserted: true });
@@ -100,14 +100,14 @@ export function ledgerTests(storage: Current): void {
     expect(await covered(merchant, payout)).toMatchObject({ inserted: false, record: { amount: 999 } });
     expect((await balancesOf(merchant.id))[1]).toEqual({ currency: "XOF", available: 0, reserved: 1_009 });
     const failed = aFinalDisbursement(merchant.id, { status: "failed", mustBeCovered: true });
-    expect(await storage().insertDisbursement(failed)).toMatchObject({ isUncovered: true });
+    expect(await storage().insertDisbursement(failed)).toMatchObject({ refusal: { code: "insufficient_funds" } });
     expect((await storage().listEvents({ merchantId: merchant.id, limit: 10 })).items).toEqual([]);
   });
 
   test("refuses all of several requests with one reference that nothing covers", async () => {
     const merchant = await addMerchant(storage());
     const results = await concurrently(3, () => covered(merchant, { merchantsReference: "same" }));
-    expect(results.map(({ isUncovered }) => isUncovered)).toEqual([true, true, true]);
+    expect(results.map(({ refusal }) => refusal?.code)).toEqual(Array(3).fill("insufficient_funds"));
   });
 
   test("accepts exactly as many concurrent payouts as the balance covers", async () => {
@@ -115,7 +115,7 @@ export function ledgerTests(storage: Current): void {
     await topUp(merchant, 100 * 1_010);
     const results = await concurrently(200, () => covered(merchant, { amount: 1_000, fee: 10 }));
     expect(results.filter(({ inserted }) => inserted)).toHaveLength(100);
-    expect(results.filter(({ isUncovered }) => isUncovered)).toHaveLength(100);
+    expect(results.filter(({ refusal }) => refusal)).toHaveLength(100);
     expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 0, reserved: 101_000 }]);
   });
 

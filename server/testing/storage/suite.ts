@@ -13,6 +13,7 @@ import { disbursementTests } from "./disbursements.ts";
 import { durabilityTests } from "./durability.ts";
 import { handoverTests } from "./handovers.ts";
 import { ledgerTests } from "./ledger.ts";
+import { limitTests } from "./limits.ts";
 import { listenerTests } from "./listeners.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
@@ -46,6 +47,7 @@ const PARTS = {
   "claims and attempts": claimTests,
   "hand-overs to rails": handoverTests,
   balances: ledgerTests,
+  limits: limitTests,
   replays: replayTests,
   "replays by filter": replayByFilterTests,
   listeners: listenerTests,

@@ -1,0 +1,125 @@
+import { ServiceError } from "./errors.ts";
+
+/** Amounts by currency, in its lowest denomination. */
+export type Amounts = Readonly<Record<string, number>>;
+
+/**
+ * What a payout may be at most (D92), for one key or for a merchant with all its keys. Limits in amounts also limit the
+ * currencies: a payout in a currency without an amount is refused, because amounts of currencies cannot be compared.
+ */
+export interface Limits {
+  perPayment?: Amounts;
+  /** The sum of all payouts that were created on a day (UTC), whatever became of them. */
+  perDay?: Amounts;
+  countries?: readonly string[];
+  currencies?: readonly string[];
+  /** The only phone numbers that may be paid. */
+  recipients?: readonly string[];
+}
+
+/** The limits of a key or a merchant that apply to a payout. */
+export interface Bound {
+  /** The key's id; empty for the merchant. */
+  keyId: string;
+  limits: Limits;
+}
+
+interface Payout {
+  amount: number;
+  country: string;
+  currency: string;
+  customer: { phoneNumber: string };
+}
+
+/**
+ * Returns why limits do not permit a payout; undefined if they do.
+ * @param used the sum of the day's earlier payouts in the currency
+ */
+export function limitRefusal(payout: Payout, { keyId, limits }: Bound, used: number): ServiceError | undefined {
+  const broken = brokenLimit(payout, limits, used);
+  if (broken === undefined) return undefined;
+  const owner = keyId === "" ? "your merchant account" : "this API key";
+  return new ServiceError(
+    "limit_exceeded",
+    `A limit of ${owner} refuses this payout: ${broken}. Nothing was recorded.`,
+  );
+}
+
+function brokenLimit({ amount, country, currency, customer }: Payout, limits: Limits, used: number) {
+  const { perPayment, perDay, countries, currencies, recipients } = limits;
+  if (countries && !countries.includes(country)) return `countries ${countries.join(", ")}`;
+  if (currencies && !currencies.includes(currency)) return `currencies ${currencies.join(", ")}`;
+  if (recipients && !recipients.includes(customer.phoneNumber)) return "only certain recipients";
+  if (perPayment && !(amount <= amountIn(perPayment, currency))) return `per payment ${amountsText(perPayment)}`;
+  if (perDay && !(used + amount <= amountIn(perDay, currency)))
+    return `per day (UTC) ${amountsText(perDay)}, of which ${used} ${currency} are used`;
+  return undefined;
+}
+
+const amountIn = (amounts: Amounts, currency: string) => (Object.hasOwn(amounts, currency) ? amounts[currency]! : -1);
+
+const amountsText = (amounts: Amounts): string =>
+  Object.entries(amounts)
+    .map(([currency, amount]) => `${currency}:${amount}`)
+    .join(",");
+
+/** The names of limits, as people write them, with what they mean. */
+export const LIMITS = {
+  perPayment: { example: "XOF:5000000", meaning: "the most of one payout, for each currency that may be paid" },
+  perDay: { example: "XOF:20000000,GHS:90000", meaning: "the most of all payouts of a day (UTC), for each currency" },
+  countries: { example: "CI,GH", meaning: "the only countries" },
+  currencies: { example: "XOF,GHS", meaning: "the only currencies" },
+  recipients: { example: "2250700000001", meaning: "the only phone numbers" },
+} as const satisfies Record<keyof Limits, { example: string; meaning: string }>;
+const NAMES = Object.keys(LIMITS) as (keyof Limits)[];
+
+/** Limits as people write them, such as `XOF:5000000` for `perPayment`. */
+export type LimitTexts = { readonly [Name in keyof Limits]?: string | undefined };
+
+export function limitTexts(limits: Limits | undefined): Record<string, string> {
+  const texts = Object.entries(limits ?? {}).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? value.join(",") : amountsText(value as Amounts),
+  ]);
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
+const PATTERNS = { countries: /^[A-Z]{2}$/, currencies: /^[A-Z]{3}$/, recipients: /^\d{10,15}$/ };
+/** The most values of a limit, because each create reads them. */
+const MOST = 200;
+
+/** Reads limits; without any, they are undefined. @throws ServiceError `invalid_value` */
+export function parseLimits(texts: LimitTexts): Limits | undefined {
+  const given = NAMES.filter((name) => (texts[name] ?? "").trim() !== "");
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map((name) => [
+      name,
+      parsed(
+        name,
+        texts[name]!.split(",").map((one) => one.trim()),
+      ),
+    ]),
+  );
+}
+
+function parsed(name: keyof Limits, values: readonly string[]): Amounts | string[] {
+  if (values.length > MOST) throw invalid(name, `can have at most ${MOST} values`);
+  if (name !== "perPayment" && name !== "perDay") {
+    if (!values.every((value) => PATTERNS[name].test(value))) throw invalid(name, "is not valid");
+    return [...new Set(values)];
+  }
+  const pairs = values.map((value) => {
+    const [, currency, amount] = /^([A-Z]{3}):(\d+)$/.exec(value) ?? [];
+    if (currency === undefined || !Number.isSafeInteger(Number(amount))) throw invalid(name, "is not valid");
+    return [currency, Number(amount)] as const;
+  });
+  if (new Set(pairs.map(([currency]) => currency)).size < pairs.length) throw invalid(name, "has a currency twice");
+  return Object.fromEntries(pairs);
+}
+
+const invalid = (name: keyof Limits, what: string) =>
+  new ServiceError(
+    "invalid_value",
+    `The limit ${name} ${what}. It lists values with commas, such as ${LIMITS[name].example}.`,
+  );
