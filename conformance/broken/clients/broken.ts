@@ -622,6 +622,18 @@ const comparesAllBut = (field: "currency" | "country"): Partial<Client> => ({
 
 /** Faults that show only if a loss, a kill, a refusal and what the record says meet. */
 export const meetings: readonly BrokenClient[] = [
+  ...[429, 503].map((code) =>
+    broken(`doubt-ends-with-${code}`, "client.refused-is-true", `then-${code}`, {
+      // Such a response says that nothing was recorded by its own request, and nothing about an earlier request.
+      onReply({ host, entry }, reply) {
+        const isOwn = reply?.status === code && typeof (reply.body as { code?: unknown } | null)?.code === "string";
+        if (isOwn) host.files.set(`${entry.reference} is not recorded`, "");
+      },
+      refusedInDoubt: async (job) =>
+        job.host.files.has(`${job.entry.reference} is not recorded`) ? "refused" : good.refusedInDoubt(job),
+      atTheEnd: async (job, isInDoubt) => (isInDoubt ? good.refusedInDoubt(job) : "refused"),
+    }),
+  ),
   broken("added-status-is-paid", "client.paid-is-true", "added", {
     async resolve(job, location) {
       const found = await job.client.find(job, location);

@@ -1,5 +1,5 @@
-// Scenarios that cross what can happen to an entry: how the first response is lost, by a kill among others, how later
-// creates are refused, and what the program finds when it asks for the record. Faults of clients show when two of these
+// Scenarios that cross what can happen to an entry: how the first response is lost, by a kill among others, whether the
+// next create is postponed, how later creates are refused, and what the program finds when it asks for the record. Faults of clients show when two of these
 // meet, so every pair of values occurs. A row of values is an entry, and a scenario has many such entries.
 import { covering } from "../../generate/covering.ts";
 import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
@@ -58,6 +58,18 @@ const losses: Readonly<Record<string, Answer>> = {
   "redirect-307-near": redirect(307, "/elsewhere"),
 };
 
+const postponed = (status: number, error: string, code: string): Answer => ({
+  status,
+  body: { statusCode: status, error, message: "Try again later.", code },
+});
+
+/** How the service responds to the create after the loss. It says that nothing was recorded, by this create alone. */
+const pauses: Readonly<Record<string, Answer | undefined>> = {
+  "no-pause": undefined,
+  "then-429": postponed(429, "Too Many Requests", "rate_limited"),
+  "then-503": postponed(503, "Service Unavailable", "unavailable"),
+};
+
 /** How the service responds to every later create. */
 const refusals: Readonly<Record<string, number | undefined>> = Object.fromEntries(
   [400, 401, 403, 404, 405, 413, 415, 422].map((status) => [`then-${status}`, status]),
@@ -112,10 +124,11 @@ const reads: Readonly<Record<string, Reads>> = {
   },
 };
 
-/** The create that follows the loss is refused, or accepted: then the program finds the record, and `Location` matters. */
+/** Later creates are refused, or accepted: then the program finds the record, and `Location` matters. */
 const dimensions = {
   refused: [
     Object.keys(losses),
+    Object.keys(pauses),
     Object.keys(refusals),
     ["success", "failed", "added", "other-amount", "unrecorded", "recorded-late"],
     ["location-given"],
@@ -124,6 +137,7 @@ const dimensions = {
   ],
   accepted: [
     Object.keys(losses),
+    ["no-pause"],
     ["accepted"],
     Object.keys(records),
     Object.keys(locations),
@@ -133,7 +147,15 @@ const dimensions = {
 };
 
 /** The values of a row, in the order of the dimensions. */
-type Values = readonly [loss: string, refusal: string, record: string, location: string, reads: string, lists: string];
+type Values = readonly [
+  loss: string,
+  pause: string,
+  refusal: string,
+  record: string,
+  location: string,
+  reads: string,
+  lists: string,
+];
 
 const rowsOf = (values: readonly (readonly string[])[]) =>
   covering(
@@ -147,17 +169,22 @@ const isKilled = ([loss]: Values) => loss.startsWith("killed");
 /** The losses that precede a kill, by turns. */
 const survived = Object.keys(losses).filter((name) => !name.startsWith("killed"));
 
-function entryOf([name, refusal, record, location, reading]: Values, index: number, turn: number): PlannedEntry {
+const never = (answer: Answer): Step => ({ process: "never", answer });
+
+function entryOf([name, pause, refusal, record, location, reading]: Values, index: number, turn: number): PlannedEntry {
   const { fate = "success", exists, process = "now" } = records[record]!;
   const status = refusals[refusal];
   const loss = name === "killed-in-retry" ? survived[turn % survived.length]! : name;
   // Such an error could be the service's own.
   const mayStop = status !== undefined || loss.endsWith("-framework");
+  const answer = pauses[pause];
+  // The program is killed when the second create arrives, and does not see the response to that create.
+  const later = answer ? Array.from({ length: name === "killed-in-retry" ? 2 : 1 }, () => never(answer)) : [];
   const refused = { statusCode: status, error: "Refused", message: "The service refuses this.", code: "refused" };
   const story: Story = {
-    about: [...new Set([name, loss, refusal, record, location, reading])].join(", "),
-    creates: [{ process, answer: losses[loss]! }],
-    ...(status === undefined ? {} : { afterwards: { process: "never", answer: { status, body: refused } } }),
+    about: [...new Set([name, loss, ...(pauses[pause] ? [pause] : []), refusal, record, location, reading])].join(", "),
+    creates: [{ process, answer: losses[loss]! }, ...later],
+    ...(status === undefined ? {} : { afterwards: never({ status, body: refused }) }),
     location: locations[location]!,
     ...reads[reading],
     mayBeUnknown: mayStop || record === "added" || !leading.has(location),
