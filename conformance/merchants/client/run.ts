@@ -95,10 +95,18 @@ function checkStarted(runs: readonly Run[], { calls }: HostileService) {
   throw new CannotRun(`The program could not be started: ${reason}. Check --command; nothing was judged.`);
 }
 
+/** A client that pays one entry after the other needs time for the attempts of each. */
+const entriesInLimit = 6;
+
+/** Returns how long one start may take, in ms: longer if many entries have faults of their own. */
+const limitOf = (planned: readonly PlannedEntry[], { limitMs }: Settings) =>
+  limitMs * Math.max(1, planned.filter(({ story }) => story).length / entriesInLimit);
+
 /** Runs a scenario against a client and judges it. @throws CannotRun if the client cannot be started */
-export async function runScenario(scenario: Scenario, settings: Settings): Promise<ScenarioRun> {
+export async function runScenario(scenario: Scenario, given: Settings): Promise<ScenarioRun> {
   const began = performance.now();
   const planned = entriesOf(scenario);
+  const settings = { ...given, limitMs: limitOf(planned, given) };
   const random = createRandom(settings.seed, `${scenario.id} key and kills`);
   const key = `key-${random(1e11, 9e11).toString(36)}-of-the-merchant`;
   const state = await mkdtemp(join(tmpdir(), "certify-client-"));
