@@ -212,10 +212,16 @@ export const brokenEvents: readonly Variant[] = [
       return undefined;
     },
   }),
-  broken("fails-on-no-json", "Fails on bodies that are not JSON.", "no-event-refused", {
+  broken("fails-on-no-json", "Fails on bodies that are not JSON.", "no-event-ignored", {
     parse: (body) => JSON.parse(body.toString()) as ReturnType<Pieces["parse"]>,
   }),
-  broken("acknowledges-no-event", "Acknowledges bodies that are not events.", "no-event-refused", {
+  broken("books-what-it-cannot-use", "Books signed bodies that are not events.", "no-event-ignored", {
+    parse: (body) => parse(body) ?? { event: "disbursement.completed", data: {} as never },
+  }),
+  broken("ends-what-it-cannot-use", "Answers signed bodies that are not events with 410.", "no-event-ignored", {
+    async handle(event) {
+      return event.parsed.event === "" ? { status: 410 } : handle(event);
+    },
     parse: (body) => parse(body) ?? { event: "", data: {} as never },
   }),
   broken(

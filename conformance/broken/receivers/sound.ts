@@ -1,5 +1,6 @@
 // Sound receivers that differ from the reference where receivers may.
 import { book, isEqual, readingAtMost, received, soundPieces, type Authentic } from "./reference.ts";
+import type { Data } from "../../merchants/receiver/events.ts";
 import { sound, type Variant } from "./variant.ts";
 
 const { handle, admits } = soundPieces;
@@ -56,6 +57,9 @@ export const soundReceivers: readonly Variant[] = [
   }),
   sound("known-by-type-and-payment", "Recognises events by their type and the payment's reference.", {
     keyOf: (_, { event, data }) => `${event} ${String(data.reference)}`,
+  }),
+  sound("keeps-what-it-cannot-use", "Acknowledges signed bodies that are not events, as the contract says.", {
+    parse: (body) => soundPieces.parse(body) ?? { event: "", data: {} as Data },
   }),
   sound("three-minutes", "Accepts timestamps that are three minutes off.", { isFresh: (age) => Math.abs(age) <= 180 }),
   sound("largest-webhook", "Reads no more than the largest webhook of the contract.", readingAtMost(16_384)),

@@ -203,13 +203,15 @@ export const requestScenarios: Scenario[] = [
   {
     id: "no-events",
     name: "Signed bodies that are not events",
-    ids: ["receiver.no-event-refused"],
+    ids: ["receiver.no-event-ignored"],
     async run(context) {
       for (const text of noEvents) {
         const event = context.event();
         const body = Buffer.from(text);
         const sent = await context.send({ headers: headersOf(context.stamp(event, body)), body });
-        await judgeRefused(context, "receiver.no-event-refused", event, sent);
+        const isFine = (isSuccess(sent) || isRefusal(sent)) && sent.status !== 410;
+        context.judge("receiver.no-event-ignored", isFine, "a 2xx or 4xx response, not 410", describe(sent), [sent]);
+        await context.judgeEffects("receiver.no-event-ignored", event, 0, [sent]);
       }
     },
   },

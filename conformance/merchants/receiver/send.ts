@@ -12,6 +12,8 @@ export type WebhookRequest = {
   body: Buffer;
   /** Sends the body in this many pieces, with this much time before each. */
   slowly?: { pieces: number; delayMs: number };
+  /** Holds the last byte of the body back until this resolves. */
+  beforeLastByte?: () => Promise<void>;
   /** Sends only this many bytes of the body, at least one, and closes the connection some milliseconds later. */
   cut?: { at: number; afterMs: number };
   /** Sends only this many bytes of the body, at least one, and leaves the connection open until `signal` is aborted. */
@@ -57,7 +59,7 @@ async function readResponse(response: IncomingMessage): Promise<Partial<Outcome>
  * @param timeoutMs how long the response may take, from the end of the request
  */
 export function send(url: string, webhook: WebhookRequest, timeoutMs: number): Promise<Outcome> {
-  const { method, headers, body, cut, stallAt, signal } = webhook;
+  const { method, headers, body, beforeLastByte, cut, stallAt, signal } = webhook;
   const target = new URL(url);
   const open = target.protocol === "https:" ? overHttps : overHttp;
   const raw = [["host", target.host], ...headers, ["content-length", String(body.length)], ["connection", "close"]];
@@ -78,6 +80,14 @@ export function send(url: string, webhook: WebhookRequest, timeoutMs: number): P
       endAfter(timeoutMs, `no response within ${timeoutMs} ms`);
       request.end();
     };
-    void writeBody(request, webhook, cut?.at ?? stallAt ?? body.length).then(written);
+    const write = async () => {
+      if (beforeLastByte) {
+        await writeBody(request, webhook, body.length - 1);
+        await beforeLastByte();
+        request.write(body.subarray(-1));
+      } else await writeBody(request, webhook, cut?.at ?? stallAt ?? body.length);
+      written();
+    };
+    void write();
   });
 }
