@@ -2,61 +2,29 @@
 // that neither a cache nor a kept connection shows it (§5, D4, D8, D42).
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { base64, firstHalf, inUrl, whole, withPrefix, withWord, type KeyForm } from "../target/key-forms.ts";
-import { almostKeys, keysElsewhere, wrongKey } from "./auth.ts";
+import { whole } from "../target/key-forms.ts";
 import { started } from "./checkout-record.ts";
 import { expectHidden, shows } from "./expect.ts";
+import { probesOf, sendProbe, wrongKey } from "./probes.ts";
 import { get, is2xx, paid, pay, pays, usualAmount, verifyDisbursement } from "./requests.ts";
 import { several } from "./several.ts";
 
 const effect = "must-be-rejected";
-/** How many strangers read at the same time. */
-const strangersAtOnce = 3;
+/** How many probes are sent at the same time. */
+const probesAtOnce = 3;
 
-type Stranger = { what: string; request: Pick<TargetRequest, "key" | "headers"> & { query?: string } };
-
-/** Requests without a valid key. Each of them differs from the owner's on the wire. */
-function strangers(context: Context): Stranger[] {
-  const { options, keyAs } = context;
-  const asKey = (form: KeyForm) => ({ what: form.what, request: { key: { value: keyAs(form) } } });
-  return [
-    { what: "no key", request: { key: "none" } },
-    { what: "an unknown key", request: { key: wrongKey(context) } },
-    ...almostKeys(context).map(({ what, value }) => ({ what, request: { key: { value } } })),
-    ...[firstHalf, withPrefix, withWord, base64].map(asKey),
-    { what: "two unknown keys", request: { key: "none", headers: { "x-api-key": [...context.target.merchant.keys] } } },
-    ...keysElsewhere(context).map(({ where, headers }) => ({
-      what: `the key in ${where}`,
-      request: { key: "none" as const, headers },
-    })),
-    // A key in a URL remains in the logs of every proxy on the way.
-    ...(options.loopback
-      ? ["x-api-key", "api_key", "key"].map((name) => ({
-          what: `the key in the query as ${name}`,
-          request: { key: "none" as const, query: `${name}=${keyAs(inUrl)}` },
-        }))
-      : []),
-  ];
-}
-
-/** Expects a stranger's request to get 401, and none of the record's values. */
-const judgeHidden = (context: Context, id: string, what: string, request: TargetRequest, secrets: string[]) =>
-  expectHidden(context, id, request, { secrets, status: 401, whom: `${what}, after its owner's request` });
-
-/** Reads a path as its owner before each stranger's GET and HEAD, and once more at the end. */
+/** Reads a path as its owner before each probe's GET and HEAD, and once more at the end. */
 async function judgeRead(context: Context, id: string, path: string, secrets: string[]) {
   const ownerReads = async () => {
     const response = await get(context, path);
     const seen = response.status === 200 && secrets.every((secret) => response.text.includes(secret));
     given(seen, `200 with the record for its owner at GET ${path}`, response);
   };
-  await several(strangers(context), strangersAtOnce, async ({ what, request }) => {
-    const { query, ...rest } = request;
-    const asked = query === undefined ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
+  await several(probesOf(context), probesAtOnce, async (probe) => {
     await ownerReads();
-    await judgeHidden(context, id, what, { method: "GET", path: asked, ...rest }, secrets);
-    const head = await context.target.send({ method: "HEAD", path: asked, effect, ...rest });
-    shows(context, id, head, !is2xx(head), `no 2xx for HEAD with ${what}`);
+    await sendProbe(context, id, probe, { method: "GET", path }, secrets);
+    const head = await context.target.send(probe.change({ method: "HEAD", path, effect, key: "none" }));
+    shows(context, id, head, !is2xx(head), `no 2xx for HEAD ${probe.what}`);
   });
   await ownerReads();
 }
@@ -80,12 +48,10 @@ export const checks: Check[] = [
     amount: 3 * usualAmount,
     async run(context) {
       const { reference, body } = await paid(context);
-      for (const { what, request } of strangers(context)) {
-        const { query, ...rest } = request;
-        const path = `/v1/disbursements${query === undefined ? "" : `?${query}`}`;
+      const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
+      for (const probe of probesOf(context)) {
         const again = await pay(context, body);
-        const stranger: TargetRequest = { method: "POST", path, effect, json: body, ...rest };
-        const response = await judgeHidden(context, "access.create-refused-after-owner", what, stranger, [reference]);
+        const response = await sendProbe(context, "access.create-refused-after-owner", probe, create, [reference]);
         // Each further round could pay again.
         if (again.status === 200 || response.status === 200) return;
       }
@@ -120,7 +86,7 @@ export const checks: Check[] = [
         [`/v1/checkouts/${checkout}`, checkout],
         [`/v1/disbursements?${query}`, reference],
         [`/v1/checkouts?${query}`, checkout],
-        ["/sandbox/clock", "now"],
+        ["/sandbox/clock", '"now"'],
         ["/sandbox/webhook-secret", "whsec_"],
       ];
       for (const [path, secret] of paths) {

@@ -1,7 +1,6 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
 import { describeResponse, given, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { expectKeyNeeded } from "./auth.ts";
 import { expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "./expect.ts";
 import {
   atOnce,
@@ -159,15 +158,6 @@ export const checks: Check[] = [
         const response = await verifyCheckout(context, reference);
         expectStatus(context, "checkout-record.unknown-404", response, 404, "for an unknown checkout");
       }
-    },
-  },
-  {
-    name: "Checkout record requires a valid key",
-    ids: ["checkout-record.needs-key"],
-    effect: "none",
-    async run(context) {
-      const send = (key: TargetRequest["key"]) => verifyCheckout(context, context.fresh(), { key });
-      await expectKeyNeeded(context, "checkout-record.needs-key", "", send);
     },
   },
 ];

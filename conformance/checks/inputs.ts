@@ -280,20 +280,20 @@ const timeOf = async (context: Context, { headers: { date = "" } }: TargetRespon
   Date.parse(hasControl(context.options, "time") ? String(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
 
 /** Judges that records of every country state the same time, and that of the target, since times are in UTC. */
-async function judgeTimes(context: Context, made: readonly Made[]) {
+export async function judgeTimes(context: Context, made: readonly Made[]) {
   const accepted = made.filter(({ response }) => response.status === 200);
   const sent = accepted.map(({ response }) => Date.parse(response.exchange.at));
   const countries = [...Map.groupBy(accepted, ({ body }) => body["country"]).values()];
   const found = await several(countries, concurrency, ([first]) =>
     verifyDisbursement(context, String(dataOf(first!.response)["reference"])),
   );
-  if (found.some(({ status }) => status !== 200))
-    return context.couldNotRun("verify.timestamps", "a new payout could not be verified");
+  const last = found.at(-1);
+  if (!last || found.some(({ status }) => status !== 200))
+    return context.couldNotRun("verify.timestamps", "no new payout could be verified in every country");
   const times = found.map((response) => Date.parse(String(dataOf(response)["createdAt"])));
   const [apart, most] = [Math.max(...times) - Math.min(...times), Math.max(...sent) - Math.min(...sent) + mostDrift];
   const [expected, actual] = [`createdAt at most ${most} ms apart in records of all countries`, `${apart} ms apart`];
   context.judge("verify.timestamps", apart <= most, expected, actual, found);
-  const last = found.at(-1)!;
   const now = await timeOf(context, last);
   if (Number.isNaN(now)) return;
   const rule = `createdAt within ${mostAge / 60_000} minutes of the target's own time, ${new Date(now).toISOString()}`;

@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, given, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { expectKeyNeeded } from "./auth.ts";
 import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { atOnce, dataOf, disbursementBody, get, paid, usualAmount } from "./requests.ts";
@@ -184,17 +183,6 @@ export const checks: Check[] = [
           await list(context, `/v1/${kind}`, `cursor=${altered}`),
           `a cursor of GET /v1/${kind} with another start`,
         );
-      }
-    },
-  },
-  {
-    name: "Lists require a valid key",
-    ids: ["lists.needs-key"],
-    effect: "none",
-    async run(context) {
-      for (const kind of kinds) {
-        const send = (key: TargetRequest["key"]) => list(context, `/v1/${kind}`, "limit=1", key);
-        await expectKeyNeeded(context, "lists.needs-key", `GET /v1/${kind}`, send);
       }
     },
   },

@@ -2,7 +2,7 @@
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
-import { wrongKey } from "./auth.ts";
+import { wrongKey } from "./probes.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { same, shows } from "./expect.ts";
 import { malformed } from "./json.ts";

@@ -1,7 +1,7 @@
 // Checks that refused disbursements leave nothing behind (§5 to §7).
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
-import { almostForms, wrongKey } from "./auth.ts";
+import { alteredForms, wrongKey } from "./probes.ts";
 import { whole } from "../target/key-forms.ts";
 import { rules } from "./invalid-values.ts";
 import { malformed } from "./json.ts";
@@ -17,7 +17,7 @@ const unauthenticated: Refusable[] = [
   withKey("no key", () => "none"),
   withKey("an unknown key", wrongKey),
   withKey("an empty key", () => ({ value: "" })),
-  ...almostForms.map((form) =>
+  ...alteredForms.map((form) =>
     withKey(form.what, (context) => {
       const value = context.keyAs(form);
       return value === context.keyAs(whole) ? wrongKey(context) : { value };

@@ -83,12 +83,14 @@ function urgencyOf({ requirement }: Failure): number {
 /** Returns true if the requirement is about the status that was received, and not about another one. */
 const isAboutStatus = ({ check }: Failure) => check.expected.startsWith(String(shownBy(check)?.status));
 
-const placeOf = ({ check }: Pick<Failure, "check">) => check.contradictedBy ?? Infinity;
+/** Returns the id of the request that showed the failure. A failure that no request shows comes last. */
+const placeOf = ({ contradictedBy = Number.MAX_SAFE_INTEGER }: CheckResult) => contradictedBy;
 
 /** Puts the most urgent failures first, and of equally urgent ones those that the target's requests showed first. */
 const inOrder = (a: Failure, b: Failure) =>
   urgencyOf(a) - urgencyOf(b) ||
-  (placeOf(a) === placeOf(b) ? Number(isAboutStatus(b)) - Number(isAboutStatus(a)) : placeOf(a) - placeOf(b));
+  placeOf(a.check) - placeOf(b.check) ||
+  Number(isAboutStatus(b)) - Number(isAboutStatus(a));
 
 /** If a target responds with a 5xx to valid requests too, replaces the likely causes of all failures with this one. */
 function explainOutage({ failures }: Cause) {
@@ -103,10 +105,7 @@ function explainOutage({ failures }: Cause) {
 
 /** Returns the check that shows a requirement's failure: of those with its verdict, the first that the target failed. */
 const shownCheck = ({ checks, verdict }: RequirementResult) =>
-  checks
-    .filter((check) => check.verdict === verdict)
-    .map((check) => ({ check }))
-    .toSorted((a, b) => placeOf(a) - placeOf(b) || 0)[0]?.check ?? checks[0];
+  checks.filter((check) => check.verdict === verdict).toSorted((a, b) => placeOf(a) - placeOf(b))[0] ?? checks[0];
 
 /**
  * Groups the requirements that need attention by cause. Of the failed musts, the cause whose request was the first to

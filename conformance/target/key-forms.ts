@@ -22,6 +22,7 @@ class KeyForm {
 }
 export type { KeyForm };
 
+const hex = (code: number, digits: number) => code.toString(16).padStart(digits, "0");
 const isUpper = (key: string) => key === key.toUpperCase();
 const inBase64 = (text: string) => `$(printf %s ${text} | base64 | tr -d '\\n')`;
 /** Any character that differs from the last one. */
@@ -59,6 +60,11 @@ export const base64 = new KeyForm(
   (key) => btoa(key),
   (variable) => inBase64(`"\${${variable}}"`),
 );
+export const percentEncoded = new KeyForm(
+  "the key with every character percent-encoded",
+  (key) => key.replaceAll(/[^]/g, (character) => `%${hex(character.charCodeAt(0), 2)}`),
+  (variable) => `$(printf %s "\${${variable}}" | od -An -v -tx1 | tr -d ' \\n' | sed 's/../%&/g')`,
+);
 export const basic = new KeyForm(
   "the key as the user of Basic authentication",
   (key) => btoa(`${key}:`),
@@ -84,7 +90,6 @@ export const hiddenForms = (key: string): string[] =>
 const shortestCut = 16;
 const shortestPart = 8;
 
-const hex = (code: number, digits: number) => code.toString(16).padStart(digits, "0");
 const literally = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`);
 
 /** A pattern for one character in either case: as it is, or escaped for JSON, a URL or HTML. */

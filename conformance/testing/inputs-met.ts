@@ -39,7 +39,8 @@ function sentIn({ lines }: Tape): Sent[] {
       Object.entries(line.http.headers).map(([name, value]) => [name.toLowerCase(), value]),
     );
     const { status, body = "" } = (line.result ?? {}) as { status?: number; body?: string };
-    const { pathname: path } = new URL(url);
+    // The URL class would resolve dot segments.
+    const path = url.replace(/^\w+:\/\/[^/]*/, "").replace(/\?.*/, "");
     const fields = parsed(text);
     const isCreate = method === "POST" && path === "/v1/disbursements";
     const first = isCreate ? creates.get(fields["reference"]) : undefined;
@@ -60,7 +61,6 @@ function sentIn({ lines }: Tape): Sent[] {
 
 type Predicate = (sent: Sent) => boolean;
 const isPayout = ({ method, path }: Sent) => method === "POST" && path === "/v1/disbursements";
-const isCheckout = ({ method, path }: Sent) => method === "POST" && path === "/v1/checkouts";
 const repeat =
   (is: (sent: Sent, first: NonNullable<Sent["first"]>) => boolean): Predicate =>
   (sent) =>
@@ -77,6 +77,25 @@ const differs = (field: string) => repeat(({ fields }, first) => fields[field] !
 const numberOf = (fields: Fields, code: string) => String(fields["phoneNumber"]).startsWith(code);
 const fails = (fields: Fields) => numberOf(fields, "") && String(fields["phoneNumber"]).endsWith("089");
 const order = ({ fields }: Sent) => Object.keys(fields).join();
+
+const keyOf = ({ headers }: Sent) => headers["x-api-key"];
+/** The operations of the interface, with the paths that a lenient router takes for theirs. */
+const operations: readonly [what: string, method: string, path: RegExp][] = [
+  ["a disbursement", "POST", /disbursements(?!\/[\w-])/i],
+  ["a verify", "GET", /disbursements\/[\w-]/i],
+  ["a checkout", "POST", /checkouts/i],
+];
+/** Each operation gets each of these requests. */
+const probes: readonly [what: string, Predicate][] = [
+  // The recording hides values of keys.
+  ["without a key", (sent) => keyOf(sent) === undefined],
+  ["with a suffix", (sent) => !keyOf(sent) && sent.path.endsWith(".json")],
+  ["with a double slash", (sent) => !keyOf(sent) && sent.path.startsWith("//v1/")],
+  ["with dot segments", (sent) => !keyOf(sent) && sent.path.includes("/x/")],
+  ["in upper case", (sent) => !keyOf(sent) && sent.path.startsWith("/V1/")],
+  ["with an encoded letter", (sent) => !keyOf(sent) && /%6[34]/.test(sent.path)],
+  ["with a trusted header", ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"],
+];
 
 /** Every run sends each of these inputs. */
 const inputs: readonly [what: string, Predicate][] = [
@@ -125,8 +144,12 @@ const inputs: readonly [what: string, Predicate][] = [
     "a payout named like another's service reference",
     (sent) => isPayout(sent) && sent.references.has(sent.fields["reference"]),
   ],
-  ["a checkout without a key", (sent) => isCheckout(sent) && !sent.headers["x-api-key"]],
-  ["a suffix without a key", ({ path, headers }) => path.endsWith("checkouts.json") && !headers["x-api-key"]],
+  ...operations.flatMap(([operation, method, pattern]) =>
+    probes.map(([what, is]): [string, Predicate] => [
+      `${operation} ${what}`,
+      (sent) => sent.method === method && pattern.test(sent.path.replace("%64", "d").replace("%63", "c")) && is(sent),
+    ]),
+  ),
 ];
 
 type Webhook = Extract<Tape["lines"][number], { webhook: unknown }>["webhook"];

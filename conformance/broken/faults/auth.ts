@@ -27,19 +27,58 @@ const authenticates =
 const noKey = (given?: string) => given === undefined;
 const anyKey = (given?: string) => given !== undefined && given !== "";
 
-/**
- * Accepts a POST without a key if `plain` turns its path into the path of a POST operation. `plain` normalises a path
- * as a lenient router would.
- */
-const bypasses = (plain: (path: string) => string, when: (call: Call) => boolean): How => ({
-  async handle(call, ask) {
-    const path = plain(call.path);
-    const around =
-      keyOf(call) === undefined && call.method === "POST" && when(call) && isOf({ ...call, path }, described);
-    return around ? { ...refusal(200), text: '{"statusCode":200,"data":{"reference":"DSB1"}}' } : ask(call);
-  },
-});
-const same = (path: string) => path;
+/** Requests that a server takes for those of an operation, and then does not authenticate. */
+type Way = [id: string, what: string, pathOf: (call: Call) => string | undefined];
+const pathIf =
+  (pattern: RegExp, by: string) =>
+  ({ path }: Call) =>
+    pattern.test(path) ? path.replaceAll(new RegExp(pattern, "g"), by) : undefined;
+const headed =
+  (name: string, value: string | undefined = undefined) =>
+  ({ headers, path }: Call) =>
+    headers[name] !== undefined && [undefined, headers[name]].includes(value) ? path : undefined;
+
+const ways: Way[] = [
+  ["suffix", "A path that ends in .json", pathIf(/\.json$/, "")],
+  ["slash", "A path that ends with a slash", pathIf(/\/$/, "")],
+  ["double-slash", "A path with a double slash", pathIf(/\/\//, "/")],
+  [
+    "case",
+    "A path in upper case",
+    ({ path }) => (path.startsWith("/V1") ? path.replace(/^\/V1\/\w+/, (start) => start.toLowerCase()) : undefined),
+  ],
+  [
+    "dots",
+    "A path with dot segments",
+    ({ path }) => (/\/\.\.?\//.test(path) ? new URL(path, "http://x").pathname : undefined),
+  ],
+  [
+    "escape",
+    "A path with a percent-encoded letter",
+    ({ path }) => (/%[46]/.test(path) ? decodeURIComponent(path) : undefined),
+  ],
+  ["parameter", "A path with a parameter after a semicolon", pathIf(/;.*/, "")],
+  ["override", "A request with X-HTTP-Method-Override", headed("x-http-method-override")],
+  ["forwarding", "A request with X-Forwarded-For: 127.0.0.1", headed("x-forwarded-for", "127.0.0.1")],
+  ["rewriting", "A request with X-Original-URL", ({ headers }) => headers["x-original-url"]?.toString()],
+];
+
+/** Does not authenticate requests without a key that come this way. */
+const opens =
+  (operation: string, pathOf: Way[2]): How =>
+  (world) => ({
+    handle(call, ask) {
+      const path = keyOf(call) === undefined ? pathOf(call) : undefined;
+      const meant = { ...call, path: path ?? "" };
+      return ask(path !== undefined && isOf(meant, operation) ? withKey(meant, world.key) : call);
+    },
+  });
+/** The operations, each with the requirement that a way around its authentication violates. */
+const guarded = [
+  ["create", createDisbursement, "auth.no-way-around"],
+  ["checkout", createCheckout, "auth.no-way-around"],
+  ["record", verifyDisbursement, "auth.record-hidden-without-key"],
+] as const;
 
 type When = Parameters<typeof authenticates>[1];
 const lenientCheckouts: [id: string, what: string, when: When][] = [
@@ -51,6 +90,16 @@ const lenientCheckouts: [id: string, what: string, when: When][] = [
     (given, key, { headers }) => noKey(given) && headers["authorization"] === `Bearer ${key}`,
   ],
 ];
+
+const halfKeys: Record<string, (key: string) => string> = {
+  "the-first-half": (key) => key.slice(0, key.length / 2),
+  "a-prefixed-key": (key) => `x${key}`,
+  base64: (key) => btoa(key),
+  "percent-encoding": (key) => key.replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`),
+  null: () => "null",
+  hasOwnProperty: () => "hasOwnProperty",
+};
+const queries = { [createDisbursement]: "auth.key-only-in-header", [createCheckout]: "auth.key-only-in-header" };
 
 export const faults: readonly Fault[] = [
   fault(
@@ -188,99 +237,41 @@ export const faults: readonly Fault[] = [
       };
     },
   ),
-  fault(
-    "bypass-by-suffix",
-    "A path that ends in .json bypasses authentication when it creates.",
-    "auth.no-way-around",
-    bypasses(
-      (path) => path.replace(/\.json$/, ""),
-      ({ path }) => path.endsWith(".json"),
+  ...guarded.flatMap(([id, operation, violates]) =>
+    ways.map(([way, what, pathOf]) =>
+      fault(`${id}-open-by-${way}`, `${what} needs no key (${operation}).`, violates, opens(operation, pathOf)),
     ),
   ),
-  fault(
-    "record-by-suffix",
-    "A path that ends in .json bypasses authentication when it reads a record.",
-    "auth.record-hidden-without-key",
-    (world) => ({
+  ...Object.entries(halfKeys).flatMap(([form, of]) =>
+    [createCheckout, verifyDisbursement].map((operation) =>
+      fault(
+        `key-${form}-${operation}`,
+        `The operation ${operation} accepts ${form} as key.`,
+        "auth.whole-key-compared",
+        authenticates(operation, (given, key) => given === of(key)),
+      ),
+    ),
+  ),
+  ...Object.entries(queries).map(([operation, id]) =>
+    fault(`key-in-query-${operation}`, `The operation ${operation} accepts the key in the query.`, id, (world) => ({
       handle: (call, ask) =>
-        ask(
-          call.method === "GET" && call.path.endsWith(".json")
-            ? withKey({ ...call, path: call.path.replace(/\.json$/, "") }, world.key)
-            : call,
-        ),
-    }),
+        ask(isOf(call, operation) && call.path.includes(`api_key=${world.key}`) ? withKey(call, world.key) : call),
+    })),
   ),
   fault(
-    "bypass-by-slash",
-    "A trailing slash in the path bypasses authentication.",
+    "shared-merchant",
+    "The merchant of the latest request is in a variable that concurrent requests share.",
     "auth.no-way-around",
-    bypasses(
-      (path) => path.replace(/\/$/, ""),
-      ({ path }) => path.endsWith("/"),
-    ),
-  ),
-  fault(
-    "bypass-by-case",
-    "Upper case in the path bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(
-      (path) => path.toLowerCase(),
-      ({ path }) => path !== path.toLowerCase(),
-    ),
-  ),
-  fault(
-    "bypass-by-dots",
-    "Dot segments in the path bypass authentication.",
-    "auth.no-way-around",
-    bypasses(
-      (path) => new URL(path, "http://x").pathname,
-      ({ path }) => path.includes("/../") || path.includes("/./"),
-    ),
-  ),
-  fault(
-    "bypass-by-double-slash",
-    "A double slash in the path bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(
-      (path) => path.replaceAll("//", "/"),
-      ({ path }) => path.includes("//"),
-    ),
-  ),
-  fault(
-    "bypass-by-escape",
-    "A percent-encoded letter in the path bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(decodeURIComponent, ({ path }) => path.includes("%")),
-  ),
-  fault(
-    "bypass-by-parameter",
-    "A path parameter after a semicolon bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(
-      (path) => path.replace(/;.*/, ""),
-      ({ path }) => path.includes(";"),
-    ),
-  ),
-  fault(
-    "bypass-by-override",
-    "X-HTTP-Method-Override bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(same, ({ headers }) => headers["x-http-method-override"] !== undefined),
-  ),
-  fault(
-    "bypass-by-forwarding",
-    "X-Forwarded-For: 127.0.0.1 bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(same, ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"),
-  ),
-  fault(
-    "bypass-by-rewriting",
-    "X-Original-URL bypasses authentication.",
-    "auth.no-way-around",
-    bypasses(
-      () => "/v1/disbursements",
-      ({ headers }) => headers["x-original-url"] !== undefined,
-    ),
+    (world) => {
+      let merchant: string | undefined;
+      return {
+        async handle(call, ask) {
+          merchant = keyOf(call);
+          await world.sleep(3);
+          return ask(merchant === undefined ? call : withKey(call, merchant));
+        },
+      };
+    },
   ),
   fault(
     "record-without-key",

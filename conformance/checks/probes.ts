@@ -1,0 +1,143 @@
+// The table of probes: requests without a valid key that an authenticating target refuses on every operation (§5).
+import type { Context } from "../check.ts";
+import * as forms from "../target/key-forms.ts";
+import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { shows } from "./expect.ts";
+import { is2xx } from "./requests.ts";
+
+/**
+ * `missing`: without a key. `unknown`: with a key that nobody has. `altered`: with a value that a lenient comparison
+ * accepts. `misplaced`: with the key outside x-api-key. `around`: with another trick that has bypassed authentication.
+ */
+type Kind = "missing" | "unknown" | "altered" | "misplaced" | "around";
+/** `change` turns a valid request without a key into the probe. */
+export type Probe = { what: string; kind: Kind; change: (request: TargetRequest) => TargetRequest };
+
+/** A well-formed key that no merchant has. */
+export const wrongKey = (context: Context) => ({ value: context.target.merchant.keys[0] });
+
+/** Forms of the key that are not the key. It is very unlikely that one of them is another merchant's key. */
+export const alteredForms = [
+  forms.withoutLast,
+  forms.withSuffix,
+  forms.lastReplaced,
+  forms.oppositeCase,
+  forms.quoted,
+  forms.bearer,
+  forms.firstHalf,
+  forms.withPrefix,
+  forms.withWord,
+  forms.base64,
+  forms.percentEncoded,
+];
+
+/** Values that a lookup in a plain JavaScript object finds, or that stand for a missing key. */
+const words = ["", "constructor", "__proto__", "toString", "hasOwnProperty", "valueOf", "null", "undefined"];
+/** Values that a query or a pattern may take for every key. */
+const wildcards = ["*", "%", "' OR '1'='1", "true"];
+
+/** Other spellings of a path, with which a router may find the operation that a filter did not recognise. */
+const spellings: ((path: string) => string)[] = [
+  (path) => `${path}/`,
+  (path) => `${path}//`,
+  (path) => `/${path}`,
+  (path) => path.replace("/v1/", "/v1//"),
+  (path) => path.replace("/v1/", "/v1/./"),
+  (path) => path.replace("/v1/", "/v1/x/../"),
+  (path) => path.replace("/v1/", "/x/..;/v1/"),
+  (path) => path.replace("/v1/", "/v1%2F"),
+  (path) => path.replace(/^\/v1\/\w+/, (start) => start.toUpperCase()),
+  (path) => path.replace(/^\/v1\/\w/, (start) => start.toUpperCase()),
+  (path) => path.replace(/^\/v1\/d/, "/v1/%64").replace(/^\/v1\/c/, "/v1/%63"),
+  (path) => path.replace(/^\/v1\/d/, "/v1/%2564").replace(/^\/v1\/c/, "/v1/%2563"),
+  (path) => `${path}.json`,
+  (path) => `${path}.css`,
+  (path) => `${path};key=x`,
+  (path) => `${path};.css`,
+  (path) => `${path}%20`,
+  (path) => `${path}%00`,
+];
+
+/** Headers that proxies and frameworks set, and that a server may trust. */
+const trusted: Record<string, string>[] = [
+  { "x-http-method-override": "GET" },
+  { "x-http-method-override": "OPTIONS" },
+  { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", forwarded: "for=127.0.0.1" },
+  { "x-forwarded-user": "admin", "x-user-id": "1", "x-authenticated": "true" },
+  { "x-middleware-subrequest": "middleware:middleware:middleware:middleware:middleware" },
+  { authorization: "Basic Og==" },
+  { authorization: "Bearer null" },
+  { cookie: "x-api-key=" },
+  { accept: "text/html" },
+];
+
+const withHeaders = (headers: TargetRequest["headers"]) => (request: TargetRequest) => ({
+  ...request,
+  headers: { ...request.headers, ...headers },
+});
+const withQuery = (query: string) => (request: TargetRequest) => ({
+  ...request,
+  path: `${request.path}${request.path.includes("?") ? "&" : "?"}${query}`,
+});
+
+const probe = (kind: Kind, what: string, change: Probe["change"]): Probe => ({ kind, what, change });
+const withKey = (kind: Kind, what: string, value: string) =>
+  probe(kind, `with ${what}`, (request) => ({ ...request, key: { value } }));
+const elsewhere = (where: string, change: Probe["change"]) => probe("misplaced", `with the key in ${where}`, change);
+
+/** Returns every probe. */
+export function probesOf(context: Context): Probe[] {
+  const { keyAs, options, target } = context;
+  const key = keyAs(forms.whole);
+  const altered = alteredForms.filter((form) => keyAs(form) !== key);
+  return [
+    probe("missing", "without a key", (request) => request),
+    withKey("unknown", "an unknown key", wrongKey(context).value),
+    ...altered.map((form) => withKey("altered", form.what, keyAs(form))),
+    ...words.map((word) => withKey("altered", `the key ${JSON.stringify(word)}`, word)),
+    probe("altered", "with two unknown keys", withHeaders({ "x-api-key": [...target.merchant.keys] })),
+    elsewhere("Authorization: Bearer", withHeaders({ authorization: keyAs(forms.bearer) })),
+    elsewhere("Authorization: Basic", withHeaders({ authorization: `Basic ${keyAs(forms.basic)}` })),
+    elsewhere("Authorization", withHeaders({ authorization: key })),
+    elsewhere("a cookie", withHeaders({ cookie: `x-api-key=${key}; api_key=${key}` })),
+    // A key in a URL remains in the logs of every proxy on the way.
+    ...(options.loopback ? ["x-api-key", "api_key", "key"] : []).map((name) =>
+      elsewhere(`the query as ${name}`, withQuery(`${name}=${keyAs(forms.inUrl)}`)),
+    ),
+    probe("around", "with another key in the query", withQuery("x-api-key=x")),
+    ...wildcards.map((value) => withKey("around", `the key ${value}`, value)),
+    ...spellings.map((spell) =>
+      probe("around", `with its path written as ${spell("/v1/checkouts")}`, (request) => ({
+        ...request,
+        path: request.path.replace(/^[^?]+/, spell),
+      })),
+    ),
+    ...trusted.map((headers) =>
+      probe("around", `with ${Object.entries(headers)[0]!.join(": ")}`, withHeaders(headers)),
+    ),
+    probe("around", "with its path in X-Original-URL", ({ path, ...request }) =>
+      withHeaders({ "x-original-url": path, "x-rewrite-url": path })({ ...request, path: "/v1/nothing" }),
+    ),
+  ];
+}
+
+/**
+ * Sends a probe. Expects no record, and 401: for a way around authentication any refusal.
+ * @param request the valid request, without a key
+ * @param secrets values of the record that the owner's request shows
+ */
+export async function sendProbe(
+  context: Context,
+  id: string,
+  { what, kind, change }: Probe,
+  request: TargetRequest,
+  secrets: readonly string[] = [],
+): Promise<TargetResponse> {
+  const response = await context.target.send(change({ key: "none", ...request }));
+  const isShown = secrets.some((secret) => response.text.includes(secret));
+  const isRefused = kind === "around" ? !is2xx(response) : response.status === 401;
+  const expected = `${kind === "around" ? "no 2xx" : "401"}${secrets.length > 0 ? " and no record" : ""}`;
+  const where = `${request.method} ${request.path.split("?")[0]}`;
+  shows(context, id, response, isRefused && !isShown, `${expected} for ${where} ${what}`);
+  return response;
+}
