@@ -6,9 +6,9 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { expectStatus } from "./expect.ts";
 import { probesOf, sendProbe, wrongKey, type Probe } from "./probes.ts";
 import { checkoutBody, disbursementBody, get, is2xx, paid, pays } from "./requests.ts";
-import { several } from "./several.ts";
+import { invalidAtOnce, several } from "./several.ts";
 
-const concurrency = 12;
+const readsAtOnce = 12;
 /** As many probes are sent for each request of the owner. */
 const probesPerRead = 2;
 
@@ -94,6 +94,7 @@ export const checks: Check[] = operations.map(({ name, ids, cost, open }) => ({
     const read = () => get(context, `/v1/disbursements/${context.target.merchant.unknown}`);
     const sends = others.map((probe) => () => send(probe));
     const mixed = sends.flatMap((each, index) => (index % probesPerRead === 0 ? [each] : [each, read]));
-    await several(mixed, concurrency, (each) => each());
+    const atOnce = cost.effect === effect ? invalidAtOnce(context) : readsAtOnce;
+    await several(mixed, atOnce, (each) => each());
   },
 }));
