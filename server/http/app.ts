@@ -39,11 +39,12 @@ export interface AppContext extends DashboardContext, ObserverContext {
 export function createApp(context: AppContext): Express {
   const { config, storage, log, metrics, keyUses, chaos, turns } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
+  const mode = modeOf(config);
   const contract = createContract({
     handlers: createHandlers(context),
-    async authenticate(req) {
+    async authenticate(req, hash) {
       try {
-        const owner = await authenticate(storage, req.get("x-api-key"), modeOf(config));
+        const owner = await authenticate(storage, req.get("x-api-key"), mode, hash);
         keyUses.note(owner);
         return owner;
       } catch (error) {
@@ -107,7 +108,11 @@ const HOST = /^(\[[0-9A-Fa-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(:\d*)?$/;
  */
 const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders }, _res, next) => {
   const { host } = headers;
-  const given = rawHeaders.filter((name, index) => index % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length;
+  let given = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index]!;
+    if (name.length === 4 && /^host$/i.test(name)) given += 1;
+  }
   const isMissing = host === undefined && httpVersion === "1.1";
   if (!isMissing && given <= 1 && HOST.test(host ?? "")) return next();
   throw new ServiceError("invalid_request", "Send exactly one valid Host header.");

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler, Router } from "express";
+import type { Request, RequestHandler, Response, Router } from "express";
 import express from "express";
 import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
@@ -41,8 +41,11 @@ export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<O
 
 interface Options {
   handlers: Handlers;
-  /** Finds the request's key and its merchant; runs before the body is read. */
-  authenticate(req: Request): Promise<Pick<KeyOwner, "merchant" | "keyId" | "scopes">>;
+  /**
+   * Finds the request's key and its merchant; runs before the body is read.
+   * @param hash the SHA-256 of the key if it was calculated before
+   */
+  authenticate(req: Request, hash?: Uint8Array): Promise<KeyOwner>;
   /** True if a network can delay the storage (D56). */
   limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in the state of the request. */
@@ -89,7 +92,8 @@ export function createContract(options: Options): Contract {
       // Express clears the parameters of a request that is refused.
       const state = stateOf(res);
       state.operation = { id: operationId, parameters: req.params as Record<string, string> };
-      const { merchant, keyId, scopes } = await authenticate(req);
+      const { merchant, keyId, scopes, hash } = await authenticate(req, state.keyHash);
+      state.keyHash = hash;
       state.merchant = merchant;
       state.keyId = keyId;
       if (scopes) state.scopes = scopes;
@@ -100,7 +104,7 @@ export function createContract(options: Options): Contract {
     if (isControl && !sandbox) continue;
     const [before, isLost] = isControl ? [limits, () => false] : [[...limits, disturb], losesResponse];
     // A control may wait for settlements and webhooks, which take their own time.
-    const budget: RequestHandler = isControl || !limitsStorageTime ? (_req, _res, next) => next() : withTimeBudget;
+    const budget = isControl || !limitsStorageTime ? [] : [withTimeBudget];
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     const allowed: string[] = [];
     for (const method of METHODS) {
@@ -121,7 +125,7 @@ export function createContract(options: Options): Contract {
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
       const send = respond(handle, declaredInput(operation), isLost);
-      route[method](budget, identify, ...before, permit, ...body, turn, budget, ...check, budget, send);
+      route[method](...budget, identify, ...before, permit, ...body, turn, ...budget, ...check, ...budget, send);
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");
@@ -156,6 +160,14 @@ function isAnyString(schema: object = {}): boolean {
 /** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
+/** Sends a response of 200 as Express would, without what Express decides anew each time: the type, an ETag, freshness. */
+function sendJson(res: Response, body: object): void {
+  const text = JSON.stringify(body);
+  res.setHeader("Content-Type", "application/json; charset=utf-8");
+  res.setHeader("Content-Length", Buffer.byteLength(text));
+  res.end(text);
+}
+
 type Handle = (call: Call<OperationId>) => Promise<unknown>;
 
 function respond(
@@ -179,6 +191,6 @@ function respond(
     if (isLost(merchant)) throw new ConnectionDropped();
     const returned = { statusCode: 200, data };
     state.returned = returned;
-    res.json(returned);
+    sendJson(res, returned);
   };
 }

@@ -18,6 +18,8 @@ export interface RequestState {
   /** The merchant of the API key, or of the page of the dashboard. */
   merchant: Merchant;
   keyId: string;
+  /** The SHA-256 of the API key. */
+  keyHash: Uint8Array;
   /** The scopes of the API key; absent if it may do everything. */
   scopes: readonly Scope[];
   /** The visitor of a page of the dashboard. */
