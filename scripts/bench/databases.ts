@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,6 +16,11 @@ export interface Database {
   fill(payouts: number): Promise<void>;
   /** Stores a webhook and an attempt for each payout that `fill` has stored. One in 25 webhooks was given up. */
   fillWebhooks(): Promise<void>;
+  /**
+   * The bytes that this database has written so far: of SQLite what the process with this id has written, of PostgreSQL
+   * the write-ahead log.
+   */
+  written(pid: number): Promise<number>;
   /** Runs statements that both databases understand. */
   run(...statements: string[]): Promise<void>;
   drop(): Promise<void>;
@@ -27,10 +32,24 @@ const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, custome
 /** When the first payout was created. */
 export const FIRST = 1_700_000_000_000;
 
-/** References are spread over the whole index like random ones, but inserted in order, which is quick. */
-const values = (count: number, of: { hex: (digits: number, value: string) => string; merchant: string; id: string }) =>
+interface Dialect {
+  hex: (digits: number, value: string) => string;
+  /** The value as eight decimal digits. */
+  decimal: (value: string) => string;
+  merchant: string;
+  id: string;
+}
+
+/** The phone numbers of 100,000 recipients, in a random order. */
+const phone = (of: Dialect) => `'22507' || ${of.decimal("i * 7919 % 100000 * 1000 + 473")}`;
+
+/**
+ * References and phone numbers are spread over their whole index like random ones; references are inserted in order,
+ * which is quick.
+ */
+const values = (count: number, of: Dialect) =>
   `${of.id}, ${of.merchant}, 0, 'DSB' || upper(${of.hex(7, `i * ${0xfffffff / count}`)}) || ${of.hex(17, "i")},
-   ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', '2257038102473', 10000,
+   ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', ${phone(of)}, 10000,
    100, 'CI', 'XOF', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
 
 /** The statements of `fillWebhooks`. Positions are in the order of the payouts, which are a millisecond apart. */
@@ -50,11 +69,14 @@ const webhooks = (attempted: { columns: string; values: string }) => [
 const sqliteHex = (digits: number, value: string) => `printf('%0${digits}x', CAST(${value} AS INTEGER))`;
 const postgresHex = (digits: number, value: string) => `lpad(to_hex((${value})::bigint), ${digits}, '0')`;
 
+const postgresDecimal = (value: string) => `lpad((${value})::text, 8, '0')`;
+
 export async function sqlite(): Promise<Database> {
   const folder = await mkdtemp(join(tmpdir(), "bench-"));
   const file = join(folder, "server.db");
   const of = {
     hex: sqliteHex,
+    decimal: (value: string) => `printf('%08d', ${value})`,
     merchant: "(SELECT id FROM merchants)",
     id: `'01900000-0000-7000-8000-' || ${sqliteHex(12, "i")}`,
   };
@@ -82,6 +104,7 @@ export async function sqlite(): Promise<Database> {
       for (const sql of statements) db.exec(sql);
       db.close();
     },
+    written: async (pid) => Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))![1]),
     drop: () => rm(folder, { recursive: true }),
   };
 }
@@ -123,7 +146,7 @@ export async function postgres(server: string): Promise<Database> {
   await run(server, `CREATE DATABASE ${name}`);
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
   const id = `('01900000-0000-7000-8000-' || ${postgresHex(12, "i")})::uuid`;
-  const of = { hex: postgresHex, merchant: "(SELECT id FROM merchants)", id };
+  const of = { hex: postgresHex, decimal: postgresDecimal, merchant: "(SELECT id FROM merchants)", id };
   return {
     url,
     fill: (payouts) =>
@@ -142,6 +165,13 @@ export async function postgres(server: string): Promise<Database> {
         "CHECKPOINT",
       ),
     run: (...statements) => run(url, ...statements),
+    async written() {
+      const client = new Client(url);
+      await client.connect();
+      const { rows } = await client.query("SELECT pg_current_wal_lsn() - '0/0' AS bytes");
+      await client.end();
+      return Number(rows[0].bytes);
+    },
     drop: () => run(server, `DROP DATABASE ${name} WITH (FORCE)`),
   };
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Target {
   name: string;
   url: string;
+  pid: number;
   /** From the start of the process until /readyz responded with 200, in milliseconds; absent without a /readyz. */
   readyMs?: number;
   /** Memory that the process has in use now, and the most so far, in MB. */
@@ -42,6 +43,7 @@ export async function startTarget(name: string, args: string[], env: Record<stri
   return {
     name,
     url,
+    pid: child.pid!,
     memory: () => ({ now: status("VmRSS"), most: status("VmHWM") }),
     handles: () => readdirSync(`/proc/${child.pid}/fd`).length,
     cpuMs: () => cpuMsOf(child.pid!),
