@@ -91,6 +91,9 @@ export async function startSubject(
     },
     async kill() {
       await running?.stop("SIGKILL");
+      // The socket of a killed process can accept a connection for a moment, and would be taken for the next start's.
+      const end = performance.now() + startMs;
+      while ((await isListening(address)) && performance.now() < end) await sleep(pollMs);
     },
   };
   try {

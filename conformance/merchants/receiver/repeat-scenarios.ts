@@ -37,6 +37,9 @@ function barrier(count: number): () => Promise<void> {
   };
 }
 
+/** How long effects fail after an event was acknowledged meanwhile. */
+const outageMs = 2500;
+
 /** How long a run waits for an effect before it kills the receiver. */
 const watchedMs = 1000;
 
@@ -132,8 +135,8 @@ export const repeatScenarios: Scenario[] = [
       const during: Sent[] = [];
       try {
         for (const event of events) during.push(await post(context, event));
-        // The receiver may act after it has responded.
-        await context.sleep(context.limits.pieceMs);
+        // The receiver may act after it has responded. An outage can last longer than it waits for a lock.
+        await context.sleep(during.some(isFinal) ? outageMs : context.limits.pieceMs);
       } finally {
         await context.subject.outage?.end();
       }
@@ -141,6 +144,26 @@ export const repeatScenarios: Scenario[] = [
         if (isFinal(during[index]!)) await context.judgeEffects("receiver.failure-retried", event, 1);
         else await settles(context, "receiver.failure-retried", event);
       }
+    },
+  },
+  {
+    id: "killed-in-outage",
+    name: "Killed after it has answered while effects fail, then the event again unless the answer was final",
+    ids: ["receiver.keeps-acknowledged"],
+    needs: ["outage", "restart"],
+    async run(context) {
+      const event = context.event();
+      await context.subject.outage?.begin();
+      let sent: Sent;
+      try {
+        sent = await post(context, event);
+        await context.subject.restart?.kill();
+      } finally {
+        await context.subject.outage?.end();
+      }
+      await context.subject.restart?.start();
+      if (isFinal(sent)) await context.judgeEffects("receiver.keeps-acknowledged", event, 1, [sent]);
+      else await settles(context, "receiver.keeps-acknowledged", event);
     },
   },
   {

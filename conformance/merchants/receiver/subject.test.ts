@@ -99,6 +99,19 @@ describe("the receiver that a run starts", () => {
     expect((await fetch(url)).status).toBe(200);
   });
 
+  test("is ended only when it listens no longer", async () => {
+    const url = await freeUrl();
+    // Outlives its process group for a moment, as the socket of a killed process does on a busy machine.
+    const lingering = `
+      const parent = process.ppid;
+      require("node:http").createServer((_, response) => response.end()).listen(process.env.PORT, "127.0.0.1");
+      setInterval(() => process.ppid === parent || setTimeout(() => process.exit(), 100), 10);`;
+    const env = { ...process.env, LINGERING: lingering };
+    const receiver = await startSubject('setsid node -e "$LINGERING" >/dev/null 2>&1 & wait', url, env);
+    await receiver.kill();
+    await expect(fetch(url)).rejects.toThrow("fetch failed");
+  });
+
   test("must not be running already", async () => {
     const url = await serving(200, "");
     await expect(startSubject("true", url, process.env)).rejects.toThrow("Something listens");
