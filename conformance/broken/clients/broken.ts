@@ -1,5 +1,6 @@
 // The broken clients: each is the good client with a single fault, and names the requirement that the fault breaks and
 // the scenarios that show it.
+import { randomUUID } from "node:crypto";
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Outcome } from "../../merchants/client/protocol.ts";
 import {
@@ -68,8 +69,9 @@ const body = (change: (entry: Entry) => Record<string, unknown>): Partial<Client
   bodyOf: ({ entry }, reference) => JSON.stringify({ ...entry, reference, ...change(entry) }),
 });
 
+/** Makes a reference of its own from an entry's reference. */
 const reference = (change: (text: string, job: Job) => string): Partial<Client> => ({
-  referenceOf: (job) => change(job.entry.reference, job),
+  payOne: (job) => good.payOne({ ...job, entry: { ...job.entry, reference: change(job.entry.reference, job) } }),
 });
 
 /** Uses a new reference after an attempt that `when` selects. */
@@ -156,23 +158,19 @@ const references: readonly BrokenClient[] = [
     reference((text) => text.slice(0, 20)),
   ),
   broken(
-    "reference-escaped",
-    "client.same-reference",
-    "references",
-    reference((text) => encodeURIComponent(text)),
-  ),
-  broken(
     "reference-ascii",
-    "client.same-reference",
+    "client.loses-nothing",
     "references",
     reference((text) => text.replaceAll(/[^ -~]/g, "?")),
   ),
-  broken(
-    "reference-prefixed",
-    "client.same-reference",
-    "calm",
-    reference((text) => `my-${text}`),
-  ),
+  broken("reference-only-in-the-database", "client.pays-once", "started-elsewhere", {
+    payOne(job) {
+      const name = `reference of ${job.entry.reference}`;
+      const own = job.host.files.get(name) ?? randomUUID();
+      job.host.files.set(name, own);
+      return good.payOne({ ...job, entry: { ...job.entry, reference: own } });
+    },
+  }),
   broken("reference-shared", "client.loses-nothing", "twins", {
     referenceOf: ({ host, entry }) =>
       host.entries.find(({ phoneNumber }) => phoneNumber === entry.phoneNumber)!.reference,

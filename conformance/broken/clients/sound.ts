@@ -1,4 +1,5 @@
 // Sound clients that differ from the good client. None of them may raise an alarm.
+import { createHash } from "node:crypto";
 import { good, outcomeOf, programOf, type Client } from "./good.ts";
 import type { Program } from "./host.ts";
 
@@ -9,6 +10,8 @@ const sound = (id: string, change: Partial<Client>): SoundClient => ({ id, progr
 /** Writes every character beyond ASCII as an escape. */
 const escaped = (text: string) =>
   text.replaceAll(/[^ -~]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+const digestOf = (text: string) => `pay-${createHash("sha256").update(text).digest("hex").slice(0, 32)}`;
 
 export const soundClients: readonly SoundClient[] = [
   sound("good", {}),
@@ -40,6 +43,9 @@ export const soundClients: readonly SoundClient[] = [
       if (!found || found === "none") return good.payOne(job);
       return job.client.isSame(job, found) ? (outcomeOf(found.status) ?? "unknown") : "refused";
     },
+  }),
+  sound("own-references", {
+    payOne: (job) => good.payOne({ ...job, entry: { ...job.entry, reference: digestOf(job.entry.reference) } }),
   }),
   sound("new-connections", {
     headersOf: (job) => ({ ...good.headersOf(job), connection: "close" }),

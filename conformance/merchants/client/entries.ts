@@ -63,8 +63,8 @@ export function entry(index: number, fate: Fate, over: Partial<PlannedEntry> = {
 /** Returns entries with these fates. */
 export const entries = (...fates: Fate[]) => fates.map((fate, index) => entry(index, fate));
 
-/** Returns an entry as the client gets it. */
-export const asInput = ({ reference, amount, phoneNumber, country, currency }: PlannedEntry): Entry => ({
+/** Returns an entry as the client gets it, or the fields of a request that an entry has. */
+export const asInput = ({ reference, amount, phoneNumber, country, currency }: Entry): Entry => ({
   reference,
   amount,
   phoneNumber,

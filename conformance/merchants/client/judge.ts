@@ -56,12 +56,10 @@ const nameOf = ({ reference, story }: Pick<PlannedEntry, "reference" | "story">)
 const paymentsOf = ({ service }: Trial, planned: PlannedEntry): Payout[] =>
   service.ledger.payouts.filter(({ entry }) => entry === planned);
 
-/** Returns the payout with the entry's reference, if it pays the entry. */
-const payoutOf = (trial: Trial, planned: PlannedEntry): Payout | undefined =>
-  paymentsOf(trial, planned).find(({ request }) => request.reference === planned.reference);
+const payoutOf = (trial: Trial, planned: PlannedEntry): Payout | undefined => paymentsOf(trial, planned)[0];
 
 /** Returns the requests for some entries. */
-const callsFor = ({ service }: Trial, about: readonly { reference: string }[]): Call[] =>
+const callsFor = ({ service }: Pick<Trial, "service">, about: readonly { reference: string }[]): Call[] =>
   service.calls.filter(({ entry }) => about.some(({ reference }) => reference === entry?.reference));
 
 const truthOf = (payout: Payout | undefined) => (payout ? `recorded, ${payout.status}` : "not recorded");
@@ -126,28 +124,43 @@ function losesNothing(trial: Trial): Judgement {
   };
 }
 
-function sameReference({ service, planned }: Trial): Judgement {
-  const known = new Set(planned.map(({ reference }) => reference));
-  const faults = service.calls.flatMap(({ kind, text, number }) => {
-    const reference = kind === "create" ? /"reference"\s*:\s*("(?:[^"\\]|\\.)*")/.exec(text)?.[1] : undefined;
-    if (reference === undefined || known.has(JSON.parse(reference) as string)) return [];
-    return [`request ${number} has the reference ${reference}, which no entry has`];
+const referenceOf = ({ body }: Call) => body!.reference;
+
+function sameReference({ service }: Trial): Judgement {
+  const creates = service.calls.filter(({ body }) => body);
+  const wrong = creates.flatMap((call) => {
+    const { entry, number } = call;
+    const first = creates.find((each) => each.entry === entry)!;
+    const other = creates.find((each) => each.entry !== entry && referenceOf(each) === referenceOf(call));
+    const what = `request ${number} has the reference ${quote(referenceOf(call))}`;
+    if (!entry) return [{ call, fault: `${what}, and pays no entry` }];
+    if (referenceOf(first) !== referenceOf(call)) {
+      return [
+        { call, fault: `${what}, but request ${first.number} for the same entry has ${quote(referenceOf(first))}` },
+      ];
+    }
+    return other ? [{ call, fault: `${what}, as request ${other.number} for another entry` }] : [];
   });
   return {
-    expected: "the references of the input, character by character",
-    good: "no other reference was sent",
-    faults,
+    expected: "one reference for each entry, in every request and after every restart",
+    good: "no entry has two references, and no two entries have the same",
+    faults: wrong.map(({ fault }) => fault),
+    shownBy: callsFor(
+      { service },
+      wrong.flatMap(({ call }) => call.entry ?? []),
+    ),
   };
 }
 
-function exactRequest({ service, planned }: Trial): Judgement {
-  const faults = service.calls.flatMap(({ body, number }) => {
-    const asked = planned.find(({ reference }) => reference === body?.reference);
-    if (!body || !asked) return [];
-    const input = asInput(asked);
-    const changed = (Object.keys(input) as (keyof typeof input)[]).filter((name) => body[name] !== input[name]);
+function exactRequest({ service }: Trial): Judgement {
+  const faults = service.calls.flatMap(({ body, entry, number }) => {
+    if (!body || !entry) return [];
+    const input = asInput(entry);
+    const changed = (Object.keys(input) as (keyof typeof input)[]).filter(
+      (name) => name !== "reference" && body[name] !== input[name],
+    );
     if (changed.length === 0) return [];
-    return [`request ${number} for ${quote(asked.reference)} has another ${changed.join(" and ")}`];
+    return [`request ${number} for ${quote(entry.reference)} has another ${changed.join(" and ")}`];
   });
   return { expected: "amount, recipient, country and currency of the entry", good: "every request has them", faults };
 }

@@ -1,4 +1,5 @@
 // What the hostile service recorded: the truth with which a client's reports are compared.
+import { isDeepStrictEqual as isEqual } from "node:util";
 import type { components } from "../../../generated/openapi.ts";
 import { asInput, type Entry, type PlannedEntry } from "./entries.ts";
 
@@ -26,6 +27,8 @@ export class Ledger {
   readonly payouts: Payout[] = [];
   readonly #entries: readonly PlannedEntry[];
   readonly #queue: Entry[] = [];
+  /** The reference of each entry's first create. It is the program's own, or the entry's. */
+  readonly #sentAs = new Map<PlannedEntry, string>();
 
   constructor(entries: readonly PlannedEntry[]) {
     this.#entries = entries;
@@ -36,10 +39,37 @@ export class Ledger {
     }
   }
 
-  /** Returns the entry that a request is for, found by the reference, else by the recipient. */
-  entryOf({ reference, phoneNumber }: Partial<Entry>): PlannedEntry | undefined {
-    const named = this.#entries.find((each) => each.reference === reference);
-    return named ?? this.#entries.find((each) => each.phoneNumber === phoneNumber);
+  /** Returns the entry that has a reference, or is sent with it. */
+  entryNamed(reference: string | undefined): PlannedEntry | undefined {
+    const sent = this.#entries.find((each) => this.#sentAs.get(each) === reference);
+    return sent ?? this.#entries.find((each) => each.reference === reference);
+  }
+
+  /**
+   * Returns the entry that a request is for. A program may make its own references, so an entry with the same fields
+   * comes before an entry with the same reference. Of several, the first that was not sent yet.
+   */
+  entryOf(request: Entry): PlannedEntry | undefined {
+    const named = this.entryNamed(request.reference);
+    const isUnsent = (each: PlannedEntry) => !this.#sentAs.has(each);
+    const equal = this.#entries.filter((each) =>
+      isEqual({ ...asInput(each), reference: "" }, { ...asInput(request), reference: "" }),
+    );
+    if (named && (equal.length === 0 || equal.includes(named))) return named;
+    const toRecipient = this.#entries.filter(({ phoneNumber }) => phoneNumber === request.phoneNumber);
+    const similar = equal.length > 0 ? equal : toRecipient;
+    return similar.find(isUnsent) ?? similar[0];
+  }
+
+  /** Returns the entry that a create is for. Its first create says which reference the program has for the entry. */
+  entryOfCreate(request: Entry): PlannedEntry | undefined {
+    const entry = this.entryOf(request);
+    if (!entry || this.#sentAs.has(entry)) return entry;
+    this.#sentAs.set(entry, request.reference);
+    // What exists before the program starts has the program's reference.
+    const existing = entry.exists && this.byMerchantsReference(entry.reference);
+    if (existing) existing.request = { ...existing.request, reference: request.reference };
+    return entry;
   }
 
   byReference(reference: string): Payout | undefined {
@@ -53,7 +83,7 @@ export class Ledger {
   /** Processes a request as the service does. */
   create(request: Entry): Outcome {
     const existing = this.byMerchantsReference(request.reference);
-    const entry = this.#entries.find(({ reference }) => reference === request.reference) ?? this.entryOf(request);
+    const entry = this.entryOf(request);
     if (entry?.fate === "refused") return { kind: "refused" };
     if (existing) return { kind: "exists", payout: existing };
     return { kind: "created", payout: this.#record(request, entry) };

@@ -203,7 +203,7 @@ export async function startService(
 
   async function create(call: Call, response: ServerResponse) {
     const number = (creates += 1);
-    const { reference } = call.body!;
+    const { reference } = call.entry ?? call.body!;
     const count = nth(`create ${reference}`);
     const { creates: steps = [], afterwards = honestStep } = { ...scenario, ...call.entry?.story };
     const step = service.during.creates ?? drawn("create", reference, count) ?? steps[count] ?? afterwards;
@@ -247,8 +247,8 @@ export async function startService(
     const honest = honestly(200, "DisbursementListEnvelope", { data: { items } });
     const data = { items: [recordView(similarTo(matching[0]?.request), clockAhead)] };
     const someoneElses = honestly(200, "DisbursementListEnvelope", { data });
-    const named = planned.find(({ reference }) => reference === call.reference);
-    const answer = answerOf(`list ${call.reference}`, named?.story?.lists ?? scenario.lists);
+    const named = ledger.entryNamed(call.reference);
+    const answer = answerOf(`list ${named?.reference ?? call.reference}`, named?.story?.lists ?? scenario.lists);
     deliver(call, response, answer, { honest, someoneElses, payout: matching[0], isTold: matching[0] });
   }
 
@@ -291,7 +291,7 @@ export async function startService(
     const faults = requestFaults(received, settings.key);
     const { body } = received;
     const number = service.calls.length + 1;
-    const entry = body ? ledger.entryOf(body) : planned.find(({ reference }) => reference === received.reference);
+    const entry = body ? ledger.entryOfCreate(body) : ledger.entryNamed(received.reference);
     const call: Call = { ...received, number, start: service.start, at, entry, faults };
     service.calls.push(call);
     response.on("close", () => (call.endedAt = performance.now() - began));
