@@ -89,6 +89,7 @@ export const OPTIONS = {
   countries: { value: "LIST", parse: text, meaning: limitMeaning("countries") },
   currencies: { value: "LIST", parse: text, meaning: limitMeaning("currencies") },
   recipients: { value: "LIST", parse: text, meaning: limitMeaning("recipients") },
+  "approval-from": { value: "AMOUNTS", parse: text, meaning: limitMeaning("approvalFrom") },
   session: { value: "ID", parse: text, meaning: "of one session, as the command sessions lists it" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
@@ -126,11 +127,11 @@ export const pageIn = ({ limit = DEFAULT_LIMIT, cursor }: Options) => ({
 });
 
 /** The options with limits of payouts. */
-export const LIMIT_OPTIONS = ["per-payment", "per-day", "countries", "currencies", "recipients"] as const;
+export const LIMIT_OPTIONS = ["per-payment", "per-day", "countries", "currencies", "recipients", "approval-from"] as const;
 
 /** The limits of payouts; undefined without any. @throws ServiceError `invalid_value` */
 export const limitsIn = (options: Options): Limits | undefined =>
-  parseLimits({ ...options, perPayment: options["per-payment"], perDay: options["per-day"] });
+  parseLimits({ ...options, perPayment: options["per-payment"], perDay: options["per-day"], approvalFrom: options["approval-from"] });
 
 /** The conditions for events or deliveries. */
 export function searchIn({ status, type, host, reference, since, until }: Options): DeliverySearch {

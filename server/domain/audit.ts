@@ -48,6 +48,8 @@ export type AuditAction =
   | "default-webhook.set"
   | "default-webhook.remove"
   | "payments.export"
+  | "payment.approve"
+  | "payment.reject"
   | "payment.ask"
   | "payment.propose"
   | "payment.decide"

@@ -1,4 +1,6 @@
 import type { components } from "../../generated/openapi.ts";
+import type { Approval } from "./approvals.ts";
+import type { ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf } from "./failures.ts";
@@ -23,6 +25,8 @@ import { sandboxTime } from "./time.ts";
 export interface Disbursement extends PaymentRecord {
   status: "pending" | "success" | "failed";
   customer: Customer;
+  /** Present while the payout waits for approval. */
+  approval?: Approval;
 }
 
 export interface DisbursementStore {
@@ -59,7 +63,12 @@ export interface DisbursementContext {
 }
 
 /** Where a request for a payout comes from. */
-type Origin = { keyId?: string; traceparent?: string | undefined };
+interface Origin {
+  keyId?: string;
+  traceparent?: string | undefined;
+  /** Who sent the form of the dashboard. */
+  madeBy?: ActorName;
+}
 
 export interface Disbursements {
   /**
@@ -91,11 +100,12 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   }
 
   return {
-    async create(merchant, request, { keyId, traceparent } = {}) {
+    async create(merchant, request, { keyId, madeBy, traceparent } = {}) {
       requireActive(merchant);
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
       if (keyId !== undefined) made.keyId = keyId;
+      if (madeBy !== undefined) made.madeBy = madeBy;
       if (context.balances === "enforced") made.mustBeCovered = true;
       if (routeOf) {
         made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });

@@ -1,3 +1,4 @@
+import type { Approval } from "./approvals.ts";
 import { ServiceError } from "./errors.ts";
 
 /** Amounts by currency, in its lowest denomination. */
@@ -15,6 +16,8 @@ export interface Limits {
   currencies?: readonly string[];
   /** The only phone numbers that may be paid. */
   recipients?: readonly string[];
+  /** From these amounts on, a payout waits for approval (D93). In a currency without an amount every payout waits. */
+  approvalFrom?: Amounts;
 }
 
 /** The limits of a key or a merchant that apply to a payout. */
@@ -56,6 +59,16 @@ function brokenLimit({ amount, country, currency, customer }: Payout, limits: Li
   return undefined;
 }
 
+/** Returns whose approval a payout needs; undefined if it needs none. */
+export function approvalLevel(
+  { amount, currency }: Pick<Payout, "amount" | "currency">,
+  bounds: readonly Bound[],
+): Approval["level"] | undefined {
+  const asking = bounds.filter(({ limits: { approvalFrom } }) => approvalFrom && amount >= amountIn(approvalFrom, currency));
+  if (asking.length === 0) return undefined;
+  return asking.some(({ keyId }) => keyId === "") ? "operator" : "merchant";
+}
+
 const amountIn = (amounts: Amounts, currency: string) => (Object.hasOwn(amounts, currency) ? amounts[currency]! : -1);
 
 const amountsText = (amounts: Amounts): string =>
@@ -70,6 +83,7 @@ export const LIMITS = {
   countries: { example: "CI,GH", meaning: "the only countries" },
   currencies: { example: "XOF,GHS", meaning: "the only currencies" },
   recipients: { example: "2250700000001", meaning: "the only phone numbers" },
+  approvalFrom: { example: "XOF:1000000", meaning: "the amount from which on a payout waits for approval" },
 } as const satisfies Record<keyof Limits, { example: string; meaning: string }>;
 const NAMES = Object.keys(LIMITS) as (keyof Limits)[];
 
@@ -105,7 +119,7 @@ export function parseLimits(texts: LimitTexts): Limits | undefined {
 
 function parsed(name: keyof Limits, values: readonly string[]): Amounts | string[] {
   if (values.length > MOST) throw invalid(name, `can have at most ${MOST} values`);
-  if (name !== "perPayment" && name !== "perDay") {
+  if (name === "countries" || name === "currencies" || name === "recipients") {
     if (!values.every((value) => PATTERNS[name].test(value))) throw invalid(name, "is not valid");
     return [...new Set(values)];
   }

@@ -1,3 +1,4 @@
+import type { ActorName } from "./audit.ts";
 import type { ServiceError } from "./errors.ts";
 import type { Failure } from "./failures.ts";
 import { DEFAULT_LIMIT } from "./pages.ts";
@@ -57,6 +58,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   mustBeCovered?: boolean;
   /** The API key of the request, whose limits a payout must keep. Absent for a payment from the dashboard. */
   keyId?: string;
+  /** Who made a payment from the dashboard. */
+  madeBy?: ActorName;
 };
 
 /**

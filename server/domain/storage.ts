@@ -1,3 +1,4 @@
+import type { ApprovalStore } from "./approvals.ts";
 import type { AuditLog } from "./audit.ts";
 import type { CheckoutStore } from "./checkouts.ts";
 import type { ClockStore } from "./clock-store.ts";
@@ -26,6 +27,7 @@ export interface Storage
     ClockStore,
     DeliveryQueue,
     HandoverStore,
+    ApprovalStore,
     LedgerStore,
     ListenerStore,
     EventLog,

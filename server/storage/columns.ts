@@ -23,6 +23,7 @@ export const KEY_COLUMNS = {
   name: "text",
   scopes: "text",
   limits: "text",
+  created_by: "text",
   created_at: "bigint",
   used_real: "bigint",
   revoked_at: "bigint",
@@ -37,7 +38,7 @@ export const PREVIOUS_SECRET_COLUMNS = {
 
 export const CUSTOMER_COLUMNS = { merchant_id: "text", epoch: "bigint", phone_number: "text", id: "text" } as const;
 
-export const DISBURSEMENT_COLUMNS = {
+const PAYMENT_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",
   merchants_reference: "text",
@@ -59,7 +60,8 @@ export const DISBURSEMENT_COLUMNS = {
   failure: "text",
   traceparent: "text",
 } as const;
-export const CHECKOUT_COLUMNS = { ...DISBURSEMENT_COLUMNS, locale: "text", redirect_url: "text" } as const;
+export const DISBURSEMENT_COLUMNS = { ...PAYMENT_COLUMNS, approval: "text" } as const;
+export const CHECKOUT_COLUMNS = { ...PAYMENT_COLUMNS, locale: "text", redirect_url: "text" } as const;
 
 export const REFUSAL_COLUMNS = {
   merchant_id: "text",

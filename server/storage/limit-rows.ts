@@ -1,12 +1,15 @@
+import { heldBack } from "../domain/approvals.ts";
+import type { ActorName } from "../domain/audit.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { ServiceError } from "../domain/errors.ts";
-import { limitRefusal, type Bound, type Limits } from "../domain/limits.ts";
-import { limitsOf, type StoredMerchant, type Values } from "./rows.ts";
+import type { Draft } from "../domain/records.ts";
+import { approvalLevel, limitRefusal, type Bound, type Limits } from "../domain/limits.ts";
+import { limitsOf, optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 /** What a payout adds to the sum of a day of its key or merchant. */
 export type DailySum = ReturnType<typeof dailySum>;
 
-const dailySum = ({ amount, currency }: Disbursement, { id, epoch }: StoredMerchant, keyId: string, now: number) =>
+const dailySum = ({ amount, currency }: Draft<Disbursement>, { id, epoch }: StoredMerchant, keyId: string, now: number) =>
   ({
     merchant_id: id,
     epoch,
@@ -19,23 +22,29 @@ const dailySum = ({ amount, currency }: Disbursement, { id, epoch }: StoredMerch
 /** A limit of a new payout, and the sum to which the payout adds. Only a daily limit has a sum. */
 export type StoredBound = Bound & { daily?: DailySum };
 
-/**
- * Returns the limits of a payout.
- * @param keyId the key of the request, and `keyLimits` the key's column of limits
- * @param now real time, which decides the day
- */
-export function boundsOf(
-  record: Disbursement,
-  merchant: StoredMerchant,
-  { keyId = "", keyLimits, now }: { keyId: string | undefined; keyLimits: unknown; now: number },
-): readonly StoredBound[] {
+/** What the row of a key says about its payouts; undefined without a key. */
+export type KeyRow = Row | undefined;
+
+/** Returns the limits of a payout. @param now real time, which decides the day */
+function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number): StoredBound[] {
   const given: [string, Limits | undefined][] = [
-    [keyId, limitsOf(keyLimits ?? null).limits],
+    [draft.keyId ?? "", key && limitsOf(key.limits).limits],
     ["", merchant.limits],
   ];
-  return given.flatMap(([id, limits]) =>
-    limits ? [{ keyId: id, limits, ...(limits.perDay && { daily: dailySum(record, merchant, id, now) }) }] : [],
+  return given.flatMap(([keyId, limits]) =>
+    limits ? [{ keyId, limits, ...(limits.perDay && { daily: dailySum(draft, merchant, keyId, now) }) }] : [],
   );
+}
+
+/** Returns the limits of a payout, and its draft: held back if a limit asks for approval. */
+export function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
+  const bounds = boundsOf(draft, merchant, key, now);
+  const level = approvalLevel(draft, bounds);
+  const creator = key && optional<ActorName>(key.created_by);
+  // A starting server is nobody who could approve.
+  const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
+  const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });
+  return { bounds, draft: held };
 }
 
 /** Returns why a limit refuses a payout; undefined if none does. @param usedIn the amount of a sum before this payout */

@@ -1,5 +1,6 @@
 import type { RecordSettled } from "../domain/telemetry.ts";
 import { sandboxTime } from "../domain/time.ts";
+import type { Approval } from "../domain/approvals.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Failure } from "../domain/failures.ts";
@@ -13,7 +14,7 @@ export function recorded<T extends Disbursement | Checkout>(
   dated: number,
 ): T {
   const at = sandboxTime(merchant, dated);
-  const { due, rail: _, mustBeCovered: __, keyId: ___, ...rest } = draft as Draft<Disbursement | Checkout>;
+  const { due, rail: _, mustBeCovered: __, keyId: ___, madeBy: ____, ...rest } = draft as Draft<Disbursement | Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
@@ -45,7 +46,8 @@ export function toValues(
     due_status: record.due?.status ?? null,
     failure: failureValue(record.failure),
     traceparent: record.traceparent ?? null,
-    ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null } : {}),
+    ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null }
+      : { approval: record.approval ? JSON.stringify(record.approval) : null }),
   };
 }
 
@@ -87,10 +89,12 @@ function toRecord(row: Row) {
 }
 
 export function toDisbursement(row: Row): Disbursement {
+  const approval = optional<string>(row.approval);
   return {
     ...toRecord(row),
     status: row.status as Disbursement["status"],
     customer: { id: row.customer_id as string, phoneNumber: row.phone_number as string },
+    ...(approval === undefined ? {} : { approval: JSON.parse(approval) as Approval }),
   };
 }
 

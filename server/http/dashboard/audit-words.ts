@@ -19,6 +19,8 @@ const WORDS: Record<AuditAction, string> = {
   "default-webhook.set": "Set the default address for webhooks",
   "default-webhook.remove": "Removed the default address for webhooks",
   "payments.export": "Exported payments",
+  "payment.approve": "Approved a payout",
+  "payment.reject": "Rejected a payout",
   "payment.ask": "Asked the rail again about a payment",
   "payment.propose": "Proposed to end a payment by hand",
   "payment.decide": "Ended a payment by hand",

@@ -7,6 +7,7 @@ const LABELS: Record<keyof Limits, string> = {
   countries: "Countries",
   currencies: "Currencies",
   recipients: "Phone numbers",
+  approvalFrom: "Approval from",
 };
 
 /** What the template `limits.eta` needs. */

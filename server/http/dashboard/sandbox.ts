@@ -1,5 +1,5 @@
 import { Router, type Response } from "express";
-import type { AuditEntry } from "../../domain/audit.ts";
+import { actorName, type AuditEntry } from "../../domain/audit.ts";
 import { NO_CHAOS } from "../../domain/chaos.ts";
 import { requireActive, setChaos, type Merchant } from "../../domain/merchants.ts";
 import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
@@ -61,7 +61,8 @@ export function sandboxPages(context: DashboardContext): Router {
     const reference = `test-${context.ids.record(clock.now())}`;
     await record(res, "sandbox.create", { disbursement: reference });
     try {
-      await disbursements.create(merchantIn(res), { reference, amount, phoneNumber, ...PLACE });
+      const origin = { madeBy: actorName(actorIn(res)) };
+      await disbursements.create(merchantIn(res), { reference, amount, phoneNumber, ...PLACE }, origin);
     } catch (error) {
       // The program that sent this request would get no response; the payment exists.
       if (!(error instanceof ConnectionDropped)) throw error;

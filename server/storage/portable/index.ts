@@ -1,4 +1,5 @@
 import type { Storage } from "../../domain/storage.ts";
+import { approvals } from "./approvals.ts";
 import { auditLog } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
 import { clocks } from "./clocks.ts";
@@ -40,6 +41,7 @@ export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "excl
   ...upcoming(executor),
   ...deliveryQueue(executor),
   ...handovers(executor),
+  ...approvals(executor),
   ...ledgerStore(executor),
   ...listeners(executor),
   ...eventLog(executor),

@@ -3,6 +3,7 @@ import { receiverOf } from "../../domain/events.ts";
 import { MOST_KEYS } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { actorName } from "../../domain/audit.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
@@ -25,8 +26,8 @@ const SET_WEBHOOK_URL = "UPDATE merchants SET webhook_url = :url WHERE id = :mer
 const SET_CHAOS = "UPDATE merchants SET chaos = :chaos WHERE id = :merchant";
 
 const COUNT_KEYS = "SELECT count(*) AS count FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL";
-const INSERT_KEY = `INSERT INTO api_keys (id, merchant_id, hash, hint, name, scopes, created_at, revoked_at)
-  VALUES (:id, :merchant, :hash, :hint, :name, :scopes, :created, :revoked)`;
+const INSERT_KEY = `INSERT INTO api_keys (id, merchant_id, hash, hint, name, scopes, created_by, created_at, revoked_at)
+  VALUES (:id, :merchant, :hash, :hint, :name, :scopes, :by, :created, :revoked)`;
 const SELECT_KEYS = "SELECT * FROM api_keys ORDER BY created_at, id";
 const SELECT_ACTIVE = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL
   ORDER BY created_at DESC, id DESC`;
@@ -116,7 +117,7 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
         const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
         if ((counted!.count as number) >= MOST_KEYS) return false;
         const times = { created: createdAt, revoked: revokedAt };
-        yield* run(INSERT_KEY, { id, merchant, hash, hint, name, scopes: scopes?.join() ?? null, ...times });
+        yield* run(INSERT_KEY, { id, merchant, hash, hint, name, scopes: scopes?.join() ?? null, by: actorName(actor), ...times });
         yield* recordAction(keyCreated(key, actor));
         return true;
       }),

@@ -5,7 +5,7 @@ import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS, type Colu
 import type { ServiceError } from "../../domain/errors.ts";
 import { suspension } from "../../domain/merchants.ts";
 import { reserved } from "../ledger-rows.ts";
-import { boundsOf } from "../limit-rows.ts";
+import { limited } from "../limit-rows.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
 import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
 import { inserter, unnested, type Context } from "../postgres/context.ts";
@@ -65,51 +65,49 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ids = drafts.map(({ merchantId }) => merchantId);
   // The customers and keys are looked up once the merchants are locked, but without another round trip.
-  const [merchants, { customers, created }, limits] = await Promise.all([
+  const [merchants, { customers, created }, keys] = await Promise.all([
     lockMerchants(query, ids, writesEvents ? "orders" : "shares"),
     findOrCreateCustomers(query, drafts),
-    limitsOfKeys(query, drafts),
+    keysOf(query, drafts),
   ]);
-  const items = drafts.map((draft, index) => {
-    const merchant = required(merchants, draft.merchantId);
+  const items = drafts.map((asked, index) => {
+    const merchant = required(merchants, asked.merchantId);
+    const { bounds, draft } = limited(asked, merchant, keys.get(asked.keyId), merchant.now);
     const customer = customers[index]!;
-    return { draft, merchant, record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated) };
+    return { draft, merchant, bounds, record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated) };
   });
-  const bounds = items.map(({ draft: { keyId }, record, merchant }) =>
-    boundsOf(record, merchant, { keyId, keyLimits: limits.get(keyId), now: merchant.now }),
-  );
-  const asks = asksFirst || bounds.some(({ length }) => length > 0);
+  const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
   const stored = await unlessSuspended(items, (active) =>
     (asks ? storeDisbursements : storeAndBook)(query, active, ({ reference, available }) => {
       if (mustBeCovered.has(reference as string) && Number(available) < 0) throw new NotCovered();
     }),
   );
-  const candidates = items.flatMap(({ record, merchant }, index) => {
+  const candidates = items.flatMap(({ record, merchant, bounds }, index) => {
     if (!stored[index]!.inserted || stored[index]!.record !== record) return [];
     const entry = reserved(record, merchant);
-    return [{ record, merchant, bounds: bounds[index]!, entry, mustBeCovered: mustBeCovered.has(record.reference) }];
+    return [{ record, merchant, bounds, entry, mustBeCovered: mustBeCovered.has(record.reference) }];
   });
   const refusals = await runIn(query, judge(asks ? candidates : []));
   const results = refusals.size === 0 ? stored : await withoutRefused(query, stored, refusals);
   const kept = candidates.filter(({ record }) => !refusals.has(record));
   const used = results.flatMap(({ inserted, record }) => (inserted ? record.customer.id : []));
   await removeUnused(query, created, new Set(used));
-  await handOver(query, drafts, items, results);
+  await handOver(query, items.map(({ draft }) => draft), items, results);
   await runIn(query, book(asks ? kept.map(({ entry }) => entry) : []));
   await runIn(query, writeEvents(kept.filter(({ record }) => record.status !== "pending")));
   return results;
 }
 
-const LIMITS = `SELECT k.id, k.limits FROM ${unnested(["text", "text"])} AS wanted (merchant_id, id)
-  JOIN api_keys k ON k.merchant_id = wanted.merchant_id AND k.id = wanted.id WHERE k.limits IS NOT NULL`;
+const KEYS = `SELECT k.id, k.limits, k.created_by FROM ${unnested(["text", "text"])} AS wanted (merchant_id, id)
+  JOIN api_keys k ON k.merchant_id = wanted.merchant_id AND k.id = wanted.id`;
 
-/** The columns of limits by key. */
-async function limitsOfKeys(query: Query, drafts: readonly Draft<Disbursement>[]): Promise<Map<unknown, unknown>> {
-  const keys = new Map(drafts.flatMap(({ keyId, merchantId }) => (keyId === undefined ? [] : [[keyId, merchantId]])));
-  if (keys.size === 0) return new Map();
-  const { rows } = await query(LIMITS, [[...keys.values()], [...keys.keys()]]);
-  return new Map(rows.map((row) => [row.id, row.limits]));
+/** The keys of the requests, by id. */
+async function keysOf(query: Query, drafts: readonly Draft<Disbursement>[]): Promise<Map<unknown, Row>> {
+  const ids = new Map(drafts.flatMap(({ keyId, merchantId }) => (keyId === undefined ? [] : [[keyId, merchantId]])));
+  if (ids.size === 0) return new Map();
+  const { rows } = await query(KEYS, [[...ids.values()], [...ids.keys()]]);
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 interface Item<T> {

@@ -1,11 +1,10 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
-import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
 import { suspension } from "../../domain/merchants.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
-import { boundsOf, refusalOf } from "../limit-rows.ts";
+import { limited, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
@@ -26,7 +25,7 @@ export function insertions(context: Context): Insertions {
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
   const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
 
-  const { usedIn, addToSum, limitsOfKey, currentOf } = limits(context);
+  const { usedIn, addToSum, keyOf, currentOf } = limits(context);
 
   /** Writes the hand-over of a new record to its rail, if it has one. */
   function handOver(record: Disbursement | Checkout, rail: string | undefined, merchant: StoredMerchant) {
@@ -34,25 +33,20 @@ export function insertions(context: Context): Insertions {
   }
 
   return {
-    insertDisbursement: (draft) =>
+    insertDisbursement: (asked) =>
       writeNew(() => {
-        const merchant = currentOf(draft.merchantId);
-        const existing = selectDisbursement.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        const merchant = currentOf(asked.merchantId);
+        const existing = selectDisbursement.get(merchant.id, merchant.epoch, asked.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
         const date = dated();
+        const { bounds, draft } = limited(asked, merchant, keyOf(asked.keyId), now());
         const record = recorded<Disbursement>(draft, merchant, date);
-        const refuse = (refusal: ServiceError) => ({ inserted: false, record, refusal });
-        const suspended = suspension(merchant);
-        if (suspended) return refuse(suspended);
-        const bounds = boundsOf(record, merchant, {
-          keyId: draft.keyId,
-          keyLimits: limitsOfKey(draft.keyId),
-          now: now(),
-        });
-        const refusal = refusalOf(record, bounds, usedIn);
-        if (refusal) return refuse(refusal);
         const reservation = reserved(record, merchant);
-        if (draft.mustBeCovered && !ledger.covers(reservation)) return refuse(insufficientFunds(record));
+        const refusal =
+          suspension(merchant) ??
+          refusalOf(record, bounds, usedIn) ??
+          (draft.mustBeCovered && !ledger.covers(reservation) ? insufficientFunds(record) : undefined);
+        if (refusal) return { inserted: false, record, refusal };
         for (const { daily } of bounds) if (daily) addToSum(daily);
         record.customer = customerFor(merchant, draft.customer);
         insertDisbursement(toValues(record, merchant, date - now()));

@@ -1,13 +1,13 @@
-import type { DailySum } from "../limit-rows.ts";
+import type { DailySum, KeyRow } from "../limit-rows.ts";
 import { limitsOf, optional, type StoredMerchant } from "../rows.ts";
 import type { Context } from "../sqlite/context.ts";
 
-const keyOf = (sum: DailySum) => [sum.merchant_id, sum.epoch, sum.key_id, sum.day, sum.currency] as const;
+const placeOf = (sum: DailySum) => [sum.merchant_id, sum.epoch, sum.key_id, sum.day, sum.currency] as const;
 
 /** Reads what limits a new payment, and keeps the sums of days, inside the transaction of the insert. */
 export function limits({ db, merchantOf }: Pick<Context, "db" | "merchantOf">) {
   const selectMerchant = db.prepare("SELECT merchant_state, limits FROM merchants WHERE id = ?");
-  const selectKey = db.prepare("SELECT limits FROM api_keys WHERE id = ?");
+  const selectKey = db.prepare("SELECT limits, created_by FROM api_keys WHERE id = ?");
   const select = db.prepare(`SELECT amount FROM daily_sums
     WHERE merchant_id = ? AND epoch = ? AND key_id = ? AND day = ? AND currency = ?`);
   const add = db.prepare(`INSERT INTO daily_sums (merchant_id, epoch, key_id, day, currency, amount)
@@ -21,9 +21,8 @@ export function limits({ db, merchantOf }: Pick<Context, "db" | "merchantOf">) {
       const state = optional<NonNullable<StoredMerchant["state"]>>(row.merchant_state);
       return { ...merchant, ...(state && { state }), ...limitsOf(row.limits) };
     },
-    /** The column of a key's limits. */
-    limitsOfKey: (id: string | undefined) => (id === undefined ? undefined : selectKey.get(id)?.limits),
-    usedIn: (sum: DailySum) => (select.get(...keyOf(sum))?.amount as number | undefined) ?? 0,
-    addToSum: (sum: DailySum) => void add.run(...keyOf(sum), sum.amount),
+    keyOf: (id: string | undefined): KeyRow => (id === undefined ? undefined : selectKey.get(id)),
+    usedIn: (sum: DailySum) => (select.get(...placeOf(sum))?.amount as number | undefined) ?? 0,
+    addToSum: (sum: DailySum) => void add.run(...placeOf(sum), sum.amount),
   };
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
+import { approvalTests } from "./approvals.ts";
 import { auditTests } from "./audit.ts";
 import { backlogTests } from "./backlog.ts";
 import { checkoutTests } from "./checkouts.ts";
@@ -48,6 +49,7 @@ const PARTS = {
   "hand-overs to rails": handoverTests,
   balances: ledgerTests,
   limits: limitTests,
+  approvals: approvalTests,
   replays: replayTests,
   "replays by filter": replayByFilterTests,
   listeners: listenerTests,

@@ -1,0 +1,57 @@
+import { actorName, personOf, type Actor, type ActorName } from "./audit.ts";
+import type { Disbursement } from "./disbursements.ts";
+import { failureOf, type Failure } from "./failures.ts";
+import type { Draft, DueAfter } from "./records.ts";
+
+/** A payout that nobody approves fails after this time, in milliseconds. */
+export const APPROVE_WITHIN_MS = 24 * 3_600_000;
+
+/** What a payout waits for that is not handed over before somebody approves it (D93). */
+export interface Approval {
+  /** Whose limit asks for it. The limit of a merchant needs an operator. */
+  level: "merchant" | "operator";
+  /** Who made the payout, and so cannot approve it: who created its key, or sent its form. Absent if nobody is known. */
+  madeBy?: ActorName;
+  /** What happens to the payout once it is approved. */
+  plan: { due?: DueAfter; failure?: Failure; rail?: string };
+}
+
+export type Decided = "decided" | "not-waiting" | "own" | "operators-only";
+
+export interface ApprovalStore {
+  /** Lists the payouts that wait for approval, of one merchant or of all, oldest first. */
+  listWaiting(query: { merchantId?: string | undefined; limit: number }): Promise<Disbursement[]>;
+  /**
+   * Approves a payout, which then goes its way, or rejects it: it fails with `not_approved`, and its event is written in
+   * the same transaction. Changes nothing unless the payout waits and the actor may decide (`mayDecide`).
+   * @param rejection why the payout is rejected; absent to approve
+   */
+  decideApproval(merchantId: string, reference: string, actor: Actor, rejection?: string): Promise<Decided>;
+}
+
+/** Returns why a person may not decide; undefined if the person may. Whoever made a payout may reject it. */
+export function mayDecide({ level, madeBy }: Approval, actor: Actor, approves: boolean): Decided | undefined {
+  const name = actorName(actor);
+  if (level === "operator" && name.startsWith("merchant ")) return "operators-only";
+  return approves && madeBy !== undefined && personOf(madeBy) === personOf(name) ? "own" : undefined;
+}
+
+export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {
+  "not-waiting": "It does not wait for approval any more. Nothing was changed.",
+  own: "You made it, or created its API key. Somebody else must approve it. Nothing was changed.",
+  "operators-only": "A limit of the merchant asks for this approval, so an operator must decide. Nothing was changed.",
+};
+
+/** Returns the draft that waits for approval, in place of one that does not. */
+export function heldBack(draft: Draft<Disbursement>, { level, madeBy }: Omit<Approval, "plan">): Draft<Disbursement> {
+  const { due, rail, failure, status, ...rest } = draft;
+  const end = status === "pending" ? due : { afterMs: 0, status };
+  const plan = { ...(end && { due: end }), ...(failure && { failure }), ...(rail !== undefined && { rail }) };
+  return {
+    ...rest,
+    status: "pending",
+    due: { afterMs: APPROVE_WITHIN_MS, status: "failed" },
+    failure: failureOf("not_approved"),
+    approval: { level, ...(madeBy !== undefined && { madeBy }), plan },
+  };
+}

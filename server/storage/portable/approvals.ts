@@ -1,0 +1,63 @@
+import { mayDecide, type ApprovalStore, type Decided } from "../../domain/approvals.ts";
+import { sandboxTime } from "../../domain/time.ts";
+import { NEW_HANDOVER_COLUMNS } from "../columns.ts";
+import { dueValues, failureValue, toDisbursement } from "../record-rows.ts";
+import { recordAction } from "./audit.ts";
+import { handoverValues } from "./handover-rows.ts";
+import { lockMerchant } from "./locked-merchant.ts";
+import { insertNew, run, runAll, type Executor, type Work } from "./query.ts";
+
+const WAITS = "d.approval IS NOT NULL AND d.status = 'pending'";
+const LIST = (which: string) => `SELECT d.* FROM disbursements d
+  JOIN merchants m ON m.id = d.merchant_id AND m.epoch = d.epoch WHERE ${WAITS} ${which}
+  ORDER BY d.created_at, d.reference LIMIT :limit`;
+const LOCK = `SELECT d.* FROM disbursements d
+  WHERE d.merchant_id = :merchant AND d.reference = :reference AND d.epoch = :epoch AND ${WAITS} FOR UPDATE`;
+const OF_ONE = "WHERE merchant_id = :merchant AND reference = :reference";
+const APPROVE = `UPDATE disbursements SET approval = NULL, failure = :failure, due_at = :due_at, due_real = :due_real,
+  due_status = :due_status ${OF_ONE}`;
+const REJECT = `UPDATE disbursements SET approval = NULL, status = 'failed', due_at = NULL, due_real = NULL,
+  due_status = NULL, updated_at = greatest(updated_at, :at) ${OF_ONE} RETURNING *`;
+
+export function approvals({ read, write, writeEvents }: Executor): ApprovalStore {
+  return {
+    async listWaiting({ merchantId, limit }) {
+      const which = merchantId === undefined ? "" : "AND d.merchant_id = :merchant";
+      return (await read({ text: LIST(which), values: { merchant: merchantId ?? null, limit } })).map(toDisbursement);
+    },
+    decideApproval: (merchantId, reference, actor, rejection) =>
+      write(function* (): Work<Decided> {
+        const merchant = yield* lockMerchant(merchantId, "orders");
+        const place = { merchant: merchantId, reference };
+        const [row] = (yield* run(LOCK, { ...place, epoch: merchant.epoch })).rows;
+        const record = row && toDisbursement(row);
+        const now = sandboxTime(merchant, merchant.now);
+        // A payout whose time is over is about to fail.
+        if (!record?.approval || record.due!.at <= now) return "not-waiting";
+        const refused = mayDecide(record.approval, actor, rejection === undefined);
+        if (refused) return refused;
+        if (rejection !== undefined) {
+          const { rows } = yield* run(REJECT, { ...place, at: sandboxTime(merchant, merchant.dated) });
+          yield* writeEvents([{ record: toDisbursement(rows[0]!), merchant }]);
+          const details = { reference, reason: rejection };
+          yield* recordAction({ actor, action: "payment.reject", merchantId, details });
+          return "decided";
+        }
+        const { due, failure, rail } = record.approval.plan;
+        const changes = { ...dueValues(due, merchant, merchant.now), failure: failureValue(failure) };
+        yield* runAll([
+          { text: APPROVE, values: { ...place, ...changes } },
+          ...(rail === undefined
+            ? []
+            : [
+                insertNew("handovers", {
+                  columns: NEW_HANDOVER_COLUMNS,
+                  values: [handoverValues(record, rail, merchant, merchant.now)],
+                }),
+              ]),
+        ]);
+        yield* recordAction({ actor, action: "payment.approve", merchantId, details: { reference } });
+        return "decided";
+      }),
+  };
+}
