@@ -1,3 +1,4 @@
+import { approvalCommands } from "./approvals.ts";
 import { auditCommands } from "./audit.ts";
 import { balanceCommands } from "./balances.ts";
 import { withDatabase, withStorage } from "./command-context.ts";
@@ -11,7 +12,14 @@ import { webhookCommands } from "./webhooks.ts";
 
 export const keys = commandGroup(
   "keys",
-  { ...keyCommands, ...webhookCommands, ...replayCommands, ...auditCommands, ...dashboardCommands },
+  {
+    ...keyCommands,
+    ...approvalCommands,
+    ...webhookCommands,
+    ...replayCommands,
+    ...auditCommands,
+    ...dashboardCommands,
+  },
   withStorage,
 );
 export const balances = commandGroup("balances", balanceCommands, withStorage);

@@ -91,6 +91,36 @@ describe("beside a running server", () => {
     );
   });
 
+  test("payouts that wait for approval are listed, approved and rejected, but not by who created the key", async () => {
+    const [, id, key] = /^Merchant (\S+)\n.*: (test_\w+)\n$/.exec(await keys("create-merchant", "Approving"))!;
+    await keys("limit-merchant", id!, "--approval-from", "XOF:10000");
+    const create = async () => {
+      const { body } = await server.client(key!).request("POST", "/v1/disbursements", { body: aPayout() });
+      return body.data.reference as string;
+    };
+    const reference = await create();
+    expect(await keys("approvals", id!)).toMatch(
+      new RegExp(`^${reference} {2}merchant ${id} {2}XOF\\s100\\.00 {2}to 2257038102473 {2}fails at \\S+\n$`),
+    );
+    expect(await runKeys(env, "approve", id!, reference)).toMatchObject({
+      code: 2,
+      stderr: "You made it, or created its API key. Somebody else must approve it. Nothing was changed.\n",
+    });
+    expect(await keys("reject", id!, reference, "--reason", "A test")).toBe(`Rejected ${reference}\n`);
+    const { body } = await server.client(key!).request("GET", `/v1/disbursements/${reference}`);
+    expect(body.data).toMatchObject({ status: "failed", failure: { code: "not_approved" } });
+    expect(await keys("approvals", id!)).toBe("None.\n");
+    expect(await keys("audit", id!)).toMatch(/ {2}payment\.reject {2}.* {2}reason A test$/m);
+
+    // A key that a starting server created has no creator who could approve.
+    const [, first] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
+    await keys("limit-merchant", first!, "--approval-from", "XOF:10000");
+    const sent = await server.client(KEY).request("POST", "/v1/disbursements", { body: aPayout() });
+    await keys("limit-merchant", first!);
+    expect(await keys("approve", first!, sent.body.data.reference)).toBe(`Approved ${sent.body.data.reference}\n`);
+    expect(await keys("approvals")).toBe("None.\n");
+  });
+
   test("a new merchant has a key and no access to other merchants' records", async () => {
     const [, id, key] = /^Merchant (\S+)\nKey \(shown only once\): ((?:test|live)_\w+)\n$/.exec(
       await keys("create-merchant", "  Kofi & Söhne "),
@@ -233,6 +263,7 @@ describe("errors exit with 2 and say what to do", () => {
       /^There is no merchant nobody\. Run `npx disbursement-checkout keys merchants` to list them\.\n$/,
     ],
     [["create", "m", "--scopes", "pay"], /^--scopes must be one of read, disburse, checkout\.\n/],
+    [["reject", "m", "DSB1"], /^Give a reason, for the audit trail: --reason TEXT\.\n$/],
     [["limit", "nothing"], /^There is no key nothing\. /],
     [["limit", "k", "--per-day", "5"], /^The limit perDay is not valid\. It lists values with commas, such as XOF:/],
     [["revoke", "nothing"], /^There is no key nothing\. Run `npx disbursement-checkout keys list` to list them\.\n$/],

@@ -127,11 +127,23 @@ export const pageIn = ({ limit = DEFAULT_LIMIT, cursor }: Options) => ({
 });
 
 /** The options with limits of payouts. */
-export const LIMIT_OPTIONS = ["per-payment", "per-day", "countries", "currencies", "recipients", "approval-from"] as const;
+export const LIMIT_OPTIONS = [
+  "per-payment",
+  "per-day",
+  "countries",
+  "currencies",
+  "recipients",
+  "approval-from",
+] as const;
 
 /** The limits of payouts; undefined without any. @throws ServiceError `invalid_value` */
 export const limitsIn = (options: Options): Limits | undefined =>
-  parseLimits({ ...options, perPayment: options["per-payment"], perDay: options["per-day"], approvalFrom: options["approval-from"] });
+  parseLimits({
+    ...options,
+    perPayment: options["per-payment"],
+    perDay: options["per-day"],
+    approvalFrom: options["approval-from"],
+  });
 
 /** The conditions for events or deliveries. */
 export function searchIn({ status, type, host, reference, since, until }: Options): DeliverySearch {

@@ -1,20 +1,10 @@
-import { actorName, personOf, type Actor, type ActorName } from "./audit.ts";
+import { actorName, personOf, type Actor } from "./audit.ts";
 import type { Disbursement } from "./disbursements.ts";
-import { failureOf, type Failure } from "./failures.ts";
-import type { Draft, DueAfter } from "./records.ts";
+import { failureOf } from "./failures.ts";
+import type { Approval, Draft } from "./records.ts";
 
 /** A payout that nobody approves fails after this time, in milliseconds. */
 export const APPROVE_WITHIN_MS = 24 * 3_600_000;
-
-/** What a payout waits for that is not handed over before somebody approves it (D93). */
-export interface Approval {
-  /** Whose limit asks for it. The limit of a merchant needs an operator. */
-  level: "merchant" | "operator";
-  /** Who made the payout, and so cannot approve it: who created its key, or sent its form. Absent if nobody is known. */
-  madeBy?: ActorName;
-  /** What happens to the payout once it is approved. */
-  plan: { due?: DueAfter; failure?: Failure; rail?: string };
-}
 
 export type Decided = "decided" | "not-waiting" | "own" | "operators-only";
 

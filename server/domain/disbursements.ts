@@ -1,5 +1,4 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Approval } from "./approvals.ts";
 import type { ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
@@ -13,6 +12,7 @@ import type { Page } from "./pages.ts";
 import { requireRoute, type Rails } from "./rails.ts";
 import {
   recordQuery,
+  type Approval,
   type RecordFilter,
   type Draft,
   type Customer,

@@ -1,5 +1,5 @@
-import type { Approval } from "./approvals.ts";
 import { ServiceError } from "./errors.ts";
+import type { Approval } from "./records.ts";
 
 /** Amounts by currency, in its lowest denomination. */
 export type Amounts = Readonly<Record<string, number>>;
@@ -64,7 +64,9 @@ export function approvalLevel(
   { amount, currency }: Pick<Payout, "amount" | "currency">,
   bounds: readonly Bound[],
 ): Approval["level"] | undefined {
-  const asking = bounds.filter(({ limits: { approvalFrom } }) => approvalFrom && amount >= amountIn(approvalFrom, currency));
+  const asking = bounds.filter(
+    ({ limits: { approvalFrom } }) => approvalFrom && amount >= amountIn(approvalFrom, currency),
+  );
   if (asking.length === 0) return undefined;
   return asking.some(({ keyId }) => keyId === "") ? "operator" : "merchant";
 }

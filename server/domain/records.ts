@@ -49,6 +49,16 @@ export interface PaymentRecord {
   traceparent?: string;
 }
 
+/** What a payout waits for that is not handed over before somebody approves it (D93). */
+export interface Approval {
+  /** Whose limit asks for it. The limit of a merchant needs an operator. */
+  level: "merchant" | "operator";
+  /** Who made the payout, and so cannot approve it: who created its key, or sent its form. Absent if nobody is known. */
+  madeBy?: ActorName;
+  /** What happens to the payout once it is approved. */
+  plan: { due?: DueAfter; failure?: Failure; rail?: string };
+}
+
 /** A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment. */
 export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due"> & {
   due?: DueAfter;

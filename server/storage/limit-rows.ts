@@ -9,7 +9,12 @@ import { limitsOf, optional, type Row, type StoredMerchant, type Values } from "
 /** What a payout adds to the sum of a day of its key or merchant. */
 export type DailySum = ReturnType<typeof dailySum>;
 
-const dailySum = ({ amount, currency }: Draft<Disbursement>, { id, epoch }: StoredMerchant, keyId: string, now: number) =>
+const dailySum = (
+  { amount, currency }: Draft<Disbursement>,
+  { id, epoch }: StoredMerchant,
+  keyId: string,
+  now: number,
+) =>
   ({
     merchant_id: id,
     epoch,

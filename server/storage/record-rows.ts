@@ -1,10 +1,9 @@
 import type { RecordSettled } from "../domain/telemetry.ts";
 import { sandboxTime } from "../domain/time.ts";
-import type { Approval } from "../domain/approvals.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Failure } from "../domain/failures.ts";
-import type { Draft, DueAfter, FinalStatus } from "../domain/records.ts";
+import type { Approval, Draft, DueAfter, FinalStatus } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 /** Returns the record that a draft becomes, dated with the merchant's current time. @param dated real time for dates */
@@ -14,7 +13,14 @@ export function recorded<T extends Disbursement | Checkout>(
   dated: number,
 ): T {
   const at = sandboxTime(merchant, dated);
-  const { due, rail: _, mustBeCovered: __, keyId: ___, madeBy: ____, ...rest } = draft as Draft<Disbursement | Checkout>;
+  const {
+    due,
+    rail: _,
+    mustBeCovered: __,
+    keyId: ___,
+    madeBy: ____,
+    ...rest
+  } = draft as Draft<Disbursement | Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
@@ -46,7 +52,8 @@ export function toValues(
     due_status: record.due?.status ?? null,
     failure: failureValue(record.failure),
     traceparent: record.traceparent ?? null,
-    ...("locale" in record ? { locale: record.locale, redirect_url: record.redirectURL ?? null }
+    ...("locale" in record
+      ? { locale: record.locale, redirect_url: record.redirectURL ?? null }
       : { approval: record.approval ? JSON.stringify(record.approval) : null }),
   };
 }

@@ -18,6 +18,8 @@ let delivery: string;
 let replay: string;
 let request: string;
 let longName: string;
+/** A payout that waits for approval, of the merchant with the long name. */
+let waiting: string;
 beforeAll(async () => {
   [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
   const { body } = await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1, webhookURL: receiver.url });
@@ -39,8 +41,12 @@ beforeAll(async () => {
   receiver.respondWith(410);
   await server.createPayout({ phoneNumber: "2250700000001", webhookURL: receiver.url });
   await server.pass(0);
-  longName = (await server.addMerchant("Établissements Kouassi & Söhne, import, export et transport international"))
-    .merchant.id;
+  const long = await server.addMerchant("Établissements Kouassi & Söhne, import, export et transport international");
+  longName = long.merchant.id;
+  const limits = { perPayment: { XOF: 2 ** 53 - 1 }, recipients: ["2257038102473"], approvalFrom: { XOF: 1 } };
+  await server.storage.setMerchantLimits(longName, limits, "command ada@host");
+  waiting = (await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1 }, { key: long.key })).body.data
+    .reference;
 });
 afterAll(() => Promise.all([browser.close(), server.close(), receiver.close()]));
 
@@ -137,7 +143,7 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   await press("Tab");
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
-  await press("Tab", 5);
+  await press("Tab", 6);
   expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
   await press("Enter");
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();
@@ -154,6 +160,10 @@ const PAGES: Record<string, () => string> = {
   checkouts: () => `${area()}/checkouts?status=pending`,
   "a search without result": () => `${area()}/checkouts?search=nothing`,
   "a payment": () => `${area()}/disbursements/${payout}`,
+  "a payment that waits for approval": () => `${server.url}/dashboard/m/${longName}/disbursements/${waiting}`,
+  "payouts that wait for approval": () => `${server.url}/dashboard/approvals`,
+  "a payout before it is rejected": () =>
+    `${server.url}/dashboard/m/${longName}/approvals/confirm?action=reject&payment=${longName}/${waiting}`,
   webhooks: () => `${area()}/webhooks`,
   "a webhook": () => `${area()}/webhooks/${delivery}`,
   "a search for webhooks": () => `${area()}/webhooks?status=failed&type=disbursement.completed`,

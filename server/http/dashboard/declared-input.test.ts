@@ -22,10 +22,17 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   [`${MERCHANT}/requests`]: ["result", "operation", "reference", "request", "cursor"],
   [`${MERCHANT}/sandbox`]: ["stop", "count", "unit"],
   [`${MERCHANT}/audit`]: ["cursor"],
+  [`${MERCHANT}/approvals/confirm`]: ["action", "payment"],
+  "/dashboard/approvals/confirm": ["action", "payment"],
 };
 
 /** Pages that show an error without a parameter. */
-const NEEDED: Readonly<Record<string, string>> = { [`${MERCHANT}/replays/new`]: "status=failed" };
+const CONFIRM = "action=approve&payment=";
+const NEEDED: Readonly<Record<string, string>> = {
+  [`${MERCHANT}/replays/new`]: "status=failed",
+  [`${MERCHANT}/approvals/confirm`]: CONFIRM,
+  "/dashboard/approvals/confirm": CONFIRM,
+};
 
 /** A server with a payment of each kind, a webhook and a replay. Each has the same ids. */
 async function aService() {
@@ -40,6 +47,14 @@ async function aService() {
   });
   const checkout = await server.createCheckout({ reference: "order" });
   const other = await server.createCheckout({ reference: "another" });
+  // Two payouts that wait for approval.
+  await server.storage.setMerchantLimits(server.merchant.id, { approvalFrom: { XOF: 1e9 } }, "command ada@host");
+  const [waiting = "", waitingToo = ""] = await Promise.all(
+    ["one", "two"].map(async (reference) => {
+      const { body } = await server.createPayout({ reference, amount: 1e9 });
+      return `${server.merchant.id}/${body.data.reference}`;
+    }),
+  );
   await server.service.deliveries.idle();
   const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
   const at = `/m/${server.merchant.id}`;
@@ -51,6 +66,9 @@ async function aService() {
     otherCheckout: other.body.data.reference,
     webhook: items[0]!.id,
     replay: headers.get("location")!.split("/").at(-1)!,
+    action: "approve",
+    waiting,
+    waitingToo,
     page: "operating",
     file: "docs.css",
   };
@@ -138,7 +156,7 @@ describe("pages", () => {
     const opened: string[] = [];
     for (const route of routes) {
       const path = pathOf(route, service.values);
-      const needed = NEEDED[route] ?? "";
+      const needed = (NEEDED[route] ?? "").replace(CONFIRM, `${CONFIRM}${service.values.waiting}`);
       const plain = await open(path, needed);
       if (plain.status < 400) opened.push(route);
       const names = NAMES.filter((name) => !(PARAMETERS[route] ?? []).includes(name));
@@ -162,10 +180,19 @@ describe("pages", () => {
 
 type Fields = Record<string, string>;
 /** The fields of every form, in an order in which each can be sent. */
-const LIMITS = { perPayment: "XOF:5000000", perDay: "", countries: "CI", currencies: "", recipients: "" };
+const LIMITS = {
+  perPayment: "XOF:5000000",
+  perDay: "",
+  countries: "CI",
+  currencies: "",
+  recipients: "",
+  approvalFrom: "",
+};
 const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fields>][] = [
   ["/dashboard/merchants", () => ({ name: "Grace Stores" })],
   ["/dashboard/merchants/:merchant/rename", () => ({ name: "Renamed" })],
+  ["/dashboard/approvals/:action", ({ values }) => ({ payment: values.waiting!, reason: "" })],
+  [`${MERCHANT}/approvals/:action`, ({ values }) => ({ payment: values.waitingToo!, reason: "" })],
   ["/dashboard/merchants/:merchant/limits", () => LIMITS],
   ["/dashboard/merchants/:merchant/suspend", () => ({})],
   ["/dashboard/merchants/:merchant/reopen", () => ({})],

@@ -16,6 +16,7 @@ const PAGES = [
   "disbursements.csv",
   "checkouts",
   "webhooks",
+  "approvals",
   "replays",
   "replays/new?status=failed",
   "requests",
@@ -25,6 +26,7 @@ const PAGES = [
   "audit",
 ];
 const FORMS: [string, Record<string, string>][] = [
+  ["approvals/approve", { payment: "x/y" }],
   ["replays", { status: "failed", pace: "10" }],
   ["replays/x/stop", {}],
   ["sandbox/disbursements", { phoneNumber: "2257038102473", amount: "10000" }],

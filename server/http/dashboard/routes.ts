@@ -4,6 +4,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { dashboardErrors } from "./dashboard-errors.ts";
+import { approvalPages } from "./approvals.ts";
 import { attentionPages } from "./attention.ts";
 import { auditPage } from "./audit.ts";
 import { liveScript } from "./live.ts";
@@ -38,6 +39,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(merchantPages(context));
   router.use(teamPages(context));
   router.use(paymentPages(context));
+  router.use(approvalPages(context));
   router.use(webhookPages(context));
   router.use(replayPages(context));
   if (context.config.requestLog) router.use(requestPages(context));
@@ -55,7 +57,7 @@ export function dashboardPages(context: DashboardContext): Router {
   return router;
 }
 
-const readForm = express.urlencoded({ extended: false, limit: 8_192, parameterLimit: 32 });
+const readForm = express.urlencoded({ extended: false, limit: 16_384, parameterLimit: 128 });
 
 /** Explains why there is no dashboard, on a server whose address would not protect the session's cookie. */
 function refuseUnsafe({ config }: DashboardContext): RequestHandler {

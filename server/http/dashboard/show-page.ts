@@ -47,6 +47,7 @@ export interface DashboardPage {
 const SECTIONS = {
   disbursements: "Disbursements",
   checkouts: "Checkouts",
+  approvals: "Approvals",
   attention: "Needs attention",
   webhooks: "Webhooks",
   requests: "Requests",
@@ -58,6 +59,7 @@ const SECTIONS = {
 /** The navigation of the operators' pages, which belong to no merchant. */
 const OPERATOR_SECTIONS = {
   merchants: { path: "", label: "Merchants" },
+  approvals: { path: "/approvals", label: "Approvals" },
   attention: { path: "/attention", label: "Needs attention" },
   rails: { path: "/rails", label: "Rails" },
   team: { path: "/team", label: "Team" },

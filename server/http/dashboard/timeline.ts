@@ -43,10 +43,16 @@ export const OUTCOMES = {
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
 export function timelineOf(payment: Disbursement | Checkout, { event, delivery, request }: Related): Moment[] {
   const { createdAt, updatedAt, status, due } = payment;
+  const approval = "approval" in payment ? payment.approval : undefined;
   const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created", ...(request !== undefined && { request }) }];
   if (status !== "pending") {
     moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: OUTCOMES[status].did });
-  } else if (due) moments.push({ at: due.at, tone: "next", text: OUTCOMES[due.status].will });
+  } else if (due)
+    moments.push({
+      at: due.at,
+      tone: "next",
+      text: approval ? "Fails unless somebody approves it" : OUTCOMES[due.status].will,
+    });
   if (event) moments.push(eventMoment(event, delivery));
   if (delivery) {
     moments.push(...delivery.attempts.map((attempt) => attemptMoment(attempt, delivery)));

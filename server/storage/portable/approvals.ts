@@ -27,6 +27,9 @@ export function approvals({ read, write, writeEvents }: Executor): ApprovalStore
     },
     decideApproval: (merchantId, reference, actor, rejection) =>
       write(function* (): Work<Decided> {
+        const known = (yield* run("SELECT 1 AS known FROM merchants WHERE id = :merchant", { merchant: merchantId }))
+          .count;
+        if (known === 0) return "not-waiting";
         const merchant = yield* lockMerchant(merchantId, "orders");
         const place = { merchant: merchantId, reference };
         const [row] = (yield* run(LOCK, { ...place, epoch: merchant.epoch })).rows;

@@ -117,7 +117,16 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
         const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
         if ((counted!.count as number) >= MOST_KEYS) return false;
         const times = { created: createdAt, revoked: revokedAt };
-        yield* run(INSERT_KEY, { id, merchant, hash, hint, name, scopes: scopes?.join() ?? null, by: actorName(actor), ...times });
+        yield* run(INSERT_KEY, {
+          id,
+          merchant,
+          hash,
+          hint,
+          name,
+          scopes: scopes?.join() ?? null,
+          by: actorName(actor),
+          ...times,
+        });
         yield* recordAction(keyCreated(key, actor));
         return true;
       }),

@@ -74,7 +74,12 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
     const merchant = required(merchants, asked.merchantId);
     const { bounds, draft } = limited(asked, merchant, keys.get(asked.keyId), merchant.now);
     const customer = customers[index]!;
-    return { draft, merchant, bounds, record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated) };
+    return {
+      draft,
+      merchant,
+      bounds,
+      record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated),
+    };
   });
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
@@ -93,7 +98,12 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
   const kept = candidates.filter(({ record }) => !refusals.has(record));
   const used = results.flatMap(({ inserted, record }) => (inserted ? record.customer.id : []));
   await removeUnused(query, created, new Set(used));
-  await handOver(query, items.map(({ draft }) => draft), items, results);
+  await handOver(
+    query,
+    items.map(({ draft }) => draft),
+    items,
+    results,
+  );
   await runIn(query, book(asks ? kept.map(({ entry }) => entry) : []));
   await runIn(query, writeEvents(kept.filter(({ record }) => record.status !== "pending")));
   return results;

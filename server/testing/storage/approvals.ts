@@ -14,7 +14,11 @@ const NOT_APPROVED = { status: "failed", failure: { code: "not_approved", messag
 
 export function approvalTests(storage: Current): void {
   /** A merchant with a key that `by` created, and limits of one of them. */
-  async function asking({ ofKey, ofMerchant, by = ACTOR }: { ofKey?: Limits; ofMerchant?: Limits; by?: ActorName } = {}) {
+  async function asking({
+    ofKey,
+    ofMerchant,
+    by = ACTOR,
+  }: { ofKey?: Limits; ofMerchant?: Limits; by?: ActorName } = {}) {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
     await storage().insertKey(key, by);
