@@ -7,8 +7,8 @@ export const csvLine = (values: readonly (string | number)[]): string => `${valu
  * Spreadsheet programs treat a text that begins with one of these characters as a formula, which could send data away; a
  * leading apostrophe prevents this. In some languages a semicolon or a tab begins a new cell.
  */
-function cell(value: string | number): string {
-  const text = String(value);
+function cell(text: string | number): string {
+  if (typeof text === "number") return String(text);
   const safe = text.replace(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'");
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -3,12 +3,12 @@ import { registerHooks } from "node:module";
 
 const NO_BOOKS = {
   "/ledger-sqlite.ts": `export const createLedger = () =>
-    ({ covers: () => true, book: () => {}, store: () => {}, forget: () => {} });`,
+    ({ accountOf: () => ({ available: 0n, enforced: false }), book: () => {}, store: () => {}, forget: () => {} });`,
   "/ledger-postgres.ts": `export const BOOK_MADE =
-      "changed AS (SELECT merchant_id, epoch, currency, 0 AS available FROM made LIMIT 1)";
+      "changed AS (SELECT merchant_id, epoch, currency, 0 AS available, false AS enforced FROM made LIMIT 1)";
     export function* book() {}
-    export function* uncovered() { return new Set(); }
-    export function* covers() { return true; }`,
+    export function* coverage() { return () => true; }
+    export function* lockAccount() { return 0n; }`,
 };
 
 registerHooks({

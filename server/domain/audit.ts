@@ -64,6 +64,7 @@ export type AuditAction =
   | "sandbox.create"
   | "sandbox.advance"
   | "sandbox.reset"
+  | "sandbox.balance"
   | "sandbox.chaos"
   | "dashboard.link"
   | "dashboard.sign-in"

@@ -1,5 +1,9 @@
 import type { Actor } from "./audit.ts";
+import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
+import type { Ids } from "./ids.ts";
+import type { Merchant } from "./merchants.ts";
+import { DEFAULT_LIMIT, type Page } from "./pages.ts";
 import type { PaymentRecord } from "./records.ts";
 
 /** Whether a payout needs a balance that covers it (D87). The books are kept in both cases. */
@@ -13,6 +17,38 @@ export interface Balance {
   available: number;
   /** The amounts and fees of pending payouts. */
   reserved: number;
+  /** Whether the balance must cover payouts although the server only tracks balances (D95). */
+  enforced: boolean;
+}
+
+/** A change of a balance. Above 2^53 the numbers are rounded. */
+export interface StatementEntry {
+  kind: string;
+  /** The service's reference of the payment, or the id of an adjustment. */
+  reference: string;
+  currency: string;
+  /** The change of what is available. */
+  amount: number;
+  /** What was available after it. */
+  balance: number;
+  /** In sandbox time. */
+  createdAt: number;
+}
+
+/** The period of a statement, in sandbox time, without its end. */
+export interface StatementQuery {
+  merchantId: string;
+  from?: number | undefined;
+  to?: number | undefined;
+  limit: number;
+  cursor?: string | undefined;
+}
+
+/** What a balance of a sandbox should be. */
+export interface BalanceSetting {
+  currency: string;
+  available: number;
+  enforced: boolean;
 }
 
 /** Money that an operator adds to a balance, or takes from it. */
@@ -30,6 +66,10 @@ export interface LedgerStore {
   listBalances(merchantId?: string): Promise<Balance[]>;
   /** Adjusts a balance. Resolves with false, and changes nothing, if the balance does not cover what is taken. */
   adjustBalance(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<boolean>;
+  /** Sets a balance of a sandbox (D95). @param id the reference of the entry */
+  setBalance(merchantId: string, id: string, setting: BalanceSetting, actor: Actor): Promise<void>;
+  /** Reads a page of a statement, newest first. @throws InvalidCursorError */
+  listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
   /**
    * Books what the entries lack compared with the payouts and checkouts: processes of a version without books, which run
    * beside this one during an upgrade, write no entries. Resolves with the number of corrections.
@@ -46,3 +86,35 @@ export const insufficientFunds = ({
     "insufficient_funds",
     `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}. Nothing was recorded.`,
   );
+
+/** What merchants may ask of their balances (D95). */
+export interface MerchantBalances {
+  list(merchant: Merchant): Promise<Balance[]>;
+  /** @throws InvalidCursorError */
+  statement(merchant: Merchant, query: Partial<Omit<StatementQuery, "merchantId">>): Promise<Page<StatementEntry>>;
+  /** Sets a balance of the merchant's sandbox. Resolves with all its balances. */
+  set(merchant: Merchant, setting: BalanceSetting, actor: Actor): Promise<Balance[]>;
+}
+
+export function createBalances(context: {
+  storage: LedgerStore;
+  clock: Clock;
+  ids: Ids;
+  balances: Balances;
+}): MerchantBalances {
+  const { storage, clock, ids, balances } = context;
+  const list = async ({ id }: Merchant) =>
+    (await storage.listBalances(id)).map((balance) => ({
+      ...balance,
+      enforced: balance.enforced || balances === "enforced",
+    }));
+  return {
+    list,
+    statement: ({ id: merchantId }, { limit = DEFAULT_LIMIT, ...query }) =>
+      storage.listStatement({ merchantId, limit, ...query }),
+    async set(merchant, setting, actor) {
+      await storage.setBalance(merchant.id, ids.record(clock.now()), setting, actor);
+      return list(merchant);
+    },
+  };
+}

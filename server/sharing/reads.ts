@@ -93,6 +93,7 @@ const tooMany = () =>
 const LISTS = [
   "listDisbursements",
   "listCheckouts",
+  "listStatement",
   "listEvents",
   "listDeliveries",
   "listRequests",

@@ -19,6 +19,7 @@ import {
   LATEST,
   MINUTE,
 } from "../testing/storage/fixtures.ts";
+import { runningBalances } from "../testing/storage/ledger.ts";
 import { copyToPostgres } from "./copy/copy.ts";
 import { checkStorage, type DatabaseAddress } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
@@ -32,7 +33,9 @@ interface Place {
   remove(): Promise<unknown>;
 }
 
-const migrationIn = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
+/** The migrations that make the tables of the books. */
+const migrationsIn = (folder: string, ...names: readonly string[]) =>
+  names.map((name) => readFileSync(new URL(`${folder}/migrations/${name}.sql`, import.meta.url), "utf8")).join("");
 
 async function sqlite(): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), "books-"));
@@ -45,7 +48,7 @@ async function sqlite(): Promise<Place> {
       db.exec(sql);
       db.close();
     },
-    migration: migrationIn("sqlite/migrations/025-ledger.sql") + migrationIn("sqlite/migrations/026-statements.sql"),
+    migration: migrationsIn("sqlite", "025-ledger", "026-statements", "029-enforced-accounts"),
     remove: async () => rmSync(folder, { recursive: true }),
   };
 }
@@ -56,8 +59,7 @@ async function postgres(): Promise<Place> {
     address: { kind: "postgres", url },
     open: (clock) => openPostgres(url, { clock, server: true, time: "process" }),
     run,
-    migration:
-      migrationIn("postgres/migrations/021-ledger.sql") + migrationIn("postgres/migrations/022-statements.sql"),
+    migration: migrationsIn("postgres", "021-ledger", "022-statements", "025-enforced-accounts"),
     remove: drop,
   };
 }
@@ -144,6 +146,22 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
     storage = await place.open(clock);
   });
 
+  test("a migration numbers the entries of earlier books", async () => {
+    const { id } = await fill(storage, clock);
+    const statement = async () => (await storage.listStatement({ merchantId: id, limit: 10_000 })).items;
+    const [before, balances] = [await statement(), await storage.listBalances()];
+    await storage.close();
+    const drop = ["entries DROP COLUMN number", "entries DROP COLUMN balance"];
+    const dropped = ["entries", "at", "enforced"].map((name) => `accounts DROP COLUMN ${name}`);
+    await place.run("DROP INDEX entries_of_statement");
+    for (const change of [...drop, ...dropped]) await place.run(`ALTER TABLE ${change}`);
+    await place.run(place.migration.slice(place.migration.indexOf("-- Statements")));
+    storage = await place.open(clock);
+    expect(await statement()).toHaveLength(before.length);
+    expect(await storage.listBalances()).toEqual(balances);
+    expect(runningBalances(await statement())).toEqual([]);
+  });
+
   test("a migration opens books in which nothing is available, and pending payouts stay reserved", async () => {
     const { id } = await fill(storage, clock);
     await storage.close();
@@ -151,8 +169,8 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
     expect(await findings()).toEqual([]);
     storage = await place.open(clock);
     const balances = [
-      { merchantId: id, currency: "NGN", available: 0, reserved: 0 },
-      { merchantId: id, currency: "XOF", available: 0, reserved: 505 },
+      { merchantId: id, currency: "NGN", available: 0, reserved: 0, enforced: false },
+      { merchantId: id, currency: "XOF", available: 0, reserved: 505, enforced: false },
     ];
     expect(await storage.listBalances()).toEqual(balances);
     clock.advance(MINUTE);

@@ -92,6 +92,7 @@ export const ACCOUNT_COLUMNS = {
   reserved: "numeric",
   entries: "bigint",
   at: "bigint",
+  enforced: "boolean",
 } as const;
 
 /** The payouts of a day of a key, or with an empty key_id of a merchant. */

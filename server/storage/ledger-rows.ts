@@ -18,6 +18,8 @@ export function entry(
   return { merchant_id: id, epoch, reference, kind, currency, at, ...NONE, ...amounts } satisfies Values;
 }
 export type Entry = ReturnType<typeof entry>;
+/** Where an entry is booked: an account. */
+export type Place = Pick<Entry, "merchant_id" | "epoch" | "currency">;
 
 /** BigInt, because the sum of amount and fee can exceed 2^53. */
 const sumsOf = ({ amount, fee }: Disbursement | Checkout) => ({
@@ -46,7 +48,7 @@ export function ended(record: Disbursement | Checkout, merchant: StoredMerchant)
 }
 
 /** Money that an operator adds to a balance or takes from it. */
-export function adjusted(merchant: StoredMerchant, place: Parameters<typeof entry>[1], amount: number): Entry {
+export function adjusted(merchant: StoredMerchant, place: Parameters<typeof entry>[1], amount: bigint): Entry {
   const kind = amount < 0 ? "withdrawal" : "top-up";
-  return entry(merchant, place, kind, { available: BigInt(amount), outside: -BigInt(amount) });
+  return entry(merchant, place, kind, { available: amount, outside: -amount });
 }

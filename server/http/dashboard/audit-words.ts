@@ -35,6 +35,7 @@ const WORDS: Record<AuditAction, string> = {
   "sandbox.create": "Created a test payment",
   "sandbox.advance": "Moved the sandbox's clock",
   "sandbox.reset": "Deleted everything in the sandbox",
+  "sandbox.balance": "Set a balance",
   "sandbox.chaos": "Changed the chaos switch",
   "dashboard.link": "Made a sign-in link",
   "dashboard.sign-in": "Signed in",

@@ -1,13 +1,15 @@
 import { v7 } from "uuid";
 import type { Actor } from "../../domain/audit.ts";
-import type { Balance, LedgerStore } from "../../domain/ledger.ts";
+import type { Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { amountsOf, lackQuery } from "../books.ts";
 import { adjusted, entry } from "../ledger-rows.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
 import { recordAction } from "./audit.ts";
 import { lockMerchant } from "./locked-merchant.ts";
+import { toPage } from "./pages.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
 const LIST = (
@@ -15,12 +17,27 @@ const LIST = (
 ) => `SELECT a.* FROM accounts a JOIN merchants m ON m.id = a.merchant_id AND m.epoch = a.epoch
   ${which}`;
 
+const STATEMENT = `SELECT * FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
+  AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
+
+/** Cursors contain numbers only. */
+const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
+
+const toStatementEntry = (row: Row): StatementEntry => ({
+  kind: row.kind as string,
+  reference: row.reference as string,
+  currency: row.currency as string,
+  amount: Number(row.available),
+  balance: Number(row.balance),
+  createdAt: row.at as number,
+});
+
 const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
 
 /** Leaves out what is zero. */
 const lacking = (rows: readonly Row[]) => rows.filter((row) => amountsOf(row).some((amount) => amount !== 0n));
 
-export function ledgerStore({ database, read, write, covers, book }: Executor): LedgerStore {
+export function ledgerStore({ database, read, write, lockAccount, book }: Executor): LedgerStore {
   /** Corrects the books of a merchant, which the lock keeps from changing. */
   function* correct(merchantId: string, reason: string, actor: Actor): Work<number> {
     const merchant = yield* lockMerchant(merchantId, "alone");
@@ -45,20 +62,61 @@ export function ledgerStore({ database, read, write, covers, book }: Executor): 
         currency: row.currency as string,
         available: Number(row.available),
         reserved: Number(row.reserved),
+        enforced: Boolean(row.enforced),
       }));
       return balances.toSorted((a, b) => byText(nameOf(a), nameOf(b)));
     },
     adjustBalance: (merchantId, { id: reference, currency, amount, reason }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "shares");
-        const change = adjusted(merchant, { currency, reference, at: sandboxTime(merchant, merchant.now) }, amount);
-        if (amount < 0 && !(yield* covers(change))) return false;
+        const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
+        const change = adjusted(merchant, place, BigInt(amount));
+        if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
         yield* book([change]);
         const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
         const details = { reference, currency, amount: String(Math.abs(amount)), reason };
         yield* recordAction({ actor, action, merchantId, details });
         return true;
       }),
+    setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
+      write(function* () {
+        const merchant = yield* lockMerchant(merchantId, "alone");
+        const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
+        const account = { merchant_id: merchantId, epoch: merchant.epoch, currency };
+        const missing = BigInt(available) - (yield* lockAccount(account, enforced));
+        yield* book(missing === 0n ? [] : [adjusted(merchant, place, missing)]);
+        const details = { reference, currency, amount: String(available), enforced: String(enforced) };
+        yield* recordAction({ actor, action: "sandbox.balance", merchantId, details });
+      }),
+    async listStatement({ merchantId, from = 0, to = Number.MAX_SAFE_INTEGER, limit, cursor }) {
+      const [merchant] = await read({
+        text: "SELECT epoch FROM merchants WHERE id = :merchant",
+        values: { merchant: merchantId },
+      });
+      const epoch = (merchant?.epoch as number | undefined) ?? -1;
+      const scope = `${merchantId} ${epoch}`;
+      const position = cursor === undefined ? undefined : openCursor("statement", scope, cursor, 3);
+      const [before, currency, number] = position && position[0]! < to ? position : [to, 0, 0];
+      const found = await read({
+        text: STATEMENT,
+        values: {
+          merchant: merchantId,
+          epoch,
+          from,
+          before: before!,
+          currency: toCurrency(currency!),
+          number: number!,
+          limit: limit + 1,
+        },
+      });
+      return toPage(found, limit, toStatementEntry, (last) =>
+        sealCursor("statement", scope, [
+          last.at as number,
+          parseInt(last.currency as string, 36),
+          last.number as number,
+        ]),
+      );
+    },
     async correctBooks(reason, actor) {
       const found = lacking(await read({ text: lackQuery(database, "") }));
       let count = 0;

@@ -1,7 +1,7 @@
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { LaneClaim } from "../../domain/queues.ts";
-import type { Entry } from "../ledger-rows.ts";
+import type { Entry, Place } from "../ledger-rows.ts";
 import type { Row, StoredMerchant, Values } from "../rows.ts";
 
 export type Database = "sqlite" | "postgres";
@@ -72,8 +72,11 @@ export interface Executor {
    * merchants locked in `order`.
    */
   writeEvents(records: readonly FinalRecord[]): Work<void>;
-  /** Locks the account of an entry. True if its available balance covers what the entry takes from it. */
-  covers(entry: Entry): Work<boolean>;
+  /**
+   * Locks an account, and returns what is available.
+   * @param enforced if present, makes the account, and sets whether its balance must cover payouts
+   */
+  lockAccount(place: Place, enforced?: boolean): Work<bigint>;
   /** Writes entries of the books, and adds them to their accounts. The last locks of a transaction. */
   book(entries: readonly Entry[]): Work<void>;
 }

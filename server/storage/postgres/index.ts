@@ -12,7 +12,7 @@ import { backlog } from "../tuned/backlog-postgres.ts";
 import { claimRows, laneReader } from "../tuned/claims-postgres.ts";
 import { writeEvents } from "../tuned/events-postgres.ts";
 import { finders } from "../tuned/finders-postgres.ts";
-import { book, covers } from "../tuned/ledger-postgres.ts";
+import { book, lockAccount } from "../tuned/ledger-postgres.ts";
 import { insertions } from "../tuned/insertions-postgres.ts";
 import { requestRates } from "../tuned/request-rates-postgres.ts";
 import { settler } from "../tuned/settlement-postgres.ts";
@@ -89,7 +89,7 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
       return whileOpen(batcher.add) as never;
     },
   };
-  const executor = postgresExecutor(context, { claim: claimRows, writeEvents, covers, book });
+  const executor = postgresExecutor(context, { claim: claimRows, writeEvents, lockAccount, book });
   const portable = portableStorage(executor);
   const latest = await keepLatestTime(db, clock, { server });
   if (server) await finishRebases(executor, { all: true });

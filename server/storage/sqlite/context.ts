@@ -1,15 +1,27 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import type { Emit } from "../../domain/telemetry.ts";
-import type { Entry } from "../ledger-rows.ts";
+import type { Entry, Place } from "../ledger-rows.ts";
 import type { Values } from "../rows.ts";
 import type { FinalRecord } from "../portable/query.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
 import type { Read, Write } from "./writer.ts";
 
+/** What a merchant has in one currency. */
+export interface Account {
+  place: Place;
+  available: bigint;
+  reserved: bigint;
+  entries: number;
+  /** When the last entry was booked. */
+  at: number;
+  /** Whether the balance must cover payouts although the server only tracks balances (D95). */
+  enforced: boolean;
+}
+
 /** The books, inside a transaction. */
 export interface Ledger {
-  /** True if the available balance covers what the entry takes from it. */
-  covers(entry: Entry): boolean;
+  /** The account, whose changes `store` stores. */
+  accountOf(place: Place): Account;
   /** Writes entries, and adds them to their accounts in memory. */
   book(entries: readonly Entry[]): void;
   /** Stores the accounts, at the end of each transaction. */

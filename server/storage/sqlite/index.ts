@@ -107,9 +107,11 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
         ledger.book(entries);
         yield [];
       },
-      *covers(entry) {
+      *lockAccount(place, enforced) {
         yield [];
-        return ledger.covers(entry);
+        const account = ledger.accountOf(place);
+        account.enforced = enforced ?? account.enforced;
+        return account.available;
       },
     });
     const storage: Storage = {

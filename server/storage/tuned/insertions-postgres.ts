@@ -84,8 +84,8 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
   const stored = await unlessSuspended(items, (active) =>
-    (asks ? storeDisbursements : storeAndBook)(query, active, ({ reference, available }) => {
-      if (mustBeCovered.has(reference as string) && Number(available) < 0) throw new NotCovered();
+    (asks ? storeDisbursements : storeAndBook)(query, active, ({ reference, available, enforced }) => {
+      if (Number(available) < 0 && (enforced || mustBeCovered.has(reference as string))) throw new NotCovered();
     }),
   );
   const candidates = items.flatMap(({ record, merchant, bounds }, index) => {
@@ -251,7 +251,7 @@ const storeAndBook = recordInserter<Disbursement>({
   text: (insert) => `WITH stored AS (${insert}), made AS (
       SELECT merchant_id, epoch, reference, 'reserve' AS kind, currency, updated_at AS at, -(amount::numeric + fee) AS available,
         amount::numeric + fee AS reserved, 0 AS fees, 0 AS outside FROM stored
-    ), ${BOOK_MADE} SELECT s.reference, c.available FROM stored s JOIN changed c
+    ), ${BOOK_MADE} SELECT s.reference, c.available, c.enforced FROM stored s JOIN changed c
       ON c.merchant_id = s.merchant_id AND c.epoch = s.epoch AND c.currency = s.currency`,
 });
 const storeCheckouts = recordInserter({ table: "checkouts", columns: CHECKOUT_COLUMNS, toRecord: toCheckout });

@@ -42,10 +42,12 @@ export function insertions(context: Context): Insertions {
         const { bounds, draft } = limited(asked, merchant, keyOf(asked.keyId), now());
         const record = recorded<Disbursement>(draft, merchant, date);
         const reservation = reserved(record, merchant);
+        const { available, enforced } = ledger.accountOf(reservation);
+        const mustBeCovered = draft.mustBeCovered || enforced;
         const refusal =
           suspension(merchant) ??
           refusalOf(record, bounds, usedIn) ??
-          (draft.mustBeCovered && !ledger.covers(reservation) ? insufficientFunds(record) : undefined);
+          (mustBeCovered && available + reservation.available < 0n ? insufficientFunds(record) : undefined);
         if (refusal) return { inserted: false, record, refusal };
         for (const { daily } of bounds) if (daily) addToSum(daily);
         record.customer = customerFor(merchant, draft.customer);

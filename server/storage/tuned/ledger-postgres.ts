@@ -1,6 +1,6 @@
 import { ACCOUNT_COLUMNS, ENTRY_COLUMNS, NEW_ENTRY_COLUMNS } from "../columns.ts";
-import type { Entry } from "../ledger-rows.ts";
-import type { Work } from "../portable/query.ts";
+import type { Entry, Place } from "../ledger-rows.ts";
+import type { QueryResult, Work } from "../portable/query.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 
@@ -13,7 +13,7 @@ const LISTED = { account: Object.keys(ACCOUNT_COLUMNS).join(", "), entry: Object
  */
 export const BOOK_MADE = `changed AS (
     INSERT INTO accounts (${LISTED.account})
-    SELECT ${ACCOUNT}, sum(available), sum(reserved), count(*), max(at) FROM made
+    SELECT ${ACCOUNT}, sum(available), sum(reserved), count(*), max(at), false FROM made
     GROUP BY ${ACCOUNT} ORDER BY merchant_id COLLATE "C", currency COLLATE "C", epoch
     ON CONFLICT (${ACCOUNT}) DO UPDATE
     SET available = accounts.available + excluded.available, reserved = accounts.reserved + excluded.reserved,
@@ -31,6 +31,8 @@ export const BOOK_MADE = `changed AS (
 const BOOK = `WITH made AS (SELECT * FROM :rows), ${BOOK_MADE} SELECT`;
 const LOCK = `SELECT a.* FROM :rows CROSS JOIN LATERAL (SELECT * FROM accounts WHERE merchant_id = given.merchant_id
   AND epoch = given.epoch AND currency = given.currency FOR UPDATE) AS a`;
+const ENFORCE = `INSERT INTO accounts (${LISTED.account}) VALUES (:merchant, :epoch, :currency, 0, 0, 0, 0, :enforced)
+  ON CONFLICT (${ACCOUNT}) DO UPDATE SET enforced = excluded.enforced RETURNING available`;
 const LOCKED = { merchant_id: "text", epoch: "bigint", currency: "text" };
 
 const keyOf = (row: Entry | Row) => `${String(row.merchant_id)} ${String(row.currency)} ${String(row.epoch)}`;
@@ -41,22 +43,31 @@ export function* book(entries: readonly Entry[]): Work<void> {
 }
 
 /**
- * Locks the accounts of these entries. Returns a function that says whether the balance covers an entry, after the
- * entries that it was called with before.
+ * Locks the accounts of these entries. Returns a function that says whether an entry is acceptable, after the entries that
+ * it was called with before: the balance covers it, or need not.
  */
-export function* coverage(entries: readonly Entry[]): Work<(entry: Entry) => boolean> {
+export function* coverage(entries: readonly Entry[]): Work<(entry: Entry, mustBeCovered: boolean) => boolean> {
   if (entries.length === 0) return () => true;
   const accounts = [...new Map(entries.map((entry) => [keyOf(entry), entry]))].toSorted(([a], [b]) => byText(a, b));
   const [locked] = yield [{ text: LOCK, rows: { columns: LOCKED, values: accounts.map(([, entry]) => entry) } }];
   const left = new Map(locked!.rows.map((row) => [keyOf(row), BigInt(row.available as string)]));
-  return (entry) => {
-    const after = (left.get(keyOf(entry)) ?? 0n) + entry.available;
-    if (after >= 0n) left.set(keyOf(entry), after);
-    return after >= 0n;
+  const enforced = new Set(locked!.rows.filter((row) => row.enforced).map(keyOf));
+  return (entry, mustBeCovered) => {
+    const key = keyOf(entry);
+    const after = (left.get(key) ?? 0n) + entry.available;
+    const isAccepted = after >= 0n || !(mustBeCovered || enforced.has(key));
+    if (isAccepted) left.set(key, after);
+    return isAccepted;
   };
 }
 
-/** Locks the account of an entry. True if its available balance covers what the entry takes from it. */
-export function* covers(entry: Entry): Work<boolean> {
-  return (yield* coverage([entry]))(entry);
+/** As in `Executor`. */
+export function* lockAccount({ merchant_id: merchant, epoch, currency }: Place, enforced?: boolean): Work<bigint> {
+  const values = [{ merchant_id: merchant, epoch, currency }];
+  const [{ rows }] = (yield [
+    enforced === undefined
+      ? { text: LOCK, rows: { columns: LOCKED, values } }
+      : { text: ENFORCE, values: { merchant, epoch, currency, enforced } },
+  ]) as [QueryResult];
+  return BigInt((rows[0]?.available ?? "0") as string);
 }

@@ -1,17 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { ACCOUNT_COLUMNS, ENTRY_COLUMNS } from "../columns.ts";
-import type { Entry } from "../ledger-rows.ts";
-import { insertInto, type Ledger } from "../sqlite/context.ts";
-
-type Place = Pick<Entry, "merchant_id" | "epoch" | "currency">;
-interface Account {
-  place: Place;
-  available: bigint;
-  reserved: bigint;
-  entries: number;
-  /** When the last entry was booked. */
-  at: number;
-}
+import type { Place } from "../ledger-rows.ts";
+import { insertInto, type Account, type Ledger } from "../sqlite/context.ts";
 
 /** The books, inside a transaction. An account is read once and stored once for all entries of a transaction. */
 export function createLedger(db: DatabaseSync): Ledger {
@@ -28,15 +18,22 @@ export function createLedger(db: DatabaseSync): Ledger {
     const row = select.get(merchant_id, epoch, currency);
     // Balances are text, because a sum can exceed the largest integer of SQLite.
     const [available, reserved] = [row?.available, row?.reserved].map((text) => BigInt(String(text ?? 0)));
-    const [entries, at] = [row?.entries, row?.at].map((value) => Number(value ?? 0));
+    const [entries, at, enforced] = [row?.entries, row?.at, row?.enforced].map((value) => Number(value ?? 0));
     const place = { merchant_id, epoch, currency };
-    const account = { place, available: available!, reserved: reserved!, entries: entries!, at: at! };
+    const account = {
+      place,
+      available: available!,
+      reserved: reserved!,
+      entries: entries!,
+      at: at!,
+      enforced: enforced === 1,
+    };
     accounts.set(name, account);
     return account;
   }
 
   return {
-    covers: (entry) => accountOf(entry).available + entry.available >= 0n,
+    accountOf,
     book(entries) {
       for (const entry of entries) {
         const account = accountOf(entry);
@@ -48,8 +45,15 @@ export function createLedger(db: DatabaseSync): Ledger {
       }
     },
     store() {
-      for (const { place, available, reserved, entries, at } of accounts.values())
-        if (entries > 0) store({ ...place, available: String(available), reserved: String(reserved), entries, at });
+      for (const { place, available, reserved, enforced, ...account } of accounts.values())
+        if (account.entries > 0 || enforced)
+          store({
+            ...place,
+            ...account,
+            available: `${available}`,
+            reserved: `${reserved}`,
+            enforced: Number(enforced),
+          });
       accounts.clear();
     },
     forget: () => accounts.clear(),

@@ -37,13 +37,13 @@ function* add(sums: readonly DailySum[]): Work<Map<string, number>> {
 /** Judges payouts by their limits and balances, one after the other, and counts those that may stay. Returns the refusals. */
 export function* judge(candidates: readonly Candidate[]): Work<Map<Disbursement, ServiceError>> {
   const used = yield* add(candidates.flatMap(sumsOf).map((sum) => ({ ...sum, amount: 0 })));
-  const covers = yield* coverage(candidates.filter((each) => each.mustBeCovered).map(({ entry }) => entry));
+  const covers = yield* coverage(candidates.map(({ entry }) => entry));
   const refusals = new Map<Disbursement, ServiceError>();
   for (const candidate of candidates) {
     const { record, bounds, entry, mustBeCovered } = candidate;
     const refusal =
       refusalOf(record, bounds, (sum) => used.get(keyOf(sum))!) ??
-      (mustBeCovered && !covers(entry) ? insufficientFunds(record) : undefined);
+      (covers(entry, mustBeCovered) ? undefined : insufficientFunds(record));
     if (refusal) refusals.set(record, refusal);
     else for (const sum of sumsOf(candidate)) used.set(keyOf(sum), used.get(keyOf(sum))! + sum.amount);
   }

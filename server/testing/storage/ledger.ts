@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Draft } from "../../domain/records.ts";
+import type { StatementEntry } from "../../domain/ledger.ts";
 import type { Current } from "./current.ts";
 import {
   ACTOR,
@@ -23,6 +24,16 @@ const adjustment = (amount: number, changes = {}) => ({
   reason: "Paid in",
   ...changes,
 });
+
+/** The entries of a whole statement whose balance is not the balance before plus their amount. */
+export function runningBalances(statement: readonly StatementEntry[]): StatementEntry[] {
+  const balances: Record<string, number> = {};
+  return statement.toReversed().filter(({ currency, amount, balance }) => {
+    const before = balances[currency] ?? 0;
+    balances[currency] = balance;
+    return balance !== before + amount;
+  });
+}
 
 export function ledgerTests(storage: Current): void {
   const balancesOf = async (merchantId: string) =>
@@ -132,6 +143,50 @@ export function ledgerTests(storage: Current): void {
     expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 7, reserved: 0 }]);
   });
 
+  test("reads a statement of a period in pages, newest first, in every currency", async () => {
+    const { id } = await addMerchant(storage());
+    for (const currency of ["XOF", "NGN", "XOF"]) {
+      for (const amount of [30, -10]) await storage().adjustBalance(id, adjustment(amount, { currency }), ACTOR);
+      await storage().insertDisbursement(aDisbursement(id, { currency, amount: 4, fee: 1 }));
+      storage.clock().advance(MINUTE);
+      await storage().settleDue(10);
+    }
+    const all = (await storage().listStatement({ merchantId: id, limit: 100 })).items;
+    expect(all.map(({ kind }) => kind).slice(0, 4)).toEqual(["capture", "reserve", "withdrawal", "top-up"]);
+    expect(runningBalances(all)).toEqual([]);
+    const times = all.map(({ createdAt }) => createdAt);
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    const paged: StatementEntry[] = [];
+    const period = { from: times.at(-1)! + 1, to: times[0]! };
+    for (let cursor: string | undefined, page = 0; page === 0 || cursor !== undefined; page += 1) {
+      const query = { merchantId: id, ...period, limit: 2, cursor };
+      const { items, cursor: next } = await storage().listStatement(query);
+      paged.push(...items);
+      cursor = next;
+    }
+    expect(paged).toEqual(all.filter(({ createdAt: at }) => at >= period.from && at < period.to));
+    await expect(storage().listStatement({ merchantId: id, limit: 2, cursor: "x" })).rejects.toThrow("cursor");
+  });
+
+  test("sets a balance of a sandbox, which it then enforces for one currency until a reset", async () => {
+    const merchant = await addMerchant(storage());
+    const set = (available: number, enforced: boolean) =>
+      storage().setBalance(merchant.id, nextId(), { currency: "XOF", available, enforced }, ACTOR);
+    const pays = async (changes = {}) =>
+      (await covered(merchant, { amount: 1_000, fee: 10, mustBeCovered: false, ...changes })).inserted;
+    await set(0, true);
+    expect(await pays()).toBe(false);
+    expect(await pays({ currency: "NGN" })).toBe(true);
+    await set(1_010, true);
+    expect(await concurrently(3, () => pays())).toEqual([true, false, false]);
+    await set(5, false);
+    expect(await pays()).toBe(true);
+    expect((await storage().listBalances(merchant.id))[1]).toMatchObject({ available: -1_005, reserved: 2_020 });
+    await set(0, true);
+    await storage().reset(merchant.id);
+    expect(await pays()).toBe(true);
+  });
+
   test("any sequence of creates, ends, top-ups, moves of the clock and resets keeps every sum", async () => {
     const amount = fc.integer({ min: 1, max: 50 });
     const step = fc.oneof(
@@ -151,6 +206,7 @@ export function ledgerTests(storage: Current): void {
           pending = [];
         };
         let fails = false;
+        const seen: StatementEntry[] = [];
         for (const { do: what, amount: given } of steps) {
           const ends = fails ? ("failed" as const) : ("success" as const);
           if (what === "fail") fails = !fails;
@@ -182,6 +238,13 @@ export function ledgerTests(storage: Current): void {
           }
           const [balance = { available: 0, reserved: 0 }] = await balancesOf(merchant.id);
           expect(balance).toMatchObject({ available: funds - held(), reserved: held() });
+          const { items } = await storage().listStatement({ merchantId: merchant.id, limit: 100 });
+          expect(runningBalances(items)).toEqual([]);
+          expect(items[0]?.balance ?? 0).toBe(balance.available);
+          seen.unshift(...(what === "reset" ? [] : items.slice(0, items.length - seen.length)));
+          if (what === "reset") seen.length = 0;
+          // What was read before has not changed.
+          expect(items).toEqual(seen);
         }
       }),
       { numRuns: 15, endOnFailure: true },
