@@ -1,11 +1,18 @@
 import type { Context, Data } from "./job.ts";
 import { createLimiter } from "./limiter.ts";
 import { find, list } from "./list.ts";
-import type { CheckoutFilters, CheckoutList, DisbursementFilters, DisbursementList } from "./list.ts";
+import type {
+  CheckoutFilters,
+  CheckoutList,
+  DisbursementFilters,
+  DisbursementList,
+  Statement,
+  StatementFilters,
+} from "./list.ts";
 import { createMemory } from "./memory.ts";
 import { resolveClientOptions, resolveCreateOptions, resolveOptions, resolveWaitOptions } from "./options.ts";
 import type { CallOptions, ClientOptions, CreateOptions, CreateSettings, Settings, WaitOptions } from "./options.ts";
-import { checkout, disbursement } from "./kind.ts";
+import { balance, checkout, disbursement, statement } from "./kind.ts";
 import type { Kind } from "./kind.ts";
 import { create } from "./recovery.ts";
 import { createFailure, readFailure, toCall } from "./result.ts";
@@ -21,7 +28,7 @@ import { system } from "./runtime.ts";
 import type { Runtime } from "./runtime.ts";
 import { createRawClient, createTransport } from "./transport.ts";
 import type { RawClient } from "./transport.ts";
-import type { Checkout, CheckoutRequest, Disbursement, DisbursementRequest } from "./types.ts";
+import type { Balance, Checkout, CheckoutRequest, Disbursement, DisbursementRequest } from "./types.ts";
 import { verify } from "./verify.ts";
 
 /** Disbursements: payouts to mobile wallets. */
@@ -137,6 +144,23 @@ export interface Checkouts {
   list(filters?: CheckoutFilters, options?: CallOptions): CheckoutList;
 }
 
+/** What the merchant can pay out, and how it came about. */
+export interface Balances {
+  /**
+   * Returns the balance of each currency that the merchant has used.
+   *
+   * @throws {NotFoundError} The service has no balances. Not every service has them.
+   */
+  list(options?: CallOptions): Promise<Balance[]>;
+  /**
+   * Returns the changes of the balances, the newest first, each with the balance after it. Reads page after page while
+   * you iterate, and nothing before. `page()` reads one page.
+   *
+   * @throws {NotFoundError} The service has no statements. Not every service has them.
+   */
+  statement(filters?: StatementFilters, options?: CallOptions): Statement;
+}
+
 /** A client that acts for one merchant. */
 export interface DisbursementClient {
   /** URL of the service, without `/v1` and without a slash at the end. */
@@ -145,6 +169,8 @@ export interface DisbursementClient {
   disbursements: Disbursements;
   /** Payments collected through a link. */
   checkouts: Checkouts;
+  /** What the merchant can pay out. */
+  balances: Balances;
   /**
    * The plain openapi-fetch client, typed by the contract. It sends the key, follows no redirects and never retries.
    */
@@ -180,8 +206,16 @@ export function buildClient(options: ClientOptions, runtime: Runtime): Disbursem
     baseUrl: rest.baseUrl,
     disbursements: resource(context, disbursement, settings) as unknown as Disbursements,
     checkouts: resource(context, checkout, settings) as unknown as Checkouts,
+    balances: balancesOf(context, settings),
     raw: createRawClient(rest),
     limiter,
+  };
+}
+
+function balancesOf(context: Context, base: Settings): Balances {
+  return {
+    list: async (options) => (await list(context, balance, {}, options, base).page()).items as unknown as Balance[],
+    statement: (filters, options) => list(context, statement, filters, options, base) as unknown as Statement,
   };
 }
 

@@ -1,5 +1,5 @@
 export { createClient } from "./client.ts";
-export type { Checkouts, DisbursementClient, Disbursements } from "./client.ts";
+export type { Balances, Checkouts, DisbursementClient, Disbursements } from "./client.ts";
 export {
   AbortedError,
   AuthenticationError,
@@ -15,7 +15,16 @@ export {
   ValidationError,
 } from "./errors.ts";
 export type { ErrorInfo, Hooks, RequestInfo, ResponseInfo, RetryInfo } from "./hooks.ts";
-export type { CheckoutFilters, CheckoutList, DisbursementFilters, DisbursementList, List, ListPage } from "./list.ts";
+export type {
+  CheckoutFilters,
+  CheckoutList,
+  DisbursementFilters,
+  DisbursementList,
+  List,
+  ListPage,
+  Statement,
+  StatementFilters,
+} from "./list.ts";
 export type {
   CallOptions,
   ClientOptions,

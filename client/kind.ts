@@ -8,6 +8,14 @@ export interface Kind {
   final: RegExp;
 }
 
+/** What a list contains: its name in the operation id, and its path. */
+export interface Listed {
+  name: KindName | "Balance" | "Statement";
+  path: Path;
+}
+
+export const balance: Listed = { name: "Balance", path: "/v1/balances" };
+export const statement: Listed = { name: "Statement", path: "/v1/statements" };
 export const disbursement: Kind = { name: "Disbursement", path: "/v1/disbursements", final: /^(success|failed)$/ };
 /**
  * Unlike a disbursement, a checkout has an optional merchant's reference, and the response to a create contains a link.

@@ -175,3 +175,25 @@ describe("find", () => {
     expect((error as Error).message).toBe("merchantsReference is missing. It must be a text of your own.");
   });
 });
+
+describe("balances", () => {
+  const entry = { kind: "top-up", reference: "t", currency: "XOF", amount: 5, balance: 5, createdAt: "1970" };
+
+  test("are read with one request", async () => {
+    const balances = [{ currency: "XOF", available: 5, reserved: 0, enforced: true }];
+    const { client, time, sent } = scriptedClient([refusal(503), ok({ items: balances })]);
+    expect(await time.run(client.balances.list())).toEqual(balances);
+    expect(sent.map(({ url }) => url)).toEqual(Array(2).fill("https://pay.example/v1/balances"));
+  });
+
+  test("have a statement, read page by page, for a period", async () => {
+    const { client, time, sent } = scriptedClient([ok({ items: [entry], nextCursor: "c" }), ok({ items: [entry] })]);
+    const statement = client.balances.statement({ from: new Date(0), pageSize: 1 });
+    expect(await time.run(referencesOf(statement))).toEqual(["t", "t"]);
+    const path = "https://pay.example/v1/statements?from=1970-01-01T00%3A00%3A00.000Z&limit=1";
+    expect(sent.map(({ url }) => url)).toEqual([path, `${path}&cursor=c`]);
+    await expect(time.run(client.balances.statement({ status: "failed" } as object).page())).rejects.toThrow(
+      UsageError,
+    );
+  });
+});

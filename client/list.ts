@@ -1,11 +1,11 @@
 import type { Context, Data, Job, Trace } from "./job.ts";
-import type { Kind } from "./kind.ts";
+import type { Kind, Listed } from "./kind.ts";
 import { complete, demand, ensure, resolveOptions } from "./options.ts";
 import type { CallOptions, Settings } from "./options.ts";
 import { isText } from "./outcome.ts";
 import { sendWithRetries, startTrace } from "./retry.ts";
 import type { CallOutcome } from "./retry.ts";
-import type { Checkout, Disbursement } from "./types.ts";
+import type { Checkout, Disbursement, StatementEntry } from "./types.ts";
 import { verify } from "./verify.ts";
 import type { operations } from "../generated/openapi.ts";
 
@@ -42,6 +42,18 @@ const noFilters = {
   pageSize: undefined,
 };
 
+const noPeriod = { from: undefined as unknown, to: undefined as unknown, pageSize: undefined };
+
+/** Selects the entries of a statement. */
+export interface StatementFilters {
+  /** Only entries at or after this time. A string is in ISO 8601 with a time zone. */
+  from?: Date | string | undefined;
+  /** Only entries before this time. */
+  to?: Date | string | undefined;
+  /** How many entries one request reads, from 1 to 100. It does not limit the statement. */
+  pageSize?: number | undefined;
+}
+
 /** One page of a list. */
 export interface ListPage<R> {
   items: R[];
@@ -59,17 +71,22 @@ export interface List<R> extends AsyncIterable<R> {
 export interface DisbursementList extends List<Disbursement> {}
 /** A list of checkouts. */
 export interface CheckoutList extends List<Checkout> {}
+/** Changes of balances. */
+export interface Statement extends List<StatementEntry> {}
 
 /** Returns the records of a list. Requests a page when the previous page is used up, and nothing before. */
 export function list(
   context: Context,
-  kind: Kind,
+  kind: Listed,
   filters: object | undefined,
   options: CallOptions | undefined,
   base: Settings,
 ): List<Data> {
   const page = async (cursor?: string | null) => {
-    const { pageSize: limit, ...query }: Record<string, unknown> = complete(filters, noFilters);
+    const { pageSize: limit, ...query }: Record<string, unknown> = complete(
+      filters,
+      kind.name === "Statement" ? noPeriod : noFilters,
+    );
     for (const [filter, value] of Object.entries(query)) {
       if (value instanceof Date) ensure((query[filter] = value.toJSON()), `${filter} must be a valid date.`);
     }
@@ -110,7 +127,7 @@ export async function find(
 /** Reads one page of a list. With `until`, polls until `until(page)` is true. */
 export async function readPage(
   context: Context,
-  { name, path }: Kind,
+  { name, path }: Listed,
   query: Record<string, unknown>,
   settings: Settings,
   until?: (page: Page) => boolean,

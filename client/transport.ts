@@ -8,7 +8,7 @@ import type { Fetch } from "./options.ts";
 export type RawClient = Client<paths>;
 
 /** The path that creates records of a kind, and under which they are read by reference. */
-export type Path = Extract<keyof paths, "/v1/disbursements" | "/v1/checkouts">;
+export type Path = Extract<keyof paths, "/v1/disbursements" | "/v1/checkouts" | "/v1/balances" | "/v1/statements">;
 
 /** A create has a body, a list a query, and a verify the service's reference. */
 interface Message {
@@ -81,7 +81,8 @@ export function createTransport({ baseUrl, fetch }: TransportOptions): Transport
       body,
       params: { query, path: { reference } },
     };
-    return raw.request(body ? "post" : "get", (body || query ? path : `${path}/{reference}`) as Path, request as never);
+    const method = body ? "post" : "get";
+    return raw.request(method, (body || query ? path : `${path}/{reference}`) as "/v1/checkouts", request as never);
   };
 }
 

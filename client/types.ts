@@ -17,7 +17,7 @@ export type KindName = "Disbursement" | "Checkout";
 export type OperationId = Extract<keyof operations, `${"create" | "verify"}${KindName}`>;
 
 /** The `operationId`s of the lists that this client reads. */
-export type ListId = Extract<keyof operations, `list${KindName}s`>;
+export type ListId = Extract<keyof operations, `list${KindName | "Balance" | "Statement"}s`>;
 
 interface New {
   /** False: this call created the record, and this is the response. */

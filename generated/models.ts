@@ -316,6 +316,45 @@ export interface Checkout {
     updatedAt: string;
 }
 
+/** What a merchant has in a currency. */
+export interface Balance {
+    /**
+     * A three-letter ISO currency code, for example `XOF`, `NGN`, `GHS`, `KES` or `USD`. Any code of this form is
+     * accepted.
+     */
+    currency: string;
+    /** What can be paid out, amounts and fees. Negative if disbursements were accepted without a balance. */
+    available: number;
+    /** The amounts and fees of pending disbursements. A success spends them, a failure gives them back. */
+    reserved: number;
+    /** Whether a disbursement that `available` does not cover is refused. */
+    enforced: boolean;
+}
+
+/** A change of a balance. */
+export interface StatementEntry {
+    /**
+     * `reserve`: a disbursement was created, and its amount and fee reserved. `capture`: it succeeded; what was reserved
+     * is spent, so the amount is 0. `release`: it failed. `credit`: a checkout was paid, less its fee. `top-up`,
+     * `withdrawal` and `correction`: an operator changed the balance. `history` and `opening`: payments from before the
+     * service kept balances. More kinds can follow.
+     */
+    kind: string;
+    /** The service's reference of the disbursement or checkout, or an identifier of the operator's change. */
+    reference: string;
+    /**
+     * A three-letter ISO currency code, for example `XOF`, `NGN`, `GHS`, `KES` or `USD`. Any code of this form is
+     * accepted.
+     */
+    currency: string;
+    /** The change of what is available. */
+    amount: number;
+    /** What was available after the change. */
+    balance: number;
+    /** An ISO 8601 timestamp in UTC with milliseconds. */
+    createdAt: string;
+}
+
 /** The body of a webhook. `event` identifies its type. */
 export type WebhookEvent = DisbursementCompletedEvent | DisbursementFailedEvent | CheckoutCompletedEvent | CheckoutFailedEvent | CheckoutCancelledEvent;
 

@@ -134,6 +134,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/balances": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the balances (extension)
+         * @description **Extension.** Returns what the merchant can pay out, and what its pending disbursements reserve, in each currency
+         *     that it has used. Reading changes nothing, so it is safe to retry.
+         */
+        get: operations["listBalances"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/statements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the statement (extension)
+         * @description **Extension.** Lists every change of the merchant's balances, newest first, each with the balance after it. In each
+         *     currency, a balance is the balance of the next older entry plus `amount`. New entries are always the newest of their
+         *     currency, so a statement that was read does not change.
+         *
+         *     If the response has `nextCursor`, pass it as `cursor`, with the same period, to get the next page. With
+         *     `format=csv` the response is a table whose first line names the columns, and the header `Link` has the URL of the
+         *     next page. Reading changes nothing, so it is safe to retry.
+         */
+        get: operations["listStatements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/sandbox/balance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Set a balance (extension)
+         * @description Sets what the merchant can pay out in a currency, and whether its balance limits disbursements in that currency.
+         *     With `enforced`, a disbursement that the balance does not cover is refused with 422 and the code
+         *     `insufficient_funds`, as in production. A reset ends this.
+         */
+        put: operations["setBalance"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/sandbox/clock": {
         parameters: {
             query?: never;
@@ -930,6 +999,75 @@ export interface components {
             statusCode: number;
             data: components["schemas"]["Clock"];
         };
+        /** @description What a merchant has in a currency. */
+        Balance: {
+            currency: components["schemas"]["Currency"];
+            /**
+             * Format: int64
+             * @description What can be paid out, amounts and fees. Negative if disbursements were accepted without a balance.
+             */
+            available: number;
+            /**
+             * Format: int64
+             * @description The amounts and fees of pending disbursements. A success spends them, a failure gives them back.
+             */
+            reserved: number;
+            /** @description Whether a disbursement that `available` does not cover is refused. */
+            enforced: boolean;
+        };
+        /** @description The balances of a merchant, ordered by currency. */
+        Balances: {
+            items: components["schemas"]["Balance"][];
+        };
+        BalancesEnvelope: {
+            statusCode: number;
+            data: components["schemas"]["Balances"];
+        };
+        /** @description What a balance should be. */
+        BalanceSetting: {
+            currency: components["schemas"]["Currency"];
+            /**
+             * Format: int64
+             * @description What can be paid out from now on.
+             */
+            available: number;
+            /** @description Whether a disbursement that the balance does not cover is refused. A live service always refuses it. */
+            enforced: boolean;
+        };
+        /** @description A change of a balance. */
+        StatementEntry: {
+            /**
+             * @description `reserve`: a disbursement was created, and its amount and fee reserved. `capture`: it succeeded; what was reserved
+             *     is spent, so the amount is 0. `release`: it failed. `credit`: a checkout was paid, less its fee. `top-up`,
+             *     `withdrawal` and `correction`: an operator changed the balance. `history` and `opening`: payments from before the
+             *     service kept balances. More kinds can follow.
+             */
+            kind: string;
+            /** @description The service's reference of the disbursement or checkout, or an identifier of the operator's change. */
+            reference: string;
+            currency: components["schemas"]["Currency"];
+            /**
+             * Format: int64
+             * @description The change of what is available.
+             */
+            amount: number;
+            /**
+             * Format: int64
+             * @description What was available after the change.
+             */
+            balance: number;
+            createdAt: components["schemas"]["Timestamp"];
+        };
+        /** @description A page of a statement, newest first. */
+        Statement: {
+            items: components["schemas"]["StatementEntry"][];
+            /** @description The value of `cursor` for the next page. Absent on the last page. */
+            nextCursor?: string;
+        };
+        StatementEnvelope: {
+            statusCode: number;
+            data: components["schemas"]["Statement"];
+        };
         /** @description What the chaos switch should do. A field that is left out becomes 0. */
         ChaosSettings: {
             /** @description How long each request waits before it is processed, in milliseconds. */
@@ -1346,6 +1484,16 @@ export interface components {
                 "application/json": components["schemas"]["ClockEnvelope"];
             };
         };
+        /** @description The balances of the merchant, by currency. */
+        Balances: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["BalancesEnvelope"];
+            };
+        };
         /** @description What the chaos switch of the merchant's sandbox does. */
         Chaos: {
             headers: {
@@ -1674,6 +1822,91 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    listBalances: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["Balances"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    listStatements: {
+        parameters: {
+            query?: {
+                /** @description Return only entries at or after this time. */
+                from?: components["schemas"]["Timestamp"];
+                /** @description Return only entries before this time. */
+                to?: components["schemas"]["Timestamp"];
+                /** @description The format of the response. */
+                format?: "json" | "csv";
+                /** @description The maximum number of items to return. */
+                limit?: components["parameters"]["Limit"];
+                /**
+                 * @description Continues a list: the `nextCursor` of the previous page. It is opaque and valid only for the same list and merchant,
+                 *     until the sandbox is reset. Any other value returns 422.
+                 */
+                cursor?: components["parameters"]["Cursor"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the statement. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StatementEnvelope"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+        };
+    };
+    setBalance: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BalanceSetting"];
+            };
+        };
+        responses: {
+            200: components["responses"]["Balances"];
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
         };

@@ -45,6 +45,8 @@ const models = [
   "CheckoutRequest",
   "CheckoutCreated",
   "Checkout",
+  "Balance",
+  "StatementEntry",
   "WebhookEvent",
   "ErrorCode",
   "FieldError",

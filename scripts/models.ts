@@ -60,7 +60,7 @@ function typeOf(schema: Schema, schemas: Schemas, refer: (name: string) => void)
   if (value || values) return (values ?? [value]).map((one) => JSON.stringify(one)).join(" | ");
   if (type === "array") return `${typeOf(items!, schemas, refer)}[]`;
   if (type === "integer") return "number";
-  if (type === "string") return "string";
+  if (type === "string" || type === "boolean") return type;
   throw new Error(`No type for ${JSON.stringify(schema)}.`);
 }
 

@@ -4,6 +4,7 @@ import type { Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/chaos.ts";
 import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
+import { createBalances } from "./domain/ledger.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import type { RailPayment, Rails } from "./domain/rails.ts";
@@ -239,6 +240,7 @@ export function createService(options: Options): Service {
   const routeOf = options.rails?.routeOf;
   const shared = { storage: limited, clock, ids, routeOf, settleDelayMs, stopping, wake, handOver };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
+  const balances = createBalances({ storage: limited, clock, ids, balances: config.balances });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
   const webhooks = createWebhooks({
     storage: limited,
@@ -272,6 +274,7 @@ export function createService(options: Options): Service {
       webhooks,
       merchantClock,
       listeners,
+      balances,
     }),
     checkouts,
     settlement,

@@ -8,6 +8,7 @@ import { traceparentOf } from "../domain/trace.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { Work } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
+import { CsvPage } from "./csv-page.ts";
 import { jsonBody } from "./json-body.ts";
 import { requirePermission, type OperationId } from "./permissions.ts";
 import { stated, stateOf } from "./request-state.ts";
@@ -37,7 +38,7 @@ export interface Call<Op extends OperationId> {
 }
 
 /** One handler per operationId of the spec; a missing handler does not compile. */
-export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op>> };
+export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | CsvPage> };
 
 interface Options {
   handlers: Handlers;
@@ -189,6 +190,7 @@ function respond(
     };
     const data = await handle(call as unknown as Call<OperationId>);
     if (isLost(merchant)) throw new ConnectionDropped();
+    if (data instanceof CsvPage) return data.send(req, res);
     const returned = { statusCode: 200, data };
     state.returned = returned;
     sendJson(res, returned);

@@ -55,6 +55,8 @@ const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, str
   verifyDisbursement: ({ paid }) => ({ path: { reference: paid.reference } }),
   createCheckout: () => ({ body: { ...PAYOUT, reference: "new" } }),
   listCheckouts: () => ({}),
+  listBalances: () => ({}),
+  listStatements: () => ({}),
   verifyCheckout: ({ checkout }) => ({ path: { reference: checkout.reference } }),
   readClock: () => ({}),
   advanceClock: ({ server }) => {
@@ -77,6 +79,7 @@ const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, str
   rotateWebhookSecret: () => ({}),
   readChaos: () => ({}),
   setChaos: () => ({ body: { lostWebhooksPercent: 5 } }),
+  setBalance: () => ({ body: { currency: "XOF", available: 5, enforced: false } }),
 };
 
 /** The additions of a test to a request. */

@@ -5,6 +5,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
 import type { ClockMove } from "../domain/time.ts";
+import type { MerchantBalances } from "../domain/ledger.ts";
 import type { RecordFilter } from "../domain/records.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { components } from "../../generated/openapi.ts";
@@ -13,6 +14,7 @@ import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
 import {
   attemptRecorded,
+  balancesView,
   checkoutCreated,
   claimedView,
   clockView,
@@ -22,6 +24,8 @@ import {
   listenerView,
   listView,
   secretView,
+  statementEntryView,
+  statementTable,
 } from "./views.ts";
 
 export interface HandlerContext {
@@ -33,11 +37,12 @@ export interface HandlerContext {
   merchantClock: MerchantClock;
   storage: Pick<MerchantStore, "setChaos">;
   listeners: Listeners;
+  balances: MerchantBalances;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, listeners } = context;
+  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, listeners, balances } = context;
   return {
     createDisbursement: async ({ merchant, keyId, body, traceparent }) =>
       disbursementCreated(await disbursements.create(merchant, body, { keyId, traceparent })),
@@ -51,6 +56,11 @@ export function createHandlers(context: HandlerContext): Handlers {
       checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
     listCheckouts: async ({ merchant, query }) =>
       listView(await checkouts.list(merchant, recordFilter(query)), (one) => checkoutView(one, merchant.name)),
+    listBalances: async ({ merchant }) => balancesView(await balances.list(merchant)),
+    async listStatements({ merchant, query: { from, to, format, limit, cursor } }) {
+      const page = await balances.statement(merchant, { from: timeOf(from), to: timeOf(to), limit, cursor });
+      return format === "csv" ? statementTable(page) : listView(page, statementEntryView);
+    },
 
     readClock: async ({ merchant }) => clockView(merchant, clock.dated()),
     advanceClock: async ({ merchant, actor, body }) =>
@@ -76,6 +86,7 @@ export function createHandlers(context: HandlerContext): Handlers {
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
     readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
+    setBalance: async ({ merchant, actor, body }) => balancesView(await balances.set(merchant, body, actor)),
     setChaos: async ({ merchant, actor, body }) => setChaos(storage, merchant, body, actor),
   };
 }
@@ -84,6 +95,8 @@ export function createHandlers(context: HandlerContext): Handlers {
 function clockMove({ seconds, to }: components["schemas"]["ClockAdvance"]): ClockMove {
   return to === undefined ? { by: seconds! * 1_000 } : { to: Date.parse(to) };
 }
+
+const timeOf = (timestamp: string | undefined) => (timestamp === undefined ? undefined : Date.parse(timestamp));
 
 interface RecordListQuery<Status extends string> {
   merchantsReference?: string;
@@ -100,8 +113,8 @@ function recordFilter<Status extends string>(query: RecordListQuery<Status>): Re
   return {
     merchantsReference,
     status,
-    createdAfter: createdAfter === undefined ? undefined : Date.parse(createdAfter),
-    createdBefore: createdBefore === undefined ? undefined : Date.parse(createdBefore),
+    createdAfter: timeOf(createdAfter),
+    createdBefore: timeOf(createdBefore),
     limit,
     cursor,
   };

@@ -7,7 +7,14 @@ import { PERMITTED_BY } from "./permissions.ts";
 
 /** What each scope permits; a key with several scopes may do what each of them permits. */
 const PERMITS: Record<Scope, string[]> = {
-  read: ["verifyDisbursement", "listDisbursements", "verifyCheckout", "listCheckouts"],
+  read: [
+    "verifyDisbursement",
+    "listDisbursements",
+    "verifyCheckout",
+    "listCheckouts",
+    "listBalances",
+    "listStatements",
+  ],
   disburse: ["createDisbursement", "verifyDisbursement"],
   checkout: ["createCheckout", "verifyCheckout"],
 };

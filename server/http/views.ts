@@ -1,6 +1,7 @@
 import type { components } from "../../generated/openapi.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { NextStep, Attempt, Delivery } from "../domain/deliveries.ts";
+import type { Balance, StatementEntry } from "../domain/ledger.ts";
 import type { Page } from "../domain/pages.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
@@ -8,6 +9,7 @@ import type { Disbursement } from "../domain/disbursements.ts";
 import type { Event } from "../domain/events.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { WebhookSecrets } from "../domain/secrets.ts";
+import { CsvPage } from "./csv-page.ts";
 import type { ListenerDelivery } from "../webhooks/listeners.ts";
 
 type Schemas = components["schemas"];
@@ -42,6 +44,21 @@ export function secretView({ current, previous }: WebhookSecrets): Schemas["Webh
 /** A page of any list (D42). */
 export function listView<T, V>({ items, cursor }: Page<T>, view: (item: T) => V): { items: V[]; nextCursor?: string } {
   return { items: items.map(view), ...(cursor === undefined ? {} : { nextCursor: cursor }) };
+}
+
+export const balancesView = (balances: readonly Balance[]): Schemas["Balances"] => ({
+  items: balances.map(({ currency, available, reserved, enforced }) => ({ currency, available, reserved, enforced })),
+});
+
+export function statementEntryView({ createdAt, ...entry }: StatementEntry): Schemas["StatementEntry"] {
+  return { ...entry, createdAt: timestamp(createdAt) };
+}
+
+const STATEMENT_COLUMNS = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
+
+export function statementTable({ items, cursor }: Page<StatementEntry>): CsvPage {
+  const lines = items.map(statementEntryView).map((entry) => STATEMENT_COLUMNS.map((column) => entry[column]));
+  return new CsvPage([STATEMENT_COLUMNS, ...lines], cursor);
 }
 
 export function eventView({ id, createdAt, reference, body }: Event): Schemas["SandboxEvent"] {
