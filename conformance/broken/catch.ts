@@ -72,10 +72,10 @@ export function allFailed(ids: readonly string[]) {
   };
 }
 
-async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]): Promise<Report> {
+async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[], args: readonly string[]) {
   const server = await startBroken(fault.how);
   try {
-    const options = await optionsFor(server, ["--profile", profile]);
+    const options = await optionsFor(server, ["--profile", profile, ...args]);
     return await runTrial(options, { only: ids, through: fault.through, enough: allFailed(ids) });
   } finally {
     await server.stop();
@@ -85,14 +85,15 @@ async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]
 /**
  * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
  * the fault violates a requirement.
+ * @param args further arguments of the runs, such as a seed
  */
-export async function tryFault(fault: Fault, baseline: Baseline): Promise<Catch> {
+export async function tryFault(fault: Fault, baseline: Baseline, args: readonly string[] = []): Promise<Catch> {
   const start = performance.now();
   const result: Catch = { fault, by: {}, missed: [], also: [], errors: [], ms: 0 };
   for (const profile of ["core", "extended"] as const) {
     const ids = fault.violates.filter((id) => requirements.get(id)?.profile === profile);
     if (ids.length === 0) continue;
-    const report = await tryProfile(fault, profile, ids);
+    const report = await tryProfile(fault, profile, ids, args);
     for (const id of ids) result.by[id] = catchers(report, id, baseline);
     const others = report.requirements.filter(({ id, verdict }) => verdict === "fail" && !fault.violates.includes(id));
     result.also.push(...others.map(({ id }) => id));

@@ -1,8 +1,8 @@
 // npm run certify:self-test [-- PATTERN] checks that the suite catches every broken server and certifies every sound
 // server. PATTERN is a regular expression that selects servers by id; `^second-` selects the second implementation,
 // `^client-` the clients, `^receiver-` the receivers. With --classes it shows, for each fault with `onlyBy`, that only
-// these requirements catch it. With --seeds N it runs the suite N times against each sound server and each bank in another
-// language, each time with another seed. Exit codes: 0 success, 1 failure, 2 nothing selected.
+// these requirements catch it. With --seeds N it runs the suite N times against each server, each time with another
+// seed. Exit codes: 0 success, 1 failure, 2 nothing selected.
 import { Worker } from "node:worker_threads";
 import { parseArgs } from "node:util";
 import { classTasks, nameOf, tasks, type Row, type Task } from "./tasks.ts";

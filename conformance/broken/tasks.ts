@@ -53,9 +53,13 @@ const repeated = (all: readonly Task[], seeds: number): Task[] =>
 
 /**
  * Returns the tasks whose ids match. Long tasks come first, so that none of them is left running alone at the end.
- * @param seeds the number of runs against each sound server and each bank
+ * @param seeds the number of runs against each sound server and each bank and, if more than 1, each broken server
  */
 export function tasks(pattern: RegExp, seeds: number): Task[] {
+  const brokenOnes = named(
+    "broken",
+    faults.map(({ id }) => id),
+  );
   const all = [
     ...repeated(
       [
@@ -78,10 +82,7 @@ export function tasks(pattern: RegExp, seeds: number): Task[] {
       "receiver",
       receiverVariants.map(({ id }) => id),
     ),
-    ...named(
-      "broken",
-      faults.map(({ id }) => id),
-    ),
+    ...(seeds === 1 ? brokenOnes : repeated(brokenOnes, seeds)),
   ];
   return all.filter(({ id }) => pattern.test(id));
 }
@@ -109,7 +110,7 @@ async function ofClass(task: Task): Promise<Row> {
 async function broken(task: Task, baseline: Baseline): Promise<Row> {
   const fault = faults.find(({ id }) => id === task.id);
   if (!fault) throw new Error(`unknown broken server ${task.id}`);
-  const { by, missed, also, errors, ms } = await tryFault(fault, baseline);
+  const { by, missed, also, errors, ms } = await tryFault(fault, baseline, seedArgs(task));
   const caught = Object.entries(by)
     .filter(([, checks]) => checks.length > 0)
     .map(([id, checks]) => `${id}: ${checks.join(", ")}`);

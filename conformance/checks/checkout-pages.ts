@@ -13,7 +13,8 @@ import { checkoutBody, startCheckout } from "./requests.ts";
 const separator = "[\\s.,'’]?";
 const number = "\\d(?:[\\d\\s.,'’]*\\d)?";
 /** Names and signs of the currencies of the common pairs. */
-const currencies = "XOF|F?\\s?CFA|NGN|₦|GHS|GH[₵¢]|KES|K[Ss]h";
+const signs: Record<string, string> = { XOF: "XOF|F?\\s?CFA", NGN: "NGN|₦", GHS: "GHS|GH[₵¢]", KES: "KES|K[Ss]h" };
+const currencies = Object.values(signs).join("|");
 
 /** Returns the text of a page that a person sees. */
 const visibleText = (html: string) =>
@@ -33,9 +34,9 @@ function patternOf(amount: number): RegExp {
   );
 }
 
-/** Returns the numbers that stand beside the name or sign of a currency. */
-const amountsOn = (text: string) =>
-  [...text.matchAll(new RegExp(`(?:${currencies})\\s*(${number})|(${number})\\s*(?:${currencies})`, "g"))].map(
+/** Returns the numbers that stand beside the name or sign of a currency, by default of any. */
+const amountsOn = (text: string, currency = currencies) =>
+  [...text.matchAll(new RegExp(`(?:${currency})\\s*(${number})|(${number})\\s*(?:${currency})`, "g"))].map(
     ([, after, before]) => String(after ?? before),
   );
 
@@ -52,7 +53,8 @@ function judgePage(context: Context, body: Record<string, unknown>, created: Tar
   const patterns = [amount, ...feesIn(created.json).map((fee) => amount + fee)].map(patternOf);
   const text = visibleText(page.text);
   const shown = amountsOn(text);
-  const right = (shown.length > 0 ? shown : [text]).some((one) => patterns.some((pattern) => pattern.test(one)));
+  const own = amountsOn(text, signs[String(body["currency"])]);
+  const right = (shown.length > 0 ? own : [text]).some((one) => patterns.some((pattern) => pattern.test(one)));
   if (!right && shown.length === 0) return false;
   const expected = `${(amount / 100).toFixed(2)} ${String(body["currency"])} on the page`;
   const actual = right ? "as expected" : shown.join(", ");

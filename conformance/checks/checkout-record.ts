@@ -1,5 +1,6 @@
 // Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
 import { describeResponse, given, type Check, type Context } from "../check.ts";
+import { hasControl } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { expectNoFaults, expectOneAccepted, expectStatus, same, shows } from "./expect.ts";
 import {
@@ -13,7 +14,9 @@ import {
   someAddress,
   startCheckout,
   startInvalidCheckout,
+  usualAmount,
 } from "./requests.ts";
+import { finishAny } from "./sandbox-controls.ts";
 
 export const verifyCheckout = (
   context: Context,
@@ -85,8 +88,11 @@ export const checks: Check[] = [
     ids: ["checkout-request.reference-apart"],
     ...pays(1),
     async run(context) {
-      const { body, response: first } = await started(context, { reference: context.fresh() });
-      const response = await pay(context, disbursementBody(context, { reference: body["reference"] }));
+      // The amount is the same too, so that life.webhooks-addressed notices if the target confuses the two.
+      const shared = { reference: context.fresh(), amount: usualAmount };
+      const { response: first } = await started(context, { ...shared, webhookURL: someAddress(context) });
+      const response = await pay(context, disbursementBody(context, { ...shared, webhookURL: someAddress(context) }));
+      if (hasControl(context.options, "finish")) await finishAny(context, first, "success");
       const when = "for a disbursement with a checkout's reference";
       expectStatus(context, "checkout-request.reference-apart", response, 200, when, [first, response]);
     },

@@ -12,6 +12,10 @@ export const differentReferences: readonly [difference: string, pair: Pair][] = 
   ["by leading zeros", (_, digits) => [digits, `00${digits}`]],
   ["by an exponent", (_, digits) => [`${digits}e3`, `${digits}000`]],
   ["by a decimal", (_, digits) => [digits, `${digits}.0`]],
+  ["by the zeros of a date", (_, digits) => [`${digits}-01-02`, `${digits}-1-2`]],
+  ["by a formula", (_, digits) => [`=${digits}+1`, `${BigInt(digits) + 1n}`]],
+  ["by the plus sign of a phone number", (_, digits) => [`+${digits}`, digits]],
+  ["by the 00 of a phone number", (_, digits) => [`+${digits}`, `00${digits}`]],
   ["by the letter before the digits", (_, digits) => [`a${digits}`, `b${digits}`]],
   ["by a hyphen", (fresh) => [`${fresh}-a`, `${fresh}a`]],
   ["by punctuation", (fresh) => [`${fresh}.a`, `${fresh}_a`]],
@@ -35,4 +39,4 @@ export const lookalikes: readonly [difference: string, pair: Pair][] = [
 ];
 
 /** Words that programs confuse with a missing value. */
-export const missingWords = ["null", "undefined"] as const;
+export const missingWords = ["null", "undefined", "0", "false"] as const;

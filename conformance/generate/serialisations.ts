@@ -42,6 +42,11 @@ export const serialisations: readonly Serialisation[] = [
   { what: "sent in chunks", write: withHeaders({ "transfer-encoding": "chunked" }), optional: true },
   { what: "with a charset", write: withHeaders({ "content-type": `${type}; charset=utf-8` }), optional: true },
   {
+    what: "with its media type in capitals",
+    write: withHeaders({ "content-type": type.toUpperCase() }),
+    optional: true,
+  },
+  {
     what: "with an unknown field",
     write: (fields) => asJson(JSON.stringify({ shopExtra: "x", ...fields })),
     optional: true,

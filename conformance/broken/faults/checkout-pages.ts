@@ -75,6 +75,12 @@ export const faults: readonly Fault[] = [
     ),
   ),
   fault(
+    "page-in-naira",
+    "Every payment page shows its amount in naira.",
+    "checkout.page-amount",
+    pages((reply) => ({ ...reply, text: reply.text.replaceAll(/XOF|GHS|KES/g, "NGN") })),
+  ),
+  fault(
     "page-without-thousands",
     "The payment page shows only the digits after the first separator.",
     "checkout.page-amount",

@@ -47,6 +47,11 @@ const forms: [id: string, what: string, form: (call: Call) => unknown][] = [
   ],
   ["chunked", "its body in chunks", ({ chunked }) => chunked],
   ["with-charset", "a charset", ({ headers }) => headers["content-type"]],
+  [
+    "media-type-in-capitals",
+    "its media type in capitals",
+    ({ headers }) => /[A-Z]/.test(String(headers["content-type"])),
+  ],
   ["with-unknown-field", "an unknown field", (call) => hasExtra(fieldsOf(call.body) ?? {})],
 ];
 
@@ -77,10 +82,18 @@ const decoded = (reference: string) => {
     return reference;
   }
 };
+/** Returns what a spreadsheet shows for a text. */
+const computed = (reference: string) => {
+  const [, first, second] = /^=(\d+)\+(\d+)$/.exec(reference) ?? [];
+  return first && second ? String(BigInt(first) + BigInt(second)) : reference;
+};
 const keys: [id: string, what: string, key: (reference: string) => string][] = [
   ["numbers", "as numbers, so that 7 is 007", asNumber],
   ["digits", "by their digits alone", (reference) => reference.replaceAll(/\D/g, "")],
   ["punctuation", "without punctuation", (reference) => reference.replaceAll(/[^\p{L}\p{N}]/gu, "")],
+  ["dates", "as dates", (reference) => reference.replaceAll(/-0?(\d)\b/g, "-$1")],
+  ["formulas", "as a spreadsheet computes them", computed],
+  ["phone-numbers", "as phone numbers", (reference) => reference.replace(/^(\+|00)(?=\d{10})/, "")],
   ["length", "by their first 20 characters", (reference) => reference.slice(0, 20)],
   ["question-marks", "in Latin-1, with question marks", (reference) => reference.replaceAll(/[^\0-\u00ff]/g, "?")],
   ["latin-1", "in Latin-1, cut off", (reference) => Buffer.from(reference, "latin1").toString("latin1")],
@@ -152,14 +165,16 @@ const values: Fault[] = [
         : fields,
     ),
   ),
-  fault(
-    "reference-null-refused",
-    'The reference "null" is refused as missing.',
-    "create.references-apart",
-    instead(
-      createDisbursement,
-      ({ reference }) => reference === "null",
-      () => refusal(422),
+  ...["null", "0"].map((word) =>
+    fault(
+      `reference-${word}-refused`,
+      `The reference "${word}" is refused as missing.`,
+      "create.references-apart",
+      instead(
+        createDisbursement,
+        ({ reference }) => reference === word,
+        () => refusal(422),
+      ),
     ),
   ),
 ];

@@ -1,7 +1,7 @@
 // Servers that lose, misdirect or falsify some of their webhooks, and servers that mix up checkouts (§4.3, §6, D11).
 import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
 import { changesBody, drops, isPayout } from "../messages.ts";
-import { createCheckout, createDisbursement, data, fieldsOf, isError, isOf, type Fields } from "../ways.ts";
+import { createCheckout, createDisbursement, data, fieldsOf, isAccepted, isError, isOf, type Fields } from "../ways.ts";
 import { createAsk } from "../front.ts";
 import { kept } from "./life.ts";
 
@@ -188,4 +188,36 @@ const addresses = unreached.map(([id, what, pattern]) =>
   ),
 );
 
-export const faults: readonly Fault[] = [...webhooks, ...checkouts, ...addresses];
+/** Returns what a service compares that does not keep payouts and checkouts apart. */
+const confused = (id: string, what: string, key: (fields: Fields) => unknown): Fault =>
+  fault(
+    `webhooks-by-${id}`,
+    `The webhook of a checkout goes to the address of a payout with the same ${what}.`,
+    "life.webhooks-addressed",
+    () => {
+      const payouts = new Map<unknown, string>();
+      return {
+        async handle(call, ask) {
+          const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
+          const reply = await ask(call);
+          if (fields && reply && isAccepted(reply) && typeof fields["webhookURL"] === "string")
+            payouts.set(key(fields), fields["webhookURL"]);
+          return reply;
+        },
+        webhook(message, deliver) {
+          const { data: record } = fieldsOf(message.body) as { data: Fields };
+          const url = isPayout(message)
+            ? undefined
+            : payouts.get(key({ ...record, reference: record["merchantsReference"] }));
+          return deliver({ ...message, url: url ?? message.url });
+        },
+      };
+    },
+  );
+
+export const faults: readonly Fault[] = [
+  ...webhooks,
+  ...checkouts,
+  ...addresses,
+  confused("amount", "amount and currency", ({ amount, currency }) => `${String(amount)} ${String(currency)}`),
+];

@@ -47,6 +47,10 @@ export const faults: readonly Fault[] = [
     let count = 0;
     return shown((record) => ((count += 1) % 2 === 0 ? { ...record, status: "pending" } : record));
   }),
+  fault("stale-one-in-twenty", "One verify in 20 is pending after the outcome.", "life.final-status", () => {
+    let count = 0;
+    return shown((record) => (isFinal(record) && (count += 1) % 20 === 0 ? { ...record, status: "pending" } : record));
+  }),
   caughtOnlyBy(
     "status.final-stays life.final-status",
     fault(
