@@ -75,6 +75,8 @@ const cost = (payouts: number) =>
  * them all.
  */
 const simultaneous = 8;
+/** The check ends after the first round in which two records have the same millisecond. */
+const rounds = 5;
 
 export const checks: Check[] = [
   {
@@ -113,23 +115,24 @@ export const checks: Check[] = [
   {
     name: "Pages of records that were created at once have no gap and no repeat",
     ids: ["lists.pages"],
-    ...cost(1 + simultaneous),
+    ...cost(rounds * (1 + simultaneous)),
     async run(context) {
-      const oldest = await make(context, "disbursements");
-      const bodies = Array.from({ length: simultaneous }, () =>
-        disbursementBody(context, { phoneNumber: forcing("001") }),
-      );
-      const made = (await atOnce(context, bodies)).map((response) => dataOf(response)["reference"]);
-      const all = [oldest.reference, ...made].toSorted();
-      const { seen, responses } = await follow(
-        context,
-        "/v1/disbursements",
-        `limit=1&${since(oldest)}`,
-        async () => {},
-      );
-      const expected = "each record once, also those of the same millisecond";
-      const actual = responses.map(describeResponse).join("; ");
-      context.judge("lists.pages", isDeepStrictEqual(seen.toSorted(), all), expected, actual, responses);
+      for (let round = 0; round < rounds; round += 1) {
+        const oldest = await make(context, "disbursements");
+        const bodies = Array.from({ length: simultaneous }, () =>
+          disbursementBody(context, { phoneNumber: forcing("001") }),
+        );
+        const made = (await atOnce(context, bodies)).map((response) => dataOf(response)["reference"]);
+        const all = [oldest.reference, ...made].toSorted();
+        const query = `limit=1&${since(oldest)}`;
+        const { seen, responses } = await follow(context, "/v1/disbursements", query, async () => {});
+        const expected = "each record once, also those of the same millisecond";
+        const actual = responses.map(describeResponse).join("; ");
+        const isWhole = isDeepStrictEqual(seen.toSorted(), all);
+        const times = responses.flatMap(listed).map(({ createdAt }) => createdAt);
+        const coincide = new Set(times).size < times.length;
+        if (!context.judge("lists.pages", isWhole, expected, actual, responses) || coincide) return;
+      }
     },
   },
   {

@@ -42,8 +42,8 @@ export const serialisations: readonly Serialisation[] = [
   { what: "sent in chunks", write: withHeaders({ "transfer-encoding": "chunked" }), optional: true },
   { what: "with a charset", write: withHeaders({ "content-type": `${type}; charset=utf-8` }), optional: true },
   {
-    what: "with its media type in capitals",
-    write: withHeaders({ "content-type": type.toUpperCase() }),
+    what: "with a charset in capitals",
+    write: withHeaders({ "content-type": `${type};charset=UTF-8` }),
     optional: true,
   },
   {

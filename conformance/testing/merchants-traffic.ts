@@ -65,7 +65,8 @@ type Given = { key?: string | undefined; body: string; host: string };
 /** Returns the headers of a merchant's program, as such programs send them. */
 function programOf({ one, below, digits }: Tools): (given: Given) => Headers {
   const [minor, patch] = [below(14), below(10)];
-  const type = one(["application/json", "application/json", "application/json; charset=utf-8"]);
+  const charsets = ["application/json; charset=utf-8", "application/json;charset=UTF-8"];
+  const type = one(["application/json", "application/json", ...charsets]);
   const java = one(["11.0.22", "17.0.9", "17.0.13", "21.0.4", "17.0.10", "21.0.2"]);
   const version = `${minor}.${patch}`;
   const template: Headers = one<Headers>([
