@@ -18,22 +18,17 @@ export function openTarget(
     Pick<TargetOptions, "patienceMs">,
   outside: Outside = thisMachine(),
 ) {
-  const { now, sleep, lookup, notice } = outside;
   const { secrets, phones } = hiddenIn(options);
-  const people = realRecipients(options);
   const http = outside.connect(new URL(options.baseUrl).origin, options.tls);
   const limits = createLimits(options.declared);
   const target = createTarget(
-    { ...options, people },
+    { ...options, people: realRecipients(options) },
     {
+      ...outside,
       http,
       budget: createBudget(options.maxPayouts, options.maxTotal),
       redact: createRedactor(secrets, phones),
-      now,
-      sleep,
-      lookup,
-      visibility: createVisibility(limits, now),
-      notice,
+      visibility: createVisibility(limits, outside.now),
     },
   );
   return { target, limits, http, close: () => http.close() };
@@ -42,14 +37,13 @@ export function openTarget(
 /** Creates the session of a run with these options, with a webhook receiver if the options ask for one. */
 export async function openSession(options: RunOptions, outside: Outside = thisMachine()) {
   const { target, limits, close } = openTarget(options, outside);
-  const { now, sleep, listen: startListening, prompt } = outside;
-  const { webhookListen: listen, webhookUrl: publicUrl } = options;
+  const { webhookListen: address, webhookUrl: publicUrl } = options;
   const receiver =
-    listen && listens(options)
-      ? await createReceiver({ ...listen, publicUrl }, now, startListening, target.merchant.mailbox)
+    address && listens(options)
+      ? await createReceiver({ ...address, publicUrl }, outside.now, outside.listen, target.merchant.mailbox)
       : undefined;
-  const person = options.interactive ? createPerson(prompt) : undefined;
-  const session = createSession(options, { target, limits, receiver, person, now, sleep });
+  const person = options.interactive ? createPerson(outside.prompt) : undefined;
+  const session = createSession(options, { ...outside, target, limits, receiver, person });
   return {
     session,
     async close() {

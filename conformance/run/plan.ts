@@ -18,10 +18,10 @@ const payingChecks = (checks: readonly Check[], options: RunOptions) =>
 
 /** Returns the largest number of payouts that these checks can cause, and their sum in the lowest denomination. */
 export function worstCase(checks: readonly Check[], options: RunOptions) {
-  const paying = payingChecks(checks, options);
+  const costs = payingChecks(checks, options).map((check) => costOf(check, options));
   return {
-    payouts: paying.reduce((total, check) => total + costOf(check, options).payouts, 0),
-    amount: paying.reduce((total, check) => total + costOf(check, options).amount, 0),
+    payouts: costs.reduce((total, { payouts }) => total + payouts, 0),
+    amount: costs.reduce((total, { amount }) => total + amount, 0),
   };
 }
 
@@ -69,9 +69,8 @@ function budgetLines(checks: readonly Check[], options: RunOptions): string[] {
     return [`Budget   ${given} may not suffice for every check; ${enough} covers the worst case`];
   }
   const shown = beyond.slice(0, 3).map((check) => {
-    const { ids } = check;
     const { payouts, amount } = costOf(check, options);
-    return `         ${ids.join(", ")}: ${counted(payouts, "payout")}, total ${amount}`;
+    return `         ${check.ids.join(", ")}: ${counted(payouts, "payout")}, total ${amount}`;
   });
   return [
     `Budget   ${given} is too small for ${counted(beyond.length, "check")}, so this run cannot succeed (exit code 2):`,
@@ -133,6 +132,6 @@ export function missingLines(checks: readonly Check[], options: RunOptions): str
   return [...Map.groupBy(lacking, ({ text }) => text)].map(([text, each], index) => {
     const ids = new Set(each.flatMap(({ ids: some }) => some));
     const how = each[0]?.provide === undefined ? "" : `. To judge this, add ${each[0].provide}`;
-    return `${index === 0 ? "Missing" : ""}`.padEnd(9) + `${text}, for ${counted(ids.size, "requirement")}${how}`;
+    return (index === 0 ? "Missing" : "").padEnd(9) + `${text}, for ${counted(ids.size, "requirement")}${how}`;
   });
 }

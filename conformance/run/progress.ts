@@ -53,13 +53,14 @@ export function createProgress(
     if (live) output.write("\r\u001B[2K");
   };
   const counts = () => {
-    const left = done === 0 ? undefined : timeLeft(((now() - startedAt) / done) * (total - done));
     const paid = paidOf(created);
     return [
-      ...(failed > 0 ? [`${failed} failed`] : []),
-      ...(paid.length > 0 ? [`paid ${oneLine(sums(paid))}`] : []),
-      ...(left === undefined || done === total ? [] : [left]),
-    ].join(", ");
+      failed > 0 ? `${failed} failed` : "",
+      paid.length > 0 ? `paid ${oneLine(sums(paid))}` : "",
+      done === 0 || done === total ? "" : timeLeft(((now() - startedAt) / done) * (total - done)),
+    ]
+      .filter((part) => part !== "")
+      .join(", ");
   };
   return {
     started(name: string) {
@@ -82,18 +83,15 @@ export function createProgress(
       if (verdict === "fail") failed += 1;
       created.push(...(report?.created ?? []));
       const needsAttention = verdict !== "pass" && verdict !== "observed" && verdict !== "not-applicable";
-      const countsNow = !live && done % checksBetweenCounts === 0;
-      const showCounts = () => countsNow && output.write(`[${done}/${total}]  ${counts()}\n`);
       // On a terminal, only the checks that need attention get a line that stays.
-      if ((live || mostLines !== undefined) && !needsAttention) return void showCounts();
-      lines += 1;
-      if (!live && lines > (mostLines ?? Infinity)) return void showCounts();
-      const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
-      const which = ids.map(([id]) => id).join(", ");
-      output.write(
-        `${marks[verdict].padEnd(10)}${oneLine(name)}${which && ids.length <= mostIds ? `  [${which}]` : ""}\n`,
-      );
-      showCounts();
+      const hasLine = needsAttention || (!live && mostLines === undefined);
+      if (hasLine) lines += 1;
+      if (hasLine && (live || lines <= (mostLines ?? Infinity))) {
+        const ids = Object.entries(report?.results ?? {}).filter(([, result]) => result.verdict === verdict);
+        const which = ids.length > 0 && ids.length <= mostIds ? `  [${ids.map(([id]) => id).join(", ")}]` : "";
+        output.write(`${marks[verdict].padEnd(10)}${oneLine(name)}${which}\n`);
+      }
+      if (!live && done % checksBetweenCounts === 0) output.write(`[${done}/${total}]  ${counts()}\n`);
     },
     ended: clear,
   };

@@ -1,9 +1,9 @@
 // Holds the state that the checks of a run share, and runs a single check.
 import { costOf, Prerequisite, waits, type Check, type Context, type Watch } from "../check.ts";
 import { createLimits, type Limits } from "../allowances/limits.ts";
-import { createPacer } from "../allowances/pace.ts";
+import { createPacer, type Clock } from "../allowances/pace.ts";
 import { unknownLimit } from "../allowances/unknown.ts";
-import { BudgetExceeded, type Budget } from "../target/budget.ts";
+import { BudgetExceeded } from "../target/budget.ts";
 import { RunStopped } from "../target/ledger.ts";
 import type { Person } from "../target/person.ts";
 import { createRandom } from "../generate/random.ts";
@@ -13,23 +13,40 @@ import type { Receiver } from "../target/receiver.ts";
 import { newAccount, type Account, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { createValidators } from "../contract/validate.ts";
-import { stepsOf, type Attempt, type Notes } from "./attempt.ts";
 import { permitsReceiver, unmetNeed } from "./needs.ts";
 import { redactedReport } from "./redacted.ts";
 import { selectedRequirements } from "./selection.ts";
-import { conclude, type CheckReport } from "./verdicts.ts";
+import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
-export type SessionDeps = {
+export type SessionDeps = Clock & {
   target: Target;
   /** The limits of the target; by default those that the options declare. */
   limits?: Limits;
   receiver?: Receiver;
   person?: Person;
-  now: () => Date;
-  sleep: (ms: number) => Promise<void>;
 };
+
+/** One run of a check, which may be interrupted while payouts settle. */
+type Attempt = {
+  check: Check;
+  notes: Notes;
+  /** What it has sent, created and paid. */
+  account: Account;
+  /** The part of the check that has not run. */
+  steps: AsyncGenerator<void, void>;
+  isDone: boolean;
+  thrown?: unknown;
+  durationMs: number;
+};
+
+/** Runs a check step by step. A check that does not wait has one step. */
+async function* stepsOf(check: Check, context: Context): AsyncGenerator<void, void> {
+  const running = check.run(context);
+  if ("then" in running) await running;
+  else yield* running;
+}
 
 export function createSession(options: RunOptions, deps: SessionDeps) {
   const { receiver, limits = createLimits(options.declared) } = deps;
@@ -38,7 +55,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   const dredd = new Map<string, boolean>();
   /** True if the search for limits showed that the target responds slowly. */
   let isTargetSlow = false;
-  /** The checks that wait for payouts to settle. */
+  /** The checks that were started, and wait for payouts to settle. `runCheck` continues them. */
   const started = new Map<Check, Attempt>();
   const pace = createPacer(() => limits.all.velocity ?? [], deps);
   const target: Target = { ...deps.target, send: (request) => pace(request, deps.target.send) };
@@ -52,7 +69,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     selected.get(id)?.profile === "core" ? unknownLimit(limits, options.recipient, evidence) : undefined;
 
   function contextOf(check: Check, notes: Notes, account: Account): Context {
-    const { findings, observed, notApplicable, notRun, responses } = notes;
+    const responses: TargetResponse[] = [];
     const noted = async (sent: Promise<TargetResponse>) => {
       const response = await sent;
       responses.push(response);
@@ -76,23 +93,20 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         const shown = [evidence].flat() as readonly TargetResponse[];
         const open = ok ? undefined : openLimit(id, shown);
         if (open !== undefined) {
-          notRun[id] = open;
+          notes.notRun[id] = open;
           return false;
         }
         const exchanges = shown.map((response) => response.exchange);
-        findings.push({ id, ok, expected: target.redact(expected), actual: target.redact(actual), exchanges });
+        notes.findings.push({ id, ok, expected: target.redact(expected), actual: target.redact(actual), exchanges });
         return ok;
       },
       observe(requirement, name, value) {
-        observed.push({
-          requirement,
-          name,
-          value: JSON.parse(target.redact(JSON.stringify(value ?? null))) as unknown,
-        });
+        const redacted: unknown = JSON.parse(target.redact(JSON.stringify(value ?? null)));
+        notes.observed.push({ requirement, name, value: redacted });
       },
       notApplicable: (id, text, code = "target", provide?: string) =>
-        void (notApplicable[id] = { code, text, ...(provide === undefined ? {} : { provide }) }),
-      couldNotRun: (id, why) => void (notRun[id] = why),
+        void (notes.notApplicable[id] = { code, text, ...(provide === undefined ? {} : { provide }) }),
+      couldNotRun: (id, why) => void (notes.notRun[id] = why),
       noteDredd: (transaction, ok) => void dredd.set(transaction, ok),
       fresh,
       random: createRandom(options.seed, check.name),
@@ -102,15 +116,15 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   function newAttempt(check: Check): Attempt {
-    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {}, responses: [] };
+    const notes: Notes = { findings: [], observed: [], notApplicable: {}, notRun: {} };
     const account = newAccount();
     const steps = stepsOf(check, contextOf(check, notes, account));
-    return { notes, steps, isDone: false, account, durationMs: 0 };
+    return { check, notes, account, steps, isDone: false, durationMs: 0 };
   }
 
   /** Runs a check to its end, or only until it starts to wait. Its errors are recorded. */
-  async function proceed(check: Check, attempt: Attempt, toEnd: boolean): Promise<void> {
-    const { notes } = attempt;
+  async function proceed(attempt: Attempt, toEnd: boolean): Promise<void> {
+    const { check, notes } = attempt;
     const start = deps.now().getTime();
     const wasStopped = target.ledger.stopped !== undefined;
     try {
@@ -120,7 +134,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
         for (const id of check.ids) notes.notApplicable[id] = unmet;
         attempt.isDone = true;
       } else {
-        requireBudget(check, attempt);
+        requireBudget(attempt);
         do attempt.isDone = (await attempt.steps.next()).done ?? false;
         while (toEnd && !attempt.isDone);
       }
@@ -137,29 +151,20 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     attempt.durationMs += deps.now().getTime() - start;
     // If the target has a smallest amount, smaller amounts are raised to it, and the cost is no longer exact.
     const isExact = limits.all.smallestAmount === undefined;
-    if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(check, attempt.account);
-  }
-
-  /** Starts the checks that wait for payouts to settle. `runCheck` continues them. */
-  async function startWaiting(checks: readonly Check[]) {
-    for (const check of checks.filter(waits)) {
-      const attempt = newAttempt(check);
-      await proceed(check, attempt, false);
-      started.set(check, attempt);
-    }
+    if (attempt.isDone && isExact && attempt.thrown === undefined) attempt.thrown = undeclared(attempt);
   }
 
   /** Runs a check and returns its report. If the check throws, the report says so. */
   async function runCheck(check: Check): Promise<CheckReport> {
     const attempt = started.get(check) ?? newAttempt(check);
     started.delete(check);
-    if (!attempt.isDone) await proceed(check, attempt, true);
-    const { notes, thrown, durationMs } = attempt;
-    const { exchanges, created } = attempt.account;
+    if (!attempt.isDone) await proceed(attempt, true);
+    const { notes, account } = attempt;
+    const { exchanges, created } = account;
     if (check.phase === "limits") isTargetSlow = isSlow(exchanges);
     const { payouts, total } = target.budget;
     const report = {
-      ...conclude({ ...notes, check, selected, exchanges, durationMs, thrown }),
+      ...conclude({ ...attempt, ...notes, selected, exchanges }),
       notApplicable: Object.fromEntries(Object.entries(notes.notApplicable).filter(([id]) => selected.has(id))),
       observed: notes.observed.filter(({ requirement }) => selected.has(requirement)),
       created,
@@ -167,12 +172,14 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       total,
       found: { ...limits.found },
       ...(limits.falsehood === undefined ? {} : { falseDeclaration: limits.falsehood }),
-      ...(dredd.size > 0 ? { dredd: dreddJudgement(dredd) } : {}),
+      ...(dredd.size > 0
+        ? { dredd: { transactions: dredd.size, failed: [...dredd].flatMap(([name, ok]) => (ok ? [] : name)) } }
+        : {}),
       ...(opinions ? { secondOpinion: opinions } : {}),
       ...(target.ledger.stopped ? { stopped: target.ledger.stopped } : {}),
     };
     // Requests are kept for the whole run. They must not keep every exchange of their check.
-    attempt.account.exchanges = [];
+    account.exchanges = [];
     return redactedReport(report, target.redact);
   }
 
@@ -191,7 +198,11 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
       if (!isStarted && check.effect === "moves-money" && check.phase === undefined) {
         isStarted = true;
         announce("Payouts that later checks wait for");
-        await startWaiting(left);
+        for (const waiting of left.filter(waits)) {
+          const attempt = newAttempt(waiting);
+          started.set(waiting, attempt);
+          await proceed(attempt, false);
+        }
       }
       const sharing = isTargetSlow ? sideBySide(left, options, target.budget) : [];
       if (sharing.length > 0) yield* inLanes(sharing, run);
@@ -202,16 +213,16 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   /** @throws BudgetExceeded if the budget does not cover what the check may still spend */
-  function requireBudget(check: Check, { account }: Attempt) {
+  function requireBudget({ check, account }: Attempt) {
     const { budget } = target;
     const cost = costOf(check, options);
     const payouts = Math.max(0, cost.payouts - account.payouts);
     const amount = Math.max(0, cost.amount - account.total);
     if (budget.allows(payouts, amount)) return;
+    const left = Number.isFinite(budget.maxTotal) ? `${budget.maxTotal - budget.total} in total` : "any total";
     throw new BudgetExceeded(
       `this check may make up to ${payouts} payouts with a total of ${amount}, but only ` +
-        `${budget.maxPayouts - budget.payouts} payouts of ${leftOf(budget)} ` +
-        "are left (--max-payouts, --max-total)",
+        `${budget.maxPayouts - budget.payouts} payouts of ${left} are left (--max-payouts, --max-total)`,
     );
   }
 
@@ -220,14 +231,14 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
    * check with effect `must-be-rejected` declares nothing: if a faulty target pays, the payout is charged to the
    * budget.
    */
-  function undeclared(check: Check, { payouts: made, total }: Account): Error | undefined {
-    const { name, effect } = check;
-    const { payouts, amount } = costOf(check, options);
+  function undeclared({ check: { name, effect, ...cost }, account }: Attempt): Error | undefined {
+    const { payouts, amount } = costOf(cost, options);
     // Without a limit, the sum of all payouts may exceed 2^53 and is then rounded.
-    const rounding = target.budget.total * Number.EPSILON * (made + 1);
-    if (effect !== "moves-money" || (made <= payouts && total <= amount + rounding)) return undefined;
+    const rounding = target.budget.total * Number.EPSILON * (account.payouts + 1);
+    if (effect !== "moves-money" || (account.payouts <= payouts && account.total <= amount + rounding))
+      return undefined;
     return new Error(
-      `${name} made ${made} payouts with a total of ${total}, but declares ${payouts} with a total of ${amount}`,
+      `${name} made ${account.payouts} payouts with a total of ${account.total}, but declares ${payouts} with a total of ${amount}`,
     );
   }
 
@@ -237,11 +248,3 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
     watchAll: (watches: readonly Watch[]) => watchAll(watches, { target, validator, selected, options }),
   };
 }
-
-const dreddJudgement = (judged: ReadonlyMap<string, boolean>) => ({
-  transactions: judged.size,
-  failed: [...judged].filter(([, ok]) => !ok).map(([transaction]) => transaction),
-});
-
-const leftOf = ({ maxTotal, total }: Budget) =>
-  Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";

@@ -7,6 +7,7 @@ import { counted } from "../report/words.ts";
 import { requirementsOf } from "../contract/requirements.ts";
 import {
   worstOf,
+  type CheckResult,
   type Conditions,
   type CreatedRecord,
   type NotJudged,
@@ -36,10 +37,6 @@ export type FinishedRun = {
 /** Returns the reason why no further request was sent; undefined if the run was not stopped. */
 const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped)?.stopped;
 
-/** Returns why a declared limit is false; undefined if none was found to be false. */
-const falseDeclarationOf = (run: FinishedRun) =>
-  run.checks.find((check) => check.falseDeclaration !== undefined)?.falseDeclaration;
-
 /** The order in which reasons count, so that it does not depend on the order of the checks: first what can be provided. */
 const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "pending", "target"];
 
@@ -50,46 +47,43 @@ function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined
     .toSorted((a, b) => weights.indexOf(a.code) - weights.indexOf(b.code) || a.text.localeCompare(b.text))[0];
 }
 
-function whyNotJudged(requirement: Requirement, run: FinishedRun): { verdict: Verdict; reason: NotJudged } {
-  const { options } = run;
-  const named = namedReason(requirement.id, run);
-  if (options.only && !options.only.includes(requirement.id)) {
-    return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } };
-  }
-  // `--only` asked for this requirement, so a run without a verdict on it has not done its work.
-  const verdict = options.only ? "could-not-run" : "not-applicable";
-  if (named) return { verdict, reason: named };
-  if (run.pending.includes(requirement.id)) {
-    return {
-      verdict,
-      reason: { code: "pending", text: "pending: the suite has no check for this requirement yet" },
-    };
-  }
-  if (!permits(options.effects, requirement.effect)) {
-    const text = `needs more than --effects ${options.effects}`;
-    return { verdict, reason: { code: "effects", text } };
-  }
-  const text = stoppedBy(run) ?? "the run ended before its checks";
-  return { verdict: "could-not-run", reason: { code: "stopped", text } };
+/** Returns why no check judged the requirement; undefined if the run ended before its checks. */
+function whyNotJudged({ id, effect }: Requirement, run: FinishedRun): NotJudged | undefined {
+  const { effects } = run.options;
+  const named = namedReason(id, run);
+  if (named) return named;
+  if (run.pending.includes(id))
+    return { code: "pending", text: "pending: the suite has no check for this requirement yet" };
+  return permits(effects, effect) ? undefined : { code: "effects", text: `needs more than --effects ${effects}` };
 }
 
-const fromCaller = (reason: NotJudged | undefined): reason is NotJudged => reason?.code === "caller";
+/** Returns the verdict on a requirement, and the reason if it was not judged, or not in full. */
+function verdictOn(requirement: Requirement, checks: readonly CheckResult[], run: FinishedRun) {
+  const { only, effects } = run.options;
+  if (only?.includes(requirement.id) === false)
+    return { verdict: "not-applicable", reason: { code: "only", text: "excluded by --only" } } as const;
+  const stopped = stoppedBy(run);
+  if (checks.length === 0) {
+    const reason = whyNotJudged(requirement, run);
+    // `--only` asked for this requirement, so a run without a verdict on it has not done its work.
+    if (reason) return { verdict: only ? "could-not-run" : "not-applicable", reason } as const;
+    const text = stopped ?? "the run ended before its checks";
+    return { verdict: "could-not-run", reason: { code: "stopped", text } } as const;
+  }
+  const verdict = worstOf(checks.map((check) => check.verdict));
+  if (verdict === "could-not-run" && stopped !== undefined)
+    return { verdict, reason: { code: "stopped", text: stopped } } as const;
+  if (!permits(effects, requirement.effect))
+    return { verdict, reason: { code: "effects", text: `judged only as far as --effects ${effects} allows` } } as const;
+  // A check may have been left out because the caller did not provide something, and it might have failed.
+  const lacking = namedReason(requirement.id, run);
+  return lacking?.code === "caller" ? { verdict, reason: lacking } : { verdict };
+}
 
 function requirementResult(requirement: Requirement, run: FinishedRun): RequirementResult {
   const leftOut = run.options.only?.includes(requirement.id) === false;
   const checks = leftOut ? [] : run.checks.flatMap((check) => check.results[requirement.id] ?? []);
-  if (checks.length === 0) return { ...requirement, ...whyNotJudged(requirement, run), checks };
-  const verdict = worstOf(checks.map((check) => check.verdict));
-  const stopped = verdict === "could-not-run" ? stoppedBy(run) : undefined;
-  if (stopped !== undefined) return { ...requirement, verdict, reason: { code: "stopped", text: stopped }, checks };
-  const { effects } = run.options;
-  if (permits(effects, requirement.effect)) {
-    // A check may have been left out because the caller did not provide something, and it might have failed.
-    const lacking = namedReason(requirement.id, run);
-    return { ...requirement, verdict, ...(fromCaller(lacking) ? { reason: lacking } : {}), checks };
-  }
-  const text = `judged only as far as --effects ${effects} allows`;
-  return { ...requirement, verdict, reason: { code: "effects", text }, checks };
+  return { ...requirement, ...verdictOn(requirement, checks, run), checks };
 }
 
 const firstIds = (requirements: readonly RequirementResult[]) => {
@@ -110,7 +104,7 @@ function notProvided(requirements: readonly RequirementResult[]): NotProvided[] 
 /** Returns the verdict on the run and one sentence that explains it. */
 function runVerdict(
   requirements: readonly RequirementResult[],
-  errors: readonly string[],
+  [error]: readonly string[],
   falseDeclaration: string | undefined,
 ): Pick<Report, "verdict" | "summary"> {
   const having = (verdict: Verdict) => requirements.filter((requirement) => requirement.verdict === verdict);
@@ -118,54 +112,44 @@ function runVerdict(
   const notRun = having("could-not-run");
   if (failed.length > 0) {
     const also =
-      falseDeclaration ?? errors[0] ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
-    return {
-      verdict: "failed",
-      summary: `${counted(failed.length, "requirement")} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`,
-    };
+      falseDeclaration ?? error ?? (notRun.length > 0 ? `${notRun.length} more could not be judged` : undefined);
+    const summary = `${counted(failed.length, "requirement")} failed: ${firstIds(failed)}.${also ? ` Also: ${also}` : ""}`;
+    return { verdict: "failed", summary };
   }
   if (falseDeclaration !== undefined) {
-    return {
-      verdict: "failed",
-      summary: `A declared limit is false, so the run ended before its checks. ${falseDeclaration}.`,
-    };
+    const summary = `A declared limit is false, so the run ended before its checks. ${falseDeclaration}.`;
+    return { verdict: "failed", summary };
   }
-  if (errors[0] !== undefined) return { verdict: "error", summary: errors[0] };
+  if (error !== undefined) return { verdict: "error", summary: error };
   if (notRun.length > 0) {
     const why = notRun.find(({ reason }) => reason && reason.code !== "stopped")?.reason?.text;
     const summary = `${counted(notRun.length, "requirement")} could not be judged: ${firstIds(notRun)}`;
     return { verdict: "error", summary: why === undefined ? `${summary}.` : `${summary}: ${why}.` };
   }
   const judged = requirements.filter((requirement) => requirement.checks.length > 0);
-  const missing = notProvided(requirements).map(({ what }) => what);
   if (judged.length === 0) {
+    const missing = notProvided(requirements).map(({ what }) => what);
     const why = missing.length > 0 ? `not provided: ${missing.join("; ")}` : "nothing was selected";
     return { verdict: "error", summary: `Nothing was judged: ${why}.` };
   }
   const musts = requirements.filter((requirement) => requirement.level === "must");
-  const open = musts.filter(({ reason }) => reason && reason.code !== "target");
-  const excluded = musts.filter(({ reason }) => reason?.code === "only");
-  if (excluded.length > 0 && excluded.length === open.length) {
-    const left = `--only left out ${excluded.length} of ${musts.length} musts, so nothing is certified.`;
+  const named = musts.filter(({ reason }) => reason);
+  const open = named.filter(({ reason }) => reason?.code !== "target");
+  if (open.length > 0 && open.every(({ reason }) => reason?.code === "only")) {
+    const left = `--only left out ${open.length} of ${musts.length} musts, so nothing is certified.`;
     return { verdict: "passed-partially", summary: `All ${judged.length} selected requirements passed. ${left}` };
   }
   if (open.length > 0) {
-    return {
-      verdict: "passed-partially",
-      summary:
-        `All ${judged.length} judged requirements passed; ${open.length} were not judged in full: ${firstIds(open)}.` +
-        notProvided(open)
-          .map(({ what }) => ` Not provided: ${what}.`)
-          .join(""),
-    };
+    const left = `${open.length} were not judged in full: ${firstIds(open)}.`;
+    const missing = notProvided(open).map(({ what }) => ` Not provided: ${what}.`);
+    const summary = `All ${judged.length} judged requirements passed; ${left}${missing.join("")}`;
+    return { verdict: "passed-partially", summary };
   }
-  const named = musts.filter(({ reason }) => reason);
-  const passed =
-    named.length > 0
-      ? `${musts.length - named.length} of ${musts.length} mandatory requirements were judged, and all of them passed. ` +
-        `${named.length} are not applicable to this target: ${firstIds(named)}.`
-      : `All ${musts.length} mandatory requirements passed.`;
-  return { verdict: "certified", summary: passed };
+  if (named.length === 0)
+    return { verdict: "certified", summary: `All ${musts.length} mandatory requirements passed.` };
+  const passed = `${musts.length - named.length} of ${musts.length} mandatory requirements were judged, and all of them passed.`;
+  const left = `${named.length} are not applicable to this target: ${firstIds(named)}.`;
+  return { verdict: "certified", summary: `${passed} ${left}` };
 }
 
 /** Returns the largest amount of a payout; 0 if there is none. */
@@ -181,7 +165,8 @@ export function buildReport(run: FinishedRun): Report {
   const last = checks.at(-1);
   const created = checks.flatMap((check) => check.created);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
-  const falseDeclaration = falseDeclarationOf(run);
+  // Why a declared limit is false; undefined if none was found to be false.
+  const falseDeclaration = checks.find((check) => check.falseDeclaration !== undefined)?.falseDeclaration;
   const stopped = falseDeclaration === undefined ? stoppedBy(run) : undefined;
   const errors = [...(stopped === undefined ? [] : [stopped]), ...run.errors, ...harness];
   return {

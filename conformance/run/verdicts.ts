@@ -17,6 +17,15 @@ import type {
 
 export type Finding = { id: string; ok: boolean; expected: string; actual: string; exchanges?: Exchange[] };
 
+/** What a check has noted so far. */
+export type Notes = {
+  findings: Finding[];
+  observed: Observation[];
+  notApplicable: Record<string, NotJudged>;
+  /** The reasons why requirements could not be judged, by requirement id. */
+  notRun: Record<string, string>;
+};
+
 /** What a check reports to the runner. */
 export type CheckReport = {
   results: Record<string, CheckResult>;
@@ -75,91 +84,61 @@ const completing = ({ exchanges = [] }: Finding): Exchange | undefined =>
 
 const placeOf = (finding: Finding) => completing(finding)?.id ?? Infinity;
 
-/** Returns the result of a check for a requirement about which it has findings. */
-function checkResult(name: string, level: string, findings: readonly Finding[], all: readonly Exchange[], ms: number) {
+type Result = Omit<CheckResult, "name" | "durationMs">;
+
+/** Returns the result for a requirement about which the check has findings. */
+function judged({ level }: Requirement, findings: readonly Finding[], all: readonly Exchange[]): Result {
   const failed = findings.filter((finding) => !finding.ok).toSorted((a, b) => placeOf(a) - placeOf(b));
   const shown = failed.length > 0 ? failed : findings;
   const first = failed[0] && completing(failed[0]);
-  const verdict: Verdict = failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail";
   return {
-    name,
-    verdict,
+    verdict: failed.length === 0 ? "pass" : level === "should" ? "warn" : "fail",
     expected: joined(shown.map((finding) => finding.expected)),
     actual: joined(shown.map((finding) => finding.actual)),
     // The evidence of failures comes first, because the list is cut off after `mostExchanges`.
     ...evidence([...shown, ...findings].flatMap((finding) => finding.exchanges ?? all)),
     ...shownBy(failed, all),
     ...(first ? { contradictedBy: first.id } : {}),
-    durationMs: ms,
   };
 }
+
+type Early = { verdict: Verdict; expected: string; actual: string; harness?: string };
 
 /** Returns the verdict for the requirements that a check had not judged when it threw. */
-function verdictOfError(error: unknown): { verdict: Verdict; expected: string; actual: string; harness?: string } {
+function verdictOfError(error: unknown): Early {
   if (error instanceof Prerequisite) return { verdict: "fail", expected: error.expected, actual: error.actual };
+  const verdict = "could-not-run";
   const actual = error instanceof Error ? error.message : String(error);
-  if ([RunStopped, BudgetExceeded, OutOfTime, NoRace].some((known) => error instanceof known)) {
-    return { verdict: "could-not-run", expected: checkRuns, actual };
-  }
+  if ([RunStopped, BudgetExceeded, OutOfTime, NoRace].some((known) => error instanceof known))
+    return { verdict, expected: checkRuns, actual };
   const harness = error instanceof Error ? (error.stack ?? actual) : actual;
-  return {
-    verdict: "could-not-run",
-    expected: "the suite works",
-    actual: `error in the suite: ${actual}`,
-    harness,
-  };
+  return { verdict, expected: "the suite works", actual: `error in the suite: ${actual}`, harness };
 }
 
-export type CheckRun = {
+export type CheckRun = { readonly [Name in keyof Notes]: Readonly<Notes[Name]> } & {
   check: Pick<Check, "name" | "names" | "ids">;
   selected: ReadonlyMap<string, Requirement>;
-  findings: readonly Finding[];
-  observed: readonly Observation[];
-  notApplicable: Readonly<Record<string, NotJudged>>;
-  /** The reasons why requirements could not be judged, by requirement id. */
-  notRun: Readonly<Record<string, string>>;
   exchanges: readonly Exchange[];
   durationMs: number;
   /** What the check threw; undefined if it did not throw. */
   thrown?: unknown;
 };
 
-const nameOf = ({ check }: CheckRun, id: string) => check.names?.[id] ?? check.name;
-
-type Early = ReturnType<typeof verdictOfError>;
-
-const of = (id: string, run: CheckRun) => ({
-  findings: run.findings.filter((finding) => finding.id === id),
-  observed: run.observed.filter((observation) => observation.requirement === id),
-});
-
 /** Returns the result for a requirement that the check could not judge to the end. */
-function unfinished({ id, level }: Requirement, run: CheckRun, why: Early): CheckResult {
+function unfinished({ level }: Requirement, { thrown, exchanges }: CheckRun, why: Early): Result {
   // A requirement of level `observe` cannot fail.
   const soft = level === "must" ? "fail" : level === "should" ? "warn" : "could-not-run";
-  const verdict = why.verdict === "fail" ? soft : why.verdict;
   const { expected, actual } = why;
   // The last request shows the missing prerequisite, so it comes first.
-  const last = run.thrown instanceof Prerequisite ? run.exchanges.slice(-1) : [];
+  const last = thrown instanceof Prerequisite ? exchanges.slice(-1) : [];
   return {
-    name: nameOf(run, id),
-    verdict,
+    verdict: why.verdict === "fail" ? soft : why.verdict,
     expected,
     actual,
-    ...evidence([...last, ...run.exchanges]),
+    ...evidence([...last, ...exchanges]),
     ...(last[0] ? { shownBy: last[0].id, contradictedBy: last[0].id } : {}),
-    durationMs: run.durationMs,
   };
 }
-
-const couldNotRun = (run: CheckRun, id: string, actual: string): CheckResult => ({
-  name: nameOf(run, id),
-  verdict: "could-not-run",
-  expected: checkRuns,
-  actual,
-  exchanges: [],
-  durationMs: run.durationMs,
-});
 
 /**
  * Returns why the good findings of a requirement do not suffice: the check ended early, and may have had more to judge.
@@ -168,8 +147,8 @@ const couldNotRun = (run: CheckRun, id: string, actual: string): CheckResult => 
 function whyIncomplete(run: CheckRun, early: Early | undefined): Early | undefined {
   if (early?.verdict !== "fail") return early;
   const ids = run.check.ids.filter((id) => run.selected.has(id) && !run.notApplicable[id]);
-  const open = ids.some((id) => of(id, run).findings.length === 0 && of(id, run).observed.length === 0);
-  return ids.length > 1 && open ? undefined : early;
+  const known = new Set([...run.findings.map(({ id }) => id), ...run.observed.map(({ requirement }) => requirement)]);
+  return ids.length > 1 && ids.some((id) => !known.has(id)) ? undefined : early;
 }
 
 /**
@@ -178,31 +157,33 @@ function whyIncomplete(run: CheckRun, early: Early | undefined): Early | undefin
  */
 export function conclude(run: CheckRun): { results: Record<string, CheckResult>; error?: string } {
   const { check, exchanges, durationMs } = run;
-  const results: Record<string, CheckResult> = {};
   const early = run.thrown === undefined ? undefined : verdictOfError(run.thrown);
   const incomplete = whyIncomplete(run, early);
   let fault = early?.harness;
-  for (const id of check.ids) {
-    const requirement = run.selected.get(id);
-    const { findings, observed } = of(id, run);
-    const failed = findings.some(({ ok }) => !ok);
-    // A failure stays, whatever the check says afterwards.
-    if (!requirement || (run.notApplicable[id] && !failed)) continue;
-    const name = nameOf(run, id);
+
+  function resultOf(requirement: Requirement): Result | undefined {
+    const { id } = requirement;
+    const findings = run.findings.filter((finding) => finding.id === id);
+    const observed = run.observed.filter((observation) => observation.requirement === id);
     const notRun = run.notRun[id];
-    if (failed || (findings.length > 0 && notRun === undefined && incomplete === undefined)) {
-      results[id] = checkResult(name, requirement.level, findings, exchanges, durationMs);
-    } else if (notRun !== undefined) {
-      results[id] = couldNotRun(run, id, notRun);
-    } else if (observed.length > 0) {
+    // A failure stays, whatever the check says afterwards.
+    if (findings.some(({ ok }) => !ok)) return judged(requirement, findings, exchanges);
+    if (run.notApplicable[id]) return undefined;
+    if (notRun !== undefined) return { verdict: "could-not-run", expected: checkRuns, actual: notRun, exchanges: [] };
+    if (findings.length > 0 && incomplete === undefined) return judged(requirement, findings, exchanges);
+    if (observed.length > 0) {
       const actual = observed.map((each) => `${each.name}: ${JSON.stringify(each.value)}`).join("; ");
-      const expected = "left open by the interface";
-      results[id] = { name, verdict: "observed", expected, actual, ...evidence(exchanges), durationMs };
-    } else {
-      const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));
-      fault ??= why.harness;
-      results[id] = unfinished(requirement, run, why);
+      return { verdict: "observed", expected: "left open by the interface", actual, ...evidence(exchanges) };
     }
+    const why = early ?? verdictOfError(new Error(`${check.name} ended without a finding about ${id}`));
+    fault ??= why.harness;
+    return unfinished(requirement, run, why);
   }
-  return { results, ...(fault === undefined ? {} : { error: fault }) };
+
+  const results = check.ids.flatMap((id): [string, CheckResult][] => {
+    const requirement = run.selected.get(id);
+    const result = requirement && resultOf(requirement);
+    return result ? [[id, { name: check.names?.[id] ?? check.name, ...result, durationMs }]] : [];
+  });
+  return { results: Object.fromEntries(results), ...(fault === undefined ? {} : { error: fault }) };
 }

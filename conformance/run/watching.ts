@@ -20,15 +20,12 @@ type WatchDeps = {
 
 /** Starts to judge every response with these watches. Returns a check that reports the results; it must run last. */
 export function watchAll(watches: readonly Watch[], { target, validator, selected, options }: WatchDeps): Check {
-  const tallies = new Map(
-    watches.map((watch) => [watch, { responses: 0, faulty: new Map<TargetResponse, string[]>() }]),
-  );
+  const tallies = watches.map((watch): Tally => ({ watch, responses: 0, faulty: [] }));
   target.onResponse((response) => {
-    for (const [watch, seen] of tallies) {
-      if (!watch.applies(response)) continue;
-      seen.responses += 1;
-      const faults = watch.faults(response, validator);
-      if (faults.length > 0) seen.faulty.set(response, faults);
+    for (const tally of tallies.filter(({ watch }) => watch.applies(response))) {
+      tally.responses += 1;
+      const faults = tally.watch.faults(response, validator);
+      if (faults.length > 0) tally.faulty.push({ response, faults });
     }
   });
   return {
@@ -38,9 +35,9 @@ export function watchAll(watches: readonly Watch[], { target, validator, selecte
     effect: "none",
     offline: true,
     async run(context) {
-      for (const [watch, seen] of tallies) {
-        const effect = selected.get(watch.id)?.effect ?? "none";
-        reportWatch(context, watch, seen, permits(options.effects, effect));
+      for (const tally of tallies) {
+        const effect = selected.get(tally.watch.id)?.effect ?? "none";
+        reportTally(context, tally, permits(options.effects, effect));
       }
     },
   };
@@ -63,19 +60,19 @@ export function compareWithPrism(target: Target) {
   return opinions;
 }
 
-type WatchTally = { responses: number; faulty: Map<TargetResponse, string[]> };
+type Tally = { watch: Watch; responses: number; faulty: { response: TargetResponse; faults: string[] }[] };
 
-function reportWatch(context: Context, watch: Watch, seen: WatchTally, permitted: boolean) {
-  if (seen.responses === 0) {
+function reportTally(context: Context, { watch, responses, faulty }: Tally, permitted: boolean) {
+  if (responses === 0) {
     const { effects } = context.options;
     if (watch.rare) context.notApplicable(watch.id, watch.rare);
     else if (!permitted) context.notApplicable(watch.id, `needs more than --effects ${effects}`, "effects");
     else context.couldNotRun(watch.id, "no response of this kind was received");
     return;
   }
-  const faults = [...seen.faulty].map(([response, found]) => ({
-    actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${found.slice(0, 5).join(", ")}`,
+  const found = faulty.map(({ response, faults }) => ({
+    actual: `${describeRequest(response)} → ${response.status ?? "no response"}: ${faults.slice(0, 5).join(", ")}`,
     evidence: response,
   }));
-  expectNone(context, watch.id, watch.expected, faults, counted(seen.responses, "response"));
+  expectNone(context, watch.id, watch.expected, found, counted(responses, "response"));
 }
