@@ -78,27 +78,18 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
   return `${path} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
 }
 
-/** Returns true if the text is usable between the brackets of a regular expression. */
-const isClass = (text: string) => {
+/** Returns what the schema cannot say about the characters of references; undefined if they are valid. */
+function problemBeyondSchema({ referenceCharacters: characters }: Declaration): string | undefined {
+  if (characters === undefined) return undefined;
+  const letters = "abcdefghijklmnopqrstuvwxyz";
   try {
-    return new RegExp(`^[${text}]*$`, "u") instanceof RegExp;
+    const allowed = new RegExp(`^[${characters}]*$`, "u");
+    return [letters, letters.toUpperCase()].some((each) => allowed.test(`0123456789${each}`))
+      ? undefined
+      : "referenceCharacters must include the digits 0-9 and the letters a-z or A-Z";
   } catch {
-    return false;
+    return "referenceCharacters must be characters and ranges such as A-Za-z0-9_- (put - at the end)";
   }
-};
-
-function problemsBeyondSchema({ referenceCharacters: characters }: Declaration): string[] {
-  const problems: string[] = [];
-  if (characters === undefined) return problems;
-  if (!isClass(characters)) {
-    problems.push("referenceCharacters must be characters and ranges such as A-Za-z0-9_- (put - at the end)");
-  } else {
-    const letters = "abcdefghijklmnopqrstuvwxyz";
-    const includes = (text: string) => new RegExp(`^[${characters}]*$`, "u").test(text);
-    if (!includes("0123456789") || !(includes(letters) || includes(letters.toUpperCase())))
-      problems.push("referenceCharacters must include the digits 0-9 and the letters a-z or A-Z");
-  }
-  return problems;
 }
 
 /**
@@ -110,7 +101,7 @@ export function readDeclaration(text: string): Declaration {
   if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));
   const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
   if (!ajv.validate(schema, given)) throw new DeclarationError((ajv.errors ?? []).map(problemOf));
-  const problems = problemsBeyondSchema(given as Declaration);
-  if (problems.length > 0) throw new DeclarationError(problems);
+  const problem = problemBeyondSchema(given as Declaration);
+  if (problem !== undefined) throw new DeclarationError([problem]);
   return given as Declaration;
 }

@@ -1,6 +1,6 @@
 // Measures how soon a new payout can be read, and how soon it is final.
 import type { CheckOptions } from "../run-options.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { dataOf, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 import { BudgetExceeded } from "../target/budget.ts";
 import { notAfforded, type Answer, type Answers } from "./file.ts";
@@ -12,8 +12,7 @@ type Deps = { target: Target; limits: Limits; now: () => Date; sleep: (ms: numbe
 const longestUnreadMs = 10_000;
 const granularityMs = 500;
 
-export const dataOf = ({ json }: TargetResponse) =>
-  ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;
+const unmeasured = (answer: Answer): Answers => ({ readAfterWriteMs: answer, settlementSeconds: answer });
 
 /** Makes a payout and reads it until its status is final, or for as long as the options permit. */
 export async function measureDelays(
@@ -21,17 +20,15 @@ export async function measureDelays(
   { target, limits, now, sleep }: Deps,
   pay: () => Promise<TargetResponse>,
 ): Promise<Answers> {
-  const payout = await pay().catch((error: unknown) => {
-    if (error instanceof BudgetExceeded) return error;
+  let payout: TargetResponse;
+  try {
+    payout = await pay();
+  } catch (error) {
+    if (error instanceof BudgetExceeded) return unmeasured(notAfforded(error));
     throw error;
-  });
-  if (payout instanceof BudgetExceeded || payout.status !== 200) {
-    const answer =
-      payout instanceof BudgetExceeded
-        ? notAfforded(payout)
-        : { text: `Not measured, because a payout was refused with ${payout.status ?? "no response"}.` };
-    return { readAfterWriteMs: answer, settlementSeconds: answer };
   }
+  if (payout.status !== 200)
+    return unmeasured({ text: `Not measured, because a payout was refused with ${payout.status ?? "no response"}.` });
   const reference = encodeURIComponent(String(dataOf(payout)["reference"]));
   const start = now().getTime();
   const elapsed = () => now().getTime() - start;
@@ -54,10 +51,10 @@ export async function measureDelays(
 
 function readAnswer({ status }: TargetResponse, delayMs: number, late: boolean): Answer {
   const request = "GET /v1/disbursements/{reference}";
-  if (status !== 200)
-    return {
-      text: `Not declared: ${request} → ${status ?? "no response"} until ${Math.ceil(delayMs / 1000)} s after a payout.`,
-    };
+  if (status !== 200) {
+    const seconds = Math.ceil(delayMs / 1000);
+    return { text: `Not declared: ${request} → ${status ?? "no response"} until ${seconds} s after a payout.` };
+  }
   if (!late) return { text: `No delay found: ${request} → 200 immediately after a payout.` };
   const value = Math.ceil(delayMs / granularityMs) * granularityMs;
   return { value, text: `Measured with one payout: ${request} → 404 at first and 200 after at most ${value} ms.` };
@@ -65,11 +62,9 @@ function readAnswer({ status }: TargetResponse, delayMs: number, late: boolean):
 
 function settledAnswer(status: unknown, elapsedMs: number): Answer {
   const seconds = Math.max(1, Math.ceil(elapsedMs / 1000));
-  if (status === "pending") {
-    return {
-      text: `Not measured: a payout was still pending after ${seconds} s. Raise --settle-timeout to wait longer.`,
-    };
-  }
-  const text = `Measured with one payout: its status was ${String(status)} after ${seconds} s. Raise the value if others take longer.`;
-  return { value: seconds, text };
+  const text =
+    status === "pending"
+      ? `Not measured: a payout was still pending after ${seconds} s. Raise --settle-timeout to wait longer.`
+      : `Measured with one payout: its status was ${String(status)} after ${seconds} s. Raise the value if others take longer.`;
+  return status === "pending" ? { text } : { value: seconds, text };
 }

@@ -5,13 +5,12 @@ import { homeOf, fieldsFor } from "../generate/countries.ts";
 import { createRandom, shuffled } from "../generate/random.ts";
 import { allowsMadeUpNumbers, defaultRecipients, type CheckOptions } from "../run-options.ts";
 import { BudgetExceeded } from "../target/budget.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
-import { dataOf } from "./delays.ts";
 import { notAfforded, rendered, type Answer, type Answers } from "./file.ts";
 import { fitted } from "./fit.ts";
-import { isAccepted, isCleanRefusal } from "./unknown.ts";
+import { isCleanRefusal } from "./unknown.ts";
 import type { Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
 import { shownLimits } from "./table.ts";
@@ -105,12 +104,9 @@ async function createSearch(
   };
 
   const create = (path: string, json: Fields, more: Partial<TargetRequest> = {}) => {
-    const addresses = new Map([
-      [plainAddress, address],
-      [secureAddress, () => address().replace(/^http:/, "https:")],
-    ]);
-    const given = json["webhookURL"];
-    const webhookURL = addresses.get(String(given))?.() ?? given;
+    let { webhookURL } = json;
+    if (webhookURL === plainAddress) webhookURL = address();
+    if (webhookURL === secureAddress) webhookURL = address().replace(/^http:/, "https:");
     return target.send({ method: "POST", path, effect: "moves-money", json: { ...json, webhookURL }, ...more });
   };
   const start = budget.payouts;

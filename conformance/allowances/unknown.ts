@@ -8,8 +8,6 @@ import type { Limits } from "./limits.ts";
 import type { Fields } from "./search.ts";
 import { exceeded, table } from "./table.ts";
 
-export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
-
 /** Returns true for a refusal in the shape of §7 that says that a value of the request is not accepted. */
 export function isCleanRefusal({ status = 0, json, request }: TargetResponse): boolean {
   const checkout = request.path === "/v1/checkouts";

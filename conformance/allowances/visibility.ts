@@ -1,6 +1,6 @@
 // Waits until a new or changed record can be read. A service that reads from a replica may not find a record immediately
 // after its create. The interface does not say how soon a record must be found.
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import type { Limits } from "./limits.ts";
 
 /** How long an undeclared delay may be. A record that is still missing then counts as lost. */
@@ -17,7 +17,6 @@ type Seen = { changedAt: number; isRead: boolean; status?: unknown };
 const collections = new Set(["/v1/disbursements", "/v1/checkouts"]);
 const pathOf = ({ path }: TargetRequest) => path.split("?")[0] ?? "";
 const isOwnRead = ({ method, key = "own" }: TargetRequest) => method === "GET" && key === "own";
-const dataOf = ({ json }: TargetResponse) => (json as { data?: Record<string, unknown> } | undefined)?.data ?? {};
 
 /** Returns functions that the target calls around each request. */
 export function createVisibility(limits: Limits, now: () => Date) {
@@ -72,8 +71,8 @@ export function createVisibility(limits: Limits, now: () => Date) {
     },
     /** Remembers the record that a response created. */
     created(response: TargetResponse) {
-      const { request, status = 0 } = response;
-      if (request.method !== "POST" || !collections.has(request.path) || status < 200 || status > 299) return;
+      const { request } = response;
+      if (request.method !== "POST" || !collections.has(request.path) || !isAccepted(response)) return;
       lastCreate = now().getTime();
       const { reference, status: stated } = dataOf(response);
       const record = { changedAt: lastCreate, isRead: false, status: stated };

@@ -1,7 +1,7 @@
 // Finds out which sandbox controls (D18) a target has, by trying each with a request that cannot change anything.
 import { createRandom, shuffled } from "../generate/random.ts";
 import type { Control, RunOptions } from "../run-options.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { isAccepted, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
 /** Controls that a GET reads. */
@@ -33,8 +33,8 @@ const usable = (unknown: string): Partial<Record<Control, { path: string; body?:
 });
 
 /** Returns true if the response shows that something handles this path: it accepts the request or finds it invalid. */
-const handles = ({ status = 0 }: TargetResponse) =>
-  (status >= 200 && status < 300) || [400, 409, 413, 415, 422].includes(status);
+const handles = (response: TargetResponse) =>
+  isAccepted(response) || [400, 409, 413, 415, 422].includes(response.status ?? 0);
 
 /**
  * Returns the controls that the target has. A GET shows a control by its content, or by a 405 where only a POST is
@@ -49,21 +49,21 @@ export async function findControls(target: Target, effects: RunOptions["effects"
     effects === "none" ? undefined : target.send({ method: "POST", path, json, effect: "must-be-rejected" });
   const [unknown, refused] = await Promise.all([get(nowhere), post(nowhere, {})]);
   const random = createRandom(target.options.seed, "controls");
-  const asked: [Control, () => Promise<boolean>][] = [
-    ...Object.entries(readable).map(([control, path]): [Control, () => Promise<boolean>] => [
-      control as Control,
-      async () => isEnvelope(await get(path)),
-    ]),
-    ...Object.entries(usable(merchant.unknown)).map(([control, { path, body }]): [Control, () => Promise<boolean>] => [
-      control as Control,
-      async () => {
+  const asked = [
+    ...Object.entries(readable).map(([control, path]) => ({
+      control,
+      ask: async () => isEnvelope(await get(path)),
+    })),
+    ...Object.entries(usable(merchant.unknown)).map(([control, { path, body }]) => ({
+      control,
+      async ask() {
         const response = body && (await post(path, body));
         if (response && response.status !== refused?.status && handles(response)) return true;
         return (await get(path)).status === 405 && unknown.status !== 405;
       },
-    ]),
+    })),
   ];
-  const answers = shuffled(asked, random).map(async ([control, ask]) => [control, await ask()] as const);
+  const answers = shuffled(asked, random).map(async ({ control, ask }) => [control, await ask()] as const);
   const found = new Map(await Promise.all(answers));
-  return asked.map(([control]) => control).filter((control) => found.get(control));
+  return asked.map(({ control }) => control as Control).filter((control) => found.get(control));
 }

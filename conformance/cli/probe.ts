@@ -8,7 +8,7 @@ import { createRandom } from "../generate/random.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
 import { defaultMaxTotal, defaultRecipients, type RunOptions } from "../run-options.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { dataOf, type TargetResponse } from "../target/exchange.ts";
 
 /** Thrown if the suite cannot do its work. The message says why and what to do. */
 export class CannotRun extends Error {}
@@ -36,19 +36,22 @@ async function ask<T>(
   }
 }
 
-/** Looks up an unknown record, the environment, and what shows that the secrets are right. */
-async function firstResponses(options: CertifyOptions, { target, http }: ReturnType<typeof openTarget>) {
+/** Returns the environment of the target. @throws CannotRun if it does not respond, or a key or secret is not its own */
+async function findEnvironment(options: CertifyOptions, { target, http }: ReturnType<typeof openTarget>) {
   const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
   const obstacle = await findObstacle(target, http, await target.send(lookup));
   if (obstacle) throw new CannotRun(`${obstacle}\n${doctorHint}`);
   const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
   const second = options.secondKey === undefined ? undefined : await target.send({ ...lookup, key: "second" });
+  if (second && isRefused(second)) {
+    throw new CannotRun(
+      `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,
+    );
+  }
   // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
-  const secret =
-    options.webhookSecret === undefined
-      ? undefined
-      : await target.send({ method: "GET", path: "/sandbox/webhook-secret" });
-  return { health, second, secret };
+  if (options.webhookSecret !== undefined)
+    compareSecrets(options.webhookSecret, await target.send({ method: "GET", path: "/sandbox/webhook-secret" }));
+  return environmentOf(health);
 }
 
 /** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
@@ -61,7 +64,7 @@ const bare = (secret: string) => secret.replace(/^whsec_/, "");
 
 /** @throws CannotRun if the sandbox signs with a different secret. The message does not contain either secret. */
 function compareSecrets(given: string, response: TargetResponse) {
-  const { secret } = (response.json as { data?: { secret?: unknown } } | undefined)?.data ?? {};
+  const { secret } = dataOf(response);
   if (response.status !== 200 || typeof secret !== "string") return;
   if (bare(secret) === bare(given)) return;
   throw new CannotRun(
@@ -113,16 +116,9 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
  */
 export async function probe(options: CertifyOptions, outside: Outside = thisMachine()): Promise<RunOptions> {
-  const { health, second, secret } = await ask(options, { effects: "none", patienceMs: 0 }, outside, (opened) =>
-    firstResponses(options, opened),
+  const environment = await ask(options, { effects: "none", patienceMs: 0 }, outside, (opened) =>
+    findEnvironment(options, opened),
   );
-  if (second && isRefused(second)) {
-    throw new CannotRun(
-      `${options.baseUrl}: API_KEY_2 is rejected with ${second.status}. Set a second merchant's valid key, or leave it unset.`,
-    );
-  }
-  if (secret && options.webhookSecret !== undefined) compareSecrets(options.webhookSecret, secret);
-  const environment = environmentOf(health);
   const effects = effectsFor(options, environment);
   const allowed = { effects: effects === "none" ? "none" : "reject" } as const;
   const controls = await ask(options, allowed, outside, ({ target }) => findControls(target, effects));

@@ -50,3 +50,9 @@ export type TargetResponse = {
   /** The faults that Prism found; undefined if the response did not pass through Prism. */
   prism?: string[];
 };
+
+export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
+
+/** Returns the fields of the response's `data`; an empty object if it has none. */
+export const dataOf = ({ json }: TargetResponse) =>
+  ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;
