@@ -2,7 +2,7 @@
 // not do its work.
 import { randomInt } from "node:crypto";
 import { doctor } from "./cli/doctor.ts";
-import { usage } from "./cli/flags.ts";
+import { help } from "./cli/flags.ts";
 import { init } from "./cli/init.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines } from "./run/plan.ts";
@@ -114,7 +114,7 @@ async function initialise(args: readonly string[]): Promise<number> {
 async function main(args: readonly string[]): Promise<number> {
   const hasOwnHelp = args[0] === "client" || args[0] === "receiver";
   if (!hasOwnHelp && (args.includes("--help") || args.includes("-h"))) {
-    print(usage);
+    print(help);
     return 0;
   }
   try {

@@ -5,7 +5,7 @@ import { sha256 } from "../certificate/hashes.ts";
 import { strictness, type Expectations } from "../certificate/expectations.ts";
 import { sides } from "../results.ts";
 import { didYouMean } from "./nearest.ts";
-import { createReader, when } from "./options.ts";
+import { createReader, namesIn, when } from "./options.ts";
 
 const text = { type: "string" } as const;
 
@@ -52,12 +52,11 @@ export function readExpected(given: Expected, prefix: string, faults: string[]):
       return value;
     }
   }
-  const names = require?.flatMap((each) => each.split(",")).map((each) => each.trim());
-  for (const name of names ?? []) {
-    if (Object.hasOwn(strictness, name)) continue;
-    const known = Object.keys(strictness);
-    fault("require", `knows ${known.join(", ")}, not ${JSON.stringify(name)}.${didYouMean(name, known)}`);
-  }
+  const names = require && namesIn(require);
+  const known = Object.keys(strictness);
+  for (const name of names ?? [])
+    if (!known.includes(name))
+      fault("require", `knows ${known.join(", ")}, not ${JSON.stringify(name)}.${didYouMean(name, known)}`);
   return {
     target,
     kind: when(kind, (value) => read.oneOf("kind", value, kinds)),

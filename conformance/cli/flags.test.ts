@@ -5,7 +5,7 @@ import { checks } from "../checks/index.ts";
 import { fieldNames, readDeclaration } from "../allowances/declaration.ts";
 import { clientFlags, clientUsage } from "../merchants/client/command.ts";
 import { receiverFlags, receiverUsage } from "../merchants/receiver/command.ts";
-import { flags, usage } from "./flags.ts";
+import { flags, help } from "./flags.ts";
 import { readOptions } from "./options.ts";
 import { allControls, defaultMaxTotal, type RunOptions } from "../run-options.ts";
 import { worstCase } from "../run/plan.ts";
@@ -21,7 +21,7 @@ const namedIn = (text: string) => new Set(Array.from(text.matchAll(/^(?:\| `|  )
 
 test.each([
   ["the README", readme],
-  ["--help", usage],
+  ["--help", help],
 ])("%s explains every option and nothing else", (_where, text) => {
   expect([...namedIn(text)].toSorted()).toEqual(Object.keys(flags).toSorted());
 });

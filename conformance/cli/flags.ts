@@ -1,7 +1,7 @@
 import type { parseArgs, ParseArgsOptionsConfig } from "node:util";
 
 /** The text that `--help` prints. */
-export const usage = `Usage: certify --base-url URL [options]
+export const help = `Usage: certify --base-url URL [options]
 
 Target:
   --base-url URL              the target, including any path before /v1
@@ -55,19 +55,28 @@ Commands:
                               judge a program that receives webhooks; see certify receiver --help
   certify list [--profile core|extended|client|receiver]
                               list the requirements
-  certify explain ID          what a requirement says, how it is checked, and how to check only it
-  certify keygen FILE         create a signing key in FILE and its public key in FILE.pub
+  certify explain ID          what a requirement says, how it is checked, and how to check only it; the same for a
+                              scenario of a client or receiver
+  certify keygen FILE         create a signing key in FILE (mode 0600) and its public key in FILE.pub
   certify verify CERTIFICATE --key FILE.pub [options]
                               verify a certificate offline: --report FILE, --revocations FILE, --target URL,
                               --kind service|client|receiver, --profile NAME, --contract FILE|SHA256,
                               --suite VERSION|SHA256, --max-age DURATION, --challenge TEXT, --require NAME,…
   certify registry FOLDER     verify a folder of certificates against its index.json and revocations.json
+  certify rejudge FOLDER      judge the run of a report again, offline, from its exchanges.jsonl.gz
   certify diff A.json B.json  compare two reports
 
 Environment:
   API_KEY                     the merchant's API key
   API_KEY_2                   a second merchant's API key
   WEBHOOK_SECRET              the secret that signs the merchant's webhooks`;
+
+/** Returns what `--help` says about a command. */
+export const usageOf = (command: string) =>
+  help
+    .split(/\n\n|\n {2}(?=certify )/)
+    .filter((part) => part.startsWith(`certify ${command} `))
+    .join("\n");
 
 /** The options of a run, in the form that `parseArgs` of node:util expects. */
 export const flags = {

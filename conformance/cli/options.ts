@@ -127,15 +127,16 @@ function readListen(value: string | undefined, faults: string[]) {
   return { host, port: Number(port) };
 }
 
+/** Returns the names in values such as "a,b". */
+export const namesIn = (values: readonly string[]) =>
+  values.flatMap((value) => value.split(",")).map((name) => name.trim());
+
 /** Reads the ids in `--only`, which must be requirements of the profile; undefined if the option was not given. */
 export function readOnly(values: readonly string[] | undefined, profile: Profile | Side, faults: string[]) {
   if (values === undefined) return undefined;
   const known = isSide(profile) ? sideCatalogues[profile] : catalogue;
   const allIds = known.map(({ id }) => id);
-  const only = values
-    .flatMap((value) => value.split(","))
-    .map((id) => id.trim())
-    .filter((id) => id !== "");
+  const only = namesIn(values).filter((id) => id !== "");
   if (only.length === 0) faults.push("--only is empty: name at least one requirement");
   for (const id of only) {
     const found = known.find((requirement) => requirement.id === id);

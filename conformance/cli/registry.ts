@@ -8,6 +8,7 @@ import { oneLine, visible } from "../report/visible.ts";
 import { counted } from "../report/words.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { readExpected, type Expected } from "./expected.ts";
+import { when } from "./options.ts";
 import { read } from "./verify.ts";
 
 const indexFile = "index.json";
@@ -20,34 +21,24 @@ type Entry = { file: string; key: string; report?: string; target: string; profi
 >;
 
 const text = { type: "string", minLength: 1 };
-const properties = {
-  file: { ...text, pattern: String.raw`\.jws$` },
-  key: text,
-  report: text,
-  target: text,
-  profile: text,
-  kind: text,
-  contract: { type: "string", pattern: "^[0-9a-f]{64}$" },
-  suite: text,
-  maxAge: text,
-  challenge: text,
-  require: { type: "array", items: text },
+const entry = {
+  type: "object",
+  required: ["file", "key", "target", "profile"],
+  additionalProperties: false,
+  properties: {
+    ...Object.fromEntries(
+      ["key", "report", "target", "profile", "kind", "suite", "maxAge", "challenge"].map((name) => [name, text]),
+    ),
+    file: { ...text, pattern: String.raw`\.jws$` },
+    contract: { type: "string", pattern: "^[0-9a-f]{64}$" },
+    require: { type: "array", items: text },
+  },
 };
 const schema = {
   type: "object",
   required: ["certificates"],
   additionalProperties: false,
-  properties: {
-    certificates: {
-      type: "array",
-      items: {
-        type: "object",
-        required: ["file", "key", "target", "profile"],
-        additionalProperties: false,
-        properties,
-      },
-    },
-  },
+  properties: { certificates: { type: "array", items: entry } },
 };
 
 /** Returns true for a path that leads out of the folder. */
@@ -58,15 +49,15 @@ function readIndex(folder: string) {
   const file = join(folder, indexFile);
   const { certificates } = readForm<{ certificates: Entry[] }>(file, schema);
   const faults: string[] = [];
-  const entries = certificates.map((entry) => {
-    const { file: name, key, report, maxAge, ...rest } = entry;
+  const entries = certificates.map((given) => {
+    const { file: name, key, report, maxAge, ...rest } = given;
     const found: string[] = [];
-    const expected = readExpected({ ...rest, ...(maxAge === undefined ? {} : { "max-age": maxAge }) }, "", found);
+    const expected = readExpected({ ...rest, "max-age": maxAge }, "", found);
     for (const path of [name, key, report ?? ""].filter(isOutside)) found.push(`${path} is outside the folder`);
     if (certificates.filter((other) => normalize(other.file) === normalize(name)).length > 1)
       found.push("is listed more than once");
     faults.push(...found.map((fault) => `${name}: ${fault}`));
-    return { ...entry, file: normalize(name), expected };
+    return { ...given, file: normalize(name), expected };
   });
   if (faults.length > 0) throw new RegistryError(`${file}: ${[...new Set(faults)].join("; ")}.`);
   return entries;
@@ -75,8 +66,8 @@ function readIndex(folder: string) {
 type Listed = ReturnType<typeof readIndex>[number];
 
 /** Verifies a certificate of the index. A file that cannot be read makes it invalid. */
-async function verified(folder: string, entry: Listed, revocations: readonly Revocation[], now: Date) {
-  const { file, key, report, expected } = entry;
+async function verified(folder: string, listed: Listed, revocations: readonly Revocation[], now: Date) {
+  const { file, key, report, expected } = listed;
   try {
     return await verifyCertificate({
       jws: read(join(folder, file)).toString("utf8").trim(),
@@ -84,7 +75,7 @@ async function verified(folder: string, entry: Listed, revocations: readonly Rev
       now,
       expected,
       revocations,
-      ...(report === undefined ? {} : { reportJson: read(join(folder, report)) }),
+      reportJson: when(report, (name) => read(join(folder, name))),
     });
   } catch (error) {
     if (error instanceof UsageError || error instanceof KeyError)
@@ -94,9 +85,10 @@ async function verified(folder: string, entry: Listed, revocations: readonly Rev
 }
 
 /** Returns a line for a valid certificate, or the reasons why it is invalid. */
-function lines(file: string, verification: Verification, copies: readonly string[]): string[] {
+function lines(file: string, verification: Verification, copies: readonly Listed[]): string[] {
   if (!verification.valid) return [`INVALID  ${file}`, ...visible(verification.reason).split("\n").map(indented)];
-  if (copies.length > 1) return [`INVALID  ${file}`, indented(`The same certificate is in ${copies.join(" and ")}.`)];
+  const names = copies.map((copy) => copy.file).join(" and ");
+  if (copies.length > 1) return [`INVALID  ${file}`, indented(`The same certificate is in ${names}.`)];
   const { scope, sub, exp } = verification.certificate;
   return [`VALID    ${file}  ${oneLine(sub)}, ${oneLine(scope)}, until ${new Date(exp * 1000).toISOString()}`];
 }
@@ -114,14 +106,10 @@ export async function registry(args: string[], now: Date): Promise<CommandResult
   const [folder = ""] = parsed(args, 1, {}, "folder").positionals;
   const entries = readIndex(folder);
   const revocations = readRevocations(join(folder, revocationsFile));
-  const results = await Promise.all(entries.map((entry) => verified(folder, entry, revocations, now)));
+  const results = await Promise.all(entries.map((each) => verified(folder, each, revocations, now)));
   const shown = results.map((result, index) => {
     const copies = entries.filter((_, other) => result.valid && idOf(results[other]!) === idOf(result));
-    return lines(
-      entries[index]!.file,
-      result,
-      copies.map(({ file }) => file),
-    );
+    return lines(entries[index]!.file, result, copies);
   });
   const listed = new Set(entries.map(({ file }) => file));
   const unlisted = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(

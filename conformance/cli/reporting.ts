@@ -36,22 +36,20 @@ export function readReporting(
   faults: string[],
 ): Reporting {
   const reporting: Reporting = { folder: given.folder, baseline: [] };
-  const collectFaults = (flag: string, read: () => void) => {
+  const use = (flag: string, file: string | undefined, readFrom: (file: string) => void) => {
     try {
-      read();
+      if (file !== undefined) readFrom(file);
     } catch (error) {
       const problems = error instanceof BaselineError ? error.problems : [(error as Error).message];
       if (!(error instanceof BaselineError || error instanceof KeyError || isSystemError(error))) throw error;
       faults.push(...problems.map((problem) => `--${flag}: ${problem}`));
     }
   };
-  collectFaults("baseline", () => {
-    if (given.baselineFile === undefined) return;
-    reporting.baseline = readBaseline(readFileSync(given.baselineFile, "utf8"), given.ids);
+  use("baseline", given.baselineFile, (file) => {
+    reporting.baseline = readBaseline(readFileSync(file, "utf8"), given.ids);
   });
-  collectFaults("sign", () => {
-    if (given.keyFile === undefined) return;
-    reporting.signing = { key: readPrivateKey(given.keyFile), validDays: given.validDays };
+  use("sign", given.keyFile, (file) => {
+    reporting.signing = { key: readPrivateKey(file), validDays: given.validDays };
   });
   return reporting;
 }

@@ -6,23 +6,11 @@ import { readReport, ReportError } from "../report/read.ts";
 import { visible } from "../report/visible.ts";
 import { explain, list } from "./catalogue.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
+import { usageOf } from "./flags.ts";
 import { didYouMean } from "./nearest.ts";
 import { registry } from "./registry.ts";
 import { rejudge } from "./rejudge.ts";
 import { verify } from "./verify.ts";
-
-const usage = {
-  list: "certify list [--profile core|extended|client|receiver]",
-  explain: "certify explain ID (of a requirement, or of a scenario of a client or receiver)",
-  keygen: "certify keygen FILE (writes a private key to FILE, mode 0600, and its public key to FILE.pub)",
-  verify:
-    "certify verify CERTIFICATE --key PUBLIC_KEY [--report report.json] [--revocations FILE] [--target URL] " +
-    "[--kind service|client|receiver] [--profile NAME] [--contract FILE|SHA256] [--suite VERSION|SHA256] " +
-    "[--max-age DURATION] [--challenge TEXT] [--require NAME,…]",
-  registry: "certify registry FOLDER (with index.json and revocations.json)",
-  rejudge: "certify rejudge FOLDER (of a report, with its exchanges.jsonl.gz)",
-  diff: "certify diff A/report.json B/report.json",
-};
 
 function keygen(args: string[]): CommandResult {
   const [file = ""] = parsed(args, 1, {}).positionals;
@@ -61,7 +49,8 @@ export async function runSubcommand(name: keyof typeof commands, args: string[],
   try {
     return await commands[name](args, now);
   } catch (error) {
-    if (error instanceof UsageError) return { exitCode: 2, text: `${visible(error.message)}\nUsage: ${usage[name]}\n` };
+    if (error instanceof UsageError)
+      return { exitCode: 2, text: `${visible(error.message)}\nUsage: ${usageOf(name)}\n` };
     if ([KeyError, ReportError, RegistryError].some((known) => error instanceof known))
       return { exitCode: 2, text: `${visible((error as Error).message)}\n` };
     throw error;

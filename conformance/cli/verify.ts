@@ -11,6 +11,7 @@ import { conditionEntries, effects, limitEntries } from "../report/words.ts";
 import { isSide } from "../results.ts";
 import { parsed, UsageError, type CommandResult } from "./command.ts";
 import { expectedOptions, readExpected } from "./expected.ts";
+import { when } from "./options.ts";
 
 /** Reads a file that the caller named. */
 export function read(file: string): Buffer {
@@ -22,6 +23,9 @@ export function read(file: string): Buffer {
 }
 
 const moment = (time: number) => new Date(time * 1000).toISOString();
+
+/** A label or an option, and what the certificate states about it. */
+type Row = [string, string];
 
 /** Says how many of the musts were judged, in each part of the catalogue. */
 const judgedText = ({ judged }: Certificate) =>
@@ -46,20 +50,20 @@ function budgetText({ budget, untriedAmounts }: Certificate): string {
 function statement(certificate: Certificate, compared: boolean): string[] {
   const { counts, hashes, notApplicable } = certificate;
   const isService = !isSide(certificate.profile);
-  const lines: [string, string][] = [
+  const lines: Row[] = [
     ["Target", certificate.sub],
     ["Scope", certificate.scope],
     ["Profile", certificate.profile],
     ["Kind", certificate.kind],
-    ...(isService ? [["Effects", `${certificate.effects} (${effects[certificate.effects]})`] as [string, string]] : []),
+    ...(isService ? [["Effects", `${certificate.effects} (${effects[certificate.effects]})`] as Row] : []),
     ["Run", `${certificate.startedAt} to ${certificate.finishedAt}`],
     ["Valid", `${moment(certificate.nbf)} to ${moment(certificate.exp)}`],
     ["Judged", judgedText(certificate)],
     ["Results", `${counts.pass} passed, ${counts.warn} warnings, ${counts.observed} observed, none failed`],
     ...limitEntries(certificate),
     ...conditionEntries(certificate),
-    ...(isService ? [["Budget", budgetText(certificate)] as [string, string]] : []),
-    ...notApplicable.map(({ id, source, why }): [string, string] => ["Not judged", `${id} (${source}): ${why}`]),
+    ...(isService ? [["Budget", budgetText(certificate)] as Row] : []),
+    ...notApplicable.map(({ id, source, why }): Row => ["Not judged", `${id} (${source}): ${why}`]),
     ["Contract", hashes.spec],
     ["Suite", `${certificate.suiteVersion} ${hashes.suite}`],
     ["Report", `${hashes.report}${compared ? " (matches the given report)" : ""}`],
@@ -70,13 +74,9 @@ function statement(certificate: Certificate, compared: boolean): string[] {
 
 /** Names the options that would have checked more, and what the certificate states about each. */
 function openLines(certificate: Certificate, expected: Expectations, given: Given, now: Date): string[] {
-  const open: [string, string][] = [
-    ...(given.report === undefined ? [["--report FILE", "the report was not compared"] as [string, string]] : []),
-    ...(given.revocations === undefined
-      ? [["--revocations FILE", "the certificate may have been revoked"] as [string, string]]
-      : []),
-    ...notChecked(certificate, expected, now),
-  ];
+  const open = notChecked(certificate, expected, now);
+  if (given.revocations === undefined) open.unshift(["--revocations FILE", "the certificate may have been revoked"]);
+  if (given.report === undefined) open.unshift(["--report FILE", "the report was not compared"]);
   if (open.length === 0) return [];
   const width = Math.max(...open.map(([option]) => option.length)) + 2;
   const lines = open.map(([option, stated]) => `  ${option.padEnd(width)}${oneLine(stated)}`);
@@ -109,8 +109,8 @@ export async function verify(args: string[], now: Date): Promise<CommandResult> 
     key: readPublicKey(values.key),
     now,
     expected,
-    ...(report === undefined ? {} : { reportJson: read(report) }),
-    ...(revocations === undefined ? {} : { revocations: readRevocations(revocations) }),
+    reportJson: when(report, read),
+    revocations: when(revocations, readRevocations),
   });
   if (!verification.valid) {
     return { exitCode: 1, text: `INVALID  ${basename(file)}\n${visible(verification.reason)}\n` };
