@@ -21,7 +21,7 @@ const moments = [0, 1, 2, 5, 10, 20, 50, 100];
 /** How many copies of an event arrive at once. */
 const copies = 8;
 /** The time between a look and an insertion is short, so that one race may miss it. */
-const races = 10;
+const races = 5;
 
 /**
  * Returns a function whose calls wait for each other, so that copies of an event are complete at the same moment:
@@ -39,6 +39,14 @@ function barrier(count: number): () => Promise<void> {
 
 /** How long effects fail after an event was acknowledged meanwhile. */
 const outageMs = 2500;
+
+/**
+ * A receiver that takes two steps for an event is between them for a short time only. Among many events, it is between
+ * the steps of one of them at most moments.
+ */
+const burst = 16;
+/** The moments, in milliseconds after the first response to a burst, at which a run kills the receiver. */
+const bursts = [0, 5, 20];
 
 /** How long a run waits for an effect before it kills the receiver. */
 const watchedMs = 1000;
@@ -206,6 +214,27 @@ export const repeatScenarios: Scenario[] = [
         await restart(context);
         await sending;
         await settles(context, "receiver.survives-crash", event);
+      }
+    },
+  },
+  {
+    id: "killed-in-burst",
+    name: `Killed ${bursts.length} times among ${burst} events at once, then the events again whose response was not final`,
+    ids: ["receiver.survives-crash"],
+    needs: ["restart"],
+    async run(context) {
+      for (const moment of bursts) {
+        const events = Array.from({ length: burst }, () => context.event());
+        const sending = events.map((event) => post(context, event));
+        // From the first response on, some events are done, and some are not.
+        await Promise.race(sending);
+        await context.sleep(moment);
+        await restart(context);
+        for (const [index, sent] of (await Promise.all(sending)).entries()) {
+          if (!isFinal(sent)) await context.deliver(events[index]!);
+        }
+        await context.settle();
+        for (const event of events) await context.judgeEffects("receiver.survives-crash", event, 1);
       }
     },
   },
