@@ -17,7 +17,9 @@ const LIST = (
 ) => `SELECT a.* FROM accounts a JOIN merchants m ON m.id = a.merchant_id AND m.epoch = a.epoch
   ${which}`;
 
-const STATEMENT = `SELECT * FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
+/** Amounts are read as text, because an integer of SQLite can exceed the safe integers of JavaScript. */
+const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS available, balance
+  FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
   AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
 /** Cursors contain numbers only. */

@@ -79,6 +79,8 @@ export function ledgerTests(storage: Current): void {
     await concurrently(1_100, () => storage().insertDisbursement(aFinalDisbursement(merchant.id, largest)));
     const sum = Number(1_100n * (BigInt(largest.amount) + BigInt(largest.fee)));
     expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: -sum, reserved: 0 }]);
+    const { items } = await storage().listStatement({ merchantId: merchant.id, limit: 2 });
+    expect(items.map(({ balance }) => balance)).toContain(-sum);
   });
 
   test("an operator's top-up and withdrawal are in the audit trail, and a withdrawal never exceeds the balance", async () => {
