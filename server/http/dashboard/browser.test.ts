@@ -176,6 +176,8 @@ const PAGES: Record<string, () => string> = {
   settings: () => `${area()}/settings`,
   "a merchant with a long name": () => `${server.url}/dashboard/m/${longName}/settings`,
   "a merchant's team": () => `${area()}/team`,
+  balances: () => `${area()}/balances`,
+  "the balances of all merchants": () => `${server.url}/dashboard/balances`,
   "the audit trail": () => `${area()}/audit`,
   "an error": () => `${area()}/nothing`,
 };

@@ -47,6 +47,7 @@ export interface DashboardPage {
 const SECTIONS = {
   disbursements: "Disbursements",
   checkouts: "Checkouts",
+  balances: "Balances",
   approvals: "Approvals",
   attention: "Needs attention",
   webhooks: "Webhooks",
@@ -59,6 +60,7 @@ const SECTIONS = {
 /** The navigation of the operators' pages, which belong to no merchant. */
 const OPERATOR_SECTIONS = {
   merchants: { path: "", label: "Merchants" },
+  balances: { path: "/balances", label: "Balances" },
   approvals: { path: "/approvals", label: "Approvals" },
   attention: { path: "/attention", label: "Needs attention" },
   rails: { path: "/rails", label: "Rails" },
