@@ -124,18 +124,27 @@ function partsOf(texts: readonly string[], least: number) {
 
 /** Finds the forms of a secret. */
 export type Finder = {
-  /** Matches a text that may contain a form of the secret. Takes a fraction of the time of `pattern`. */
-  hint: RegExp;
-  pattern: RegExp;
+  /** Returns whether a text may contain a form of the secret. Takes a fraction of the time of `pattern`. */
+  hint: (text: string) => boolean;
+  pattern: () => RegExp;
 };
 
 const anyOf = (patterns: readonly string[]) => [...new Set(patterns)].join("|");
+const withoutBackslashes = (text: string) => text.replaceAll("\\", "");
+const escapes = /\\u|%[0-9a-f]{2}|&#/i;
 
-function finderOf(forms: readonly (readonly string[])[], least: (length: number) => number, flags: string): Finder {
-  const parts = forms.map((texts) => partsOf(texts, least(texts.length)));
+/** Creates an object when it is needed first. */
+function lazy<T>(create: () => T): () => T {
+  let created: T | undefined;
+  return () => (created ??= create());
+}
+
+function finderOf(forms: () => string[][], least: (length: number) => number, flags: string): Finder {
+  const parts = lazy(() => forms().map((texts) => partsOf(texts, least(texts.length))));
+  const hint = lazy(() => new RegExp(anyOf(parts().flatMap(({ shortest }) => shortest)), flags));
   return {
-    hint: new RegExp(anyOf(parts.flatMap(({ shortest }) => shortest)), flags),
-    pattern: new RegExp(`(?:${anyOf(parts.flatMap(({ all }) => all))})`, `${flags}g`),
+    hint: (text) => hint().test(text),
+    pattern: lazy(() => new RegExp(`(?:${anyOf(parts().flatMap(({ all }) => all))})`, `${flags}g`)),
   };
 }
 
@@ -145,13 +154,19 @@ const base64Character = (each: string) => (each === "+" ? "[+-]" : each === "/" 
 export function findersOf(secret: string): Finder[] {
   const isCut = secret.length >= shortestCut;
   const least = (length: number) => (isCut ? Math.max(shortestPart, Math.floor(length / 2)) : length);
-  const characters = secret.split("").map(written);
-  const texts = [characters, characters.toReversed()];
+  const texts = [secret.split(""), secret.split("").toReversed()];
   // The encodings of shorter texts are ordinary words.
-  if (secret.length < 4) return [finderOf(texts, least, "i")];
-  const inHex = Buffer.from(secret).toString("hex").match(/../g) ?? [];
-  const encoded = [secret, secret.toUpperCase(), secret.toLowerCase()].flatMap((text) =>
-    [0, 1, 2].map((offset) => base64At(text, offset).split("").map(base64Character)),
-  );
-  return [finderOf([...texts, inHex], least, "i"), finderOf(encoded, least, "")];
+  const inHex = secret.length < 4 ? [] : [Buffer.from(secret).toString("hex").match(/../g) ?? []];
+  const escaped = finderOf(() => [...texts.map((text) => text.map(written)), ...inHex], least, "i");
+  const literal = () => texts.map((text) => text.map((each) => literally(withoutBackslashes(each))));
+  const unescaped = finderOf(() => [...literal(), ...inHex], least, "i");
+  // It takes milliseconds to compile patterns for escapes, so a text without escapes is searched without them.
+  const hint = (text: string) => (escapes.test(text) || unescaped.hint(withoutBackslashes(text))) && escaped.hint(text);
+  const plain = { hint, pattern: escaped.pattern };
+  if (secret.length < 4) return [plain];
+  const encoded = () =>
+    [secret, secret.toUpperCase(), secret.toLowerCase()].flatMap((text) =>
+      [0, 1, 2].map((offset) => base64At(text, offset).split("").map(base64Character)),
+    );
+  return [plain, finderOf(encoded, least, "")];
 }

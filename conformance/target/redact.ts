@@ -35,7 +35,7 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
   return (text) => {
     let result = text;
     for (const form of forms) result = result.replaceAll(form, masked);
-    for (const { hint, pattern } of finders) if (hint.test(result)) result = result.replaceAll(pattern, masked);
+    for (const { hint, pattern } of finders) if (hint(result)) result = result.replaceAll(pattern(), masked);
     return result;
   };
 }
