@@ -62,6 +62,13 @@ test.each([
   expect((await get(path)).status).toBe(status);
 });
 
+test("says what a time must look like", async () => {
+  const { fields } = (await get("/v1/statements?from=yesterday")).body;
+  expect(fields.map(({ message }: { message: string }) => message)).toEqual([
+    expect.stringMatching(/^from must be a UTC timestamp with milliseconds, for example /),
+  ]);
+});
+
 test("merchants see only their own balances", async () => {
   const { key } = await server.addMerchant("Other");
   expect((await get("/v1/balances", key)).body.data.items).toEqual([]);

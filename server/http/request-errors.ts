@@ -109,9 +109,19 @@ const ALTERNATIVES = Object.values(schemas).flatMap(({ oneOf = [] }) => oneOf.fl
 
 /** The spec's description of what each request field and query parameter accepts (`x-expects`). */
 const EXPECTED = new Map<string, string>();
+interface Parameter {
+  name?: string;
+  schema?: { $ref?: string };
+}
+const parameters: Parameter[] = [
+  ...Object.values(document.components.parameters as Record<string, Parameter>),
+  ...Object.values(document.paths as Record<string, Record<string, { parameters?: Parameter[] }>>)
+    .flatMap((item) => Object.values(item))
+    .flatMap((operation) => operation.parameters ?? []),
+];
 const described: [name: string, schema: { $ref?: string }][] = [
   ...Object.values(schemas).flatMap(({ properties = {} }) => Object.entries(properties)),
-  ...Object.values(document.components.parameters).map(({ name, schema }) => [name, schema] as [string, object]),
+  ...parameters.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as [string, object]] : [])),
 ];
 for (const [name, { $ref = "" }] of described) {
   const words = schemas[$ref.split("/").at(-1)!]?.["x-expects"];
