@@ -142,7 +142,7 @@ test("a merchant's first day, by keyboard alone", async () => {
   expect((await server.storage.readSecrets(server.merchant.id)).current).toBe(secret);
   await suitsEveryone("new-secret");
   const row = page.getByRole("row").filter({ hasText: key.slice(-4) });
-  await tabTo(row.locator("summary"));
+  await tabTo(row.getByText("Revoke…"));
   await page.keyboard.press("Enter");
   await press("button", `Revoke …${key.slice(-4)}`);
   await row.getByText("revoked", { exact: true }).waitFor();
