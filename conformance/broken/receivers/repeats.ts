@@ -1,5 +1,4 @@
 // Broken receivers that lose events or handle them more than once.
-import { setImmediate } from "node:timers/promises";
 import { book, received, soundPieces, type Authentic, type Pieces, type Reply } from "./reference.ts";
 import { broken, type Variant } from "./variant.ts";
 
@@ -75,14 +74,19 @@ export const brokenRepeats: readonly Variant[] = [
   broken("looks-then-acts", "Looks whether it knows an event, and acts later.", "once-at-once", {
     ...inSteps(raceMs, nothing, book),
   }),
-  broken("looks-then-inserts", "Looks whether it knows an event, and books it in the next turn.", "once-at-once", {
-    async handle(event) {
-      if (event.world.durable.seen.has(event.key)) return received();
-      await setImmediate();
-      book(event);
-      return received();
+  broken(
+    "looks-then-inserts",
+    "Looks whether it knows an event, and books it two milliseconds later.",
+    "once-at-once",
+    {
+      async handle(event) {
+        if (event.world.durable.seen.has(event.key)) return received();
+        await event.world.pause(2);
+        book(event);
+        return received();
+      },
     },
-  }),
+  ),
   broken("acts-then-remembers", "Acts, and remembers the event later.", "once-at-once", {
     ...inSteps(raceMs, act, remember),
   }),
