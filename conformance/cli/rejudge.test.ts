@@ -13,6 +13,7 @@ import type { Verdict } from "../results.ts";
 import { reportIn, startCertify } from "../testing/command-line.ts";
 import { missingInputs } from "../testing/inputs-met.ts";
 import { rejudge } from "./rejudge.ts";
+import { verify } from "./verify.ts";
 
 const headerValue = "the-value-of-a-header";
 const recipient = "2250712345678";
@@ -70,6 +71,15 @@ test.each(["core", "extended"])(
   },
   60_000,
 );
+
+test.each(["core", "extended"])("the certificate of a run of profile %s names the added header", async (profile) => {
+  const { exitCode, text } = await verify(
+    [join(folder, profile, "certificate.jws"), "--key", join(folder, "key.pub")],
+    new Date(),
+  );
+  expect([exitCode, text]).toEqual([0, expect.stringMatching(/^Headers +added to every request: x-team$/m)]);
+  expect(text).toMatch(/--require no-headers +added to every request: x-team\n/);
+});
 
 test("a recording shows no secret and no phone number of a person", async () => {
   for (const profile of ["core", "extended"]) {
