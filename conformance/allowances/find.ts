@@ -318,12 +318,10 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
       } else throw error;
     }
   }
-  try {
-    await proveVelocity();
-  } catch (error) {
+  await proveVelocity().catch((error: unknown) => {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");
-  }
+  });
   answers.velocity = velocityAnswer(limited, throttled);
   return { answers, unproved, usual: asking.usual, ...(throttled === undefined ? {} : { throttled }) };
 }

@@ -1,36 +1,20 @@
 // Finds out which sandbox controls (D18) a target has, by trying each with a request that cannot change anything.
 import { createRandom, shuffled } from "../generate/random.ts";
-import type { Control, RunOptions } from "../run-options.ts";
+import { controls } from "../run/needs.ts";
+import { allControls, type Control, type RunOptions } from "../run-options.ts";
 import { isAccepted, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
-/** Controls that a GET reads. */
-const readable: Partial<Record<Control, string>> = {
-  time: "/sandbox/clock",
-  events: "/sandbox/events?limit=1",
-  deliveries: "/sandbox/deliveries?limit=1",
-  secret: "/sandbox/webhook-secret",
-  chaos: "/sandbox/chaos",
-};
+/** Controls that need a body. A target refuses an empty body; a POST of another control would act, so none is sent. */
+const withBody = new Set<Control>(["clock", "finish", "listener"]);
+
+const lists = new Set<Control>(["events", "deliveries"]);
 
 /** Returns true if the response is an envelope with data. Whether the data is right is for a check to judge. */
 const isEnvelope = ({ status, json }: TargetResponse) => {
   const { data } = (json ?? {}) as { data?: unknown };
   return status === 200 && typeof data === "object" && data !== null;
 };
-
-/**
- * Controls that a POST uses. `body` lacks what the control needs, so that a target refuses it. A control without a body
- * would act on any POST, so no POST is sent.
- */
-const usable = (unknown: string): Partial<Record<Control, { path: string; body?: Record<string, unknown> }>> => ({
-  clock: { path: "/sandbox/clock/advance", body: {} },
-  finish: { path: `/sandbox/checkouts/${unknown}/finish`, body: {} },
-  replay: { path: `/sandbox/deliveries/${unknown}/replay` },
-  rotate: { path: "/sandbox/webhook-secret/rotate" },
-  reset: { path: "/sandbox/reset" },
-  listener: { path: "/sandbox/listener", body: {} },
-});
 
 /** Returns true if the response shows that something handles this path: it accepts the request or finds it invalid. */
 const handles = (response: TargetResponse) =>
@@ -45,25 +29,20 @@ export async function findControls(target: Target, effects: RunOptions["effects"
   /** A path that no target has. A control must respond differently. */
   const nowhere = `/sandbox/${merchant.unknown}/${merchant.name}`;
   const get = (path: string) => target.send({ method: "GET", path });
-  const post = (path: string, json: unknown) =>
-    effects === "none" ? undefined : target.send({ method: "POST", path, json, effect: "must-be-rejected" });
-  const [unknown, refused] = await Promise.all([get(nowhere), post(nowhere, {})]);
+  const post = (path: string) =>
+    effects === "none" ? undefined : target.send({ method: "POST", path, json: {}, effect: "must-be-rejected" });
+  const [unknown, refused] = await Promise.all([get(nowhere), post(nowhere)]);
+
+  async function has(control: Control): Promise<boolean> {
+    const [method, template = ""] = controls[control].split(" ");
+    const path = template.replace(/\{\w+\}/, merchant.unknown);
+    if (method === "GET") return isEnvelope(await get(lists.has(control) ? `${path}?limit=1` : path));
+    const response = withBody.has(control) ? await post(path) : undefined;
+    if (response && response.status !== refused?.status && handles(response)) return true;
+    return (await get(path)).status === 405 && unknown.status !== 405;
+  }
   const random = createRandom(target.options.seed, "controls");
-  const asked = [
-    ...Object.entries(readable).map(([control, path]) => ({
-      control,
-      ask: async () => isEnvelope(await get(path)),
-    })),
-    ...Object.entries(usable(merchant.unknown)).map(([control, { path, body }]) => ({
-      control,
-      async ask() {
-        const response = body && (await post(path, body));
-        if (response && response.status !== refused?.status && handles(response)) return true;
-        return (await get(path)).status === 405 && unknown.status !== 405;
-      },
-    })),
-  ];
-  const answers = shuffled(asked, random).map(async ({ control, ask }) => [control, await ask()] as const);
+  const answers = shuffled(allControls, random).map(async (control) => [control, await has(control)] as const);
   const found = new Map(await Promise.all(answers));
-  return asked.map(({ control }) => control as Control).filter((control) => found.get(control));
+  return allControls.filter((control) => found.get(control));
 }

@@ -105,12 +105,9 @@ export async function writeReports(
   now: Date,
   exchanges?: Buffer,
 ): Promise<WrittenReports> {
-  const recorded = exchanges === undefined ? {} : { exchangesSha256: sha256(exchanges) };
+  const recorded = exchanges && { exchangesSha256: sha256(exchanges) };
   const { report, json, contents: texts } = renderReports({ ...found, ...recorded }, baseline, now);
-  const contents: Record<string, string | Buffer> = {
-    ...texts,
-    ...(exchanges === undefined ? {} : { [exchangesFile]: exchanges }),
-  };
+  const contents: Record<string, string | Buffer> = { ...texts, ...(exchanges && { [exchangesFile]: exchanges }) };
   let refusal: string | undefined;
   try {
     if (signing) contents["certificate.jws"] = `${await signCertificate(report, json, { ...signing, now })}\n`;

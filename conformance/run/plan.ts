@@ -25,15 +25,13 @@ export function worstCase(checks: readonly Check[], options: RunOptions) {
   };
 }
 
-/** Returns the largest single payout that a check can make, in the lowest denomination. */
-function largestPayout(check: Check, options: RunOptions): number {
-  return typeof check.amount === "function" ? Math.max(0, ...check.amount(options)) : costOf(check, options).amount;
-}
-
 /** Names the check that makes the largest payout, and the payout's maximum. */
 function largestLine(checks: readonly Check[], options: RunOptions): string[] {
   const [first] = payingChecks(checks, options)
-    .map((check) => ({ name: check.name, amount: largestPayout(check, options) }))
+    .map(({ name, amount = 0 }) => ({
+      name,
+      amount: typeof amount === "function" ? Math.max(0, ...amount(options)) : amount,
+    }))
     .toSorted((a, b) => b.amount - a.amount);
   return first && first.amount > 0
     ? [`         The largest payout, at most ${money(first.amount)}, is made by the check "${first.name}"`]
