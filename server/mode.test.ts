@@ -204,7 +204,7 @@ describe.each([
     for (const [proof, [set, reset]] of Object.entries(proofs)) {
       await place.run(`UPDATE merchants SET ${set}`);
       expectRefused(
-        await serve(LIVE),
+        await command({ SANDBOX: "false" }, ["keys", "list"]),
         new RegExp(`^The database belongs to a sandbox \\(${proof}\\), and SANDBOX=false `),
       );
       await place.run(`UPDATE merchants SET ${reset}`);

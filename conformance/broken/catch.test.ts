@@ -1,4 +1,4 @@
-// Tests one broken server for each requirement of core and for every third of extended, because all of them take too
+// Tests one broken server for each requirement of core and for every eighth of extended, because all of them take too
 // long for `npm test`. The command `npm run certify:self-test` tests every broken server.
 import { beforeAll, describe, expect, test } from "vitest";
 import { catalogue } from "../contract/requirements.ts";
@@ -15,7 +15,7 @@ beforeAll(async () => {
 }, timeout);
 
 const core = catalogue.filter(({ profile }) => profile === "core");
-const extended = catalogue.filter(({ profile }) => profile === "extended").filter((_, index) => index % 3 === 0);
+const extended = catalogue.filter(({ profile }) => profile === "extended").filter((_, index) => index % 8 === 0);
 /** The first broken server of each of these requirements. */
 const selection = new Set([...core, ...extended].map(({ id }) => faults.find(({ violates }) => violates.includes(id))));
 

@@ -1,4 +1,5 @@
 // Creates payouts under every pair of conditions, and uses their references again (generate/inputs.ts; §2.1, §2.2, §7).
+import { unknownLimit } from "../allowances/unknown.ts";
 import { given, type Check, type Context } from "../check.ts";
 import { exceeded } from "../allowances/table.ts";
 import {
@@ -185,7 +186,11 @@ function judgeValues(context: Context, made: readonly Made[]) {
   const all = home.flatMap((each) => valuesOf(each.conditions).map(([, value]) => ({ value, each })));
   for (const [value, group] of Map.groupBy(all, (each) => each.value)) {
     if (value.id === undefined) continue;
-    const { response } = (group.find(({ each }) => each.response.status === 200) ?? group[0]!).each;
+    const responses = group.map(({ each }) => each.response);
+    // A refusal that a limit may explain shows nothing about this value.
+    const counts = (each: TargetResponse) =>
+      unknownLimit(context.limits, context.options.recipient, [each]) === undefined;
+    const response = responses.find(({ status }) => status === 200) ?? responses.find(counts) ?? responses[0]!;
     expectStatus(context, value.id, response, 200, `for ${value.what}`);
   }
   for (const pair of places) {

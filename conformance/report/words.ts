@@ -107,6 +107,7 @@ const decisions: Record<string, string> = {
   D69: "Listeners",
   D71: "Clients and receivers",
   D75: "Why a payment failed",
+  D95: "Balances and statements",
 };
 
 /**

@@ -15,7 +15,7 @@ import { iso } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
 type Asked = { c: Context<{ Bindings: HttpBindings }>; merchant: Merchant; id: string };
-/** Returns the `data` of the response. */
+/** Returns the `data` of the response, or a whole response that is not JSON. */
 type Handler = (asked: Asked) => unknown;
 
 const lastTime = Date.parse("9999-01-01T00:00:00.000Z");
@@ -85,6 +85,33 @@ async function replayDelivery({ merchant, id }: Asked): Promise<Schemas["Deliver
   return delivery.shown;
 }
 
+async function setBalance({ c, merchant: { state } }: Asked): Promise<Schemas["Balances"]> {
+  const { currency, available, enforced } = await readBody(c.req.raw, "BalanceSetting");
+  const balance = state.balances.of(currency);
+  balance.enforced = enforced;
+  const amount = available - balance.available;
+  const createdAt = iso(state.agenda.now());
+  if (amount !== 0) state.balances.change({ kind: "correction", reference: randomUUID(), currency, amount, createdAt });
+  return state.balances.list();
+}
+
+/** Returns a page of the statement, as JSON or as a table. */
+function listStatements({ c, merchant: { state } }: Asked): unknown {
+  const path = "/v1/statements";
+  const query = readQuery(c.req.url, path);
+  const page = pageOf(state, path, state.balances.entries, query);
+  if (query.format !== "csv") return page;
+  const columns = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
+  const lines = [columns, ...page.items.map((entry) => columns.map((column) => entry[column]))];
+  const next = new URL(c.req.url);
+  if ("nextCursor" in page) {
+    next.searchParams.set("cursor", page.nextCursor);
+    c.header("link", `<${next.pathname}${next.search}>; rel="next"`);
+  }
+  c.header("content-type", "text/csv; charset=utf-8");
+  return c.body(lines.map((line) => `${line.join(",")}\r\n`).join(""));
+}
+
 function rotateSecret({ merchant }: Asked): Schemas["WebhookSecret"] {
   merchant.secrets.rotate(merchant.state.agenda.now());
   return merchant.secrets.show(merchant.state.agenda.now());
@@ -104,6 +131,9 @@ const operations = (origin: () => string): Record<string, Record<string, Handler
     POST: createCheckout(origin),
   },
   "/v1/checkouts/:id": { GET: ({ merchant, id }) => found(merchant.state.checkouts.find(id)) },
+  "/v1/balances": { GET: ({ merchant: { state } }) => state.balances.list() },
+  "/v1/statements": { GET: listStatements },
+  "/sandbox/balance": { PUT: setBalance },
   "/sandbox/clock": { GET: ({ merchant }) => clockOf(merchant) },
   "/sandbox/clock/advance": { POST: advanceClock },
   "/sandbox/reset": { POST: ({ merchant }) => (merchant.reset(), clockOf(merchant)) },
@@ -151,7 +181,7 @@ export function createApp(merchants: readonly Merchant[], origin: () => string):
       if (!handler) refuseMethod(c.req.method, Object.keys(methods));
       const merchant = authenticate(merchants, c.req.header("x-api-key"));
       const data = await handler({ c, merchant, id: c.req.param("id") ?? "" });
-      return c.json({ statusCode: 200, data });
+      return data instanceof Response ? data : c.json({ statusCode: 200, data });
     });
   }
   addPaymentPage(app, merchants);

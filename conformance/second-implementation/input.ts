@@ -101,7 +101,7 @@ export async function readBody<Name extends keyof Schemas>(request: Request, nam
 }
 
 type Parameter = { name: string; schema: { $ref?: string; type?: string }; allowReserved?: boolean };
-type ListPath = "/v1/disbursements" | "/v1/checkouts" | "/sandbox/events" | "/sandbox/deliveries";
+type ListPath = "/v1/disbursements" | "/v1/checkouts" | "/v1/statements" | "/sandbox/events" | "/sandbox/deliveries";
 
 /** Returns the parameters of a list, and a function that validates their values. */
 function parametersOf(path: ListPath) {
@@ -127,6 +127,9 @@ export type Query = {
   merchantsReference?: string;
   createdAfter?: string;
   createdBefore?: string;
+  from?: string;
+  to?: string;
+  format?: "json" | "csv";
 };
 
 /** Reads the query of a list. Unknown parameters are ignored. */

@@ -6,13 +6,17 @@ import type { Merchant } from "./merchant.ts";
 type Item = { createdAt: string; reference: string; status?: string; merchantsReference?: string };
 
 const fits =
-  ({ status, reference, merchantsReference, createdAfter, createdBefore }: Query) =>
-  (item: Item) =>
-    (status === undefined || item.status === status) &&
-    (reference === undefined || item.reference === reference) &&
-    (merchantsReference === undefined || item.merchantsReference === merchantsReference) &&
-    (createdAfter === undefined || item.createdAt >= createdAfter) &&
-    (createdBefore === undefined || item.createdAt < createdBefore);
+  ({ status, reference, merchantsReference, from, to, ...times }: Query) =>
+  (item: Item) => {
+    const { createdAfter = from, createdBefore = to } = times;
+    return (
+      (status === undefined || item.status === status) &&
+      (reference === undefined || item.reference === reference) &&
+      (merchantsReference === undefined || item.merchantsReference === merchantsReference) &&
+      (createdAfter === undefined || item.createdAt >= createdAfter) &&
+      (createdBefore === undefined || item.createdAt < createdBefore)
+    );
+  };
 
 /**
  * Returns a page of a list, newest first.

@@ -2,6 +2,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { components } from "../../generated/openapi.ts";
 import { Agenda } from "./agenda.ts";
+import { Problem } from "./problem.ts";
 import { Delivery, iso, Secrets } from "./webhooks.ts";
 
 type Schemas = components["schemas"];
@@ -9,6 +10,7 @@ export type Disbursement = Schemas["Disbursement"];
 export type Checkout = Schemas["Checkout"];
 export type Payment = Disbursement | Checkout;
 type Event = Schemas["SandboxEvent"];
+type Entry = Schemas["StatementEntry"];
 
 const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const newReference = (prefix: string) =>
@@ -65,11 +67,35 @@ export class Ledger<Kind extends Payment> {
   }
 }
 
+/** What can be paid out in each currency, and every change of it. */
+class Balances {
+  readonly #byCurrency = new Map<string, Schemas["Balance"]>();
+  /** The statement, oldest first. */
+  readonly entries: Entry[] = [];
+
+  of(currency: string): Schemas["Balance"] {
+    const known = this.#byCurrency.get(currency);
+    const balance = known ?? { currency, available: 0, reserved: 0, enforced: false };
+    this.#byCurrency.set(currency, balance);
+    return balance;
+  }
+  change(entry: Omit<Entry, "balance">, reserved = 0): void {
+    const balance = this.of(entry.currency);
+    balance.available += entry.amount;
+    balance.reserved += reserved;
+    this.entries.push({ ...entry, balance: balance.available });
+  }
+  list(): Schemas["Balances"] {
+    return { items: [...this.#byCurrency.values()].toSorted((a, b) => (a.currency < b.currency ? -1 : 1)) };
+  }
+}
+
 /** The data that a reset of the sandbox deletes. */
 class State {
   readonly agenda = new Agenda();
   readonly disbursements = new Ledger<Disbursement>();
   readonly checkouts = new Ledger<Checkout>();
+  readonly balances = new Balances();
   readonly customers = new Map<string, Schemas["Customer"]>();
   /** The languages of the payment pages, by reference. */
   readonly locales = new Map<string, "en" | "fr">();
@@ -101,18 +127,24 @@ export class Merchant {
 
   addDisbursement(request: Schemas["DisbursementRequest"]): Disbursement {
     const { amount, country, currency, phoneNumber, webhookURL } = request;
+    const { balances } = this.state;
+    const fee = share(amount, 10n);
+    const { available, enforced } = balances.of(currency);
+    if (enforced && available < amount + fee) throw new Problem("insufficient_funds", "Your balance is too small.");
     const record: Disbursement = {
       ...this.#newRecord("DSB"),
       customer: this.#customer(phoneNumber),
       merchantsReference: request.reference,
       status: "pending",
       amount,
-      fee: share(amount, 10n),
+      fee,
       country,
       currency,
       ...(webhookURL !== undefined && { webhookURL }),
     };
     this.state.disbursements.add(record);
+    const { reference, createdAt } = record;
+    balances.change({ kind: "reserve", reference, currency, amount: -amount - fee, createdAt }, amount + fee);
     this.#settle(record, phoneNumber);
     return record;
   }
@@ -156,6 +188,7 @@ export class Merchant {
     const failure = code && { code, message: `The payment failed: ${code.replaceAll("_", " ")}.` };
     Object.assign(payment, { status, updatedAt: iso(at), ...(failure && { failure }) });
     const kind = payment.reference.startsWith("CHK") ? "checkout" : "disbursement";
+    this.#book(payment, kind);
     const event: Event = {
       id: `msg_${randomUUID().replaceAll("-", "")}`,
       createdAt: iso(at),
@@ -168,6 +201,21 @@ export class Merchant {
     this.state.events.push(event);
     if (payment.webhookURL === undefined) return;
     this.state.deliveries.push(new Delivery(event, payment.webhookURL, this.state.agenda, this.secrets));
+  }
+
+  /** Changes the balance as a final status demands. */
+  #book({ status, reference, currency, amount, fee, updatedAt: createdAt }: Payment, kind: string): void {
+    const { balances } = this.state;
+    const entry = { reference, currency, createdAt };
+    if (kind === "checkout") {
+      if (status === "success") balances.change({ ...entry, kind: "credit", amount: amount - fee });
+      return;
+    }
+    const isPaid = status === "success";
+    balances.change(
+      { ...entry, kind: isPaid ? "capture" : "release", amount: isPaid ? 0 : amount + fee },
+      -amount - fee,
+    );
   }
 
   #newRecord(prefix: "DSB" | "CHK") {

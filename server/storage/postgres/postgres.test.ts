@@ -52,6 +52,7 @@ const ALLOWED = [
   { sql: /^WITH (stored|made) AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
   { sql: /^SELECT m\.id, m\.webhook_secret, /, why: "a merchant has few secrets" },
+  { sql: /^SELECT d\.\* FROM disbursements d JOIN .+ d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
   { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
   { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
   { sql: /^UPDATE replays SET state = 'stopped'/, why: "an index of the running ones, at most one per merchant" },
@@ -81,10 +82,19 @@ async function scansOf(database: TestDatabase, sql: string): Promise<string[]> {
   });
 }
 
+/** Of a few keys, PostgreSQL would rather read all than find one. */
+const MANY_KEYS = `INSERT INTO api_keys (id, merchant_id, hash, hint, created_at)
+  SELECT n::text, m.id, sha256(n::text::bytea), '', 0 FROM merchants m, generate_series(1, 2000) AS n`;
+
 test("no statement reads a whole table or sorts, except those that may", async () => {
   const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  await (await openPostgres(database.url, { clock: createFakeClock(), server: false })).close();
-  await database.run("SET enable_seqscan = off; SET enable_sort = off; SET enable_incremental_sort = off");
+  const storage = await openPostgres(database.url, { clock: createFakeClock(), server: false });
+  await addMerchant(storage);
+  await storage.close();
+  await database.run(`${MANY_KEYS}; ANALYZE api_keys`);
+  // Merge and hash joins of small tables read whole indexes.
+  const avoided = ["seqscan", "sort", "incremental_sort", "mergejoin", "hashjoin"];
+  await database.run(avoided.map((way) => `SET enable_${way} = off`).join("; "));
   expect(statements.size).toBeGreaterThan(60);
   const plans: { sql: string; scans: string[] }[] = [];
   for (const statement of statements) {
