@@ -8,7 +8,17 @@ import { respondWith } from "./deliveries.ts";
 import { holds } from "./expect.ts";
 import { checkoutStatus, ended, noneEnded } from "./finishing.ts";
 import { arrived, eventName, expectArrival, expectNotification, first, mailbox, type Box } from "./notifications.ts";
-import { checkoutBody, dataOf, disbursementBody, paid, pay, payInvalid, pays, startCheckout } from "./requests.ts";
+import {
+  checkoutBody,
+  dataOf,
+  disbursementBody,
+  paid,
+  pay,
+  payInvalid,
+  pays,
+  startCheckout,
+  verified,
+} from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
@@ -48,11 +58,15 @@ export function otherStatus(context: Context, id: string, wanted: "success" | "f
   else context.notApplicable(id, text);
 }
 
+/** Verifies a payout as soon as its outcome was notified, for `life.ends-as-notified` to judge. */
+const lookAgain = (context: Context, reference: string) => verified(context, reference);
+
 /** Judges that a payout with this status is notified. */
 async function* judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
-  const { box, data } = yield* notified(context, phoneNumber);
+  const { box, data, reference } = yield* notified(context, phoneNumber);
   if (data.status !== status) return otherStatus(context, id, status, data.status);
   await expectArrival(context, id, box, `a notification for the payout with status ${status}`);
+  await lookAgain(context, reference);
 }
 
 /** Returns the strings in a JSON value whose field names match. */
@@ -80,8 +94,9 @@ function statedStatuses(json: unknown): string[] {
  * payout that fails reveals a target that always notifies success.
  */
 async function* judgeTruth(context: Context, phoneNumber: string): AsyncGenerator<void, Notification> {
-  const { box, seen } = yield* notified(context, phoneNumber);
+  const { box, seen, reference } = yield* notified(context, phoneNumber);
   const notification = await first(context, box);
+  await lookAgain(context, reference);
   const named = box.received.flatMap(({ json }) => statedStatuses(json));
   const isTrue = named.every((status) => seen.includes(status));
   const unknown = "the notification states no status that the suite can recognise";

@@ -234,7 +234,7 @@ export const faults: readonly Fault[] = [
         },
       };
     },
-    "records.as-requested",
+    "webhook.disbursement-success",
   ),
   fault("records-archived", "A payout is unknown an hour after its creation.", "life.records-kept", () => {
     let now = 0;
