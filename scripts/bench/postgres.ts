@@ -22,7 +22,7 @@ function draft(merchantId: string): Draft<Disbursement> {
     merchantId,
     reference: ids.reference("DSB", now),
     merchantsReference: randomUUID(),
-    customer: { id: ids.record(now), phoneNumber: `2257${String(Math.floor(Math.random() * 1e8)).padStart(8, "0")}` },
+    customer: { phoneNumber: `2257${String(Math.floor(Math.random() * 1e8)).padStart(8, "0")}` },
     amount: 10_000,
     fee: 100,
     country: "CI",
@@ -66,7 +66,7 @@ function oneStatement(pool: Pool, merchantId: string) {
   return () => {
     const { merchantsReference, reference, id, customer, amount, fee, country, currency } = draft(merchantId);
     const now = Date.now();
-    const values = [merchantId, merchantsReference, reference, id, customer.id, customer.phoneNumber, amount, fee];
+    const values = [merchantId, merchantsReference, reference, id, id, customer.phoneNumber, amount, fee];
     return pool.query({ name: "i", text: INSERT, values: [...values, country, currency, now, now + 86_400_000] });
   };
 }
@@ -80,7 +80,7 @@ pool.on("error", () => undefined);
 const merchantId = ids.record(Date.now());
 await storage.insertMerchant(
   { id: merchantId, name: "Merchant", createdAt: Date.now() },
-  "whsec_",
+  { webhook: "whsec_", customers: "" },
   "command bench@host",
 );
 

@@ -43,8 +43,8 @@ async function startReceiver(violate: (what: string) => void) {
   return { url, received, close: () => (server.closeAllConnections(), server.close()) };
 }
 
-/** Starts `listen` and resolves when it is connected. */
-async function startListener(baseUrl: string, forwardTo: string): Promise<ChildProcess> {
+/** Starts `listen` and resolves when it is connected. Starts it again if its first connection is cut. */
+async function startListener(baseUrl: string, forwardTo: string, starts = 5): Promise<ChildProcess> {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const args = [cli, "listen", "--base-url", baseUrl, "--forward-to", forwardTo];
   const child = spawn(process.execPath, args, { env: { PATH, HOME, NODE_COMPILE_CACHE, API_KEY: KEY } });
@@ -52,7 +52,10 @@ async function startListener(baseUrl: string, forwardTo: string): Promise<ChildP
   child.stdout.on("data", (chunk) => (printed += String(chunk)));
   child.stderr.on("data", (chunk) => (printed += String(chunk)));
   while (!/^Connected\./m.test(printed)) {
-    if (child.exitCode !== null) throw new Error(`listen ended: ${printed}`);
+    if (child.exitCode !== null) {
+      if (starts === 1) throw new Error(`listen ended: ${printed}`);
+      return startListener(baseUrl, forwardTo, starts - 1);
+    }
     await sleep(20);
   }
   return child;

@@ -41,7 +41,7 @@ export interface CheckoutStore {
    * Sets the payer and replaces the due status. Resolves with false if the checkout is final or already has a payer.
    * @param failure why the payment will fail, if that is known already
    */
-  payCheckout(reference: string, customer: Customer, due: DueAfter | undefined, failure?: Failure): Promise<boolean>;
+  payCheckout(reference: string, phoneNumber: string, due: DueAfter | undefined, failure?: Failure): Promise<boolean>;
   /** Gives a pending checkout its final status and writes the event. Resolves with false if it was already final. */
   finishCheckout(reference: string, status: FinalStatus, failure?: Failure): Promise<boolean>;
   /** Cancels a checkout without a payer and writes the event. Resolves with false if it has a payer or is final. */
@@ -118,7 +118,7 @@ export interface Checkouts {
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
 export function createCheckouts(context: CheckoutContext): Checkouts {
-  const { storage, clock, ids, wake } = context;
+  const { storage, clock, wake } = context;
 
   async function verify(merchant: Merchant, reference: string): Promise<Checkout> {
     const record = await storage.findCheckout(merchant.id, reference);
@@ -159,16 +159,15 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       return storage.findPublicCheckout(reference);
     },
     async pay(opened, phoneNumber) {
-      const { checkout, merchant } = opened;
+      const { checkout } = opened;
       const { refuse: when, status, failure, at, response } = outcomeFor(phoneNumber);
       if (when) await refuseIfForced(storage, opened, when);
 
       // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer
       // expires, because only unpaid checkouts do (D9).
       const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
-      const payer = { id: ids.record(sandboxTime(merchant, clock.now())), phoneNumber };
       const reason = failure && failureOf(failure);
-      if (!(await storage.payCheckout(checkout.reference, payer, due, reason))) return;
+      if (!(await storage.payCheckout(checkout.reference, phoneNumber, due, reason))) return;
 
       if (response === "dropped") throw new ConnectionDropped();
       if (response === "held") await clock.sleep(HOLD_MS, context.stopping);

@@ -140,7 +140,7 @@ function draft({ clock, ids, fee }: DisbursementContext, merchant: Merchant, req
     merchantId: merchant.id,
     reference: ids.reference("DSB", now),
     merchantsReference,
-    customer: { id: ids.record(now), phoneNumber },
+    customer: { phoneNumber },
     amount,
     fee: feeFor(amount, fee),
     country,

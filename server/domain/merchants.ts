@@ -30,13 +30,19 @@ export interface Merchant {
   chaos?: Chaos;
 }
 
+/** The secrets of a new merchant. The ids of its customers are derived with `customers`. */
+export interface MerchantSecrets {
+  webhook: string;
+  customers: string;
+}
+
 /** A method with an `actor` records the action in the audit trail, in the same transaction (D41). */
 export interface MerchantStore {
   /** Runs `work` while no other process is in this method, so that two first starts create one merchant. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   insertMerchant(
     merchant: Pick<Merchant, "id" | "name" | "createdAt">,
-    webhookSecret: string,
+    secrets: MerchantSecrets,
     actor: Actor,
   ): Promise<void>;
   renameMerchant(id: string, name: string, actor: Actor): Promise<void>;
@@ -139,7 +145,8 @@ export async function createMerchant(context: MerchantContext, name: string): Pr
   const { storage, clock, ids, random, actor } = context;
   const createdAt = clock.now();
   const merchant = { id: ids.record(createdAt), name: checkedName(name), createdAt };
-  await storage.insertMerchant(merchant, newSecret(random), actor);
+  const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
+  await storage.insertMerchant(merchant, secrets, actor);
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 

@@ -59,8 +59,11 @@ export interface Approval {
   plan: { due?: DueAfter; failure?: Failure; rail?: string };
 }
 
-/** A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment. */
-export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due"> & {
+/**
+ * A record before it is stored. The storage adds the times, which depend on the merchant's clock at that moment, and the
+ * customer's id.
+ */
+export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" | "due" | "customer"> & {
   due?: DueAfter;
   /** The rail that carries the payment. Its hand-over is written in the same transaction. Absent in a sandbox. */
   rail?: string;
@@ -70,7 +73,7 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   keyId?: string;
   /** Who made a payment from the dashboard. */
   madeBy?: ActorName;
-};
+} & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
 /**
  * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In that case

@@ -13,6 +13,8 @@ export const MERCHANT_COLUMNS = {
   epoch: "bigint",
   merchant_state: "text",
   limits: "text",
+  customer_secret: "text",
+  customers_before: "bigint",
 } as const;
 
 export const KEY_COLUMNS = {

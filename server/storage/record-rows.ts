@@ -3,24 +3,17 @@ import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Failure } from "../domain/failures.ts";
-import type { Approval, Draft, DueAfter, FinalStatus } from "../domain/records.ts";
+import type { Customer, Approval, Draft, DueAfter, FinalStatus } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 /** Returns the record that a draft becomes, dated with the merchant's current time. @param dated real time for dates */
 export function recorded<T extends Disbursement | Checkout>(
-  draft: Draft<T>,
+  draft: Draft<T> & { customer?: Customer },
   merchant: StoredMerchant,
   dated: number,
 ): T {
   const at = sandboxTime(merchant, dated);
-  const {
-    due,
-    rail: _,
-    mustBeCovered: __,
-    keyId: ___,
-    madeBy: ____,
-    ...rest
-  } = draft as Draft<Disbursement | Checkout>;
+  const { due, rail: _, mustBeCovered: __, keyId: ___, madeBy: ____, ...rest } = draft as unknown as Draft<Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }

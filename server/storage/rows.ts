@@ -15,6 +15,10 @@ export type Values = Record<string, string | number | bigint | null>;
 /** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
 export interface StoredMerchant extends Merchant {
   epoch: number;
+  /** The ids of its customers are derived with this secret. */
+  customerSecret: string;
+  /** Epochs below this number have customers in the table `customers`. */
+  customersBefore: number;
 }
 
 /** Returns the value of a nullable column, or undefined for NULL. */
@@ -37,6 +41,19 @@ export function toMerchant(row: Row): Merchant {
     ...limitsOf(row.limits),
     ...(chaos === undefined ? {} : { chaos: JSON.parse(chaos) as Chaos }),
   };
+}
+
+export const toStored = (row: Row): StoredMerchant => ({
+  ...toMerchant(row),
+  epoch: row.epoch as number,
+  customerSecret: row.customer_secret as string,
+  customersBefore: row.customers_before as number,
+});
+
+/** Returns a merchant without what only the storage knows. */
+export function toShown<T extends StoredMerchant>(stored: T): Omit<T, Exclude<keyof StoredMerchant, keyof Merchant>> {
+  const { epoch: _, customerSecret: __, customersBefore: ___, ...merchant } = stored;
+  return merchant;
 }
 
 export function toKey(row: Row): ApiKey {

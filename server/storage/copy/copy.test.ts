@@ -77,11 +77,7 @@ async function fill(storage: Storage) {
   );
   const checkout = aCheckout(ada.id, { redirectURL: "https://ada.example/thanks" });
   for (const draft of [checkout, aCheckout(kofi.id)]) await storage.insertCheckout(draft);
-  await storage.payCheckout(
-    checkout.reference,
-    { id: nextId(), phoneNumber: "2250102030405" },
-    { afterMs: HOUR, status: "failed" },
-  );
+  await storage.payCheckout(checkout.reference, "2250102030405", { afterMs: HOUR, status: "failed" });
   await concurrently(1_001, (index) => storage.countRefusal(ada.id, `refused-${index}`));
 
   const delivered = await addDelivery(storage, ada.id);

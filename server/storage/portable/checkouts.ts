@@ -1,10 +1,11 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Failure } from "../../domain/failures.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { customerIdOf, hasStoredCustomers, SELECT_CUSTOMER } from "../customers.ts";
 import { dueValues, failureValue, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Work } from "./query.ts";
+import { run, type Executor, type Work } from "./query.ts";
 import { recordList } from "./record-lists.ts";
 
 const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
@@ -14,10 +15,6 @@ const SELECT_PUBLIC = `SELECT c.* FROM checkouts c JOIN merchants m ON m.id = c.
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
 const LOCK_PENDING = `SELECT * FROM checkouts
   WHERE merchant_id = :merchant AND reference = :reference AND epoch = :epoch AND status = 'pending' FOR UPDATE`;
-const INSERT_CUSTOMER = `INSERT INTO customers (merchant_id, epoch, phone_number, id)
-  VALUES (:merchant, :epoch, :phone, :id) ON CONFLICT DO NOTHING`;
-const SELECT_CUSTOMER =
-  "SELECT id FROM customers WHERE merchant_id = :merchant AND epoch = :epoch AND phone_number = :phone";
 const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_real = :due_real,
   due_status = :due_status, failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
 const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_real = NULL, due_status = NULL,
@@ -60,14 +57,14 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       const [merchant] = await read({ text: SELECT_MERCHANT, values: { merchant: found.merchant_id as string } });
       return { checkout: toCheckout(found), merchant: toMerchant(merchant!) };
     },
-    payCheckout: (reference, { id, phoneNumber: phone }, due, failure) =>
+    payCheckout: (reference, phone, due, failure) =>
       changePending(reference, "shares", function* (row, locked) {
         if (row.customer_id !== null) return false;
         const merchant = locked.id;
         // A merchant has one customer per number (D19).
-        const values = { merchant, epoch: locked.epoch, phone, id };
-        const [, customers] = yield* runAll([INSERT_CUSTOMER, SELECT_CUSTOMER].map((text) => ({ text, values })));
-        const customer = customers!.rows[0]!.id as string;
+        const place = { merchant, epoch: locked.epoch, phone };
+        const [stored] = hasStoredCustomers(locked) ? (yield* run(SELECT_CUSTOMER, place)).rows : [];
+        const customer = (stored?.id as string | undefined) ?? customerIdOf(locked, phone);
         const at = sandboxTime(locked, locked.now);
         const ends = { ...dueValues(due, locked, locked.now), failure: failureValue(failure) };
         yield* run(PAY, { merchant, reference, customer, phone, at, ...ends });

@@ -2,7 +2,7 @@ import type { ClockStore } from "../../domain/clock-store.ts";
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS } from "../../domain/listeners.ts";
 import { movedTime } from "../../domain/time.ts";
-import { clockMoved } from "../rows.ts";
+import { clockMoved, toShown } from "../rows.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { recordAction } from "./audit.ts";
 import { lockMerchant } from "./locked-merchant.ts";
@@ -48,8 +48,7 @@ export function clocks(executor: Executor): Omit<ClockStore, "settleDue" | "list
         // The clock has moved, so the failure must not say that nothing was recorded. SQLite's errors say what failed.
         throw database === "postgres" ? new UnknownOutcome(error.message, { cause: error }) : error;
       });
-      const { epoch: _, ...after } = moved;
-      return after;
+      return toShown(moved);
     },
     async hasDue(merchant, until) {
       return (await read({ text: HAS_DUE, values: { merchant, until } })).length > 0;

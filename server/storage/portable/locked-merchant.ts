@@ -1,4 +1,4 @@
-import { toMerchant, type Row, type StoredMerchant } from "../rows.ts";
+import { toStored, type Row, type StoredMerchant } from "../rows.ts";
 import { run, type Work } from "./query.ts";
 
 /**
@@ -21,8 +21,6 @@ export interface LockedMerchant extends StoredMerchant {
   /** Real time for the dates of records. */
   dated: number;
 }
-
-export const toStored = (row: Row): StoredMerchant => ({ ...toMerchant(row), epoch: row.epoch as number });
 
 export const toLocked = (row: Row): LockedMerchant => ({
   ...toStored(row),

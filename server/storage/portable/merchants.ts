@@ -13,8 +13,9 @@ import { run, runAll, type Executor, type Work } from "./query.ts";
 import { endSessionsOf } from "./sign-in.ts";
 import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 
-const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret)
-  VALUES (:id, :name, :created, :secret)`;
+const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret,
+    customers_before)
+  VALUES (:id, :name, :created, :webhook, :customers, 0)`;
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
 const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
 const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
@@ -64,9 +65,9 @@ type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest
 
 export function merchants({ read, readAll, write }: Executor): Omit<MerchantStore, Tuned> {
   return {
-    insertMerchant: ({ id, name, createdAt }, secret, actor) =>
+    insertMerchant: ({ id, name, createdAt }, secrets, actor) =>
       write(function* () {
-        yield* run(INSERT_MERCHANT, { id, name, created: createdAt, secret });
+        yield* run(INSERT_MERCHANT, { id, name, created: createdAt, ...secrets });
         yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
       }),
     renameMerchant: (merchantId, name, actor) =>

@@ -1,5 +1,5 @@
-import type { StoredMerchant } from "../rows.ts";
-import { lockMerchant, toStored } from "./locked-merchant.ts";
+import { toStored, type StoredMerchant } from "../rows.ts";
+import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
 /** After this time without an end, in milliseconds, another process repeats the work. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyOwner } from "../../domain/merchants.ts";
-import { OWNER_COLUMNS, toMerchant, toOwner, type StoredMerchant } from "../rows.ts";
+import { OWNER_COLUMNS, toOwner, toStored, type StoredMerchant } from "../rows.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
@@ -42,7 +42,7 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
       if (known) return known;
       const row = select.get(id);
       if (!row) return undefined;
-      const merchant = { ...toMerchant(row), epoch: row.epoch as number };
+      const merchant = toStored(row);
       merchants.set(id, merchant);
       return merchant;
     },

@@ -2,6 +2,7 @@ import type { CheckoutStore } from "../../domain/checkouts.ts";
 import type { DisbursementStore } from "../../domain/disbursements.ts";
 import type { MerchantStore } from "../../domain/merchants.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { toShown } from "../rows.ts";
 import type { Context, Row } from "../sqlite/context.ts";
 
 type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
@@ -26,9 +27,7 @@ export function finders({ db, read, merchantOf, cache }: Context): Finders {
     },
     async findMerchant(id) {
       const found = merchantOf(id);
-      if (!found) return undefined;
-      const { epoch: _, ...merchant } = found;
-      return merchant;
+      return found && toShown(found);
     },
     findDisbursement: recordFinder("disbursements", toDisbursement),
     findCheckout: recordFinder("checkouts", toCheckout),

@@ -15,7 +15,7 @@ import { lockMerchants } from "../postgres/merchant-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { byText } from "../postgres/text.ts";
-import { findOrCreateCustomers, removeUnused } from "./customers-postgres.ts";
+import { customersOf } from "./customers-postgres.ts";
 import { writeEvents } from "./events-postgres.ts";
 import { book, BOOK_MADE } from "./ledger-postgres.ts";
 import { judge } from "./limits-postgres.ts";
@@ -64,22 +64,19 @@ class NotCovered extends Error {}
 async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], asksFirst: boolean) {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ids = drafts.map(({ merchantId }) => merchantId);
-  // The customers and keys are looked up once the merchants are locked, but without another round trip.
-  const [merchants, { customers, created }, keys] = await Promise.all([
+  // The keys are looked up once the merchants are locked, but without another round trip.
+  const [merchants, keys] = await Promise.all([
     lockMerchants(query, ids, writesEvents ? "orders" : "shares"),
-    findOrCreateCustomers(query, drafts),
     keysOf(query, drafts),
   ]);
-  const items = drafts.map((asked, index) => {
-    const merchant = required(merchants, asked.merchantId);
+  const wanted = drafts.map((draft) => ({ draft, merchant: required(merchants, draft.merchantId) }));
+  const customerIdOf = await customersOf(query, wanted);
+  const items = wanted.map((each) => {
+    const { merchant, draft: asked } = each;
     const { bounds, draft } = limited(asked, merchant, keys.get(asked.keyId), merchant.now);
-    const customer = customers[index]!;
-    return {
-      draft,
-      merchant,
-      bounds,
-      record: recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated),
-    };
+    const customer = { ...asked.customer, id: customerIdOf(each) };
+    const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated);
+    return { draft, merchant, bounds, record };
   });
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
@@ -96,8 +93,6 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
   const refusals = await runIn(query, judge(asks ? candidates : []));
   const results = refusals.size === 0 ? stored : await withoutRefused(query, stored, refusals);
   const kept = candidates.filter(({ record }) => !refusals.has(record));
-  const used = results.flatMap(({ inserted, record }) => (inserted ? record.customer.id : []));
-  await removeUnused(query, created, new Set(used));
   await handOver(
     query,
     items.map(({ draft }) => draft),

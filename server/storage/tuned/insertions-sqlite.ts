@@ -1,22 +1,25 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
+import type { Customer, Draft } from "../../domain/records.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
 import { suspension } from "../../domain/merchants.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
+import { customerIdOf, hasStoredCustomers } from "../customers.ts";
 import { limited, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
-import { customers } from "./customers-sqlite.ts";
 import { limits } from "./limits-sqlite.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
 export function insertions(context: Context): Insertions {
   const { db, writeNew, now, dated, ledger, writeEvent } = context;
-  const customerFor = customers(db);
+  const selectCustomer = db.prepare(
+    "SELECT id FROM customers WHERE merchant_id = ? AND epoch = ? AND phone_number = ?",
+  );
   const selectExisting = (table: string) =>
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
   const selectDisbursement = selectExisting("disbursements");
@@ -24,6 +27,12 @@ export function insertions(context: Context): Insertions {
   const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS));
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
   const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
+
+  function customerOf(merchant: StoredMerchant, { customer: { phoneNumber } }: Draft<Disbursement>): Customer {
+    const { id: merchantId, epoch } = merchant;
+    const stored = hasStoredCustomers(merchant) ? selectCustomer.get(merchantId, epoch, phoneNumber) : undefined;
+    return { id: (stored?.id as string | undefined) ?? customerIdOf(merchant, phoneNumber), phoneNumber };
+  }
 
   const { usedIn, addToSum, keyOf, currentOf } = limits(context);
 
@@ -40,7 +49,7 @@ export function insertions(context: Context): Insertions {
         if (existing) return { inserted: false, record: toDisbursement(existing) };
         const date = dated();
         const { bounds, draft } = limited(asked, merchant, keyOf(asked.keyId), now());
-        const record = recorded<Disbursement>(draft, merchant, date);
+        const record = recorded<Disbursement>({ ...draft, customer: customerOf(merchant, draft) }, merchant, date);
         const reservation = reserved(record, merchant);
         const { available, enforced } = ledger.accountOf(reservation);
         const mustBeCovered = draft.mustBeCovered || enforced;
@@ -50,7 +59,6 @@ export function insertions(context: Context): Insertions {
           (mustBeCovered && available + reservation.available < 0n ? insufficientFunds(record) : undefined);
         if (refusal) return { inserted: false, record, refusal };
         for (const { daily } of bounds) if (daily) addToSum(daily);
-        record.customer = customerFor(merchant, draft.customer);
         insertDisbursement(toValues(record, merchant, date - now()));
         ledger.book([reservation]);
         if (record.status !== "pending") writeEvent({ record, merchant });

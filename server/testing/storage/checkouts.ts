@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { failureOf } from "../../domain/failures.ts";
 import type { Current } from "./current.ts";
-import { addMerchant, aCheckout, aDisbursement, concurrently, MINUTE, nextId, START, storedAt } from "./fixtures.ts";
+import { addMerchant, aCheckout, aCustomer, aDisbursement, concurrently, MINUTE, START, storedAt } from "./fixtures.ts";
 
-const payer = () => ({ id: nextId(), phoneNumber: "2250701234567" });
+const PAYER = "2250701234567";
 
 export function checkoutTests(storage: Current): void {
   const soon = { afterMs: 2_000, status: "success" } as const;
@@ -50,11 +50,11 @@ export function checkoutTests(storage: Current): void {
   });
 
   test("paying sets the customer and replaces the expiry", async () => {
-    const { checkout, reference, read, types } = await pendingCheckout();
-    const customer = payer();
+    const { checkout, merchant, reference, read, types } = await pendingCheckout();
+    const customer = aCustomer(merchant.id, PAYER);
     storage.clock().advance(MINUTE);
     const failure = failureOf("customer_declined");
-    expect(await storage().payCheckout(reference, customer, soon, failure)).toBe(true);
+    expect(await storage().payCheckout(reference, PAYER, soon, failure)).toBe(true);
     const due = { at: START + MINUTE + 2_000, status: "success" };
     expect(await read()).toEqual({ ...checkout, customer, due, failure, updatedAt: START + MINUTE });
     expect(await types()).toEqual([]);
@@ -62,23 +62,23 @@ export function checkoutTests(storage: Current): void {
 
   test("one of several concurrent payments succeeds", async () => {
     const { reference, read } = await pendingCheckout();
-    const payers = Array.from({ length: 5 }, (_, index) => ({ id: nextId(), phoneNumber: `225070123456${index}` }));
+    const payers = Array.from({ length: 5 }, (_, index) => `225070123456${index}`);
     const paid = await concurrently(5, (index) => storage().payCheckout(reference, payers[index]!, soon));
     expect(paid.filter(Boolean)).toHaveLength(1);
-    expect((await read()).customer).toEqual(payers[paid.indexOf(true)]);
+    expect((await read()).customer!.phoneNumber).toBe(payers[paid.indexOf(true)]);
   });
 
   test("a payer with the number of a recipient is the same customer (D19)", async () => {
     const { merchant, reference, read } = await pendingCheckout();
-    const customer = payer();
-    await storage().insertDisbursement(aDisbursement(merchant.id, { customer }));
-    await storage().payCheckout(reference, payer(), soon);
-    expect((await read()).customer).toEqual(customer);
+    const payout = aDisbursement(merchant.id, { customer: { phoneNumber: PAYER } });
+    const { record } = await storage().insertDisbursement(payout);
+    await storage().payCheckout(reference, PAYER, soon);
+    expect((await read()).customer).toEqual(record.customer);
   });
 
   test("a payment without an outcome stays pending (D17)", async () => {
     const { reference, read } = await pendingCheckout();
-    expect(await storage().payCheckout(reference, payer(), undefined)).toBe(true);
+    expect(await storage().payCheckout(reference, PAYER, undefined)).toBe(true);
     expect(await read()).not.toHaveProperty("due");
     storage.clock().advance(1_000_000 * MINUTE);
     expect(await storage().settleDue(10)).toBe(0);
@@ -102,7 +102,7 @@ export function checkoutTests(storage: Current): void {
 
   test("finishing replaces the reason with which a payment was going to fail", async () => {
     const { reference, read, events } = await pendingCheckout();
-    await storage().payCheckout(reference, payer(), soon, failureOf("customer_declined"));
+    await storage().payCheckout(reference, PAYER, soon, failureOf("customer_declined"));
     const failure = failureOf("declined");
     await storage().finishCheckout(reference, "failed", failure);
     expect((await read()).failure).toEqual(failure);
@@ -115,7 +115,7 @@ export function checkoutTests(storage: Current): void {
     const final = await read();
     storage.clock().advance(MINUTE);
     expect(await storage().finishCheckout(reference, "success")).toBe(false);
-    expect(await storage().payCheckout(reference, payer(), soon)).toBe(false);
+    expect(await storage().payCheckout(reference, PAYER, soon)).toBe(false);
     storage.clock().advance(60 * MINUTE);
     expect(await storage().settleDue(10)).toBe(0);
     expect(await read()).toEqual(final);
@@ -124,7 +124,7 @@ export function checkoutTests(storage: Current): void {
 
   test("a payer can cancel only an unpaid checkout", async () => {
     const [unpaid, paid, final] = [await pendingCheckout(), await pendingCheckout(), await pendingCheckout()];
-    await storage().payCheckout(paid.reference, payer(), soon);
+    await storage().payCheckout(paid.reference, PAYER, soon);
     await storage().finishCheckout(final.reference, "failed");
     storage.clock().advance(1_000);
 
@@ -142,7 +142,7 @@ export function checkoutTests(storage: Current): void {
   });
 
   test("an unknown checkout can be neither paid nor finished", async () => {
-    expect(await storage().payCheckout("CHKnothing", payer(), soon)).toBe(false);
+    expect(await storage().payCheckout("CHKnothing", PAYER, soon)).toBe(false);
     expect(await storage().finishCheckout("CHKnothing", "success")).toBe(false);
     expect(await storage().cancelCheckout("CHKnothing")).toBe(false);
   });

@@ -141,8 +141,13 @@ export function disbursementTests(storage: Current): void {
 
     const { record: kofis } = await storage().insertDisbursement(aDisbursement(kofi.id));
     expect(ids.has(kofis.customer.id)).toBe(false);
-    const other = aDisbursement(ada.id, { customer: { id: "new", phoneNumber: "2257038102474" } });
-    expect((await storage().insertDisbursement(other)).record.customer.id).toBe("new");
+    const { record: other } = await storage().insertDisbursement(
+      aDisbursement(ada.id, { customer: { phoneNumber: "2257038102474" } }),
+    );
+    expect(ids.has(other.customer.id)).toBe(false);
+    await storage().reset(ada.id);
+    const { record: later } = await storage().insertDisbursement(aDisbursement(ada.id));
+    expect(ids.has(later.customer.id)).toBe(false);
   });
 
   test("counts refusals for each merchant and reference", async () => {

@@ -3,8 +3,9 @@ import type { ApiKey } from "../../domain/keys.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import type { Draft } from "../../domain/records.ts";
+import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
+import { customerIdOf } from "../../storage/customers.ts";
 import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */
@@ -25,9 +26,17 @@ export function nextId(): string {
   return `019aa0c5-0000-7000-8000-${String(made).padStart(12, "0")}`;
 }
 
+const CUSTOMERS = "secret of the customers";
+
+/** The customer with this number of a merchant that was made at the start. @param epoch the number of its resets */
+export const aCustomer = (merchantId: string, phoneNumber: string, epoch = 0): Customer => ({
+  id: customerIdOf({ id: merchantId, createdAt: START, epoch, customerSecret: CUSTOMERS }, phoneNumber),
+  phoneNumber,
+});
+
 export async function addMerchant(storage: Storage, changes: Partial<Merchant> = {}): Promise<Merchant> {
   const merchant = { id: nextId(), name: "Ada Stores", createdAt: START, ...changes };
-  await storage.insertMerchant(merchant, `whsec_${"A".repeat(43)}=`, ACTOR);
+  await storage.insertMerchant(merchant, { webhook: `whsec_${"A".repeat(43)}=`, customers: CUSTOMERS }, ACTOR);
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
@@ -46,7 +55,7 @@ export function aDisbursement(merchantId: string, changes: Partial<Draft<Disburs
     merchantId,
     reference: `DSB${made}`,
     merchantsReference: `payout-${made}`,
-    customer: { id: nextId(), phoneNumber: "2257038102473" },
+    customer: { phoneNumber: "2257038102473" },
     amount: 10_000,
     fee: 100,
     country: "CI",
@@ -85,7 +94,9 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
 /** The record that a draft becomes when it is stored at this sandbox time. */
 export function storedAt<T extends Disbursement | Checkout>(draft: Draft<T>, at = START): T {
   const { due, ...rest } = draft;
-  const record = { ...rest, createdAt: at, updatedAt: at };
+  const { customer } = draft as Partial<Draft<Disbursement>>;
+  const whole = customer && { customer: aCustomer(draft.merchantId, customer.phoneNumber) };
+  const record = { ...rest, ...whole, createdAt: at, updatedAt: at };
   return (due ? { ...record, due: { at: at + due.afterMs, status: due.status } } : record) as unknown as T;
 }
 

@@ -3,16 +3,7 @@ import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
-import {
-  aCheckout,
-  addDelivery,
-  addMerchant,
-  aDisbursement,
-  aFinalDisbursement,
-  MINUTE,
-  nextId,
-  SECOND,
-} from "./fixtures.ts";
+import { aCheckout, addDelivery, addMerchant, aDisbursement, aFinalDisbursement, MINUTE, SECOND } from "./fixtures.ts";
 
 type Listed = { reference: string; merchantsReference: string; status: string };
 
@@ -195,7 +186,7 @@ export function recordListTests(storage: Current): void {
     const { id: other } = await addMerchant(storage());
     const add = async (merchantId: string, phoneNumber: string, make = aDisbursement) => {
       storage.clock().advance(SECOND);
-      const customer = { id: nextId(), phoneNumber };
+      const customer = { phoneNumber };
       return (await storage().insertDisbursement(make(merchantId, { customer }))).record.reference;
     };
     await add(other, "2250700000001");
@@ -218,7 +209,7 @@ export function recordListTests(storage: Current): void {
     const { id } = await addMerchant(storage());
     const paid = aCheckout(id);
     for (const draft of [paid, aCheckout(id)]) await storage().insertCheckout(draft);
-    await storage().payCheckout(paid.reference, { id: nextId(), phoneNumber: "2250700000001" }, undefined);
+    await storage().payCheckout(paid.reference, "2250700000001", undefined);
     const query = { merchantId: id, phoneNumber: "2250700000001", limit: 2 };
     expect((await storage().listCheckouts(query)).items).toMatchObject([{ reference: paid.reference }]);
     expect((await storage().listCheckouts({ ...query, status: "success" })).items).toEqual([]);

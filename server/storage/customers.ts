@@ -1,0 +1,23 @@
+// The customers of a merchant, who have one id per phone number (D19).
+import { createHmac } from "node:crypto";
+import type { StoredMerchant } from "./rows.ts";
+
+/** What a customer's id is derived from, besides the phone number. */
+export type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" | "customerSecret">;
+
+/**
+ * Returns the id of a merchant's customer: a UUIDv7 with the time of the merchant's creation. The merchant's secret keeps
+ * the id from telling the phone number.
+ */
+export function customerIdOf({ id, createdAt, epoch, customerSecret }: CustomerSource, phoneNumber: string): string {
+  const time = createdAt.toString(16).padStart(12, "0");
+  const digits = createHmac("sha256", customerSecret).update(`${id} ${epoch} ${phoneNumber}`).digest("hex");
+  const start = `${time.slice(0, 8)}-${time.slice(8)}`;
+  return `${start}-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
+}
+
+/** Whether the merchant had customers before their ids were derived. Such customers keep their ids. */
+export const hasStoredCustomers = ({ epoch, customersBefore }: StoredMerchant): boolean => epoch < customersBefore;
+
+export const SELECT_CUSTOMER =
+  "SELECT id FROM customers WHERE merchant_id = :merchant AND epoch = :epoch AND phone_number = :phone";
