@@ -22,14 +22,14 @@ test("a listener whose connections are cut, and which is killed like its server,
 });
 
 test("processes that are killed, on a database that crashes, lose and double nothing", async () => {
-  expect(await runCluster({ ...shared, milliseconds: 6_000, outages: ["crash"] })).toEqual([]);
+  expect(await runCluster({ ...shared, milliseconds: 3_000, outages: ["crash"] })).toEqual([]);
 });
 
 test.each([
   ["PostgreSQL and another server of this project", { storage: "postgres" }],
   ["SQLite and MTN MoMo's simulator", { storage: "sqlite", rail: "momo" }],
 ] as const)("a gateway on %s, both killed behind a network that loses and repeats, pay once", async (_, parties) => {
-  const short = { payouts: 60, hangMs: 500, loadMs: 3_000 };
+  const short = { payouts: 30, hangMs: 500, loadMs: 1_500 };
   expect(await runRails({ ...shared, ...parties, ...short })).toEqual([]);
 });
 
@@ -40,7 +40,7 @@ const orSkip = (skip: (why: string) => never) => (error: unknown) => {
 };
 
 test("a standby that is promoted has every acknowledged payment", async ({ skip }) => {
-  const times = { loadMs: 1_000, frozenMs: 2_000, backMs: 30_000 };
+  const times = { loadMs: 1_000, frozenMs: 1_000, backMs: 30_000 };
   expect(await runFailover({ ...shared, ...times }).catch(orSkip(skip))).toEqual([]);
 });
 
