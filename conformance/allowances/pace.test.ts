@@ -37,6 +37,15 @@ test("only payouts to the same recipient wait if the rule is per recipient", asy
   expect(sent).toEqual([0, 0, 10]);
 });
 
+test("payouts whose JSON is written in another form wait like others to the recipient", async () => {
+  const { pay, sent } = pacer([perRecipient]);
+  await pay(to("1"));
+  await pay({ json: undefined, body: String.raw`{ "phone\u004eumber" : "1" }` });
+  await pay({ json: undefined, body: Buffer.from('{"phoneNumber":"2"}') });
+  await pay({ json: undefined, body: "no JSON" });
+  expect(sent).toEqual([0, 10, 10, 10]);
+});
+
 test("every rule is obeyed", async () => {
   const { pay, sent } = pacer([perRecipient, { payouts: 2, seconds: 60, per: "merchant" }]);
   for (const phone of ["1", "1", "2"]) await pay(to(phone));

@@ -5,6 +5,16 @@ import type { Velocity } from "./declaration.ts";
 export type Clock = { now: () => Date; sleep: (ms: number) => Promise<void> };
 type Slot = { end: number };
 
+/** Returns the recipient of a payout, whose JSON a check may have written itself. */
+function recipientOf({ json, body }: TargetRequest): string {
+  try {
+    const { phoneNumber } = (json ?? JSON.parse(String(body))) as { phoneNumber?: unknown };
+    return String(phoneNumber);
+  } catch {
+    return "unknown";
+  }
+}
+
 /** Returns a function that sends a request as soon as the rules allow it. */
 export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Clock) {
   const slots = new Map<string, Slot[]>();
@@ -32,11 +42,10 @@ export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Cl
   ): Promise<TargetResponse> => {
     if (request.method !== "POST" || request.path !== "/v1/disbursements" || request.effect !== "moves-money")
       return send(request);
-    const { json, exceedsVelocity = false } = request;
-    const { phoneNumber } = (json ?? {}) as { phoneNumber?: unknown };
+    const { exceedsVelocity = false } = request;
     const free: (() => void)[] = [];
     for (const [index, rule] of rules().entries()) {
-      const whom = rule.per === "recipient" ? String(phoneNumber) : "merchant";
+      const whom = rule.per === "recipient" ? recipientOf(request) : "merchant";
       free.push(await take(rule, `${index} ${whom}`, exceedsVelocity));
     }
     try {
