@@ -62,13 +62,20 @@ test("a period counts from the response, because the target may have counted the
 test.each([
   ["a read", { method: "GET" }],
   ["a checkout", { path: "/v1/checkouts" }],
-  ["a request that must be refused", { effect: "must-be-rejected" }],
 ] as const)("%s does not wait and does not count", async (_, over) => {
   const { pay, sent } = pacer([perRecipient]);
   await pay();
   await pay(over);
   await pay(over);
   expect(sent).toEqual([0, 0, 0]);
+});
+
+test("a request that must be refused waits, but does not count once it was refused", async () => {
+  const { pay, sent } = pacer([perRecipient]);
+  await pay({ effect: "must-be-rejected" });
+  await pay();
+  for (const effect of ["must-be-rejected", "must-be-rejected", "moves-money"] as const) await pay({ effect });
+  expect(sent).toEqual([0, 0, 10, 10, 10]);
 });
 
 test("a request that fails counts, because the target may have paid", async () => {

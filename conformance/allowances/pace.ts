@@ -20,7 +20,11 @@ export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Cl
   const slots = new Map<string, Slot[]>();
 
   /** Waits for a free slot of a rule, unless the request is to exceed the rule, and takes it. */
-  async function take({ payouts, seconds }: Velocity, name: string, exceeds: boolean): Promise<() => void> {
+  async function take(
+    { payouts, seconds }: Velocity,
+    name: string,
+    { exceeds, pays }: { exceeds: boolean; pays: boolean },
+  ): Promise<() => void> {
     for (;;) {
       const time = now().getTime();
       const taken = (slots.get(name) ?? []).filter(({ end }) => end > time);
@@ -29,7 +33,7 @@ export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Cl
         const slot: Slot = { end: Infinity };
         taken.push(slot);
         // The target counted the payout before it responded, so the period ends no later than this.
-        return () => void (slot.end = now().getTime() + seconds * 1000);
+        return () => void (slot.end = now().getTime() + (pays ? seconds * 1000 : 0));
       }
       const next = Math.min(...taken.map(({ end }) => end));
       await sleep(Number.isFinite(next) ? Math.max(1, next - time) : 10);
@@ -40,13 +44,15 @@ export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Cl
     request: TargetRequest,
     send: (request: TargetRequest) => Promise<TargetResponse>,
   ): Promise<TargetResponse> => {
-    if (request.method !== "POST" || request.path !== "/v1/disbursements" || request.effect !== "moves-money")
+    const { method, path, effect, exceedsVelocity = false } = request;
+    const pays = effect === "moves-money";
+    // A target may count a payout before it looks for a reason to refuse it.
+    if (method !== "POST" || path !== "/v1/disbursements" || !(pays || effect === "must-be-rejected"))
       return send(request);
-    const { exceedsVelocity = false } = request;
     const free: (() => void)[] = [];
     for (const [index, rule] of rules().entries()) {
       const whom = rule.per === "recipient" ? recipientOf(request) : "merchant";
-      free.push(await take(rule, `${index} ${whom}`, exceedsVelocity));
+      free.push(await take(rule, `${index} ${whom}`, { exceeds: exceedsVelocity, pays }));
     }
     try {
       return await send(request);

@@ -61,7 +61,11 @@ const velocity =
         }
         recent.push(now);
         const reply = await ask(call);
-        if (reply && !isAccepted(reply)) recent.splice(recent.indexOf(now), 1);
+        if (reply && !isAccepted(reply))
+          seen.set(
+            name,
+            seen.get(name)!.filter((time) => time !== now),
+          );
         return reply;
       },
     };
