@@ -156,7 +156,11 @@ async function signInLink(
   { actor, ...context }: MerchantContext & { storage: Storage },
 ): Promise<string | undefined> {
   if (!servesDashboard(config) || !process.stdout.isTTY) return undefined;
-  const token = await createLink(context, { name: actorName(actor).replace(/^server /, "") }, actor);
+  const token = await createLink(
+    context,
+    { name: actorName(actor).replace(/^server /, ""), role: "administrator" },
+    actor,
+  );
   return linkAddress(config.publicUrl, token);
 }
 

@@ -138,7 +138,8 @@ async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
       const key = new RegExp(`${name}</bdi>[^]+?name="key" value="([\\w-]+)"`).exec(html)![1]!;
       expect(await post(`/m/${merchant}/settings/keys/revoke`, { key })).toContain("revoked");
     },
-    invite: async (merchant, name) => taken(secrets, LINK, await post(`/m/${merchant}/team/links`, { name })),
+    invite: async (merchant, name) =>
+      taken(secrets, LINK, await post(`/m/${merchant}/team/links`, { name, role: "administrator" })),
     async endAccess(merchant, name) {
       expect(await get(`/m/${merchant}/team`)).toContain(`<bdi>${name}</bdi>`);
       expect(await post(`/m/${merchant}/team/end-all`, { name })).not.toContain(`<bdi>${name}</bdi>`);

@@ -64,7 +64,12 @@ function noteSettlements() {
 try {
   const [merchant] = await storage.listMerchants();
   const page = await browser.newPage();
-  await page.goto(linkAddress(url, await createLink({ ...merchants, storage }, { name: "Bench" }, merchants.actor)));
+  await page.goto(
+    linkAddress(
+      url,
+      await createLink({ ...merchants, storage }, { name: "Bench", role: "administrator" }, merchants.actor),
+    ),
+  );
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/dashboard");
   await page.goto(`${url}/dashboard/m/${merchant!.id}/disbursements`);

@@ -69,7 +69,8 @@ async function store(url: string, count: number, kinds: readonly string[]) {
     const keys: string[] = [];
     while (keys.length < (kind === "100 keys" ? 100 : 1)) keys.push(await createKey(context, merchantId));
     const links: string[] = [];
-    while (links.length < SESSIONS) links.push(await createLink(context, { merchantId, name: "Ada" }, context.actor));
+    while (links.length < SESSIONS)
+      links.push(await createLink(context, { merchantId, name: "Ada", role: "administrator" }, context.actor));
     found.push({ kind, merchantId, keys, links });
   }
   await storage.close();

@@ -21,14 +21,14 @@ import { listing } from "./listing.ts";
 export const dashboardCommands: Commands<CommandContext> = {
   "dashboard-link": {
     args: ["[MERCHANT]"],
-    options: ["name"],
+    options: ["name", "role"],
     summary: "Print a link that signs one person in to the dashboard: for all merchants, or for one only.",
-    async run(context, [id], { name }) {
+    async run(context, [id], { name, role = "administrator" }) {
       const { config, actor } = context;
       if (!config.dashboard) throw new UsageError("DASHBOARD is false, so the server has no dashboard.");
       const refusal = dashboardRefusal(config);
       if (refusal !== undefined) throw new UsageError(refusal);
-      const person = { ...(await scopeOf(context, id)), name: name ?? personOf(actorName(actor)) };
+      const person = { ...(await scopeOf(context, id)), name: name ?? personOf(actorName(actor)), role };
       const token = await createLink(context, person, actor);
       return {
         lines: [
@@ -75,8 +75,9 @@ function chosen({ name, session }: Options): EndedSessions {
 }
 
 function accessView(access: Session | UnusedLink) {
-  const { name, merchantId, expiresAt } = access;
-  const person = { name, role: merchantId === undefined ? "operator" : "merchant", ...(merchantId && { merchantId }) };
+  const { name, merchantId, role: may, expiresAt } = access;
+  const role = merchantId === undefined ? "operator" : "merchant";
+  const person = { name, role, may, ...(merchantId && { merchantId }) };
   const until = { expiresAt: timestamp(expiresAt) };
   if (!("id" in access)) return { kind: "link", ...person, ...until } as const;
   const { id, createdAt, usedAt } = access;
@@ -91,8 +92,8 @@ function accessView(access: Session | UnusedLink) {
 }
 
 function accessLines(access: ReturnType<typeof accessView>): string[] {
-  const { name, merchantId, expiresAt } = access;
-  const person = `${name}  ${merchantId === undefined ? "operator" : `merchant ${merchantId}`}`;
+  const { name, merchantId, may, expiresAt } = access;
+  const person = `${name}  ${merchantId === undefined ? "operator" : `merchant ${merchantId}`}  ${may}`;
   return access.kind === "link"
     ? [`unused link  ${person}  works until ${expiresAt}`]
     : [`${access.id}  ${person}  since ${access.createdAt}  last seen ${access.lastSeenAt}`];

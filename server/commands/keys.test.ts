@@ -208,17 +208,19 @@ test("sessions lists who is signed in, and end-sessions signs them out", async (
     });
     return response.headers.getSetCookie()[0]!.split(";", 1)[0]!;
   };
-  const [esi, ama] = [await signIn(id!, "--name", "Esi"), await signIn("--name", "Ama")];
+  const [esi, ama] = [await signIn(id!, "--name", "Esi"), await signIn("--name", "Ama", "--role", "viewer")];
   await keys("dashboard-link", id!, "--name", "Yaw");
 
   const listed = await keys("sessions");
-  const [, session] = /^(\S+) {2}Ama {2}operator {2}since \S+ {2}last seen \S+$/m.exec(listed)!;
-  expect(listed).toMatch(new RegExp(`^\\S+ {2}Esi {2}merchant ${id} {2}since `, "m"));
-  expect(listed).toMatch(new RegExp(`^unused link {2}Yaw {2}merchant ${id} {2}works until `, "m"));
+  const [, session] = /^(\S+) {2}Ama {2}operator {2}viewer {2}since \S+ {2}last seen \S+$/m.exec(listed)!;
+  expect(listed).toMatch(new RegExp(`^\\S+ {2}Esi {2}merchant ${id} {2}administrator {2}since `, "m"));
+  expect(listed).toMatch(new RegExp(`^unused link {2}Yaw {2}merchant ${id} {2}administrator {2}works until `, "m"));
   const ofMerchant = await keys("sessions", id!, "--json");
   expect(ofMerchant).not.toContain("Ama");
   const { items } = JSON.parse(ofMerchant) as { items: object[] };
-  expect(items).toContainEqual(expect.objectContaining({ kind: "session", name: "Esi", role: "merchant" }));
+  expect(items).toContainEqual(
+    expect.objectContaining({ kind: "session", name: "Esi", role: "merchant", may: "administrator" }),
+  );
 
   expect(await keys("end-sessions", id!, "--name", "Esi")).toBe("Ended: 1\n");
   expect(await leadsTo(esi)).toBe("/dashboard/sign-in");

@@ -1,6 +1,7 @@
 import { EVENT_TYPES } from "../domain/events.ts";
 import { LIMITS, parseLimits, type Limits } from "../domain/limits.ts";
 import { PACE } from "../domain/replays.ts";
+import { ROLES } from "../domain/roles.ts";
 import { SCOPES, type Scope } from "../domain/keys.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
@@ -79,6 +80,11 @@ export const OPTIONS = {
   },
   cursor: { value: "CURSOR", parse: text, meaning: "where the previous page ended" },
   name: { value: "NAME", parse: text, meaning: "of the key, or of the person (for a link by default your own)" },
+  role: {
+    value: "ROLE",
+    parse: oneOf("role", ROLES),
+    meaning: `what the person may do: ${ROLES.join(", ")}; by default administrator`,
+  },
   scopes: {
     value: "SCOPES",
     parse: scopes,

@@ -67,6 +67,7 @@ export type AuditAction =
   | "sandbox.balance"
   | "sandbox.chaos"
   | "dashboard.link"
+  | "dashboard.refuse"
   | "dashboard.sign-in"
   | "dashboard.sign-out";
 

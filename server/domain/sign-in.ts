@@ -3,6 +3,7 @@ import type { Clock } from "./clock.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey } from "./keys.ts";
 import { checkedName } from "./names.ts";
+import type { Role } from "./roles.ts";
 
 /** Links and sessions are found by the SHA-256 of their tokens, which are stored nowhere. All times are real time. */
 export interface SignInStore {
@@ -13,7 +14,7 @@ export interface SignInStore {
    */
   insertLink(link: SignInLink, actor: Actor): Promise<void>;
   /**
-   * Uses up a link and begins a session with the link's merchant and name. Resolves with undefined, and writes nothing,
+   * Uses up a link and begins a session with the link's merchant, name and role. Resolves with undefined, and writes nothing,
    * if the link is unknown, was used or has expired.
    */
   signIn(linkHash: Uint8Array, session: NewSession): Promise<Session | undefined>;
@@ -50,8 +51,13 @@ export interface Person {
   name: string;
 }
 
+/** The access of a person. */
+export interface Access extends Person {
+  role: Role;
+}
+
 /** A stored link, which signs a person in once. */
-export interface SignInLink extends Person {
+export interface SignInLink extends Access {
   hash: Uint8Array;
   lifetimeMs: number;
 }
@@ -64,7 +70,7 @@ export interface NewSession {
 }
 
 /** A stored session. All times are real time. */
-export interface Session extends Person {
+export interface Session extends Access {
   id: string;
   createdAt: number;
   /** When it was last used, to within a minute. */
@@ -75,7 +81,7 @@ export interface Session extends Person {
 }
 
 /** A link that nobody has used yet. */
-export interface UnusedLink extends Person {
+export interface UnusedLink extends Access {
   /** Real time. */
   expiresAt: number;
   /** As for a session. */
@@ -103,6 +109,9 @@ export const actorOf = ({ merchantId, name }: Person): ActorName =>
 
 /** How long a link may wait to be used. */
 export const LINK_MS = 10 * 60_000;
+/** How long a link may wait if whoever makes it chooses more, by its words. */
+export const LINK_LIFETIMES = { "10 minutes": LINK_MS, "1 day": 24 * 3_600_000, "3 days": 72 * 3_600_000 } as const;
+export const LONGEST_LINK_MS = LINK_LIFETIMES["3 days"];
 /** How long a session lasts, and how long it may stay unused. */
 const SESSION_MS = 12 * 3_600_000;
 const IDLE_MS = 2 * 3_600_000;
@@ -126,12 +135,13 @@ const newToken = (random: Random): string => Buffer.from(random(TOKEN_BYTES)).to
  */
 export async function createLink(
   { storage, random }: Pick<SignInContext, "storage" | "random">,
-  person: Person,
+  person: Access,
   actor: Actor,
+  lifetimeMs: number = LINK_MS,
 ): Promise<string> {
   const name = checkedName(person.name);
   const token = newToken(random);
-  await storage.insertLink({ ...person, name, hash: hashKey(token), lifetimeMs: LINK_MS }, actor);
+  await storage.insertLink({ ...person, name, hash: hashKey(token), lifetimeMs }, actor);
   return token;
 }
 

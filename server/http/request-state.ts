@@ -2,6 +2,7 @@ import type { Response } from "express";
 import type { OpenCheckout } from "../domain/checkouts.ts";
 import type { Scope } from "../domain/keys.ts";
 import type { Merchant } from "../domain/merchants.ts";
+import type { Right } from "../domain/roles.ts";
 import type { Session } from "../domain/sign-in.ts";
 import type { TimeBudget } from "../domain/time-budget.ts";
 import type { Trace } from "../domain/trace.ts";
@@ -24,6 +25,8 @@ export interface RequestState {
   scopes: readonly Scope[];
   /** The visitor of a page of the dashboard. */
   visit: Visit;
+  /** The right that the form of the dashboard needs. */
+  right: Right;
   /** The checkout of a payment page. */
   opened: OpenCheckout;
   /** True if this request was going to pay a checkout that nobody had paid, and it is known that it recorded nothing. */

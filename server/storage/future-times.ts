@@ -1,5 +1,5 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
-import { LINK_MS } from "../domain/sign-in.ts";
+import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
 
 /**
  * How far in the future a stored time of each kind may be. A rate limit is full again after a second at most, and the
@@ -30,7 +30,7 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
     `UPDATE listeners SET seen_real = ${now} WHERE seen_real > ${future}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
     `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,
-    `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LINK_MS}`,
+    `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LONGEST_LINK_MS}`,
   ];
 }
 

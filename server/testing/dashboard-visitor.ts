@@ -1,4 +1,5 @@
 // Visits to the dashboard in tests, without a browser.
+import type { Role } from "../domain/roles.ts";
 import { createLink } from "../domain/sign-in.ts";
 import type { TestServer } from "./server.ts";
 
@@ -22,10 +23,14 @@ interface Person {
   /** Makes the visitor a merchant's; otherwise an operator. */
   merchantId?: string;
   name?: string;
+  /** The default is administrator. */
+  role?: Role;
 }
 
-export const newLink = ({ merchants, storage }: TestServer, { name = "Ada", ...person }: Person = {}) =>
-  createLink({ ...merchants, storage }, { ...person, name }, "command ada@host");
+export const newLink = (
+  { merchants, storage }: TestServer,
+  { name = "Ada", role = "administrator", ...person }: Person = {},
+) => createLink({ ...merchants, storage }, { ...person, name, role }, "command ada@host");
 
 /** Sends a request to the dashboard; `path` follows `/dashboard`. */
 export async function visit(server: TestServer, path: string, init: RequestInit = {}): Promise<Visited> {

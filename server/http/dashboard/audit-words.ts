@@ -38,6 +38,7 @@ const WORDS: Record<AuditAction, string> = {
   "sandbox.balance": "Set a balance",
   "sandbox.chaos": "Changed the chaos switch",
   "dashboard.link": "Made a sign-in link",
+  "dashboard.refuse": "Was refused, because the role does not permit it",
   "dashboard.sign-in": "Signed in",
   "dashboard.sign-out": "Signed out",
 };

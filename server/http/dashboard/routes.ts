@@ -14,6 +14,7 @@ import { paymentPages } from "./payments.ts";
 import { railPages } from "./rails.ts";
 import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
+import { requireRights } from "./rights.ts";
 import { requestPages } from "./requests.ts";
 import { sandboxPages } from "./sandbox.ts";
 import { settingsPages } from "./settings.ts";
@@ -37,6 +38,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
+  router.use(requireRights(context));
   router.use(merchantPages(context));
   router.use(teamPages(context));
   router.use(paymentPages(context));

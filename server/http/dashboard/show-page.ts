@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { RequestHandler, Response } from "express";
 import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
+import { hasRight, type Right } from "../../domain/roles.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates } from "../templates.ts";
 import { describeChaos } from "./chaos-form.ts";
@@ -97,6 +98,7 @@ export function showPage(
   const clockAhead = sandbox && merchant && visit ? ahead(merchant.clockOffset) : undefined;
   const common = {
     ...helpers,
+    may: (right: Right) => visit !== undefined && hasRight(visit.session.role, right),
     css,
     scriptName,
     isLive: page.section !== undefined,

@@ -21,7 +21,7 @@ const sessionIn = (html: string, name: string) =>
 
 test("a link for a colleague is shown once and signs in one person of the same merchant", async () => {
   const visitor = await ofMerchant("Kofi");
-  const made = await visitor.post(`${team}/links`, { name: "  Esi " });
+  const made = await visitor.post(`${team}/links`, { name: "  Esi ", role: "administrator" });
   const token = tokenIn(made.html);
   const listed = (await visitor.get(team)).html;
   expect(listed).toContain("1 unused link");
@@ -43,14 +43,14 @@ const BAD_NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb",
 test.each(BAD_NAMES)("refuses the name %j of a person, a key and a merchant", async (name) => {
   const visitor = await signedIn(server, { name: `Operator ${BAD_NAMES.indexOf(name)}` });
   for (const form of ["/team/links", `${team}/links`, `/m/${server.merchant.id}/settings/keys`, "/merchants"]) {
-    expect([form, (await visitor.post(form, { name })).status]).toEqual([form, 422]);
+    expect([form, (await visitor.post(form, { name, role: "administrator" })).status]).toEqual([form, 422]);
   }
 });
 
 test("an operator makes links for operators, and for a merchant on its page", async () => {
   const [all, one] = [
-    await operator.post("/team/links", { name: "Ama" }),
-    await operator.post(`${team}/links`, { name: "Ama" }),
+    await operator.post("/team/links", { name: "Ama", role: "administrator" }),
+    await operator.post(`${team}/links`, { name: "Ama", role: "administrator" }),
   ];
   const homes = [all, one].map(async ({ html }) => {
     const { headers } = await send(server, "/sign-in", { token: tokenIn(html) });
@@ -96,23 +96,29 @@ test("nobody makes a link in the name of a colleague who has access; the command
   ];
   for (const name of ["Yaw", " yaw ", "ＹＡＷ"]) {
     for (const maker of [kofi, chief]) {
-      const { status, html } = await maker.post(`${team}/links`, { name });
+      const { status, html } = await maker.post(`${team}/links`, { name, role: "administrator" });
       expect(status).toBe(422);
       expect(html).toContain("has access already");
     }
   }
-  expect((await yaw.post(`${team}/links`, { name: "Yaw" })).status).toBe(200);
+  expect((await yaw.post(`${team}/links`, { name: "Yaw", role: "administrator" })).status).toBe(200);
   await newLink(server, { merchantId: server.merchant.id, name: "Yaw" });
   await kofi.post(`${team}/end-all`, { name: "Yaw" });
-  expect((await kofi.post(`${team}/links`, { name: "Yaw" })).status).toBe(200);
+  expect((await kofi.post(`${team}/links`, { name: "Yaw", role: "administrator" })).status).toBe(200);
 });
 
 test("ending all access of a person ends that of everybody whom the person let in, and says so", async () => {
   const [kwame, other] = [await ofMerchant("Kwame"), await ofMerchant("Other")];
-  const child = await begin(tokenIn((await kwame.post(`${team}/links`, { name: "Child" })).html));
-  const grandchild = await begin(tokenIn((await child.post(`${team}/links`, { name: "Grandchild" })).html));
-  const unused = tokenIn((await grandchild.post(`${team}/links`, { name: "Unused" })).html);
-  const guest = await begin(tokenIn((await other.post(`${team}/links`, { name: "Guest" })).html));
+  const child = await begin(
+    tokenIn((await kwame.post(`${team}/links`, { name: "Child", role: "administrator" })).html),
+  );
+  const grandchild = await begin(
+    tokenIn((await child.post(`${team}/links`, { name: "Grandchild", role: "administrator" })).html),
+  );
+  const unused = tokenIn((await grandchild.post(`${team}/links`, { name: "Unused", role: "administrator" })).html);
+  const guest = await begin(
+    tokenIn((await other.post(`${team}/links`, { name: "Guest", role: "administrator" })).html),
+  );
   expect((await other.get(team)).html).toContain("Let in by <bdi>merchant Child</bdi>");
   expect(await lastEntries(1)).toMatchObject([
     { actor: "merchant Guest", action: "dashboard.sign-in", details: { invitedBy: "merchant Other" } },
@@ -171,7 +177,7 @@ test("limits the links that a person makes, in all sessions together, and that a
   const { id } = (await server.addMerchant("Links")).merchant;
   let guests = 0;
   const make = async (visitor: Visitor) =>
-    (await visitor.post(`/m/${id}/team/links`, { name: `Guest ${(guests += 1)}` })).status;
+    (await visitor.post(`/m/${id}/team/links`, { name: `Guest ${(guests += 1)}`, role: "administrator" })).status;
   const person = (name: string) => signedIn(server, { merchantId: id, name });
   const [first, second] = [await person("Esi"), await person("Esi")];
   for (let made = 0; made < 10; made += 1) expect(await make(made % 2 === 0 ? first : second)).toBe(200);

@@ -1,6 +1,7 @@
 import { Router, type Response } from "express";
 import {
   createLink,
+  LINK_LIFETIMES,
   LINK_MS,
   linkAddress,
   readTeam,
@@ -10,6 +11,7 @@ import {
   type Team,
 } from "../../domain/sign-in.ts";
 import type { Merchant } from "../../domain/merchants.ts";
+import { ROLES, roleOf, type Role } from "../../domain/roles.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
@@ -18,6 +20,13 @@ import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf }
 
 /** The most links per minute, for a person and for all people of a merchant. */
 const LINKS_PER_MINUTE = { person: 10, team: 30 };
+
+const ROLE_MEANINGS: Record<Role, string> = {
+  viewer: "looks at everything, changes nothing",
+  support: "also replays webhooks, uses the sandbox, pauses rails",
+  finance: "approves and decides about payments, uses the sandbox, pauses rails",
+  administrator: "does everything, also keys, secrets, limits and people",
+};
 
 /** A person with their sessions and unused links. */
 interface Member extends Person, Team {
@@ -39,7 +48,7 @@ export function teamPages(context: DashboardContext): Router {
   const pageOf = ({ merchantId }: Scope) =>
     merchantId === undefined ? `${root}/team` : `${root}/m/${merchantId}/team`;
 
-  async function show(res: Response, newLink?: { name: string; address: string }) {
+  async function show(res: Response, newLink?: { name: string; role: Role; within: string; address: string }) {
     const scope = scopeIn(res);
     const team = await readTeam(context, scope);
     const members = membersOf(team);
@@ -53,7 +62,8 @@ export function teamPages(context: DashboardContext): Router {
         isWhole: team.sessions.length < TEAM_SHOWN && team.links.length < TEAM_SHOWN,
         newLink,
         page: pageOf(scope),
-        minutes: LINK_MS / 60_000,
+        roles: ROLE_MEANINGS,
+        lifetimes: Object.keys(LINK_LIFETIMES),
       },
     );
   }
@@ -77,8 +87,12 @@ export function teamPages(context: DashboardContext): Router {
       // One person may have any number of sessions.
       ofPerson.count(JSON.stringify([session.merchantId, session.name]));
       ofTeam.count(scopeIn(res).merchantId ?? "operators");
-      const token = await createLink(context, { ...scopeIn(res), name }, actorIn(res));
-      await show(res, { name, address: linkAddress(config.publicUrl, token) });
+      const role = roleOf(field(req.body, "role"));
+      if (!role) throw new PageError(422, `Choose a role: ${ROLES.join(", ")}.`);
+      const lifetime = LINK_LIFETIMES[field(req.body, "lifetime") as keyof typeof LINK_LIFETIMES] ?? LINK_MS;
+      const token = await createLink(context, { ...scopeIn(res), name, role }, actorIn(res), lifetime);
+      const words = Object.entries(LINK_LIFETIMES).find(([, ms]) => ms === lifetime)![0];
+      await show(res, { name, role, within: words, address: linkAddress(config.publicUrl, token) });
     });
     router.post(`${path}/end`, (req, res) => end(res, { ...scopeIn(res), id: field(req.body, "session") }));
     router.post(`${path}/end-all`, (req, res) =>

@@ -1,5 +1,13 @@
 import type { Actor, ActorName, NewEntry } from "../../domain/audit.ts";
-import { actorOf, type Session, type EndedSessions, type Person, type UnusedLink } from "../../domain/sign-in.ts";
+import {
+  actorOf,
+  type Access,
+  type Session,
+  type EndedSessions,
+  type Person,
+  type UnusedLink,
+} from "../../domain/sign-in.ts";
+import type { Role } from "../../domain/roles.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { looksSame } from "../../domain/names.ts";
 import type { Row } from "../rows.ts";
@@ -41,21 +49,22 @@ export function requireFreeName(person: Person, maker: ActorName, names: readonl
   );
 }
 
-function toPerson(row: Row): Person & { invitedBy?: string } {
+function toAccess(row: Row): Access & { invitedBy?: string } {
   const merchantId = row.merchant_id as string;
   const invitedBy = (row.invited_by as string).split(BETWEEN).at(-2);
   return {
     ...(merchantId === "" ? {} : { merchantId }),
     name: row.name as string,
+    role: row.role as Role,
     ...(invitedBy !== undefined && { invitedBy }),
   };
 }
 
-export const toLink = (row: Row): UnusedLink => ({ ...toPerson(row), expiresAt: row.expires_real as number });
+export const toLink = (row: Row): UnusedLink => ({ ...toAccess(row), expiresAt: row.expires_real as number });
 
 export function toSession(row: Row): Session {
   return {
-    ...toPerson(row),
+    ...toAccess(row),
     id: row.id as string,
     createdAt: row.created_real as number,
     usedAt: row.used_real as number,

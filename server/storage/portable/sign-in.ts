@@ -20,12 +20,12 @@ import {
 
 const FORGET_LINKS = "DELETE FROM dashboard_links WHERE expires_real <= :now";
 const FORGET_SESSIONS = "DELETE FROM dashboard_sessions WHERE expires_real <= :now";
-const INSERT_LINK = `INSERT INTO dashboard_links (merchant_id, hash, name, invited_by, expires_real)
-  VALUES (:merchant, :hash, :name, :invitedBy, :now + :lifetime::bigint)`;
+const INSERT_LINK = `INSERT INTO dashboard_links (merchant_id, hash, name, role, invited_by, expires_real)
+  VALUES (:merchant, :hash, :name, :role, :invitedBy, :now + :lifetime::bigint)`;
 const OF_LINK = "FROM dashboard_links WHERE hash = :hash AND expires_real > :now";
 const INSERT_SESSION = `INSERT INTO dashboard_sessions
-    (merchant_id, id, hash, name, invited_by, created_real, used_real, expires_real)
-  SELECT :merchant, :id, :hash, :name, :invitedBy, given.now, given.now, given.now + :lifetime::bigint FROM (SELECT :now AS now) AS given
+    (merchant_id, id, hash, name, role, invited_by, created_real, used_real, expires_real)
+  SELECT :merchant, :id, :hash, :name, :role, :invitedBy, given.now, given.now, given.now + :lifetime::bigint FROM (SELECT :now AS now) AS given
   RETURNING *`;
 const LIVE = "expires_real > :now AND used_real > :now - :idle::bigint";
 const SELECT_SESSION = `SELECT *, :now AS now FROM dashboard_sessions WHERE hash = :hash AND ${LIVE}`;
@@ -55,8 +55,9 @@ export function signInStore({ read, write }: Executor): SignInStore {
         yield* run(FORGET_LINKS);
         yield* run(FORGET_SESSIONS);
         const [merchant, invitedBy] = [scopeOf(person), yield* inviters(person, actor)];
-        yield* run(INSERT_LINK, { merchant, hash, name: person.name, invitedBy, lifetime: lifetimeMs });
-        yield* recordAction({ actor, action: "dashboard.link", merchantId: merchant, details: { name: person.name } });
+        const { name, role } = person;
+        yield* run(INSERT_LINK, { merchant, hash, name, role, invitedBy, lifetime: lifetimeMs });
+        yield* recordAction({ actor, action: "dashboard.link", merchantId: merchant, details: { name, role } });
       }),
     async signIn(linkHash, { id, hash, lifetimeMs }) {
       const found = await read({ text: `SELECT 1 ${OF_LINK}`, values: { hash: linkHash } });
@@ -65,8 +66,9 @@ export function signInStore({ read, write }: Executor): SignInStore {
         const [link] = (yield* run(`DELETE ${OF_LINK} RETURNING *`, { hash: linkHash })).rows;
         // Another request may have used it meanwhile.
         if (!link) return undefined;
-        const { merchant_id: merchant, name, invited_by: invitedBy } = link as Record<string, string>;
-        const values = { merchant: merchant!, name: name!, invitedBy: invitedBy!, id, hash, lifetime: lifetimeMs };
+        const { merchant_id: merchant, name, role, invited_by: invitedBy } = link as Record<string, string>;
+        const access = { merchant: merchant!, name: name!, role: role!, invitedBy: invitedBy! };
+        const values = { ...access, id, hash, lifetime: lifetimeMs };
         const session = toSession((yield* run(INSERT_SESSION, values)).rows[0]!);
         yield* recordAction(signInEntry(session));
         return session;

@@ -156,7 +156,10 @@ export function merchantTests(storage: Current): void {
     for (const merchantId of [ada.id, kofi.id]) {
       for (const seed of [1, 2]) {
         const hash = hashKey(`${merchantId} ${seed}`);
-        await storage().insertLink({ merchantId, name: `Person ${seed}`, hash, lifetimeMs: HOUR }, ACTOR);
+        await storage().insertLink(
+          { merchantId, name: `Person ${seed}`, role: "viewer", hash, lifetimeMs: HOUR },
+          ACTOR,
+        );
       }
       const session = { id: `${merchantId} session`, hash: hashKey(`${merchantId} session`), lifetimeMs: HOUR };
       await storage().signIn(hashKey(`${merchantId} 1`), session);

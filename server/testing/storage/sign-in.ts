@@ -8,7 +8,10 @@ const hash = (number: number) => new Uint8Array(32).fill(number);
 
 export function signInTests(storage: Current): void {
   const link = (number: number, changes: { merchantId?: string; name?: string } = {}) =>
-    storage().insertLink({ name: "Ada", hash: hash(number), lifetimeMs: 10 * MINUTE, ...changes }, ACTOR);
+    storage().insertLink(
+      { name: "Ada", role: "finance", hash: hash(number), lifetimeMs: 10 * MINUTE, ...changes },
+      ACTOR,
+    );
   const signIn = (from: number, to: number) =>
     storage().signIn(hash(from), { id: nextId(), hash: hash(to), lifetimeMs: 12 * HOUR });
   const use = (number: number) => storage().useSession(hash(number), 2 * HOUR);
@@ -18,7 +21,14 @@ export function signInTests(storage: Current): void {
     const sessions = await concurrently(5, (index) => signIn(1, 10 + index));
     expect(sessions.filter((session) => session !== undefined)).toHaveLength(1);
     const begun = sessions.find((session) => session !== undefined)!;
-    expect(begun).toEqual({ id: begun.id, name: "Ada", createdAt: START, usedAt: START, expiresAt: START + 12 * HOUR });
+    expect(begun).toEqual({
+      id: begun.id,
+      name: "Ada",
+      role: "finance",
+      createdAt: START,
+      usedAt: START,
+      expiresAt: START + 12 * HOUR,
+    });
     const found = await concurrently(5, (index) => use(10 + index));
     expect(found.filter((session) => session !== undefined)).toEqual([begun]);
     expect(await signIn(1, 99)).toBeUndefined();
@@ -102,10 +112,10 @@ export function signInTests(storage: Current): void {
     const { items } = await storage().listAudit({ merchantId, limit: 10 });
     const details = { name: "Ada" };
     expect(items.toReversed().slice(1)).toEqual([
-      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details },
+      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details: { ...details, role: "finance" } },
       { at: START, actor, action: "dashboard.sign-in", merchantId, details: { session: session.id } },
       { at: START, actor, action: "dashboard.sign-out", merchantId, details: { ...details, session: session.id } },
-      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details },
+      { at: START, actor: ACTOR, action: "dashboard.link", merchantId, details: { ...details, role: "finance" } },
       { at: START, actor: ACTOR, action: "dashboard.sign-out", merchantId, details: { ...details, session: "all" } },
     ]);
   });
