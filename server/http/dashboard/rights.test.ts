@@ -1,6 +1,6 @@
 // Every form of the dashboard, for every role, of a merchant and of the platform.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { allRights, hasRight, ROLES, RIGHTS, type Right, type Role } from "../../domain/roles.ts";
+import { allRights, hasRight, ROLES, type Right, type Role } from "../../domain/roles.ts";
 import type { AuditEntry } from "../../domain/audit.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
@@ -62,12 +62,6 @@ describe.each(ROLES)("%s", (role) => {
   test("of the platform: each form is refused or permitted", async () => {
     const visitor = await signedIn(server, { name: `Operator ${role}`, role });
     expect(await outcomesOf(visitor, everyForm)).toEqual(expectedOf(role, everyForm));
-  });
-
-  test.each(allRights)("with the right to %s or without it", async (right) => {
-    const visitor = await signedIn(server, { name: `Operator ${role}`, role });
-    const { status } = await send(visitor, FORMS[right][0]!, own);
-    expect(status === 403).toBe(!(role === "administrator" || (RIGHTS[right] as readonly Role[]).includes(role)));
   });
 });
 
