@@ -141,6 +141,6 @@ export const checks: Check[] = [
     needs: ["receiver"],
     phase: "closing",
     offline: true,
-    run: async (context) => judgeAddresses(context),
+    run: async (context) => judgeAddresses(context, true),
   },
 ];

@@ -70,6 +70,11 @@ test("a form that is in no list is refused to everybody", async () => {
   expect(await send(visitor, "/dashboard/m/:merchant/settings", own)).toMatchObject({ status: 404, recorded: [] });
 });
 
+test("a path outside of the dashboard is none of its business", async () => {
+  const { status, body } = await server.request("POST", "/v1/checkouts//");
+  expect([status, body.code]).toEqual([404, "unknown_path"]);
+});
+
 test("a page shows no form that the role does not permit", async () => {
   const [viewer, administrator] = [await signedIn(server, { role: "viewer" }), await signedIn(server)];
   for (const page of ["", `/m/${own}/settings`, `/m/${own}/team`, `/m/${own}/sandbox`, `/merchants/${own}`]) {

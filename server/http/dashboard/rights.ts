@@ -67,7 +67,7 @@ export function requireRights({ storage }: DashboardContext): Router {
       );
     };
   for (const [right, paths] of Object.entries(FORMS)) router.post([...paths], judge(right as Right));
-  router.use((req, res, next) => {
+  router.use("/dashboard", (req, res, next) => {
     if (req.method !== "POST" || stateOf(res).right !== undefined) return next();
     throw new PageError(404, "There is no such form.");
   });
