@@ -325,6 +325,43 @@ describe("invalid values are reported with what is expected", () => {
     expect(problems.join()).not.toContain("hunter");
   });
 
+  test("reads who may do what after signing in at an OpenID provider", () => {
+    const env = {
+      OIDC_ISSUER: "https://id.example/realm/",
+      OIDC_CLIENT_ID: "payments",
+      OIDC_CLIENT_SECRET_FILE: fileWith("hunter2\n"),
+      OIDC_ROLES: "admins=administrator, cn=desk%2Cou=pay=finance@0199-a",
+    };
+    expect(readConfig(env).openId).toEqual({
+      issuer: new URL("https://id.example/realm/"),
+      clientId: "payments",
+      clientSecret: "hunter2",
+      grants: [
+        { value: "admins", role: "administrator" },
+        { value: "cn=desk,ou=pay", role: "finance", merchantId: "0199-a" },
+      ],
+      rolesClaim: "groups",
+      nameClaim: "email",
+    });
+    const wrong: [Record<string, string>, string][] = [
+      [{ OIDC_ISSUER: "" }, "OIDC_CLIENT_ID is set, but OIDC_ISSUER is not"],
+      [{ OIDC_ISSUER: "http://id.example" }, "OIDC_ISSUER must be an https URL"],
+      [{ OIDC_ISSUER: "nonsense" }, "OIDC_ISSUER must be an https URL"],
+      [{ OIDC_CLIENT_ID: "" }, "OIDC_CLIENT_ID is missing"],
+      [{ OIDC_CLIENT_SECRET_FILE: "" }, "OIDC_CLIENT_SECRET_FILE is missing"],
+      [{ OIDC_CLIENT_SECRET_FILE: "/nowhere" }, "OIDC_CLIENT_SECRET_FILE cannot be read"],
+      [{ OIDC_ROLES: "" }, "OIDC_ROLES is missing"],
+      ...["admins", "admins=owner", "admins=viewer@", "=viewer", "%=viewer"].map(
+        (roles) => [{ OIDC_ROLES: roles }, "OIDC_ROLES must be VALUE=ROLE"] as [Record<string, string>, string],
+      ),
+    ];
+    for (const [changes, problem] of wrong) {
+      const problems = problemsOf({ ...env, ...changes });
+      expect(problems[0]).toContain(problem);
+      expect(problems.join()).not.toContain("hunter");
+    }
+  });
+
   test("a server refuses a SANDBOX_API_KEY that begins like the keys of the other mode", () => {
     const key = "0123456789abcdef";
     for (const [prefix, SANDBOX] of [

@@ -6,6 +6,7 @@ import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf } from "./domain/keys.ts";
 import { modeOf, type AskedMode } from "./domain/mode.ts";
 import type { TracesSettings } from "./observability/traces.ts";
+import { readOpenId, type OpenIdSettings } from "./openid/settings.ts";
 import { readRailsFile, singleRail, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 
@@ -33,6 +34,8 @@ export interface Config {
   webhookAllowInsecure: boolean;
   /** False to serve no dashboard. */
   dashboard: boolean;
+  /** Where people sign in to the dashboard, beside links. */
+  openId?: OpenIdSettings;
   /** False to keep no log of requests. */
   requestLog: boolean;
   /** Delivered events older than this are deleted, in days; kept for ever if absent. */
@@ -116,6 +119,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const asked = read("SANDBOX", undefined, boolean);
   const sandbox = asked ?? true;
   const rails = readRails(env, read, (problem) => problems.push(problem));
+  const openId = readOpenId(env, (problem) => problems.push(problem));
   // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
@@ -134,6 +138,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     sandbox,
     mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
     ...(rails === undefined ? {} : { rails }),
+    ...(openId === undefined ? {} : { openId }),
     ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),

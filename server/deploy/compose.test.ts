@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { RAIL_VARIABLES } from "../config.ts";
+import { OPENID_VARIABLES } from "../openid/settings.ts";
 
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
 const text = read("compose.yaml");
@@ -27,7 +28,7 @@ test("three processes serve requests and one works", () => {
 
 test("the servers get only variables that they read", () => {
   const named = [...read("../config.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name!);
-  const known = new Set([...named, ...RAIL_VARIABLES]);
+  const known = new Set([...named, ...RAIL_VARIABLES, ...OPENID_VARIABLES]);
   for (const [, { environment }] of ofServer) {
     expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
   }

@@ -18,6 +18,8 @@ export interface SignInStore {
    * if the link is unknown, was used or has expired.
    */
   signIn(linkHash: Uint8Array, session: NewSession): Promise<Session | undefined>;
+  /** Begins a session for somebody who signed in at an OpenID provider. Also deletes the sessions that have expired. */
+  signInFrom(provider: string, access: Access, session: NewSession): Promise<Session>;
   /**
    * The session with this hash, unless it has expired or was not used for `idleMs`. Records the use, at most once a
    * minute.
@@ -127,7 +129,7 @@ export interface SignInContext {
   random: Random;
 }
 
-const newToken = (random: Random): string => Buffer.from(random(TOKEN_BYTES)).toString("base64url");
+export const newToken = (random: Random): string => Buffer.from(random(TOKEN_BYTES)).toString("base64url");
 
 /**
  * Creates a link, for an operator or with a `merchantId` for a merchant, and returns its token.
@@ -150,13 +152,24 @@ export const linkAddress = (publicUrl: string, token: string): string =>
   `${publicUrl}/dashboard/sign-in?token=${token}`;
 
 /** Uses up a link. Returns the token of a new session, or undefined if the link is unknown, was used or has expired. */
-export async function signIn(
-  { storage, clock, ids, random }: SignInContext,
-  link: string,
-): Promise<string | undefined> {
+export async function signIn(context: SignInContext, link: string): Promise<string | undefined> {
+  const { token, session } = newSession(context);
+  return (await context.storage.signIn(hashKey(link), session)) && token;
+}
+
+/**
+ * Begins a session for somebody who signed in at an OpenID provider, and returns its token.
+ * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
+ */
+export async function signInFrom(context: SignInContext, provider: string, access: Access): Promise<string> {
+  const { token, session } = newSession(context);
+  await context.storage.signInFrom(provider, { ...access, name: checkedName(access.name) }, session);
+  return token;
+}
+
+function newSession({ clock, ids, random }: SignInContext): { token: string; session: NewSession } {
   const token = newToken(random);
-  const session = { id: ids.record(clock.now()), hash: hashKey(token), lifetimeMs: SESSION_MS };
-  return (await storage.signIn(hashKey(link), session)) && token;
+  return { token, session: { id: ids.record(clock.now()), hash: hashKey(token), lifetimeMs: SESSION_MS } };
 }
 
 /** Finds the session of a token and records its use. */

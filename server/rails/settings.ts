@@ -161,7 +161,7 @@ function refuseOthers(fields: Fields, known: readonly string[], place: string, a
 const isNumberFrom = (least: number, value: unknown) => Number.isInteger(value) && (value as number) >= least;
 
 /** Reads a secret from a file. No problem shows the secret. */
-function secretIn(name: string, file: string, report: Report): string {
+export function secretIn(name: string, file: string, report: Report): string {
   let text: string;
   try {
     text = readFileSync(file, "utf8").trim();

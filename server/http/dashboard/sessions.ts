@@ -26,6 +26,21 @@ const optionsOf = (config: Address): CookieOptions => ({
   path: "/",
 });
 
+/**
+ * The cookie of a sign-in at an OpenID provider, until the provider leads back to this server. It is sent then too,
+ * although another site leads here.
+ */
+const attemptOf = (config: Address) => (isEncrypted(config) ? "__Host-sign-in" : "sign-in");
+const ATTEMPT_MS = 15 * 60_000;
+
+export const setAttempt = (config: Address, res: Response, secret: string): void =>
+  void res.cookie(attemptOf(config), secret, { ...optionsOf(config), sameSite: "lax", maxAge: ATTEMPT_MS });
+
+export const clearAttempt = (config: Address, res: Response): void =>
+  void res.clearCookie(attemptOf(config), { ...optionsOf(config), sameSite: "lax" });
+
+export const findAttempt = (config: Address, req: Request): string | undefined => cookieIn(req, attemptOf(config));
+
 export const setSession = (config: Address, res: Response, token: string): void =>
   void res.cookie(nameOf(config), token, optionsOf(config));
 
@@ -38,8 +53,10 @@ export function watchSession(context: DashboardContext, req: Request): () => Pro
   return async () => (await findSession(context, token)) !== undefined;
 }
 
-function sessionToken(config: Address, req: Request): string | undefined {
-  const start = `${nameOf(config)}=`;
+const sessionToken = (config: Address, req: Request) => cookieIn(req, nameOf(config));
+
+function cookieIn(req: Request, name: string): string | undefined {
+  const start = `${name}=`;
   const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
   return cookies.find((text) => text.startsWith(start))?.slice(start.length);
 }

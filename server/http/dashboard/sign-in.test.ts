@@ -49,7 +49,7 @@ describe("a link", () => {
     expect([...statuses]).toEqual([403]);
     const refused = await send(own, "/sign-in", { token: "wrong" });
     expect([refused.status, Number(refused.headers.get("retry-after")) > 0]).toEqual([429, true]);
-    expect(refused.html).toContain("Too many links that do not work");
+    expect(refused.html).toContain("Too many sign-ins from this address failed");
     expect((await send(own, "/sign-in", { token: await newLink(own) })).status).toBe(303);
     await own.close();
   });

@@ -3,6 +3,7 @@ import { LINK_MS, signIn } from "../../domain/sign-in.ts";
 import { callerAt, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
+import { openIdPages } from "./openid.ts";
 import { showPage } from "./show-page.ts";
 import { clearSession, setSession } from "./sessions.ts";
 import { actorIn, field, rootOf, seeOther, visitOf } from "./visit.ts";
@@ -21,14 +22,15 @@ export function signInPages(context: DashboardContext): Router {
   const { config, storage } = context;
   const router = Router({ caseSensitive: true, strict: true });
   const page = { template: "sign-in", title: "Sign in" };
-  const minutes = LINK_MS / 60_000;
+  const common = { minutes: LINK_MS / 60_000, provider: config.openId?.issuer.host };
   const failed = createRequestLimit({
     perMinute: FAILED_PER_MINUTE,
-    message: "Too many links that do not work came from this address. Wait a minute, then open a new link.",
+    message: "Too many sign-ins from this address failed. Wait a minute, then try again.",
   });
 
+  if (config.openId) router.use(openIdPages(context, config.openId, failed));
   router.get("/dashboard/sign-in", (req, res) => {
-    showPage(context, res, page, { token: field(req.query, "token"), used: false, minutes });
+    showPage(context, res, page, { token: field(req.query, "token"), used: false, ...common });
   });
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, field(req.body, "token"));
@@ -36,7 +38,7 @@ export function signInPages(context: DashboardContext): Router {
       // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
       // address.
       failed.count(callerAt(req.ip));
-      return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, minutes });
+      return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, ...common });
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
     if (stateOf(res).visit) await storage.endSessions(visitOf(res).session, actorIn(res));

@@ -74,6 +74,16 @@ export function signInStore({ read, write }: Executor): SignInStore {
         return session;
       });
     },
+    signInFrom: (provider, person, { id, hash, lifetimeMs }) =>
+      write(function* () {
+        yield* run(FORGET_SESSIONS);
+        const { name, role } = person;
+        const values = { merchant: scopeOf(person), name, role, invitedBy: "", id, hash, lifetime: lifetimeMs };
+        const session = toSession((yield* run(INSERT_SESSION, values)).rows[0]!);
+        const { details, ...entry } = signInEntry(session);
+        yield* recordAction({ ...entry, details: { ...details, provider, role } });
+        return session;
+      }),
     async useSession(hash, idleMs) {
       const row = await rowOf(hash, idleMs);
       if (!row) return undefined;

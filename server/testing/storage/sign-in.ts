@@ -42,6 +42,28 @@ export function signInTests(storage: Current): void {
     expect(await use(2)).toMatchObject({ merchantId, name: "Kofi" });
   });
 
+  test("a sign-in at a provider begins a session without a link", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const ada = { merchantId, name: "Ada", role: "support" } as const;
+    const session = { id: nextId(), hash: hash(1), lifetimeMs: 12 * HOUR };
+    expect(await storage().signInFrom("https://id.example", ada, session)).toEqual({
+      ...ada,
+      id: session.id,
+      createdAt: START,
+      usedAt: START,
+      expiresAt: START + 12 * HOUR,
+    });
+    expect(await use(1)).toMatchObject(ada);
+    const { items } = await storage().listAudit({ merchantId, limit: 1 });
+    expect(items[0]).toEqual({
+      at: START,
+      actor: "merchant Ada",
+      action: "dashboard.sign-in",
+      merchantId,
+      details: { session: session.id, provider: "https://id.example", role: "support" },
+    });
+  });
+
   test("a link expires", async () => {
     await link(1);
     await link(2);

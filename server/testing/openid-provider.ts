@@ -1,0 +1,68 @@
+// An OpenID provider on a free port of this machine, which asks for no password.
+import { once } from "node:events";
+import { createServer, type RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Provider } from "oidc-provider";
+
+/** With a form, since browsers then know that the provider's page leads back. */
+const PAGE =
+  '<!doctype html><html lang="en"><title>Log in</title><form method="post"><button>Log in</button></form></html>';
+
+export const CLIENT = { id: "payments", secret: "the-secret-of-the-client" };
+
+interface TestProvider {
+  issuer: string;
+  /** Who signs in next, by the claim `sub`. */
+  next: { sub: string };
+  /** Registers a server. */
+  serve(redirectUri: string): void;
+  close(): Promise<void>;
+}
+
+/** Starts a provider with these people, by the claim `sub`. */
+export async function startOpenIdProvider(people: Record<string, object>): Promise<TestProvider> {
+  let listener: ((...args: Parameters<RequestListener>) => unknown) | undefined;
+  const server = createServer((req, res) => listener?.(req, res)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  // Another site than the servers of tests, for browsers.
+  const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const next = { sub: "" };
+  const redirectUris: string[] = [];
+
+  function serve(redirectUri: string) {
+    redirectUris.push(redirectUri);
+    const provider = new Provider(issuer, {
+      clients: [{ client_id: CLIENT.id, client_secret: CLIENT.secret, redirect_uris: redirectUris }],
+      claims: { openid: ["sub"], email: ["email", "email_verified"], groups: ["groups"], profile: ["nickname"] },
+      features: { devInteractions: { enabled: false } },
+      pkce: { required: () => true },
+      cookies: { keys: ["a key of the provider's cookies"] },
+      interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+      findAccount: (_ctx, sub) => ({ accountId: sub, claims: () => ({ sub, ...people[sub] }) }),
+      async loadExistingGrant({ oidc }) {
+        const grant = new oidc.provider.Grant({ clientId: oidc.client!.clientId, accountId: oidc.session!.accountId! });
+        grant.addOIDCScope("openid email groups profile");
+        await grant.save();
+        return grant;
+      },
+    });
+    const respond = provider.callback();
+    listener = (req, res) => {
+      if (!req.url!.startsWith("/interaction/")) return respond(req, res);
+      if (req.method === "GET") return res.setHeader("content-type", "text/html").end(PAGE);
+      const result = next.sub === "" ? { error: "access_denied" } : { login: { accountId: next.sub, remember: false } };
+      return provider.interactionFinished(req, res, result);
+    };
+  }
+
+  return {
+    issuer,
+    next,
+    serve,
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, "close");
+    },
+  };
+}
