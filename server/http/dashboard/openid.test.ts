@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../../../scripts/browser.ts";
+import { violationsOf } from "../../testing/accessibility.ts";
 import { visit } from "../../testing/dashboard-visitor.ts";
 import { CLIENT, startOpenIdProvider } from "../../testing/openid-provider.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
@@ -215,6 +216,7 @@ test("in a browser the way leads from the sign-in page to the dashboard", async 
   const page = await browser.newPage();
   page.on("console", (message) => expect.fail(message.text()));
   await page.goto(`${server.url}/dashboard`);
+  expect(await violationsOf(page)).toEqual([]);
   await page.getByRole("link", { name: /^Sign in with localhost/ }).click();
   await page.getByRole("button", { name: "Log in" }).click();
   await page.waitForURL(`${server.url}/dashboard`);
