@@ -51,7 +51,7 @@ describe("the options of certify client", () => {
       seed: 4,
       timeoutMs: 2000,
       limitMs: 120_000,
-      jobs: 8,
+      jobs: 16,
     });
   });
 

@@ -23,7 +23,7 @@ export const clientFlags = {
   attach: { type: "boolean", default: false },
   timeout: { type: "string", default: "2000" },
   "time-limit": { type: "string", default: "120" },
-  jobs: { type: "string", default: "8" },
+  jobs: { type: "string", default: "16" },
 } as const;
 
 /** The text that `certify client --help` prints. */
@@ -43,7 +43,7 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
   --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --timeout MS                time limit for a request that the program is told (default: 2000)
   --time-limit SECONDS        how long one start of the program may take (default: 120)
-  --jobs N                    how many scenarios run at the same time (default: 8)
+  --jobs N                    how many scenarios run at the same time (default: 16)
   --report DIR                directory for the report (default: ./certify-report)
   --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
   --sign KEYFILE              sign certificate.jws with this key if the client is certified

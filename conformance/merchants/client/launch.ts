@@ -1,5 +1,7 @@
 // Starts a client under test as a program.
 import { spawn } from "node:child_process";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Environment } from "./protocol.ts";
 
 /** How a program ended, and what it wrote. */
@@ -22,8 +24,10 @@ const longestOutput = 4_000_000;
  * @param command a command line for the shell
  */
 export function launcher(command: string): Launch {
+  // A run starts the program about 150 times. Programs in Node.js start faster with the code that they compiled before.
+  const NODE_COMPILE_CACHE = join(tmpdir(), "node-compile-cache");
   return (environment, input) => {
-    const env = { ...process.env, ...environment, NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" };
+    const env = { NODE_COMPILE_CACHE, ...process.env, ...environment, NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" };
     // In a process group of its own, so that what the program starts can be killed with it.
     const child = spawn(command, { shell: true, detached: true, env });
     const output = { stdout: "", stderr: "" };
