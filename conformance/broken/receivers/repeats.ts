@@ -51,6 +51,24 @@ function lastIds(most: number): Partial<Pieces> {
   });
 }
 
+/** Stores events, and acts on all that are stored whenever an event arrives. What is stored survives a kill. */
+function inbox(): Partial<Pieces> {
+  const stored: Authentic[] = [];
+  const workOff = async (world: Authentic["world"]) => {
+    await world.pause(0);
+    if (!world.isFailing) for (const each of stored.splice(0)) book(each);
+  };
+  return {
+    async handle(event) {
+      const { world, key } = event;
+      if (world.durable.seen.has(key) || stored.some((each) => each.key === key)) return received();
+      stored.push(event);
+      void workOff(world);
+      return { status: 202 };
+    },
+  };
+}
+
 export const brokenRepeats: readonly Variant[] = [
   broken("no-memory", "Handles an event whenever it arrives.", "once-in-turn once-at-once", {
     ...remembering(() => false),
@@ -179,6 +197,12 @@ export const brokenRepeats: readonly Variant[] = [
       return { status: 202 };
     },
   }),
+  broken(
+    "sweeps-on-arrival",
+    "Acts on stored events when the next event arrives, and not when it is started.",
+    "keeps-acknowledged",
+    inbox(),
+  ),
   broken("remembers-first", "Remembers an event before it acts, and not in one transaction.", "survives-crash", {
     ...inSteps(crashMs, remember, act),
   }),
