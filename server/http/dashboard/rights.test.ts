@@ -39,7 +39,9 @@ async function outcomesOf(visitor: Visitor, forms: readonly Form[]) {
   for (const [, path] of forms) {
     const { status, html, recorded } = await send(visitor, path, own);
     const refusal = /Your role, \w+, does not permit this\. To [^,]+,/.exec(html)?.[0];
-    outcomes.push(status === 403 ? [path, refusal, recorded.map(({ action }) => action)] : path);
+    outcomes.push(
+      status === 403 ? [path, refusal, recorded.map(({ action, merchantId }) => [action, merchantId])] : path,
+    );
   }
   return outcomes;
 }
@@ -48,7 +50,11 @@ const expectedOf = (role: Role, forms: readonly Form[]) =>
   forms.map(([right, path]) =>
     hasRight(role, right)
       ? path
-      : [path, `Your role, ${role}, does not permit this. To ${right},`, ["dashboard.refuse"]],
+      : [
+          path,
+          `Your role, ${role}, does not permit this. To ${right},`,
+          [["dashboard.refuse", isOfMerchant(path) ? own : ""]],
+        ],
   );
 
 describe.each(ROLES)("%s", (role) => {

@@ -51,13 +51,13 @@ export function requireRights({ storage }: DashboardContext): Router {
     async (req, res, next) => {
       if (stateOf(res).right !== undefined) return next();
       stateOf(res).right = right;
-      const { merchantId, role } = visitOf(res).session;
+      const { role } = visitOf(res).session;
       if (hasRight(role, right)) return next();
       const details = { form: req.path.replace(/^\/dashboard/, ""), right, role };
       await storage.recordAction({
         actor: actorIn(res),
         action: "dashboard.refuse",
-        merchantId: merchantId ?? "",
+        merchantId: stateOf(res).merchant?.id ?? "",
         details,
       });
       const roles = [...RIGHTS[right], "administrator"].join(" or ");
