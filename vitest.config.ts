@@ -73,8 +73,9 @@ export default defineConfig({
     })),
     globalSetup: "./scripts/testing/shared.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
-    // Many tests run whole servers and mostly wait for I/O, so one worker per processor would leave processors idle.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Many tests run whole servers and mostly wait, so one worker per processor would leave processors idle: on two
+    // processors 3 workers take a quarter longer than 5.
+    maxWorkers: Math.max(5, availableParallelism()),
     sequence: { sequencer: LongestFirst },
     // Where the tests decide whether a change is accepted, one that fails is repeated, and named if it then passes: whole
     // clusters, databases and browsers share the machine there. Elsewhere a failure is shown at once.
