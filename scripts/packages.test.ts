@@ -10,7 +10,7 @@ const { workspaces = [] } = readManifest(root);
 const published = workspaces.filter((workspace) => !readManifest(join(root, workspace)).private);
 
 test("every workspace that is not private is a package", () => {
-  expect(published).toEqual(["client", "server", "conformance"]);
+  expect(published).toEqual(["client", "client/mcp", "server", "conformance"]);
 });
 
 test.each(published)("npm packs %s, and the installed package runs", { timeout: 240_000 }, async (workspace) => {

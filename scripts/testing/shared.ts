@@ -37,9 +37,8 @@ function copyRepository(copy: string) {
 async function pack(folder: string, workspace: string): Promise<string> {
   const copy = join(folder, "repository");
   if (!existsSync(copy)) copyRepository(copy);
-  const place = join(folder, workspace);
   const env = { ...process.env, npm_config_cache: join(folder, "npm-cache"), npm_config_update_notifier: "false" };
-  const args = ["pack", "--offline", "--pack-destination", mkdtempSync(place)];
+  const args = ["pack", "--offline", "--pack-destination", mkdtempSync(join(folder, "packed "))];
   await promisify(execFile)("npm", args, { cwd: join(copy, workspace), env });
   const [tarball] = readdirSync(args.at(-1)!);
   return join(args.at(-1)!, tarball!);

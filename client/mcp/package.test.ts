@@ -1,0 +1,91 @@
+// Packs the command, installs it outside this repository, and uses it as a host does: from its configuration.
+import { spawnSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { installPacked, type Project } from "../../scripts/testing/packed.ts";
+import { key } from "../testing/fakes.ts";
+import { startServer, type Running } from "../testing/processes.ts";
+import type { Outcome } from "./outcome.ts";
+
+let project: Project;
+let server: Running;
+let env: Record<string, string>;
+beforeAll(async () => {
+  project = await installPacked("client/mcp");
+  server = await startServer(key);
+  project.write("key", `${key}\n`);
+  spawnSync("chmod", ["600", join(project.folder, "key")]);
+  const { PATH, HOME } = process.env as { PATH: string; HOME: string };
+  const paths = { API_KEY_FILE: join(project.folder, "key"), JOURNAL: join(project.folder, "journal") };
+  env = { PATH, HOME, BASE_URL: server.baseUrl, ...paths };
+}, 120_000);
+afterAll(async () => {
+  await server?.stop();
+  project?.remove();
+});
+
+const command = () => project.bin("disbursement-checkout-mcp");
+const run = (args: string[], changes: Record<string, string> = {}) =>
+  spawnSync(command(), args, { env: { ...env, ...changes }, encoding: "utf8" });
+
+/** Uses the tools in a process of their own, and kills it. */
+async function session(use: (call: (name: string, args: object) => Promise<Outcome>) => Promise<void>) {
+  const transport = new StdioClientTransport({ command: command(), env });
+  const client = new Client({ name: "a host", version: "1" });
+  await client.connect(transport);
+  await use(async (name, args) => {
+    const { structuredContent } = await client.callTool({ name, arguments: { ...args } });
+    return structuredContent as Outcome;
+  });
+  process.kill(transport.pid!, "SIGKILL");
+  await client.close();
+}
+
+test("a host pays a plan over stdio, in processes that are killed", async () => {
+  const payout = {
+    phoneNumber: "2257038102473",
+    amount: 1500000,
+    country: "CI",
+    currency: "XOF",
+    purpose: "invoice 1",
+  };
+  let plan: string;
+  let reference: string;
+  await session(async (call) => {
+    plan = (await call("prepare_payout", payout)).plan!.id;
+    reference = (await call("pay", { plan })).payout!.reference;
+  });
+  await session(async (call) => {
+    expect((await call("pay", { plan })).payout!.reference).toBe(reference);
+    expect((await call("find_payouts", {})).payouts).toHaveLength(1);
+  });
+  const { stdout } = run(["--log"]);
+  expect(stdout.match(/ pay .*: (pending|success)/g)).toHaveLength(2);
+  expect(run(["--approve", plan!])).toMatchObject({ status: 2, stderr: expect.stringContaining("in a terminal") });
+});
+
+test("names what is missing or readable by others", () => {
+  expect(run([], { JOURNAL: "" })).toMatchObject({ status: 2, stderr: expect.stringContaining("JOURNAL") });
+  const missing = { status: 2, stderr: expect.stringContaining("ENOENT") };
+  expect(run([], { API_KEY_FILE: "/nowhere" })).toMatchObject(missing);
+  project.write("policy.json", { limits: {} });
+  spawnSync("chmod", ["644", join(project.folder, "policy.json")]);
+  const policy = join(project.folder, "policy.json");
+  expect(run(["--policy", policy])).toMatchObject({ status: 2, stderr: expect.stringContaining("chmod 600") });
+  expect(run(["--nonsense"])).toMatchObject({ status: 2 });
+});
+
+test("contains no tests and no TypeScript sources, and the README's configuration starts the command", () => {
+  const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
+  expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/main.js"]));
+  expect(files.filter((file) => /\.test\.|\.ts$|tsconfig|testing/.test(file))).toEqual([]);
+  const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
+  const [config] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
+  const { args, env: variables } = config.mcpServers.payments;
+  expect(Object.keys(project.manifest.bin!)).toEqual([args.at(-1)]);
+  expect(args).toContain(project.manifest.name);
+  expect(Object.keys(variables)).toEqual(["BASE_URL", "API_KEY_FILE", "JOURNAL"]);
+});

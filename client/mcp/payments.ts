@@ -1,0 +1,363 @@
+// The payments behind the tools. Whether something was paid is decided by the client and its journal; this adds the
+// plans, the bounds of the policy, and results in words.
+import type { DisbursementClient } from "../client.ts";
+import { ClientError, NotFoundError, UsageError } from "../errors.ts";
+import { fileJournal } from "../journal.ts";
+import { createAll } from "../payroll.ts";
+import type { Journal, PayoutResult } from "../payroll.ts";
+import type { Disbursement } from "../types.ts";
+import { inWords } from "../words.ts";
+import type { Ledger, Reservation, Verdict } from "./ledger.ts";
+import {
+  amountText,
+  checkoutOf,
+  fromOutside,
+  inBothUnits,
+  moneyOf,
+  outcome,
+  payoutOf,
+  quoted,
+  resultOf,
+} from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
+import { checkoutId, paymentOf, Plans } from "./plans.ts";
+import type { CheckoutPlan, Plan } from "./plans.ts";
+import type { Policy } from "./policy.ts";
+
+interface Context {
+  client: DisbursementClient;
+  plans: Plans;
+  ledger: Ledger;
+  policy: Policy | undefined;
+  /** How long a call waits for another session that is paying the same plan, in ms. */
+  patience: number;
+}
+
+/** The policy or an earlier payment speaks against a payout. Nothing was sent. */
+class Refusal extends Error {
+  readonly outcome: Outcome;
+  constructor(refused: Outcome) {
+    super(refused.summary);
+    this.outcome = refused;
+  }
+}
+
+const refusalTexts: Record<Exclude<Verdict, "accepted">, (id: string) => Outcome> = {
+  "in-doubt": () =>
+    outcome(
+      "refused",
+      "Refused, nothing was paid by this plan: another plan with the same recipient and amount may have been paid, and it " +
+        "is not known. Find that plan's outcome first: call pay with its id. Prepare no other plan for this payment.",
+      { paid: false },
+    ),
+  repetition: (id) =>
+    approval(id, "the same amount went to the same recipient within 24 hours, so this may be a repetition"),
+  approval: (id) => approval(id, "the policy asks for it at this amount"),
+  "day-limit": () =>
+    outcome("refused", "Refused, nothing was paid: the policy's limit for today (UTC) is reached.", { paid: false }),
+};
+
+const approval = (id: string, why: string) =>
+  outcome(
+    "needs_approval",
+    `Nothing was paid. A person must approve this plan, because ${why}. The person runs, in a terminal: ` +
+      `disbursement-checkout-mcp --approve ${id} . Then call pay with the same plan. Do not split or change the payment.`,
+    { paid: false },
+  );
+
+const noPlan = () =>
+  outcome("refused", "There is no such plan, or its file was changed. Nothing was paid. Call prepare_payout.");
+
+const unknownText = (id: string) =>
+  "It is not known whether this payout exists: the request may have been recorded and its response lost. Make no other " +
+  `payout for this payment and prepare no other plan. To find out, call pay again with the plan ${id}, now or days ` +
+  "later: it pays at most once. get_payout only looks.";
+
+export class Payments {
+  private readonly context: Context;
+  private readonly inFlight = new Map<string, Promise<Outcome>>();
+
+  constructor(context: Context) {
+    this.context = context;
+  }
+
+  async prepare(request: Omit<Plan, "service">): Promise<Outcome> {
+    const { client, plans, ledger, policy } = this.context;
+    const plan = { ...request, service: client.baseUrl };
+    const { amount, currency, country, phoneNumber, purpose } = plan;
+    const id = plans.write(plan);
+    const known = ledger.plan(id);
+    const day = policy?.limits[currency]?.day;
+    const available = await this.available(currency);
+    const shown = {
+      plan: {
+        id,
+        phoneNumber,
+        country,
+        ...moneyOf(plan),
+        amountWords: inWords(amount),
+        purpose: fromOutside(purpose),
+        fee: "charged on top; known when the payout exists",
+        ...(available !== undefined && { available }),
+        ...(day !== undefined && { leftToday: Math.max(0, day - ledger.spentToday(currency)) }),
+      },
+    };
+    if (known && (known.state !== "free" || known.payout)) {
+      const text = `This plan was already ${known.payout ? "paid" : "sent"}: ${id}. `;
+      return { ...outcome("pending", `${text}Call get_payout with it. A call of pay pays nothing again.`), ...shown };
+    }
+    try {
+      this.check(plan);
+      const verdict = ledger.preview(this.reservation(id, plan));
+      if (verdict !== "accepted") throw new Refusal(refusalTexts[verdict](id));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { ...error.outcome, ...shown };
+    }
+    const balance = available === undefined ? "" : ` Balance: ${amountText(available, currency)}.`;
+    const text =
+      `Nothing is paid yet. Plan: ${inBothUnits(amount, currency)} to ${phoneNumber} in ${country}, ` +
+      `purpose ${quoted(purpose)}. The fee comes on top.${balance} To pay, call pay with the plan ${id}.`;
+    return outcome("pending", text, { paid: false, ...shown });
+  }
+
+  /** Pays a plan, at most once. Calls at the same time share one payment. */
+  pay(id: string): Promise<Outcome> {
+    const running = this.inFlight.get(id) ?? this.payWhenFree(id).finally(() => this.inFlight.delete(id));
+    this.inFlight.set(id, running);
+    return running;
+  }
+
+  async getPayout({ plan: id, payout }: { plan?: string | undefined; payout?: string | undefined }): Promise<Outcome> {
+    const { client, ledger, plans } = this.context;
+    const known = id === undefined ? undefined : ledger.plan(id);
+    const reference = payout ?? known?.payout;
+    if (reference !== undefined) return this.read(reference, id);
+    if (id === undefined) return outcome("refused", "Name a plan, or the service's reference of a payout.");
+    let found: Disbursement | undefined;
+    try {
+      found = await client.disbursements.find(id);
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) return unread(error);
+    }
+    if (found) return this.describe(found, id);
+    if (known?.state === "open") return outcome("unknown", unknownText(id));
+    if (!plans.read(id)) return noPlan();
+    return outcome("pending", `Nothing was sent for this plan from here, and no payout is listed. Call pay to pay it.`);
+  }
+
+  async findPayouts(filters: {
+    status?: "pending" | "success" | "failed" | undefined;
+    createdAfter?: string | undefined;
+  }) {
+    try {
+      const { items, nextCursor } = await this.context.client.disbursements.list({ ...filters, pageSize: 10 }).page();
+      const payouts = items.map((item) => {
+        const { reference, merchantsReference, status, ...money } = payoutOf(item);
+        const { amount, currency, amountText: text } = money;
+        return {
+          reference,
+          merchantsReference,
+          status,
+          amount,
+          currency,
+          amountText: text,
+          createdAt: money.createdAt ?? "",
+        };
+      });
+      const lines = payouts.map(({ reference, status, amountText: text }) => `${reference}: ${text}, ${status.data}`);
+      const more = nextCursor ? " There are more: narrow the search." : "";
+      return outcome("success", `The list was read: ${payouts.length} payouts.${more}\n${lines.join("\n")}`, {
+        payouts,
+      });
+    } catch (error) {
+      return unread(error);
+    }
+  }
+
+  async createCheckout(request: Omit<CheckoutPlan, "service">): Promise<Outcome> {
+    const { client, ledger } = this.context;
+    const { purpose: _, ...body } = request;
+    const id = checkoutId({ ...request, service: client.baseUrl });
+    const known = ledger.checkout(id);
+    if (known) return this.getCheckout(known.reference, known.url);
+    const {
+      data,
+      error,
+      outcome: end,
+    } = await client.checkouts.create({ ...definite(body), reference: id }, { ifExists: "return" }).result();
+    if (end === "unknown")
+      return outcome("unknown", `The checkout may exist. Call create_checkout again with the same arguments.`);
+    if (!data) return outcome("refused", `No checkout was created. ${quoted(error.message)}`, reasonOf(error));
+    const { url } = data;
+    ledger.append({ checkout: id, reference: data.reference, url });
+    const text = url
+      ? `The checkout exists and waits for its payment. Send the customer to the link.`
+      : `The checkout exists, but its link was lost with a response, and the service does not show it again.`;
+    return outcome(resultOf(data.status), text, { checkout: checkoutOf({ ...request, ...data } as never, url) });
+  }
+
+  async getCheckout(reference: string, url?: string): Promise<Outcome> {
+    const { outcome: end, data, error } = await this.context.client.checkouts.verify(reference).result();
+    if (end === "missing") return outcome("refused", `No checkout has this reference.`);
+    if (!data) return unread(error);
+    const text = `The checkout ${data.reference} over ${inBothUnits(data.amount, data.currency)} is ${data.status}.`;
+    return outcome(resultOf(data.status), text, { checkout: checkoutOf(data, url) });
+  }
+
+  /** Says what is known of a plan, and what may be done now. */
+  async explain(id: string): Promise<Outcome> {
+    const current = await this.getPayout({ plan: id });
+    const calls: string[] = [];
+    for (const line of this.context.ledger.lines()) {
+      if ("call" in line && line.plan === id) calls.push(`${line.at} ${line.call}: ${line.result}`);
+    }
+    const rules: Record<Outcome["result"], string> = {
+      pending: "Wait for a final status with get_payout. A call of pay with the same plan pays nothing twice.",
+      success: "The recipient has the money. Do nothing more.",
+      failed: "No money moved, and the plan is used up. To pay again, prepare a plan whose purpose says so.",
+      refused: "Nothing was paid. Fix the reason; the same plan may be paid later.",
+      needs_approval: "Nothing was paid. Wait for a person.",
+      unknown: unknownText(id),
+    };
+    const text = `${current.summary} ${rules[current.result]} Calls so far: ${calls.slice(-5).join("; ") || "none"}.`;
+    return { ...current, summary: outcome(current.result, text).summary };
+  }
+
+  private async payWhenFree(id: string): Promise<Outcome> {
+    const { plans, patience } = this.context;
+    const plan = plans.read(id);
+    if (!plan || plan.service !== this.context.client.baseUrl) return noPlan();
+    for (const end = performance.now() + patience; ;) {
+      try {
+        return await this.payOnce(id, plan);
+      } catch (error) {
+        if (error instanceof Refusal) return error.outcome;
+        // Another session holds the lock of the plan's journal.
+        const isBusy = error instanceof UsageError && error.message.startsWith("Another run uses");
+        if (!isBusy) return outcome("unknown", `${unknownText(id)} ${quoted((error as Error).message)}`);
+        if (performance.now() > end)
+          return outcome("unknown", `Another session is paying this plan. ${unknownText(id)}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+
+  private async payOnce(id: string, plan: Plan): Promise<Outcome> {
+    const { client, plans } = this.context;
+    const { phoneNumber, amount, country, currency } = plan;
+    const request = { reference: id, phoneNumber, amount, country, currency };
+    const journal = this.guard(id, plan, fileJournal(plans.journalOf(id)));
+    let result!: PayoutResult;
+    for await (result of createAll(client, [request], { journal }));
+    const { outcome: end, data, error } = result;
+    if (data) return this.read(data.reference, id);
+    const why = quoted(error.message);
+    if (end === "unknown") return outcome("unknown", `${unknownText(id)} ${why}`, reasonOf(error));
+    return outcome(
+      "refused",
+      `Refused, and proven: nothing was paid. Reason ${why}. The same plan may be paid later.`,
+      {
+        paid: false,
+        ...reasonOf(error),
+      },
+    );
+  }
+
+  /** Adds the bounds to a plan's journal. The journal's lock is held meanwhile. */
+  private guard(id: string, plan: Plan, journal: Journal): Journal {
+    const { ledger } = this.context;
+    return {
+      close: () => journal.close!(),
+      before: async (request, service) => {
+        const known = await journal.before(request, service);
+        if (known?.payout) return known;
+        try {
+          if ((ledger.plan(id)?.state ?? "free") === "free") this.check(plan);
+          const verdict = ledger.reserve(this.reservation(id, plan));
+          if (verdict !== "accepted") throw new Refusal(refusalTexts[verdict](id));
+        } catch (error) {
+          if (!known) await journal.after(request);
+          throw error;
+        }
+        return known;
+      },
+      after: async (request, payout) => {
+        await journal.after(request, payout);
+        if (payout) ledger.append({ paid: id, payout: payout.reference });
+        if (!payout || payout.status === "failed") ledger.append({ free: id });
+      },
+    };
+  }
+
+  /** The bounds of the policy for one payout. @throws {Refusal} */
+  private check({ amount, currency, phoneNumber }: Plan) {
+    const { policy } = this.context;
+    if (!policy) return;
+    const limits = policy.limits[currency];
+    const reason = !limits
+      ? `the policy has no limit for ${currency}`
+      : amount > (limits.payout ?? Infinity)
+        ? `the policy's limit of a payout is ${amountText(limits.payout!, currency)}`
+        : policy.recipients && !policy.recipients.includes(phoneNumber)
+          ? "the policy does not name this recipient"
+          : undefined;
+    if (reason) {
+      throw new Refusal(
+        outcome("refused", `Refused, nothing was paid: ${reason}. Do not split the payment.`, { paid: false }),
+      );
+    }
+  }
+
+  private reservation(id: string, plan: Plan): Reservation {
+    const { amount, currency } = plan;
+    const { day, approval: above = Infinity } = this.context.policy?.limits[currency] ?? {};
+    return { reserve: id, payment: paymentOf(plan), currency, amount, dayLimit: day, needsApproval: amount > above };
+  }
+
+  private async available(currency: string): Promise<number | undefined> {
+    try {
+      return (await this.context.client.balances.list()).find((balance) => balance.currency === currency)?.available;
+    } catch (error) {
+      // Not every service has balances, and a plan does not need them.
+      if (error instanceof ClientError) return undefined;
+      throw error;
+    }
+  }
+
+  private async read(reference: string, id?: string): Promise<Outcome> {
+    const { outcome: end, data, error } = await this.context.client.disbursements.verify(reference).result();
+    if (end === "missing") return outcome("refused", "No payout has this reference.");
+    if (data) return this.describe(data, id);
+    if (id === undefined) return unread(error);
+    return outcome(
+      "pending",
+      `The payout ${reference} exists, and its status could not be read just now. Call get_payout later. Do not pay again.`,
+    );
+  }
+
+  private describe(payout: Disbursement, id?: string): Outcome {
+    const { ledger } = this.context;
+    const result = resultOf(payout.status);
+    if (id !== undefined && result === "failed" && ledger.plan(id)?.state === "paid") ledger.append({ free: id });
+    const text =
+      `The payout ${fromOutside(payout.reference).data} of ${inBothUnits(payout.amount, payout.currency)} ` +
+      { pending: "exists and is not final yet", success: "succeeded", failed: "failed: no money moved" }[
+        result as "pending"
+      ];
+    const failure = payout.failure ? ` ${quoted(`${payout.failure.code}: ${payout.failure.message}`)}` : "";
+    return outcome(result, `${text}.${failure}`, { payout: payoutOf(payout) });
+  }
+}
+
+const unread = (error: unknown) =>
+  outcome(
+    "unknown",
+    `The service could not be read, which says nothing about any payment. Pay nothing because of it; read again later. ${quoted((error as Error).message)}`,
+  );
+
+const reasonOf = ({ message }: Error) => ({ reason: fromOutside(message) });
+
+/** Leaves out fields that are undefined. */
+const definite = <T extends object>(value: T) =>
+  Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
