@@ -26,6 +26,7 @@ const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
 const LONG = new Set([
   "client/hover.test.ts",
   "client/limiter.test.ts",
+  "client/mcp/chaos.test.ts",
   "client/two-runs.test.ts",
   "conformance/merchants/receiver/run.test.ts",
   "conformance/merchants/receiver/subject.test.ts",

@@ -110,7 +110,10 @@ export interface ChaosProxy {
  * @param rate Share of requests with a fault; all faults are equally likely.
  * @param delay Longest delay, in ms.
  */
-export async function startProxy(target: string, { seed = 1, rate = 0.3, delay = 1500 } = {}): Promise<ChaosProxy> {
+export async function startProxy(
+  target: string,
+  { seed = 1, rate = 0.3, delay = 1500, port = 0 } = {},
+): Promise<ChaosProxy> {
   const random = seeded(seed);
   const counts: Record<string, number> = { passed: 0 };
   const names = Object.keys(faults);
@@ -131,7 +134,7 @@ export async function startProxy(target: string, { seed = 1, rate = 0.3, delay =
     else respond(await forward());
   }
 
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -53,7 +53,8 @@ async function network(input: string | Request, init?: RequestInit): Promise<Res
   return response;
 }
 
-function open(policy?: object, session = "session-1") {
+/** @param call how long a call of the client may take, in ms */
+function open(policy?: object, session = "session-1", call = 1500) {
   const path = join(folder, "policy.json");
   if (policy) writeFileSync(path, JSON.stringify(policy), { mode: 0o600 });
   return openTools({
@@ -64,7 +65,7 @@ function open(policy?: object, session = "session-1") {
     session,
     now: () => now,
     fetch: network,
-    time: { attempt: 2000, call: 1500 },
+    time: { attempt: 2000, call },
   });
 }
 
@@ -165,7 +166,7 @@ test.each(["lose the request", "lose the response"] as const)("pay once: %s", as
 });
 
 test("an unknown outcome lets no other plan pay, and is resolved by the same plan after a restart", async () => {
-  const call = await connect();
+  const call = await connect(open(undefined, "session-1", 250));
   const plan = await prepare(call);
   const other = await prepare(call, { purpose: "the invoice of November" });
   faults = ["lose every reply"];
