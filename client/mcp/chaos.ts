@@ -28,7 +28,13 @@ interface Options {
   kills?: number;
 }
 
-/** Runs the tools. Half of what the agents want to pay is above the day's limit. */
+async function stop(child: ChildProcess) {
+  const exit = once(child, "exit");
+  child.kill("SIGKILL");
+  await exit;
+}
+
+/** Runs the tools. The day's limit is a tenth below what the agents want to pay. */
 export async function runChaos(options: Options) {
   const { calls, seed = 1, sessions = 50, processes = 5, recipients = 300, kills = 20 } = options;
   const random = seeded(seed);
@@ -46,7 +52,7 @@ export async function runChaos(options: Options) {
     country: "CI",
     currency: "XOF",
   }));
-  const limit = Math.floor(wanted.reduce((sum, { amount }) => sum + amount, 0) / 2);
+  const limit = Math.floor(wanted.reduce((sum, { amount }) => sum + amount, 0) * 0.9);
   const policy = write("policy.json", JSON.stringify({ limits: { XOF: { day: limit } } }));
   const files = { API_KEY_FILE: write("key", key), JOURNAL: join(folder, "journal") };
   const args = [main, "--http", "0", "--token-file", write("token", token), "--policy", policy];
@@ -60,11 +66,6 @@ export async function runChaos(options: Options) {
       if (url) return { child, url };
     }
     throw new Error("The tools did not start.");
-  };
-  const stop = async (child: ChildProcess) => {
-    const exit = once(child, "exit");
-    child.kill("SIGKILL");
-    await exit;
   };
   const connect = async (url: string) => {
     const client = new Client({ name: "a host", version: "1" });
