@@ -13,6 +13,8 @@ export interface Reservation {
   dayLimit?: number | undefined;
   /** True if a person must approve this payout. */
   needsApproval: boolean;
+  /** Within this time after an equal payment, a person must approve this payout. */
+  repetitionHours: number;
 }
 
 type Entry =
@@ -38,8 +40,7 @@ export interface KnownPlan extends Reservation {
   payout?: string;
 }
 
-/** Two payouts of the same amount to the same recipient within this time need a person's approval. */
-const repetitionTime = 86_400_000;
+const hour = 3_600_000;
 
 export class Ledger {
   private readonly file: number;
@@ -146,12 +147,13 @@ export class Ledger {
     }
   }
 
-  private judge({ reserve, payment, currency, amount, dayLimit, needsApproval }: Reservation, at: number): Verdict {
+  private judge(reservation: Reservation, at: number): Verdict {
+    const { reserve, payment, currency, amount, dayLimit, needsApproval, repetitionHours } = reservation;
     if (this.isHeld(reserve)) return "accepted";
     const same = [...this.plans.values()].filter((plan) => plan.payment === payment && plan.state !== "free");
     if (same.some(({ state }) => state === "open")) return "in-doubt";
     if (!this.approved.has(reserve)) {
-      if (same.some((plan) => at - plan.at < repetitionTime)) return "repetition";
+      if (same.some((plan) => at - plan.at < repetitionHours * hour)) return "repetition";
       if (needsApproval) return "approval";
     }
     return dayLimit !== undefined && this.sum(this.dayOf(at), currency) + amount > dayLimit ? "day-limit" : "accepted";

@@ -44,8 +44,17 @@ export function openTools(settings: Settings) {
 /** A line of the log for people. */
 export function describe({ at, session, ...line }: Line): string {
   const start = `${at} ${session.slice(0, 8)}`;
-  if ("call" in line) return `${start} ${line.call} ${JSON.stringify(line.arguments)}: ${line.result} (${line.ms} ms)`;
+  // Without control characters, which could change what a terminal shows.
+  const args = "call" in line ? JSON.stringify(line.arguments).replaceAll(/\p{C}/gu, " ") : "";
+  if ("call" in line) return `${start} ${line.call} ${args}: ${line.result} (${line.ms} ms)`;
   const [what, name] = Object.entries(line)[0]!;
-  const amount = "reserve" in line ? ` ${line.amount} ${line.currency}` : "payout" in line ? ` as ${line.payout}` : "";
+  const amount =
+    "reserve" in line
+      ? ` ${line.amount} ${line.currency}`
+      : "payout" in line
+        ? ` as ${line.payout}`
+        : "checkout" in line
+          ? ` as ${line.reference}`
+          : "";
   return `${start}   ${what} ${name}${amount}`;
 }

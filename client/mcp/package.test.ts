@@ -83,9 +83,13 @@ test("contains no tests and no TypeScript sources, and the README's configuratio
   expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/main.js"]));
   expect(files.filter((file) => /\.test\.|\.ts$|tsconfig|testing/.test(file))).toEqual([]);
   const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
-  const [config] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
+  const [config, policy] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
   const { args, env: variables } = config.mcpServers.payments;
   expect(Object.keys(project.manifest.bin!)).toEqual([args.at(-1)]);
   expect(args).toContain(project.manifest.name);
   expect(Object.keys(variables)).toEqual(["BASE_URL", "API_KEY_FILE", "JOURNAL"]);
+
+  project.write("readme.json", policy);
+  spawnSync("chmod", ["600", join(project.folder, "readme.json")]);
+  expect(run(["--policy", join(project.folder, "readme.json"), "--log"])).toMatchObject({ status: 0, stderr: "" });
 });

@@ -51,7 +51,7 @@ const refusalTexts: Record<Exclude<Verdict, "accepted">, (id: string) => Outcome
       { paid: false },
     ),
   repetition: (id) =>
-    approval(id, "the same amount went to the same recipient within 24 hours, so this may be a repetition"),
+    approval(id, "the same amount went to the same recipient not long ago, so this may be a repetition"),
   approval: (id) => approval(id, "the policy asks for it at this amount"),
   "day-limit": () =>
     outcome("refused", "Refused, nothing was paid: the policy's limit for today (UTC) is reached.", { paid: false }),
@@ -311,8 +311,10 @@ export class Payments {
 
   private reservation(id: string, plan: Plan): Reservation {
     const { amount, currency } = plan;
-    const { day, approval: above = Infinity } = this.context.policy?.limits[currency] ?? {};
-    return { reserve: id, payment: paymentOf(plan), currency, amount, dayLimit: day, needsApproval: amount > above };
+    const { limits, repetitionHours = 24 } = this.context.policy ?? {};
+    const { day, approval: above = Infinity } = limits?.[currency] ?? {};
+    const needsApproval = amount > above;
+    return { reserve: id, payment: paymentOf(plan), currency, amount, dayLimit: day, needsApproval, repetitionHours };
   }
 
   private async available(currency: string): Promise<number | undefined> {

@@ -20,6 +20,8 @@ const schema = z.strictObject({
   ),
   /** If given, only these phone numbers are paid. */
   recipients: z.array(z.string().regex(/^\d{10,15}$/)).optional(),
+  /** A person approves a payout that equals one of so many hours before in recipient and amount. */
+  repetitionHours: z.number().nonnegative().optional(),
 });
 export type Policy = z.infer<typeof schema>;
 

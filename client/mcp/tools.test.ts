@@ -220,6 +220,25 @@ test("a plan that was changed, or is not known, pays nothing", async () => {
   expect(await paid()).toBe(0);
 });
 
+test("arguments that are not valid are refused, and the log has the call", async () => {
+  const tools = open();
+  const call = await connect(tools);
+  const wrong = [
+    { amount: "1500000" },
+    { amount: 15000.5 },
+    { amount: -1 },
+    { phoneNumber: "+2257038102473" },
+    { purpose: "" },
+  ];
+  for (const change of wrong) {
+    const refused = await call("prepare_payout", { ...payout, ...change });
+    expect(refused).toMatchObject({ result: "refused", paid: false });
+    expect(refused.summary).toContain(Object.keys(change)[0]);
+  }
+  expect(await call("pay", {})).toMatchObject({ result: "refused", paid: false });
+  expect([...tools.ledger.lines()].filter((line) => "call" in line)).toHaveLength(6);
+});
+
 test("a refusal of the service proves that nothing was paid, and the plan may be paid later", async () => {
   const call = await connect();
   const plan = await prepare(call);
@@ -268,6 +287,10 @@ test("the policy's bounds hold for each payout, for many small payouts and after
   expect(await paid()).toBe(3);
   now += 86_400_000;
   expect(await restarted("pay", { plan: left })).toMatchObject({ result: "pending" });
+
+  const trusting = await connect(open({ limits: { XOF: {} }, repetitionHours: 0 }));
+  const equal = await prepare(trusting, { amount: 1000001, purpose: "another" });
+  expect(await trusting("pay", { plan: equal })).toMatchObject({ result: "pending" });
 });
 
 test("a policy that others could change is refused", () => {

@@ -24,6 +24,19 @@ const forLog = (args: object) =>
     Object.entries(args).map(([name, value]) => [name, name === "phoneNumber" ? `…${`${value}`.slice(-3)}` : value]),
   );
 
+/**
+ * Shows a schema to programs, but accepts everything: the tool itself refuses what is not valid, because the SDK would
+ * return an error, which invites another attempt, and the log would lack the call.
+ */
+const shown = (schema: z.ZodObject) => ({
+  "~standard": { ...schema["~standard"], validate: (value: unknown) => ({ value }) },
+});
+
+const invalid = (error: z.ZodError) =>
+  outcome("refused", `The arguments are not valid, and nothing was paid. ${quoted(z.prettifyError(error), 600)}`, {
+    paid: false,
+  });
+
 /** Creates a server for one connection. The connections share the payments and the log. */
 export function createServer(payments: Payments, ledger: Ledger): McpServer {
   const server = new McpServer({ name: "disbursement-checkout", version }, { instructions });
@@ -35,24 +48,30 @@ export function createServer(payments: Payments, ledger: Ledger): McpServer {
     annotations: typeof reads,
     run: (input: z.output<Input>) => Promise<Outcome>,
   ) {
-    const config = { description, inputSchema, outputSchema: outcomeSchema, annotations };
-    // oxlint-disable-next-line typescript/no-explicit-any -- the SDK infers the arguments from the schema
-    server.registerTool(name, config as any, async (input: unknown) => {
-      const args = input as z.output<Input>;
+    const config = { description, inputSchema: shown(inputSchema), outputSchema: outcomeSchema, annotations };
+    server.registerTool(name, config, async (input) => {
       const start = performance.now();
+      const parsed = inputSchema.safeParse(input ?? {});
+      // Of arguments that are not valid, the log has the names.
+      const args: object = parsed.data ?? { invalid: Object.keys(Object(input)) };
       let result: Outcome;
       try {
-        result = await run(args);
-      } catch (error) {
+        result = parsed.success ? await run(parsed.data) : invalid(parsed.error);
+      } catch (failure) {
         // For example a full disk. A payment that was sent stays open in the log.
         result = outcome(
           "unknown",
-          `The tool failed: assume nothing about payments. ${quoted((error as Error).message)}`,
+          `The tool failed: assume nothing about payments. ${quoted((failure as Error).message)}`,
         );
       }
       const named = (args as { plan?: string }).plan ?? result.plan?.id;
       const ms = Math.round(performance.now() - start);
-      ledger.append({ call: name, plan: named, arguments: forLog(args), result: result.result, ms });
+      try {
+        ledger.append({ call: name, plan: named, arguments: forLog(args), result: result.result, ms });
+      } catch (failure) {
+        // The payout may exist, so its result is returned although the log has no line of the call.
+        console.error(`The log cannot be written: ${(failure as Error).message}`);
+      }
       return { content: [{ type: "text" as const, text: result.summary }], structuredContent: result };
     });
   }
