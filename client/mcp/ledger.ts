@@ -65,9 +65,11 @@ export class Ledger {
     return this.plans.get(id);
   }
 
-  isApproved(id: string): boolean {
+  /** The other plan that may be this payment in other words: one in doubt, else the latest. */
+  equalTo({ reserve, payment }: Reservation): string | undefined {
     this.refresh();
-    return this.approved.has(id);
+    const others = this.equals(payment).filter((plan) => plan.reserve !== reserve);
+    return (others.find(({ state }) => state === "open") ?? others.at(-1))?.reserve;
   }
 
   checkout(id: string) {
@@ -150,13 +152,17 @@ export class Ledger {
   private judge(reservation: Reservation, at: number): Verdict {
     const { reserve, payment, currency, amount, dayLimit, needsApproval, repetitionHours } = reservation;
     if (this.isHeld(reserve)) return "accepted";
-    const same = [...this.plans.values()].filter((plan) => plan.payment === payment && plan.state !== "free");
+    const same = this.equals(payment);
     if (same.some(({ state }) => state === "open")) return "in-doubt";
     if (!this.approved.has(reserve)) {
       if (same.some((plan) => at - plan.at < repetitionHours * hour)) return "repetition";
       if (needsApproval) return "approval";
     }
     return dayLimit !== undefined && this.sum(this.dayOf(at), currency) + amount > dayLimit ? "day-limit" : "accepted";
+  }
+
+  private equals(payment: string): KnownPlan[] {
+    return [...this.plans.values()].filter((plan) => plan.payment === payment && plan.state !== "free");
   }
 
   private isHeld(id: string): boolean {

@@ -42,16 +42,17 @@ class Refusal extends Error {
   }
 }
 
-const refusalTexts: Record<Exclude<Verdict, "accepted">, (id: string) => Outcome> = {
-  "in-doubt": () =>
+/** @param other the plan that may be the same payment */
+const refusalTexts: Record<Exclude<Verdict, "accepted">, (id: string, other?: string) => Outcome> = {
+  "in-doubt": (_, other) =>
     outcome(
       "refused",
-      "Refused, nothing was paid by this plan: another plan with the same recipient and amount may have been paid, and it " +
-        "is not known. Find that plan's outcome first: call pay with its id. Prepare no other plan for this payment.",
+      `Refused, nothing was paid by this plan: the plan ${other} has the same recipient and amount, and it is not known ` +
+        "whether that plan was paid. To find out, call pay with that plan. Prepare no other plan for this payment.",
       { paid: false },
     ),
-  repetition: (id) =>
-    approval(id, "the same amount went to the same recipient not long ago, so this may be a repetition"),
+  repetition: (id, other) =>
+    approval(id, `the plan ${other} paid the same amount to the same recipient, so this may be a repetition`),
   approval: (id) => approval(id, "the policy asks for it at this amount"),
   "day-limit": () =>
     outcome("refused", "Refused, nothing was paid: the policy's limit for today (UTC) is reached.", { paid: false }),
@@ -108,8 +109,8 @@ export class Payments {
     }
     try {
       this.check(plan);
-      const verdict = ledger.preview(this.reservation(id, plan));
-      if (verdict !== "accepted") throw new Refusal(refusalTexts[verdict](id));
+      const reservation = this.reservation(id, plan);
+      this.demand(ledger.preview(reservation), reservation);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return { ...error.outcome, ...shown };
@@ -274,8 +275,8 @@ export class Payments {
         if (known?.payout) return known;
         try {
           if ((ledger.plan(id)?.state ?? "free") === "free") this.check(plan);
-          const verdict = ledger.reserve(this.reservation(id, plan));
-          if (verdict !== "accepted") throw new Refusal(refusalTexts[verdict](id));
+          const reservation = this.reservation(id, plan);
+          this.demand(ledger.reserve(reservation), reservation);
         } catch (error) {
           if (!known) await journal.after(request);
           throw error;
@@ -288,6 +289,12 @@ export class Payments {
         if (!payout || payout.status === "failed") ledger.append({ free: id });
       },
     };
+  }
+
+  /** @throws {Refusal} The verdict is not that the payout may be sent. */
+  private demand(verdict: Verdict, reservation: Reservation) {
+    if (verdict === "accepted") return;
+    throw new Refusal(refusalTexts[verdict](reservation.reserve, this.context.ledger.equalTo(reservation)));
   }
 
   /** The bounds of the policy for one payout. @throws {Refusal} */

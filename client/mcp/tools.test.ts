@@ -178,13 +178,19 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
   expect(unknown.paid).toBeUndefined();
   expect(await call("get_payout", { plan })).toMatchObject({ result: "unknown" });
   faults = [];
-  expect(await call("pay", { plan: other })).toMatchObject({ result: "refused", paid: false });
+  const refused = await call("pay", { plan: other });
+  expect(refused).toMatchObject({
+    result: "refused",
+    paid: false,
+    summary: expect.stringContaining(`the plan ${plan} has`),
+  });
   expect(await call("explain_outcome", { plan: other })).toMatchObject({ result: "pending" });
 
   const later = await connect(open(undefined, "session-2"));
   expect(await later("pay", { plan: other })).toMatchObject({ result: "refused" });
   expect(await later("pay", { plan })).toMatchObject({ result: "pending" });
-  expect(await later("pay", { plan: other })).toMatchObject({ result: "needs_approval" });
+  const asked = await later("pay", { plan: other });
+  expect(asked).toMatchObject({ result: "needs_approval", summary: expect.stringContaining(`the plan ${plan} paid`) });
   expect(await paid()).toBe(1);
 });
 
