@@ -29,7 +29,7 @@ export const replayCommands: Commands<CommandContext> = {
   "stop-replay": {
     args: ["MERCHANT", "REPLAY_ID"],
     options: [],
-    summary: "Stop a replay. What it has made ready is still delivered.",
+    summary: "Stop a replay. What it has queued is still delivered.",
     async run(context, [merchantId, id]) {
       const merchant = await merchantOf(context, merchantId!);
       if (await context.storage.stopReplay(merchant.id, id!, context.actor)) return { lines: [`Stopped ${id}`] };
@@ -102,7 +102,7 @@ function replayLines({ id, startedAt, startedBy, state, replayed, skipped, expec
   const of = expected === undefined ? "" : ` of ${expected}`;
   const conditions = Object.entries(filter).map((pair) => pair.join(" "));
   return [
-    `${id}  ${startedAt}  ${startedBy}  ${state}  ${replayed}${of} replayed, ${skipped} left alone, ${pace} per second`,
+    `${id}  ${startedAt}  ${startedBy}  ${state}  ${replayed}${of} replayed, ${skipped} skipped, ${pace} per second`,
     `  ${conditions.join("  ")}`,
   ];
 }

@@ -211,7 +211,7 @@ test("a replay is stopped, and another is refused while it runs", async () => {
   expect(await storage.findReplay(merchantId, replayId!)).toMatchObject({ state: "stopped", stoppedBy: ACTOR });
   expect(await keys("replays", merchantId)).toMatch(
     new RegExp(
-      `^${replayId}  \\S+Z  ${ACTOR}  stopped  \\d+ of \\d+ replayed, 0 left alone, 1 per second\n  status delivered  `,
+      `^${replayId}  \\S+Z  ${ACTOR}  stopped  \\d+ of \\d+ replayed, 0 skipped, 1 per second\n  status delivered  `,
     ),
   );
   const trail = await keys("audit", merchantId, "--limit", "2");

@@ -52,7 +52,7 @@ export interface Replay extends NewReplay {
   startedBy: Actor;
   /** How many deliveries it has made ready so far. */
   replayed: number;
-  /** How many deliveries it has left alone, because they were ready already or being attempted. */
+  /** How many deliveries it has skipped, because they were ready already or being attempted. */
   skipped: number;
   state: "running" | "done" | "stopped";
   endedAt?: number;

@@ -45,10 +45,15 @@ const WORDS: Record<AuditAction, string> = {
 
 const ACTORS: Record<string, (name: string) => string> = {
   command: (name) => `${name}, on the command line`,
-  server: (name) => `the server's start, as ${name}`,
+  server: (name) => `the server’s start, as ${name}`,
   dashboard: (name) => `${name}, operator`,
   merchant: (name) => name,
 };
+
+/** Ids for programs. The command `keys audit` prints them. */
+const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
+/** Details with a name that is not plain English. */
+const LABELS: Record<string, string> = { perPayment: "per payment", perDay: "per day", approvalFrom: "approval from" };
 
 /** Says an entry in words. @param keys the merchant's keys, which the words name */
 export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[]) {
@@ -58,7 +63,15 @@ export function inWords({ action, actor, details }: AuditEntry, keys: readonly A
   };
   const isAboutKey = action.startsWith("key.");
   const name = isAboutKey ? nameOf(details.key) : undefined;
-  return { what: name === undefined ? WORDS[action] : `${WORDS[action]} ${name}`, who: whoIs(actor, nameOf) };
+  const more = Object.entries(details)
+    .filter(([label]) => !IDS.has(label) && !(isAboutKey && name !== undefined && label === "name"))
+    .map(
+      ([label, value]) =>
+        `${LABELS[label] ?? label}: ${label === "invitedBy" ? whoIs(value as ActorName, nameOf) : value}`,
+    );
+  const what = name === undefined ? WORDS[action] : `${WORDS[action]} ${name}`;
+  const { delivery, replay, bySession: session } = details;
+  return { what, more, who: whoIs(actor, nameOf), delivery, replay, session };
 }
 
 function whoIs(actor: ActorName, nameOf: (id: string) => string | undefined): string {

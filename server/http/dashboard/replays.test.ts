@@ -38,7 +38,7 @@ test("from a search to its preview, to the replay with its progress, to the list
   const { html: preview } = await visitor.get(link!.replaceAll("&amp;", "&"));
   expect(preview).toContain("3 webhooks");
   expect(preview).toContain(`<td>${host}</td><td class="number">3</td>`);
-  expect(preview).toContain("status: failed: no further attempt");
+  expect(preview).toContain("<li>status: failed</li>");
 
   const before = receiver.received.length;
   const page = await started(visitor, area, { host, pace: "8" });

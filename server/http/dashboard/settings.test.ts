@@ -38,6 +38,7 @@ test("a key is shown once, works, and is refused after it is revoked", async () 
   expect((await visitor.get(path)).html).toContain("revoked");
   const { html: trail } = await visitor.get(path.replace("settings", "audit"));
   expect(trail).toMatch(/Revoked the API key “Payroll &amp; Söhne”.*Kofi.*Created the API key “Payroll &amp; Söhne”/s);
+  expect(trail).not.toContain(id);
 });
 
 test("a key gets the scopes that are ticked, and the page shows them", async () => {

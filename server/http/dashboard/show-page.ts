@@ -1,5 +1,7 @@
 import { join } from "node:path";
 import type { RequestHandler, Response } from "express";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
 import { hasRight, type Right } from "../../domain/roles.ts";
@@ -9,6 +11,7 @@ import { describeChaos } from "./chaos-form.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { scriptName, sendPage } from "./live.ts";
 import { rootOf } from "./visit.ts";
+import { STATUSES } from "./webhook-filter.ts";
 
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
 
@@ -71,12 +74,21 @@ const OPERATOR_SECTIONS = {
 const LIVE_SECTIONS = new Set(["attention", "rails"]);
 type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
+/** Who has paid a checkout. A payment that was ended by hand has no payer. */
+function payerOf({ status, customer }: Pick<Checkout, "status" | "customer">): string {
+  if (customer) return customer.phoneNumber;
+  return status === "pending" ? "not paid yet" : status === "success" ? "payer unknown" : "not paid";
+}
+
 /** The functions that every template can use. */
 const helpers = {
   amount: (amount: number | bigint, currency: string) => formatAmount(amount, currency, "en"),
   iso: timestamp,
   /** A time in UTC for people, to the second. */
   time: (at: number) => timestamp(at).slice(0, 19).replace("T", " "),
+  /** What people call the status of a webhook. */
+  webhookStatus: (status: DeliveryStatus) => STATUSES[status],
+  payer: payerOf,
   /** To the minute. */
   minute: (at: number) => timestamp(at).slice(0, 16).replace("T", " "),
 };

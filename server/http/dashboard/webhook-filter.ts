@@ -3,13 +3,18 @@ import { timestamp } from "../../domain/representation.ts";
 import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
 import { field, PageError } from "./visit.ts";
 
-/** The statuses to filter by, with their texts for people. */
+/** What people call each status. The server tells why it has given up; for people, the webhook has failed. */
 export const STATUSES: Readonly<Record<DeliveryFilter, string>> = {
-  failed: "failed: no further attempt",
-  pending: "pending",
+  failed: "failed",
+  pending: "waiting",
   delivered: "delivered",
-  ended: "failed: refused by the receiver",
-  exhausted: "failed: all attempts used",
+  ended: "failed",
+  exhausted: "failed",
+};
+/** Why a webhook has failed. */
+export const REASONS: Partial<Readonly<Record<DeliveryFilter, string>>> = {
+  ended: "the receiver refused it for good (410)",
+  exhausted: "all attempts of the schedule were used",
 };
 
 /** The fields of the form. `reference` is not part of a search: a person may type the service's or the merchant's. */
@@ -44,7 +49,7 @@ const typedTime = (at?: number) => (at === undefined ? "" : timestamp(at).slice(
 /** Says in words what a search finds. */
 export function describe({ status, type, host, reference, createdAfter, createdBefore }: DeliverySearch): string[] {
   return [
-    ...(status === undefined ? [] : [`status: ${STATUSES[status]}`]),
+    ...(status === undefined ? [] : [[`status: ${STATUSES[status]}`, REASONS[status]].filter(Boolean).join(", ")]),
     ...(type === undefined ? [] : [`event: ${type}`]),
     ...(host === undefined ? [] : [`receiver: ${host}`]),
     ...(reference === undefined ? [] : [`payment: ${reference}`]),

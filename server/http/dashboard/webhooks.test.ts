@@ -94,6 +94,8 @@ describe("a webhook", () => {
     const { id, reference } = await delivered(410);
     const { html } = await visitor.get(`${list}/${id}`);
     expect(html).toContain("Attempt 1: status 410");
+    expect(html).toContain("No further attempt is made: the receiver refused it");
+    expect(html).not.toMatch(/>(ended|exhausted)</);
     expect(html).toContain(`POST ${receiver.url}`);
     expect(html).toContain(`webhook-timestamp: ${Math.floor(server.clock.now() / 1_000)}`);
     expect(html).toContain(`disbursements/${reference}">${reference}</a>`);

@@ -10,7 +10,7 @@ import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { attemptMoment, nextAttempt } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
-import { searchOf, STATUSES, typedIn } from "./webhook-filter.ts";
+import { REASONS, searchOf, typedIn } from "./webhook-filter.ts";
 
 const ON_A_PAGE = 25;
 /** The number of failed deliveries before the list of all deliveries. */
@@ -45,7 +45,8 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
     res,
     { template: "webhooks", title: "Webhooks", section: "webhooks" },
     {
-      statuses: STATUSES,
+      // Links of earlier days, and of replays, may have a status that says why a webhook failed.
+      statuses: [...new Set(["pending", "delivered", "failed", ...(typed.status === "" ? [] : [typed.status])])],
       types: EVENT_TYPES,
       typed,
       isFiltered,
@@ -89,7 +90,7 @@ async function showDelivery(context: DashboardContext, id: string, res: Response
   const isDue = nextAttemptAt !== undefined && nextAttemptAt <= sandboxTime(merchant, clock.now());
   const kind = delivery.reference.startsWith("CHK") ? "checkouts" : "disbursements";
   const page = { template: "webhook", title: `Webhook ${delivery.type}`, section: "webhooks", reloads: isDue } as const;
-  showPage(context, res, page, { delivery, timeline, kind, isDue });
+  showPage(context, res, page, { delivery, timeline, kind, isDue, reason: REASONS[delivery.status] });
 }
 
 /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */
