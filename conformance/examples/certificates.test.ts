@@ -33,7 +33,7 @@ async function certified(kind: Kind, args: readonly string[]) {
 }
 
 const runClient = () =>
-  withCommand(clientExample, (command) => certified("client", ["--command", command, "--jobs", "32"]));
+  withCommand(clientExample, (command) => certified("client", ["--command", command, "--jobs", "16"]));
 
 const runReceiver = () =>
   withCommand(receiverExample, async (command) => {
