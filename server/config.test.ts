@@ -65,6 +65,8 @@ test("defaults to a sandbox on loopback", () => {
   expect(readConfig(Object.fromEntries(empty.map((name) => [name, ""])))).toEqual(expected);
 });
 
+const keysOf = (content: string) => readConfig({ SECRETS_KEY_FILE: fileWith(content) }).secretKeys;
+
 describe("traces", () => {
   const base = "http://127.0.0.1:4318";
   const tracesOf = (env: Record<string, string>) => readConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: base, ...env }).traces;
@@ -323,6 +325,23 @@ describe("invalid values are reported with what is expected", () => {
     const problems = problemsOf({ SANDBOX: "false", ...given });
     expect(problems).toEqual([expect.stringContaining(problem)]);
     expect(problems.join()).not.toContain("hunter");
+  });
+
+  test("reads the keys of the webhook secrets, and refuses a file without keys, unseen", () => {
+    const key = Buffer.alloc(32, 9).toString("base64");
+    expect(keysOf(`${key}\n`)).toEqual([Buffer.alloc(32, 9)]);
+    expect(keysOf(`${key}\n\n${Buffer.alloc(32, 8).toString("base64")}`)).toHaveLength(2);
+    expect(readConfig({}).secretKeys).toBeUndefined();
+    for (const wrong of ["", "hunter2", `${key}\nhunter2`, key.slice(0, 40), `${key} ${key}x`]) {
+      const problems = problemsOf({ SECRETS_KEY_FILE: fileWith(wrong) });
+      expect(problems).toEqual([
+        expect.stringContaining("SECRETS_KEY_FILE must contain the base64 of 32 bytes in each"),
+      ]);
+      expect(problems.join()).not.toMatch(/hunter|CQkJ/);
+    }
+    expect(problemsOf({ SECRETS_KEY_FILE: "/nowhere" })).toEqual([
+      expect.stringContaining("SECRETS_KEY_FILE cannot be read: "),
+    ]);
   });
 
   test("reads who may do what after signing in at an OpenID provider", () => {

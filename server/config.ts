@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { readAddress } from "./address-file.ts";
@@ -9,6 +10,7 @@ import type { TracesSettings } from "./observability/traces.ts";
 import { readOpenId, type OpenIdSettings } from "./openid/settings.ts";
 import { readRailsFile, singleRail, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
+import { toSealingKeys } from "./storage/sealing.ts";
 
 export interface Config {
   host: string;
@@ -32,6 +34,8 @@ export interface Config {
   webhookAllowPrivate: boolean;
   /** Allows webhooks over plain http, and to ports below 1024 other than 443. */
   webhookAllowInsecure: boolean;
+  /** The keys of the webhook secrets in the database: the first encrypts, all decrypt. Absent to store them as they are. */
+  secretKeys?: readonly Buffer[];
   /** False to serve no dashboard. */
   dashboard: boolean;
   /** Where people sign in to the dashboard, beside links. */
@@ -120,6 +124,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const sandbox = asked ?? true;
   const rails = readRails(env, read, (problem) => problems.push(problem));
   const openId = readOpenId(env, (problem) => problems.push(problem));
+  const secretKeys = read("SECRETS_KEY_FILE", undefined, sealingKeys);
   // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
   const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
@@ -139,6 +144,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
     ...(rails === undefined ? {} : { rails }),
     ...(openId === undefined ? {} : { openId }),
+    ...(secretKeys === undefined ? {} : { secretKeys }),
     ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
@@ -333,6 +339,21 @@ function webAddress(text: string): string {
 function apiKey(text: string): string {
   if (/^[\x21-\x7e]{16,256}$/.test(text)) return text;
   throw new Error("must be 16 to 256 printable ASCII characters without spaces (its value is not shown)");
+}
+
+/** Reads the file with the keys of the webhook secrets. */
+function sealingKeys(file: string): Buffer[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  const keys = toSealingKeys(text);
+  if (keys) return keys;
+  throw new Error(
+    "must contain the base64 of 32 bytes in each line, as `openssl rand -base64 32` makes it (the lines are not shown)",
+  );
 }
 
 const isPostgresUrl = (text: string) => /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text);

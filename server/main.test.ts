@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,6 +38,35 @@ async function stop(server: ServerProcess) {
 const curlLine = (server: ServerProcess) => /^curl .+$/m.exec(server.output())![0];
 const paste = async (line: string, shellEnv: NodeJS.ProcessEnv = {}) =>
   JSON.parse((await promisify(execFile)("sh", ["-c", line], { env: { PATH: process.env.PATH, ...shellEnv } })).stdout);
+
+test("webhook secrets are in no file once there is a key for them, and without it the server does not start again", async () => {
+  const file = join(folder, "secrets.key");
+  writeFileSync(file, `${Buffer.alloc(32, 7).toString("base64")}\n`);
+  const plain = await start({ SANDBOX_API_KEY: KEY });
+  const merchant = (await runKeys(env, "merchants")).stdout.split(/\s/)[0]!;
+  const before = (await runKeys(env, "secret", merchant)).stdout;
+  const secret = /whsec_\S+/.exec(before)![0];
+  await stop(plain);
+  const path = join(folder, "data", "server.db");
+  expect(readFileSync(path, "latin1")).toContain(secret);
+
+  const keyed = { SECRETS_KEY_FILE: file };
+  const sealed = await start({ ...keyed, SANDBOX_API_KEY: KEY });
+  await runKeys(env, "create-merchant", "Eve");
+  expect((await runKeys(env, "secret", merchant)).stdout).toBe(before);
+  await stop(sealed);
+  const files = readdirSync(join(folder, "data")).map((name) => readFileSync(join(folder, "data", name), "latin1"));
+  expect(files.join().match(/whsec_/)).toBeNull();
+
+  expect((await runKeys({ ...env, ...keyed }, "secret", merchant)).stdout).toBe(before);
+  for (const ended of [await runServer(env), await runKeys(env, "secret", merchant)]) {
+    expect(ended).toMatchObject({
+      code: expect.toBeOneOf([1, 2]),
+      stderr: expect.stringMatching(/^The webhook secrets .+ SECRETS_KEY_FILE /),
+    });
+    expect(ended.stderr).not.toMatch(/\n\s+at /);
+  }
+});
 
 test.each([
   [["--help"], 0, ""],

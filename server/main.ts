@@ -32,6 +32,9 @@ import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
 import { whenAvailable } from "./storage/wait.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
+const PLAIN_SECRETS =
+  "the webhook secrets are stored unencrypted, so a copy of the database lets its reader sign webhooks. Set SECRETS_KEY_FILE";
+
 async function start(config: Config): Promise<void> {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
   // errors are ignored, because the server must also run if its output is a full disk.
@@ -50,11 +53,13 @@ async function start(config: Config): Promise<void> {
       mode: config.mode,
       emit: telemetry.emit,
       live: !config.sandbox,
+      secretKeys: config.secretKeys,
       warn: (message) => log.warn(message),
     });
   const onPause = ({ message }: Error, ms: number) =>
     log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
   const storage = await untilSignal(() => whenAvailable(open, { sleep: clock.sleep, onPause }), flush);
+  if (!config.sandbox && !config.secretKeys) log.warn(PLAIN_SECRETS);
   const commands = await serveCommands(config, storage, (reason) =>
     log.warn(
       `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,

@@ -35,7 +35,7 @@ export interface DatabaseContext {
 /** Runs a command on the open storage, which may be that of a running server. */
 export async function withStorage<T>(config: Config, use: (context: CommandContext) => Promise<T>): Promise<T> {
   const clock = createSystemClock();
-  const storage = await openStorage(config.database, { clock, server: false });
+  const storage = await openStorage(config.database, { clock, server: false, secretKeys: config.secretKeys });
   try {
     const webhooks = createWebhooks({ storage, clock, random: randomBytes, attempt: storage.requestReplay });
     const ids = createIds(randomBytes, config.mode);

@@ -25,6 +25,12 @@ import { sqliteStatus } from "./sqlite/status.ts";
 import type { DatabaseStatus } from "./status.ts";
 import { StorageError } from "./storage-error.ts";
 
+interface OpenOptions extends DurabilityOptions {
+  clock: Clock;
+  emit?: Emit;
+  secretKeys?: readonly Buffer[];
+}
+
 /** Where a database is. The URL of a PostgreSQL database may contain a password. */
 export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
 
@@ -34,11 +40,13 @@ export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgr
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
  * @param options.mode the mode that SANDBOX asks for; the first server's mode is stored, and a server in the other mode
  * is refused (D80)
+ * @param options.secretKeys the keys of the webhook secrets: the first encrypts, all decrypt (D101). A command gets the
+ * secrets of a running server as they are
  * @throws StorageError whose message says what to do
  */
 export async function openStorage(
   database: DatabaseAddress,
-  options: { clock: Clock; emit?: Emit } & DurabilityOptions & ({ server: true; mode: AskedMode } | { server: false }),
+  options: OpenOptions & ({ server: true; mode: AskedMode } | { server: false }),
 ): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
   const isCommand = !options.server && database.path !== MEMORY;

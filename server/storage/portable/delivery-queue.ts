@@ -31,7 +31,7 @@ const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
 
 /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
 export function* claimDeliveries(
-  { claim }: Pick<Executor, "claim">,
+  { claim, sealing }: Pick<Executor, "claim" | "sealing">,
   lanes: readonly LaneClaim[],
   leaseMs: number,
 ): Work<ClaimedDelivery[]> {
@@ -40,7 +40,7 @@ export function* claimDeliveries(
   const ids = [...new Set(rows.map((row) => row.merchant_id as string))];
   const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
   const merchants = new Map(found!.rows.map((row) => [row.id as string, toMerchant(row)]));
-  const secrets = toSecrets(previous!.rows);
+  const secrets = toSecrets(previous!.rows, sealing);
   return rows.map((row) => {
     const event = toEvent(row);
     const { id, merchantId } = event;

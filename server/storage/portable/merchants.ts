@@ -63,11 +63,11 @@ function* endAccess(merchant: string, at: number): Work<Record<string, string>> 
 /** The operations that every request needs are tuned for each database. */
 type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
 
-export function merchants({ read, readAll, write }: Executor): Omit<MerchantStore, Tuned> {
+export function merchants({ read, readAll, write, sealing }: Executor): Omit<MerchantStore, Tuned> {
   return {
-    insertMerchant: ({ id, name, createdAt }, secrets, actor) =>
+    insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor) =>
       write(function* () {
-        yield* run(INSERT_MERCHANT, { id, name, created: createdAt, ...secrets });
+        yield* run(INSERT_MERCHANT, { id, name, created: createdAt, customers, webhook: sealing.seal(id, webhook) });
         yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
       }),
     renameMerchant: (merchantId, name, actor) =>
@@ -170,21 +170,22 @@ export function merchants({ read, readAll, write }: Executor): Omit<MerchantStor
         { repeatable: true },
       ),
     async readSecrets(merchantId) {
-      return required(toSecrets(await read(secretsQuery([merchantId]))), merchantId);
+      return required(toSecrets(await read(secretsQuery([merchantId])), sealing), merchantId);
     },
     revealSecrets: (merchantId, actor) =>
       write(function* () {
         yield* recordAction({ actor, action: "secret.reveal", merchantId, details: {} });
-        return required(yield* readSecrets([merchantId]), merchantId);
+        return required(yield* readSecrets([merchantId], sealing), merchantId);
       }),
     rotateSecret: (merchant, secret, { keepMs, maxPrevious: kept, actor }) =>
       write(function* () {
         const locked = yield* lockMerchant(merchant, "orders");
         const at = sandboxTime(locked, locked.now);
-        const values = { merchant, secret, at, expires: at + keepMs, kept };
+        const sealed = sealing.seal(merchant, secret);
+        const values = { merchant, secret: sealed, at, expires: at + keepMs, kept };
         yield* runAll(REPLACE_SECRET.map((text) => ({ text, values })));
         yield* recordAction({ actor, action: "secret.rotate", merchantId: merchant, details: {} });
-        return required(yield* readSecrets([merchant]), merchant);
+        return required(yield* readSecrets([merchant], sealing), merchant);
       }),
     setDefaultWebhook: (merchantId, url, actor) =>
       write(function* () {

@@ -3,6 +3,7 @@ import type { Disbursement } from "../../domain/disbursements.ts";
 import type { LaneClaim } from "../../domain/queues.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
 import type { Row, StoredMerchant, Values } from "../rows.ts";
+import type { Sealing } from "../sealing.ts";
 
 export type Database = "sqlite" | "postgres";
 export type QueryValue = string | number | bigint | boolean | Uint8Array | null | readonly (string | number)[];
@@ -51,6 +52,8 @@ export interface WriteOptions {
 /** A database, as the storage's portable operations use it. */
 export interface Executor {
   database: Database;
+  /** How webhook secrets are stored. */
+  sealing: Sealing;
   /** Executes a statement that only reads. */
   read(query: Query): Promise<readonly Row[]>;
   /** Executes statements that only read. SQLite reads them in one transaction. */

@@ -1,27 +1,62 @@
 import type { WebhookSecrets } from "../../domain/secrets.ts";
 import type { Row } from "../rows.ts";
+import type { Sealing } from "../sealing.ts";
 import type { Query, Work } from "./query.ts";
 
 const SELECT = `SELECT m.id, m.webhook_secret, p.secret, p.expires_at FROM merchants m
   LEFT JOIN previous_webhook_secrets p ON p.merchant_id = m.id
   WHERE m.id = ANY(:merchants::text[]) ORDER BY m.id, p.number DESC`;
 
+/** The stored texts of all secrets, and where each of them is replaced, unless a rotation has replaced it meanwhile. */
+const STORED = [
+  {
+    select: "SELECT id AS merchant_id, webhook_secret AS secret FROM merchants",
+    replace: "UPDATE merchants SET webhook_secret = :sealed WHERE id = :merchant AND webhook_secret = :stored",
+  },
+  {
+    select: "SELECT merchant_id, secret FROM previous_webhook_secrets",
+    replace: "UPDATE previous_webhook_secrets SET secret = :sealed WHERE merchant_id = :merchant AND secret = :stored",
+  },
+];
+
 export const secretsQuery = (merchants: readonly string[]): Query => ({ text: SELECT, values: { merchants } });
 
 /** Reads the webhook secrets of merchants, by the merchant's id. */
-export function* readSecrets(merchants: readonly string[]): Work<Map<string, WebhookSecrets>> {
+export function* readSecrets(merchants: readonly string[], sealing: Sealing): Work<Map<string, WebhookSecrets>> {
   const [found] = yield [secretsQuery(merchants)];
-  return toSecrets(found!.rows);
+  return toSecrets(found!.rows, sealing);
 }
 
-export function toSecrets(rows: readonly Row[]): Map<string, WebhookSecrets> {
+/** @throws StorageError if a secret needs a key that is missing */
+export function toSecrets(rows: readonly Row[], { unseal }: Sealing): Map<string, WebhookSecrets> {
   const found = new Map<string, WebhookSecrets>();
   for (const row of rows) {
-    const secrets = found.get(row.id as string) ?? { current: row.webhook_secret as string, previous: [] };
+    const id = row.id as string;
+    const secrets = found.get(id) ?? { current: unseal(id, row.webhook_secret as string), previous: [] };
     if (row.secret !== null) {
-      secrets.previous.push({ secret: row.secret as string, expiresAt: row.expires_at as number });
+      secrets.previous.push({ secret: unseal(id, row.secret as string), expiresAt: row.expires_at as number });
     }
-    found.set(row.id as string, secrets);
+    found.set(id, secrets);
   }
   return found;
+}
+
+/**
+ * Reads all stored secrets, so that a missing key is noticed at the start, and stores those again that are not stored as
+ * the keys demand.
+ * @param options.replace false to read them only
+ * @throws StorageError if a secret needs a key that is missing; nothing was changed then
+ */
+export function* sealStoredSecrets(
+  { seal, unseal, isCurrent }: Sealing,
+  { replace }: { replace: boolean },
+): Work<void> {
+  const found = yield STORED.map(({ select }) => ({ text: select }));
+  const changes = STORED.flatMap(({ replace: text }, index) =>
+    found[index]!.rows.map((row): Query => {
+      const [merchant, stored] = [row.merchant_id as string, row.secret as string];
+      return { text, values: { merchant, stored, sealed: seal(merchant, unseal(merchant, stored)) } };
+    }),
+  ).filter(({ values }) => !isCurrent(values!.stored as string));
+  if (replace && changes.length > 0) yield changes;
 }

@@ -46,7 +46,7 @@ export async function runIn<T>(send: Send, work: Work<T>): Promise<T> {
 
 export function postgresExecutor(
   { db, batched }: Pick<Context, "db" | "batched">,
-  tuned: Pick<Executor, "claim" | "writeEvents" | "lockAccount" | "book">,
+  tuned: Pick<Executor, "sealing" | "claim" | "writeEvents" | "lockAccount" | "book">,
 ): Executor {
   const read = async (query: Query) => (await execute(db.read, query)).rows;
   return {

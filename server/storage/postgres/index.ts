@@ -14,6 +14,8 @@ import { writeEvents } from "../tuned/events-postgres.ts";
 import { finders } from "../tuned/finders-postgres.ts";
 import { book, lockAccount } from "../tuned/ledger-postgres.ts";
 import { insertions } from "../tuned/insertions-postgres.ts";
+import { sealStoredSecrets } from "../portable/secrets.ts";
+import { createSealing } from "../sealing.ts";
 import { requestRates } from "../tuned/request-rates-postgres.ts";
 import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
@@ -38,6 +40,8 @@ interface Options extends DurabilityOptions {
   time?: "database" | "process";
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
+  /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
+  secretKeys?: readonly Buffer[];
 }
 
 /** A row that nothing else locks. Not every distributed database has advisory locks. */
@@ -71,7 +75,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   });
 }
 
-async function open(db: Database, { clock, server, emit = silent }: Options): Promise<Storage> {
+async function open(db: Database, { clock, server, emit = silent, secretKeys }: Options): Promise<Storage> {
   const batchers: { idle(): Promise<void> }[] = [];
   let isClosed = false;
   /** Refuses work after the storage was closed, also the rest of an operation in several steps. */
@@ -89,9 +93,17 @@ async function open(db: Database, { clock, server, emit = silent }: Options): Pr
       return whileOpen(batcher.add) as never;
     },
   };
-  const executor = postgresExecutor(context, { claim: claimRows, writeEvents, lockAccount, book });
+  const sealing = createSealing(secretKeys);
+  const executor = postgresExecutor(context, {
+    sealing,
+    claim: claimRows,
+    writeEvents,
+    lockAccount,
+    book,
+  });
   const portable = portableStorage(executor);
   const latest = await keepLatestTime(db, clock, { server });
+  await executor.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
   if (server) await finishRebases(executor, { all: true });
   const storage: Storage = {
     ...portable,

@@ -106,7 +106,7 @@ export function runNow<T>(execute: (query: Query) => QueryResult, work: Work<T>)
 export function sqliteExecutor(
   writer: Writer,
   execute: (query: Query) => QueryResult,
-  tuned: Pick<Executor, "claim" | "writeEvents" | "lockAccount" | "book">,
+  tuned: Pick<Executor, "sealing" | "claim" | "writeEvents" | "lockAccount" | "book">,
 ): Executor {
   return {
     ...tuned,

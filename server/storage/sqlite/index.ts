@@ -7,6 +7,8 @@ import { modeOfServer } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
+import { sealStoredSecrets } from "../portable/secrets.ts";
+import { createSealing } from "../sealing.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
 import { backlog } from "../tuned/backlog-sqlite.ts";
 import { claimer, laneReader } from "../tuned/claims-sqlite.ts";
@@ -19,7 +21,7 @@ import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
 import type { Context } from "./context.ts";
 import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
-import { sqliteExecutor, statementRunner } from "./executor.ts";
+import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { watchHealth, type Health } from "./health.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
@@ -41,6 +43,8 @@ interface Options {
   warn?(message: string): void;
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
+  /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
+  secretKeys?: readonly Buffer[];
 }
 
 /**
@@ -51,7 +55,7 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, warn }: Options): Storage {
+function open(path: string, { clock, server, mode: asked, emit = silent, warn, secretKeys }: Options): Storage {
   // Check the mode first, so that a refusal changes nothing, not even the schema.
   const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
   const lock = server ? lockDatabase(path) : undefined;
@@ -97,7 +101,13 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn }:
     const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
     const writeEvent = eventWriter({ db, now: times.now, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
-    const executor = sqliteExecutor(writer, statementRunner(db, times, cache.clear), {
+    const sealing = createSealing(secretKeys);
+    const execute = statementRunner(db, times, cache.clear);
+    db.exec("BEGIN");
+    runNow(execute, sealStoredSecrets(sealing, { replace: server }));
+    db.exec("COMMIT");
+    const executor = sqliteExecutor(writer, execute, {
+      sealing,
       claim: claimer(context),
       *writeEvents(records) {
         records.forEach(writeEvent);

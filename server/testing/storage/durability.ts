@@ -18,7 +18,11 @@ import {
   START,
 } from "./fixtures.ts";
 
-export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): void {
+export interface ReopenOptions {
+  secretKeys?: readonly Buffer[];
+}
+
+export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions) => Promise<Storage>): void {
   const attempt = { at: START, sentAt: START, latencyMs: 1 };
 
   test("a claim to hand a payment over is durable, because the rail may have been asked", async () => {
@@ -35,6 +39,39 @@ export function durabilityTests(open: (clock: FakeClock) => Promise<Storage>): v
     clock.advance(MINUTE);
     await after.promoteHandovers(10);
     expect(await claim(after)).toMatchObject([{ id: draft.reference, askedAt: START }]);
+    await after.close();
+  });
+
+  test("secrets are read with the key that encrypted them, or an earlier one, and without it nothing opens", async () => {
+    const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+    const clock = createFakeClock();
+    const plain = await open(clock);
+    const { id } = await addMerchant(plain);
+    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
+    const { current: initial } = await plain.readSecrets(id);
+    await plain.close();
+
+    const keyed = await open(clock, { secretKeys: [first] });
+    const other = await addMerchant(keyed);
+    expect((await keyed.readSecrets(id)).current).toBe(initial);
+    const rotated = await keyed.rotateSecret(id, "whsec_second", rotation);
+    expect(rotated).toEqual({
+      current: "whsec_second",
+      previous: [{ secret: initial, expiresAt: clock.now() + HOUR }],
+    });
+    await keyed.close();
+
+    const NEEDED = /encrypted with the key [\da-f]{8}, .*SECRETS_KEY_FILE/;
+    await expect(open(clock)).rejects.toThrow(NEEDED);
+    await expect(open(clock, { secretKeys: [second] })).rejects.toThrow(NEEDED);
+
+    const both = await open(clock, { secretKeys: [second, first] });
+    await both.close();
+    const after = await open(clock, { secretKeys: [second] });
+    expect(await after.readSecrets(id)).toEqual(rotated);
+    expect(await after.revealSecrets(other.id, ACTOR)).toEqual({ current: initial, previous: [] });
+    await addDelivery(after, id);
+    expect(await claimAll(after)).toMatchObject([{ secrets: rotated }]);
     await after.close();
   });
 

@@ -11,7 +11,7 @@ import { clockTests } from "./clock.ts";
 import type { Current, Report } from "./current.ts";
 
 import { disbursementTests } from "./disbursements.ts";
-import { durabilityTests } from "./durability.ts";
+import { durabilityTests, type ReopenOptions } from "./durability.ts";
 import { handoverTests } from "./handovers.ts";
 import { ledgerTests } from "./ledger.ts";
 import { limitTests } from "./limits.ts";
@@ -108,7 +108,7 @@ export function durableStorageSuite<Place>(
     remove,
   }: {
     make(): Promise<Place>;
-    open(place: Place, clock: FakeClock): Promise<Storage>;
+    open(place: Place, clock: FakeClock, options?: ReopenOptions): Promise<Storage>;
     remove(place: Place): Promise<void>;
   },
 ): void {
@@ -119,6 +119,6 @@ export function durableStorageSuite<Place>(
     });
     afterEach(() => remove(place));
 
-    durabilityTests((clock) => open(place, clock));
+    durabilityTests((clock, options) => open(place, clock, options));
   });
 }

@@ -1,0 +1,75 @@
+// Encryption of webhook secrets in the database (D101).
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
+import { StorageError } from "./storage-error.ts";
+
+/** Encrypts secrets before they are stored, and decrypts them when they are read. */
+export interface Sealing {
+  /** Returns the text to store for a secret of this merchant. */
+  seal(merchantId: string, secret: string): string;
+  /** Returns the secret of a stored text. @throws StorageError if it needs a key that is missing, or belongs to another merchant */
+  unseal(merchantId: string, stored: string): string;
+  /** Whether a text is stored as `seal` would store it now: plain without keys, else with the first key. */
+  isCurrent(stored: string): boolean;
+}
+
+const CIPHER = "aes-256-gcm";
+const KEY_BYTES = 32;
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+/** Stored texts without this prefix are plain secrets. */
+const PREFIX = "sealed.v1.";
+
+/** Tells keys apart in the database and in messages, and says nothing about the key. */
+const idOf = (key: Buffer) => createHash("sha256").update("sealing key ").update(key).digest("hex").slice(0, 8);
+
+/**
+ * Returns the keys of a text with a key in each line: the base64 of 32 bytes. Undefined if one of the lines is no key.
+ */
+export function toSealingKeys(text: string): Buffer[] | undefined {
+  const lines = text.split(/\s+/).filter(Boolean);
+  const keys = lines.map((line) => Buffer.from(line, "base64"));
+  const areKeys = keys.every((key, index) => key.length === KEY_BYTES && key.toString("base64") === lines[index]);
+  return areKeys && keys.length > 0 ? keys : undefined;
+}
+
+/** @param keys the first encrypts, all decrypt; none to store secrets as they are */
+export function createSealing(keys: readonly Buffer[] = []): Sealing {
+  const byId = new Map(keys.map((key) => [idOf(key), key]));
+  const [current] = byId;
+  const currentPrefix = current && `${PREFIX}${current[0]}.`;
+  return {
+    seal(merchantId, secret) {
+      if (!current) return secret;
+      const iv = randomBytes(IV_BYTES);
+      // Bound to the merchant, so that nobody can give a merchant another merchant's secret.
+      const cipher = createCipheriv(CIPHER, current[1], iv).setAAD(Buffer.from(merchantId));
+      const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
+      return currentPrefix + Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");
+    },
+    unseal(merchantId, stored) {
+      if (!stored.startsWith(PREFIX)) return stored;
+      const [id, data] = stored.slice(PREFIX.length).split(".") as [string, string];
+      const key = byId.get(id);
+      if (!key) {
+        const known = keys.length === 0 ? "SECRETS_KEY_FILE is not set" : "SECRETS_KEY_FILE does not have it";
+        throw new StorageError(
+          `The webhook secrets in the database are encrypted with the key ${id}, and ${known}. Set SECRETS_KEY_FILE to ` +
+            "a file with this key in one of its lines. Without the key the secrets are lost, and every merchant needs a new one.",
+        );
+      }
+      const bytes = Buffer.from(data, "base64url");
+      const [iv, tag] = [bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES)];
+      try {
+        const decipher = createDecipheriv(CIPHER, key, iv, { authTagLength: TAG_BYTES });
+        decipher.setAAD(Buffer.from(merchantId)).setAuthTag(tag);
+        return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, "utf8") + decipher.final("utf8");
+      } catch {
+        throw new StorageError(
+          `The stored webhook secret of merchant ${merchantId} was changed, or is another merchant's. ` +
+            "Restore it from a backup.",
+        );
+      }
+    },
+    isCurrent: (stored) => (currentPrefix ? stored.startsWith(currentPrefix) : !stored.startsWith(PREFIX)),
+  };
+}
