@@ -389,7 +389,12 @@ export interface Customer {
     id: string;
     /** The customer's name. */
     name: string;
-    /** A phone number in international format, 10 to 15 digits without a plus sign. */
+    /**
+     * The customer's phone number in international format without a plus sign. An operator may have numbers of old
+     * payments erased: then zeros replace the digits after the first three.
+     *
+     * A phone number in international format, 10 to 15 digits without a plus sign.
+     */
     phoneNumber: string;
 }
 

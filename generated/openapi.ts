@@ -752,6 +752,10 @@ export interface components {
             id: string;
             /** @description The customer's name. */
             name: string;
+            /**
+             * @description The customer's phone number in international format without a plus sign. An operator may have numbers of old
+             *     payments erased: then zeros replace the digits after the first three.
+             */
             phoneNumber: components["schemas"]["PhoneNumber"];
         };
         /** @description A disbursement as it is now. */

@@ -44,6 +44,8 @@ export interface Config {
   requestLog: boolean;
   /** Delivered events older than this are deleted, in days; kept for ever if absent. */
   retentionDays?: number;
+  /** Phone numbers of payments that have been final for longer are erased, in days; kept for ever if absent. */
+  phoneRetentionDays?: number;
   trustProxy: boolean | number | string;
   /** Serves `/metrics`; if there is a token, only to requests with it. */
   metrics?: { token?: string };
@@ -133,6 +135,8 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
   const traces = readTraces(read);
   const retentionDays = read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500));
+  // Webhooks are sent for up to four days.
+  const phoneRetentionDays = read("PHONE_RETENTION_DAYS", undefined, wholeNumber(7, 36_500));
   const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
   const config: Config = {
     host,
@@ -159,6 +163,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
     ...(retentionDays === undefined ? {} : { retentionDays }),
+    ...(phoneRetentionDays === undefined ? {} : { phoneRetentionDays }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(traces === undefined ? {} : { traces }),
     ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),

@@ -170,11 +170,10 @@ export function createService(options: Options): Service {
   );
   const deliveryQueue = startQueue(deliveries);
   const returnLoop = startWork(returns.advance, ADVANCE_EVERY_MS, { clock, log });
-  const { retentionDays: days } = config;
-  const retentionLoop =
-    days === undefined
-      ? undefined
-      : startWork(createRetention({ storage, clock, days, stopping: draining }), PRUNE_EVENTS_EVERY_MS, { clock, log });
+  const { retentionDays: days, phoneRetentionDays: phoneDays } = config;
+  const retain = createRetention({ storage, clock, days, phoneDays, stopping: draining });
+  const hasRetention = (days ?? phoneDays) !== undefined;
+  const retentionLoop = hasRetention ? startWork(retain, PRUNE_EVENTS_EVERY_MS, { clock, log }) : undefined;
   const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
   const prune = () => storage.prune(PRUNED_PER_STEP);
   const pruningLoop = startWork(untilDone(prune), PRUNE_EVERY_MS, { clock, log });

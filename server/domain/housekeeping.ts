@@ -10,7 +10,28 @@ export interface Housekeeping {
    * events whose delivery is pending, has failed or is being attempted.
    */
   pruneEvents(query: PruneQuery): Promise<Pruned>;
+  /**
+   * Erases the phone numbers of about `limit` records of a merchant that became final before `before`, in the records, in
+   * their webhooks and in what rails said; forgets what receivers answered. References, amounts, books and the ids of
+   * customers stay. Resolves with the number of these records, and whether no more are old enough.
+   */
+  erasePhones(query: ErasureQuery): Promise<Erased>;
 }
+
+export interface ErasureQuery {
+  merchantId: string;
+  /** Real time. */
+  before: number;
+  limit: number;
+}
+
+export interface Erased {
+  erased: number;
+  isDone: boolean;
+}
+
+/** Returns a phone number with zeros after the first three digits, which are the calling code of most countries (D102). */
+export const erasedPhone = (phoneNumber: string): string => phoneNumber.slice(0, 3).padEnd(phoneNumber.length, "0");
 
 export interface PruneQuery {
   merchantId: string;

@@ -65,6 +65,19 @@ const PAYMENT_COLUMNS = {
 export const DISBURSEMENT_COLUMNS = { ...PAYMENT_COLUMNS, approval: "text" } as const;
 export const CHECKOUT_COLUMNS = { ...PAYMENT_COLUMNS, locale: "text", redirect_url: "text" } as const;
 
+export const ERASURE_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  kind: "text",
+  next_created_at: "bigint",
+} as const;
+export const ERASURE_WAITING_COLUMNS = {
+  merchant_id: "text",
+  epoch: "bigint",
+  kind: "text",
+  merchants_reference: "text",
+} as const;
+
 export const REFUSAL_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",

@@ -6,22 +6,39 @@ import { createYielding } from "../sharing/yielding.ts";
 export const PRUNE_EVENTS_EVERY_MS = 3_600_000;
 /** Events per transaction, so few that no payment waits for long. */
 const STEP = 200;
+/** Records per transaction and status. */
+const ERASURE_STEP = 50;
 const DAY_MS = 86_400_000;
 
 interface Options {
-  storage: Pick<Housekeeping, "pruneEvents"> & Pick<MerchantStore, "listMerchants">;
+  storage: Pick<Housekeeping, "pruneEvents" | "erasePhones"> & Pick<MerchantStore, "listMerchants">;
   clock: Clock;
-  days: number;
+  /** Events older than this are deleted; kept if absent. */
+  days?: number | undefined;
+  /** Phone numbers of records that have been final for longer are erased; kept if absent. */
+  phoneDays?: number | undefined;
   stopping: AbortSignal;
 }
 
-/** Returns a function that deletes old events as `db prune` does, of all merchants, a few at a time. */
-export function createRetention({ storage, clock, days, stopping }: Options): () => Promise<void> {
+/**
+ * Returns a function that deletes old events as `db prune` does, and erases old phone numbers, of all merchants, a few at
+ * a time.
+ */
+export function createRetention({ storage, clock, days, phoneDays, stopping }: Options): () => Promise<void> {
   const giveWay = createYielding();
   return async () => {
-    const before = clock.now() - days * DAY_MS;
+    const now = clock.now();
     for (const { id: merchantId } of await storage.listMerchants()) {
-      for (let after: number | undefined = 0; after !== undefined && !stopping.aborted;) {
+      for (let isDone = phoneDays === undefined; !isDone && !stopping.aborted;) {
+        ({ isDone } = await storage.erasePhones({
+          merchantId,
+          before: now - phoneDays! * DAY_MS,
+          limit: ERASURE_STEP,
+        }));
+        await giveWay();
+      }
+      const before = now - (days ?? 0) * DAY_MS;
+      for (let after = days === undefined ? undefined : 0; after !== undefined && !stopping.aborted;) {
         const step = await storage.pruneEvents({ merchantId, before, after, limit: STEP, dryRun: false });
         after = step.next;
         await giveWay();

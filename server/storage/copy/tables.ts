@@ -10,6 +10,8 @@ import {
   DAILY_SUM_COLUMNS,
   DISBURSEMENT_COLUMNS,
   ENTRY_COLUMNS,
+  ERASURE_COLUMNS,
+  ERASURE_WAITING_COLUMNS,
   EVENT_COLUMNS,
   EXCHANGE_COLUMNS,
   HANDOVER_COLUMNS,
@@ -60,6 +62,8 @@ export const TABLES: readonly CopiedTable[] = [
   copied("accounts", ACCOUNT_COLUMNS, ["available", "reserved"]),
   copied("daily_sums", DAILY_SUM_COLUMNS, ["amount"]),
   copied("refusals", REFUSAL_COLUMNS),
+  copied("erasures", ERASURE_COLUMNS),
+  copied("erasures_waiting", ERASURE_WAITING_COLUMNS),
   copied("events", EVENT_COLUMNS),
   {
     table: "attempts",

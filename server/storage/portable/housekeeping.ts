@@ -1,5 +1,6 @@
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
 import type { Housekeeping, Pruned, PruneQuery } from "../../domain/housekeeping.ts";
+import { erasePhones } from "./erasure.ts";
 import { prunable, PRUNE_COLUMNS, prunedOf } from "./prunable.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
@@ -14,6 +15,8 @@ const KEYS = {
   entries: "reference",
   accounts: "currency",
   daily_sums: "day",
+  erasures: "kind",
+  erasures_waiting: "merchants_reference",
 } as const;
 
 const OF_EPOCH = "merchant_id = :merchant AND epoch = :epoch";
@@ -57,6 +60,7 @@ export function housekeeping(executor: Executor): Housekeeping {
       return (await pruneResets(executor, limit)) + (await pruneRequests(executor, limit));
     },
     pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),
+    erasePhones: (asked) => write(() => erasePhones(asked), { repeatable: true }),
   };
 }
 

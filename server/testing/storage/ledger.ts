@@ -11,6 +11,7 @@ import {
   aCheckout,
   aDisbursement,
   aFinalDisbursement,
+  aKey,
   concurrently,
   LATEST,
   MINUTE,
@@ -189,19 +190,28 @@ export function ledgerTests(storage: Current): void {
     expect(await pays()).toBe(true);
   });
 
-  test("any sequence of creates, ends, top-ups, moves of the clock and resets keeps every sum", async () => {
+  test("any sequence of creates, ends, top-ups, approvals, erasures, moves of the clock and resets keeps every sum", async () => {
     const amount = fc.integer({ min: 1, max: 50 });
     const step = fc.oneof(
       fc.record({ do: fc.constantFrom("top-up", "withdraw", "payout", "enforced", "checkout"), amount }),
-      fc.record({ do: fc.constantFrom("settle", "move", "fail"), amount }),
+      fc.record({ do: fc.constantFrom("settle", "move", "fail", "erase"), amount }),
+      fc.record({ do: fc.constantFrom("ask", "approve", "reject"), amount }),
       { weight: 1, arbitrary: fc.record({ do: fc.constant("reset"), amount }) },
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const merchant = await addMerchant(storage());
+        const asking = aKey(merchant.id);
+        await storage().insertKey(asking, ACTOR);
+        await storage().setKeyLimits(asking.id, { approvalFrom: { XOF: 1 } }, ACTOR);
         // What the books should say, counted from the results alone.
         let [funds, pending] = [0, [] as { cost: number; ends: "success" | "failed" }[]];
-        const held = () => pending.reduce((sum, { cost }) => sum + cost, 0);
+        let waiting: typeof pending = [];
+        const held = () => [...pending, ...waiting].reduce((sum, { cost }) => sum + cost, 0);
+        const erased = async (isDone = false): Promise<void> => {
+          const query = { merchantId: merchant.id, before: storage.clock().now() + 1, limit: 3 };
+          return isDone ? undefined : erased((await storage().erasePhones(query)).isDone);
+        };
         const settle = async () => {
           while ((await storage().settleDue(100, merchant.id)) > 0);
           funds -= pending.filter(({ ends }) => ends === "success").reduce((sum, { cost }) => sum + cost, 0);
@@ -220,6 +230,20 @@ export function ledgerTests(storage: Current): void {
             expect(inserted).toBe(what === "payout" || funds - held() >= given + 1);
             if (inserted) pending.push({ cost: given + 1, ends });
           }
+          if (what === "ask") {
+            const draft = { amount: given, fee: 1, keyId: asking.id, due: { afterMs: 2_000, status: ends } };
+            await storage().insertDisbursement(aDisbursement(merchant.id, draft));
+            waiting.push({ cost: given + 1, ends });
+          }
+          if (what === "approve" || what === "reject") {
+            const [oldest] = await storage().listWaiting({ merchantId: merchant.id, limit: 1 });
+            expect(oldest === undefined).toBe(waiting.length === 0);
+            const decided = waiting.shift();
+            const rejection = what === "reject" ? "not today" : undefined;
+            if (oldest) await storage().decideApproval(merchant.id, oldest.reference, "dashboard Grace", rejection);
+            if (decided && what === "approve") pending.push(decided);
+          }
+          if (what === "erase") await erased();
           if (what === "checkout") {
             const draft = aCheckout(merchant.id, { amount: given, fee: 2 });
             await storage().insertCheckout(draft);
@@ -236,7 +260,7 @@ export function ledgerTests(storage: Current): void {
           }
           if (what === "reset") {
             await storage().reset(merchant.id);
-            [funds, pending] = [0, []];
+            [funds, pending, waiting] = [0, [], []];
           }
           const [balance = { available: 0, reserved: 0 }] = await balancesOf(merchant.id);
           expect(balance).toMatchObject({ available: funds - held(), reserved: held() });

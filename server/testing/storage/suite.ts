@@ -11,6 +11,7 @@ import { clockTests } from "./clock.ts";
 import type { Current, Report } from "./current.ts";
 
 import { disbursementTests } from "./disbursements.ts";
+import { erasureTests } from "./erasure.ts";
 import { durabilityTests, type ReopenOptions } from "./durability.ts";
 import { handoverTests } from "./handovers.ts";
 import { ledgerTests } from "./ledger.ts";
@@ -57,6 +58,7 @@ const PARTS = {
   "search for deliveries": searchTests,
   "lists of records": recordListTests,
   "old events": pruneTests,
+  "old phone numbers": erasureTests,
   "audit trail": auditTests,
   backlog: backlogTests,
   "sign-in": signInTests,

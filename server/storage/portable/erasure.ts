@@ -1,0 +1,168 @@
+// Erases phone numbers of old records (D102).
+import { erasedPhone } from "../../domain/housekeeping.ts";
+import type { ErasureQuery } from "../../domain/housekeeping.ts";
+import type { Row } from "../rows.ts";
+import { lockMerchant } from "./locked-merchant.ts";
+import { onAttempts, run, runAll, type Query, type Work } from "./query.ts";
+
+const OF_MERCHANT = "merchant_id = :merchant";
+const OF_EPOCH = `${OF_MERCHANT} AND epoch = :epoch`;
+const KINDS = {
+  disbursements: ["pending", "success", "failed"],
+  checkouts: ["pending", "success", "failed", "cancelled"],
+} as const;
+type Kind = keyof typeof KINDS;
+
+interface Place {
+  merchant: string;
+  epoch: number;
+}
+
+const READ_PLACE = `SELECT next_created_at FROM erasures WHERE ${OF_EPOCH} AND kind = :kind`;
+const STORE_PLACE = `INSERT INTO erasures (merchant_id, epoch, kind, next_created_at) VALUES (:merchant, :epoch, :kind, :next)
+  ON CONFLICT (merchant_id, epoch, kind) DO UPDATE SET next_created_at = :next`;
+const WAIT = `INSERT INTO erasures_waiting (merchant_id, epoch, kind, merchants_reference)
+  SELECT :merchant, :epoch, :kind, given.waiting FROM :rows WHERE true ON CONFLICT DO NOTHING`;
+const END_WAIT = `DELETE FROM erasures_waiting WHERE ${OF_EPOCH} AND kind = :kind
+  AND merchants_reference = ANY(:references::text[])`;
+
+const COLUMNS = "merchants_reference, reference, phone_number, failure, status, created_at, updated_at";
+/** One range of the index for each status. */
+const nextOf = (kind: Kind) =>
+  KINDS[kind].map(
+    (status) => `SELECT created_at FROM ${kind} WHERE ${OF_EPOCH} AND status = '${status}' AND created_at >= :from
+      AND created_at < :before ORDER BY created_at LIMIT :limit`,
+  );
+const rangeOf = (kind: Kind) =>
+  KINDS[kind].map(
+    (status) => `SELECT ${COLUMNS} FROM ${kind} WHERE ${OF_EPOCH} AND status = '${status}' AND created_at >= :from
+      AND created_at < :next`,
+  );
+const readyOf = (kind: Kind) => `SELECT ${COLUMNS.replaceAll(/\w+/g, "d.$&")} FROM erasures_waiting w
+  JOIN ${kind} d ON d.merchant_id = w.merchant_id AND d.epoch = w.epoch AND d.merchants_reference = w.merchants_reference
+  WHERE w.merchant_id = :merchant AND w.epoch = :epoch AND w.kind = :kind AND d.status <> 'pending'
+    AND d.updated_at < :before LIMIT :limit`;
+
+const ERASE = (
+  kind: Kind,
+) => `UPDATE ${kind} AS d SET phone_number = given.phone, failure = given.failure_text FROM :rows
+  WHERE d.merchant_id = :merchant AND d.epoch = :epoch AND d.merchants_reference = given.of_record`;
+const FORGET_CUSTOMERS = `DELETE FROM customers WHERE ${OF_EPOCH} AND phone_number = ANY(:phones::text[])
+  AND NOT EXISTS (SELECT 1 FROM disbursements d WHERE d.merchant_id = :merchant AND d.epoch = :epoch
+    AND d.phone_number = customers.phone_number)
+  AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = :merchant AND c.epoch = :epoch
+    AND c.phone_number = customers.phone_number)`;
+
+/** Texts of a record that may contain its phone number: the column, and what finds a row. */
+const TEXTS = [
+  { table: "events", place: OF_EPOCH, column: "body", key: "id", type: "text", record: "reference" },
+  { table: "exchanges", place: OF_MERCHANT, column: "detail", key: "number", type: "bigint", record: "handover_id" },
+  { table: "handovers", place: OF_MERCHANT, column: "conflict", key: "kind", type: "text", record: "id" },
+] as const;
+const READ_TEXTS: Query["text"][] = TEXTS.map(
+  ({
+    table,
+    place,
+    column,
+    key,
+    record,
+  }) => `SELECT ${record} AS reference, ${key} AS key, ${column} AS text FROM ${table}
+    WHERE ${place} AND ${record} = ANY(:references::text[]) AND ${column} IS NOT NULL`,
+);
+const STORE_TEXTS = TEXTS.map(
+  ({ table, column, key, record }) => `UPDATE ${table} AS t SET ${column} = given.erased FROM :rows
+    WHERE t.merchant_id = :merchant AND t.${record} = given.of_record AND t.${key} = given.of_key`,
+);
+/** What receivers answered may contain the number in any form. */
+const FORGET_ANSWERS = onAttempts(
+  (which) => `UPDATE attempts SET response_body = NULL WHERE ${which} = ANY(:events::text[])`,
+);
+
+/** @returns the number of records whose phone number was erased, and whether there may be more to do */
+export function* erasePhones({ merchantId, before, limit }: ErasureQuery): Work<{ erased: number; isDone: boolean }> {
+  const { epoch } = yield* lockMerchant(merchantId, "shares");
+  const place = { merchant: merchantId, epoch };
+  let erased = 0;
+  let isDone = true;
+  for (const kind of Object.keys(KINDS) as Kind[]) {
+    const { rows: ready } = yield* run(readyOf(kind), { ...place, kind, before, limit });
+    erased += yield* erase(place, kind, ready);
+    const references = ready.map((row) => row.merchants_reference as string);
+    yield* run(END_WAIT, { ...place, kind, references });
+
+    const found = yield* nextRecords(place, kind, before, limit);
+    const isOld = ({ status, updated_at: at }: Row) => status !== "pending" && (at as number) < before;
+    erased += yield* erase(place, kind, found.rows.filter(isOld));
+    const waiting = found.rows
+      .filter((row) => !isOld(row))
+      .map((row) => ({ waiting: row.merchants_reference as string }));
+    const rows = { columns: { waiting: "text" }, values: waiting };
+    if (waiting.length > 0) yield [{ text: WAIT, values: { ...place, kind }, rows }];
+    isDone &&= found.isLast && ready.length < limit;
+  }
+  return { erased, isDone };
+}
+
+/** Reads the records after those of earlier steps, about `limit` of them, and stores where the next step begins. */
+function* nextRecords(place: Place, kind: Kind, before: number, limit: number): Work<{ rows: Row[]; isLast: boolean }> {
+  const { rows: stored } = yield* run(READ_PLACE, { ...place, kind });
+  const from = (stored[0]?.next_created_at as number | undefined) ?? 0;
+  const times = yield* runAll(nextOf(kind).map((text) => ({ text, values: { ...place, from, before, limit } })));
+  const ends = times
+    .filter(({ rows }) => rows.length === limit)
+    .map(({ rows }) => (rows.at(-1)!.created_at as number) + 1);
+  if (times.every(({ rows }) => rows.length === 0)) return { rows: [], isLast: true };
+  // Records of one millisecond are taken together.
+  const next = Math.min(before, ...ends);
+  const found = yield* runAll(rangeOf(kind).map((text) => ({ text, values: { ...place, from, next } })));
+  yield* run(STORE_PLACE, { ...place, kind, next });
+  return { rows: found.flatMap(({ rows }) => rows), isLast: ends.length === 0 };
+}
+
+function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
+  const phones = new Map<string, string>();
+  const references = new Map<string, string>();
+  for (const { reference, merchants_reference: merchants, phone_number: phone } of rows as Record<string, string>[]) {
+    if (phone === null || phone === undefined || phone === erasedPhone(phone)) continue;
+    phones.set(reference!, phone);
+    references.set(merchants!, reference!);
+  }
+  if (phones.size === 0) return 0;
+  const hidden = (reference: string, text: string) =>
+    text.replaceAll(phones.get(reference)!, erasedPhone(phones.get(reference)!));
+
+  const values = rows
+    .filter((row) => references.has(row.merchants_reference as string))
+    .map(({ merchants_reference: merchants, reference, failure }) => ({
+      of_record: merchants as string,
+      phone: erasedPhone(phones.get(reference as string)!),
+      failure_text: failure === null ? null : hidden(reference as string, failure as string),
+    }));
+  const columns = { of_record: "text", phone: "text", failure_text: "text" };
+  yield [{ text: ERASE(kind), values: { ...place }, rows: { columns, values } }];
+  yield* run(FORGET_CUSTOMERS, { ...place, phones: [...new Set(phones.values())] });
+
+  const found = yield* runAll(
+    READ_TEXTS.map((text) => ({ text, values: { ...place, references: [...phones.keys()] } })),
+  );
+  const changes = found.flatMap((result, index) => {
+    const changed = result.rows
+      .map((row) => ({ row, erased: hidden(row.reference as string, row.text as string) }))
+      .filter(({ row, erased }) => erased !== row.text)
+      .map(({ row, erased }) => ({ of_record: row.reference as string, of_key: row.key as string | number, erased }));
+    const given = { of_record: "text", of_key: TEXTS[index]!.type, erased: "text" };
+    return changed.length === 0
+      ? []
+      : [
+          {
+            text: STORE_TEXTS[index]!,
+            values: { merchant: place.merchant },
+            rows: { columns: given, values: changed },
+          },
+        ];
+  });
+  if (changes.length > 0) yield changes;
+  const events = found[0]!.rows.map((row) => row.key as string);
+  yield* run(FORGET_ANSWERS, { merchant: place.merchant, events });
+  return phones.size;
+}
