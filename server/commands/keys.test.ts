@@ -8,7 +8,7 @@ import { createIds } from "../domain/ids.ts";
 import { createKey, createMerchant } from "../domain/merchants.ts";
 import { MOST_KEYS } from "../domain/keys.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
-import { aPayout } from "../testing/server.ts";
+import { aCheckout, aPayout } from "../testing/server.ts";
 import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 
 const KEY = "a-key-for-tests-of-the-keys";
@@ -88,6 +88,30 @@ describe("beside a running server", () => {
     expect(await keys("merchants")).toContain(`${id}  Limited  limits perDay XOF:10000\n`);
     expect(await keys("audit", id!)).toMatch(
       / {2}key\.limit {2}.* {2}perPayment XOF:9999 {2}recipients 2257038102473$/m,
+    );
+  });
+
+  test("a merchant's fees and rate limit are set, listed and removed", async () => {
+    const [, id, key] = /^Merchant (\S+)\n.*: (test_\w+)\n$/.exec(await keys("create-merchant", "Agreed"))!;
+    const feeOf = async (path: string, body: object) => {
+      const made = await server.client(key!).request("POST", path, { body });
+      return [made.status, made.body.data?.fee];
+    };
+    const usual = [await feeOf("/v1/disbursements", aPayout()), await feeOf("/v1/checkouts", aCheckout())];
+    const terms = ["--disbursement-fee", "250+7", "--checkout-fee", "0", "--rate-limit", "2000"];
+    const text = "disbursementFee 250+7  checkoutFee 0  rateLimit 2000";
+    expect(await keys("merchant-terms", id!, ...terms)).toBe(`${id}  ${text}\n`);
+    expect(await keys("merchants")).toContain(`${id}  Agreed  ${text}\n`);
+    const agreed = [await feeOf("/v1/disbursements", aPayout()), await feeOf("/v1/checkouts", aCheckout())];
+    expect(agreed).not.toEqual(usual);
+    expect(await runKeys(env, "merchant-terms", id!, "--checkout-fee", "10000")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^checkoutFee must be up to 9999 basis points, .*, such as 350\./),
+    });
+    expect(await keys("merchant-terms", id!)).toBe(`${id}  fees and rate limit as the server's settings say\n`);
+    expect([await feeOf("/v1/disbursements", aPayout()), await feeOf("/v1/checkouts", aCheckout())]).toEqual(usual);
+    expect(await keys("audit", id!)).toMatch(
+      / {2}merchant\.terms {2}.* {2}disbursementFee 250\+7 {2}checkoutFee 0 {2}rateLimit 2000$/m,
     );
   });
 

@@ -1,11 +1,12 @@
 import { createKey, createMerchant, FIRST_KEY, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
 import { limitTexts, type Limits } from "../domain/limits.ts";
+import { termTexts, type Terms } from "../domain/terms.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey } from "../domain/keys.ts";
 import { PROGRAM, UsageError, type Commands, type Output } from "./command.ts";
 import { merchantOf, type CommandContext } from "./command-context.ts";
 import { listing } from "./listing.ts";
-import { LIMIT_OPTIONS, limitsIn } from "./options.ts";
+import { LIMIT_OPTIONS, limitsIn, termsIn } from "./options.ts";
 
 /** Merchants and their API keys. */
 export const keyCommands: Commands<CommandContext> = {
@@ -14,8 +15,8 @@ export const keyCommands: Commands<CommandContext> = {
     options: ["json"],
     summary: "List the merchants.",
     run: async ({ storage }) =>
-      listing({ items: await storage.listMerchants() }, merchantView, ({ id, name, state, limits }) => [
-        `${id}  ${name}${state === "active" ? "" : `  ${state}`}${limits ? `  ${limitsText(limits)}` : ""}`,
+      listing({ items: await storage.listMerchants() }, merchantView, ({ id, name, state, limits, terms }) => [
+        `${id}  ${name}${state === "active" ? "" : `  ${state}`}${limits ? `  ${limitsText(limits)}` : ""}${terms ? `  ${termsText(terms)}` : ""}`,
       ]),
   },
   "create-merchant": {
@@ -60,6 +61,16 @@ export const keyCommands: Commands<CommandContext> = {
       const [{ id }, limits] = [await merchantOf(context, merchantId!), limitsIn(options)];
       await context.storage.setMerchantLimits(id, limits, context.actor);
       return { lines: [`${id}  ${limitsText(limits)}`] };
+    },
+  },
+  "merchant-terms": {
+    args: ["MERCHANT"],
+    options: ["disbursement-fee", "checkout-fee", "rate-limit"],
+    summary: "Set a merchant's fees and rate limit. Replaces them; without options the server's settings apply.",
+    async run(context, [merchantId], options) {
+      const [{ id }, terms] = [await merchantOf(context, merchantId!), termsIn(options)];
+      await context.storage.setMerchantTerms(id, terms, context.actor);
+      return { lines: [`${id}  ${termsText(terms)}`] };
     },
   },
   "close-merchant": {
@@ -113,6 +124,11 @@ export const keyCommands: Commands<CommandContext> = {
 
 const unknownKey = (id: string) => new UsageError(`There is no key ${id}. Run \`${PROGRAM} keys list\` to list them.`);
 
+const termsText = (terms: Terms | undefined): string => {
+  const texts = Object.entries(termTexts(terms)).map(([name, text]) => `${name} ${text}`);
+  return texts.length === 0 ? "fees and rate limit as the server's settings say" : texts.join("  ");
+};
+
 const limitsText = (limits: Limits | undefined): string => {
   const texts = Object.entries(limitTexts(limits)).map(([name, text]) => `${name} ${text}`);
   return texts.length === 0 ? "no limits" : `limits ${texts.join("  ")}`;
@@ -126,11 +142,12 @@ async function setState(context: CommandContext, merchantId: string, state: Merc
   throw new UsageError(`The merchant ${id} is closed for good.`);
 }
 
-const merchantView = ({ id, name, state, limits, createdAt }: Merchant) => ({
+const merchantView = ({ id, name, state, limits, terms, createdAt }: Merchant) => ({
   id,
   name,
   state: state ?? "active",
   ...(limits && { limits }),
+  ...(terms && { terms }),
   createdAt: timestamp(createdAt),
 });
 

@@ -1,5 +1,6 @@
 import { EVENT_TYPES } from "../domain/events.ts";
 import { LIMITS, parseLimits, type Limits } from "../domain/limits.ts";
+import { parseTerms, TERMS, type Terms } from "../domain/terms.ts";
 import { PACE } from "../domain/replays.ts";
 import { ROLES } from "../domain/roles.ts";
 import { SCOPES, type Scope } from "../domain/keys.ts";
@@ -56,6 +57,8 @@ const flag = (): true => true;
 
 const limitMeaning = (name: keyof Limits) => `${LIMITS[name].meaning}, such as ${LIMITS[name].example}`;
 
+const termMeaning = (name: keyof Terms) => `${TERMS[name].meaning}, such as ${TERMS[name].example}`;
+
 /** Every option of the command line, with its meaning. An option with `value` takes a value. */
 export const OPTIONS = {
   status: {
@@ -96,6 +99,9 @@ export const OPTIONS = {
   currencies: { value: "LIST", parse: text, meaning: limitMeaning("currencies") },
   recipients: { value: "LIST", parse: text, meaning: limitMeaning("recipients") },
   "approval-from": { value: "AMOUNTS", parse: text, meaning: limitMeaning("approvalFrom") },
+  "disbursement-fee": { value: "FEE", parse: text, meaning: termMeaning("disbursementFee") },
+  "checkout-fee": { value: "FEE", parse: text, meaning: termMeaning("checkoutFee") },
+  "rate-limit": { value: "N", parse: text, meaning: termMeaning("rateLimit") },
   session: { value: "ID", parse: text, meaning: "of one session, as the command sessions lists it" },
   none: { parse: flag, meaning: "remove the address" },
   yes: { parse: flag, meaning: "do it; without it, only count" },
@@ -149,6 +155,14 @@ export const limitsIn = (options: Options): Limits | undefined =>
     perPayment: options["per-payment"],
     perDay: options["per-day"],
     approvalFrom: options["approval-from"],
+  });
+
+/** What was agreed with a merchant; undefined without any. @throws ServiceError `invalid_value` */
+export const termsIn = (options: Options): Terms | undefined =>
+  parseTerms({
+    disbursementFee: options["disbursement-fee"],
+    checkoutFee: options["checkout-fee"],
+    rateLimit: options["rate-limit"],
   });
 
 /** The conditions for events or deliveries. */

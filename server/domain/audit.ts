@@ -37,6 +37,7 @@ export type AuditAction =
   | "merchant.reopen"
   | "merchant.close"
   | "merchant.limit"
+  | "merchant.terms"
   | "key.create"
   | "key.revoke"
   | "key.limit"

@@ -199,7 +199,7 @@ function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request
     reference,
     merchantsReference: request.reference ?? reference,
     amount: request.amount,
-    fee: feeFor(request.amount, fee),
+    fee: feeFor(request.amount, merchant.terms?.checkoutFee ?? fee),
     country: request.country,
     currency: request.currency,
     locale: request.locale ?? "en",

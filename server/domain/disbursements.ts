@@ -142,7 +142,7 @@ function draft({ clock, ids, fee }: DisbursementContext, merchant: Merchant, req
     merchantsReference,
     customer: { phoneNumber },
     amount,
-    fee: feeFor(amount, fee),
+    fee: feeFor(amount, merchant.terms?.disbursementFee ?? fee),
     country,
     currency,
     status: "pending",

@@ -6,6 +6,7 @@ import type { Ids, Random } from "./ids.ts";
 import { hashKey, MOST_KEYS, type ApiKey, type KeyUse, type Scope } from "./keys.ts";
 import type { Limits } from "./limits.ts";
 import { checkedName } from "./names.ts";
+import type { Terms } from "./terms.ts";
 import { newSecret, type WebhookSecrets, type Rotation } from "./secrets.ts";
 
 export interface Merchant {
@@ -28,6 +29,8 @@ export interface Merchant {
   limits?: Limits;
   /** What the chaos switch of the sandbox does; absent while it is off (D67). */
   chaos?: Chaos;
+  /** What was agreed with it; absent if the server's settings apply. */
+  terms?: Terms;
 }
 
 /** The secrets of a new merchant. The ids of its customers are derived with `customers`. */
@@ -53,6 +56,8 @@ export interface MerchantStore {
   setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
   /** Replaces the limits of a merchant, or with undefined removes them. */
   setMerchantLimits(id: string, limits: Limits | undefined, actor: Actor): Promise<void>;
+  /** Replaces what was agreed with a merchant, or with undefined lets the server's settings apply. */
+  setMerchantTerms(id: string, terms: Terms | undefined, actor: Actor): Promise<void>;
   /** Replaces the limits of a key, or with undefined removes them. Resolves with false if there is no such key. */
   setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<boolean>;
   /** Oldest first. */

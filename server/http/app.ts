@@ -53,7 +53,7 @@ export function createApp(context: AppContext): Express {
       }
     },
     limitsStorageTime: config.database.kind === "postgres",
-    limits: config.rateLimit === undefined ? [] : [limiter(storage, config.rateLimit)],
+    limits: [limiter(storage, config.rateLimit)],
     takeTurn: (merchant, work) => turns.take(merchant.id, work),
     disturb: disturbRequests(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
@@ -151,10 +151,12 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
 /** The rails that carry the money, separated by commas; `simulator` in a sandbox, where no money moves. */
 const railNames = ({ rails }: AppContext["config"]) => rails?.rails.map(({ name }) => name).join(",") ?? "simulator";
 
-/** Limits each merchant's requests per second to all processes (D15). */
-function limiter(storage: Pick<Storage, "takeRequest">, perSecond: number): express.RequestHandler {
+/** Limits each merchant's requests per second to all processes (D15), as agreed with the merchant or as usual. */
+function limiter(storage: Pick<Storage, "takeRequest">, usual: number | undefined): express.RequestHandler {
   return async (_req, res, next) => {
-    if (await storage.takeRequest(stated(res, "merchant").id, perSecond)) return next();
+    const { id, terms } = stated(res, "merchant");
+    const perSecond = terms?.rateLimit ?? usual;
+    if (perSecond === undefined || (await storage.takeRequest(id, perSecond))) return next();
     const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
     throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
   };

@@ -84,3 +84,15 @@ describe.each(["key", "merchant"] as const)("limits of a %s", (owner) => {
     }
   });
 });
+
+test("the rate that was agreed with a merchant counts for this merchant only", async () => {
+  const limited = await server.addMerchant("Limited");
+  const other = await server.addMerchant("Other");
+  await server.storage.setMerchantTerms(limited.merchant.id, { rateLimit: 2 }, "command ada@host");
+  const list = async ({ key }: typeof limited) => (await server.request("GET", "/v1/disbursements", { key })).status;
+  const inTurn = async (owner: typeof limited) => [await list(owner), await list(owner), await list(owner)];
+  expect(await inTurn(limited)).toEqual([200, 200, 429]);
+  expect(await inTurn(other)).toEqual([200, 200, 200]);
+  server.clock.advance(1_000);
+  expect(await list(limited)).toBe(200);
+});

@@ -13,6 +13,7 @@ export const MERCHANT_COLUMNS = {
   epoch: "bigint",
   merchant_state: "text",
   limits: "text",
+  terms: "text",
   customer_secret: "text",
   customers_before: "bigint",
 } as const;

@@ -4,6 +4,7 @@ import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Scope } from "../domain/keys.ts";
 import type { Limits } from "../domain/limits.ts";
+import type { Terms } from "../domain/terms.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 
 /** A row of a query's result, by column. */
@@ -30,6 +31,7 @@ export function toMerchant(row: Row): Merchant {
   const webhookUrl = optional<string>(row.webhook_url);
   const chaos = optional<string>(row.chaos);
   const state = optional<Merchant["state"]>(row.merchant_state);
+  const terms = optional<string>(row.terms);
   return {
     id: row.id as string,
     name: row.name as string,
@@ -39,6 +41,7 @@ export function toMerchant(row: Row): Merchant {
     ...(webhookUrl === undefined ? {} : { webhookUrl }),
     ...(state === undefined ? {} : { state }),
     ...limitsOf(row.limits),
+    ...(terms === undefined ? {} : { terms: JSON.parse(terms) as Terms }),
     ...(chaos === undefined ? {} : { chaos: JSON.parse(chaos) as Chaos }),
   };
 }

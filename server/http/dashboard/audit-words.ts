@@ -8,6 +8,7 @@ const WORDS: Record<AuditAction, string> = {
   "merchant.reopen": "Reopened the merchant",
   "merchant.close": "Closed the merchant",
   "merchant.limit": "Set the limits of the merchant",
+  "merchant.terms": "Set the fees and the rate limit of the merchant",
   "key.create": "Created the API key",
   "key.revoke": "Revoked the API key",
   "key.limit": "Set the limits of the API key",
@@ -53,7 +54,14 @@ const ACTORS: Record<string, (name: string) => string> = {
 /** Ids for programs. The command `keys audit` prints them. */
 const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
 /** Details with a name that is not plain English. */
-const LABELS: Record<string, string> = { perPayment: "per payment", perDay: "per day", approvalFrom: "approval from" };
+const LABELS: Record<string, string> = {
+  perPayment: "per payment",
+  perDay: "per day",
+  approvalFrom: "approval from",
+  disbursementFee: "payout fee",
+  checkoutFee: "checkout fee",
+  rateLimit: "requests per second",
+};
 
 /** Says an entry in words. @param keys the merchant's keys, which the words name */
 export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[]) {

@@ -195,6 +195,7 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ["/dashboard/approvals/:action", ({ values }) => ({ payment: values.waiting!, reason: "" })],
   [`${MERCHANT}/approvals/:action`, ({ values }) => ({ payment: values.waitingToo!, reason: "" })],
   ["/dashboard/merchants/:merchant/limits", () => LIMITS],
+  ["/dashboard/merchants/:merchant/terms", () => ({ disbursementFee: "80+100", checkoutFee: "", rateLimit: "50" })],
   ["/dashboard/merchants/:merchant/suspend", () => ({})],
   ["/dashboard/merchants/:merchant/reopen", () => ({})],
   ["/dashboard/team/links", () => ({ name: "Barbara", role: "viewer" })],

@@ -62,6 +62,14 @@ describe("management of merchants", () => {
     expect(await lastOf(merchant.id)).toMatchObject({ action: "merchant.limit", details: { perDay: "XOF:1" } });
     expect((await operator.post(`${at}/limits`, {})).status).toBe(303);
 
+    const terms = { disbursementFee: "250+7", checkoutFee: "", rateLimit: "900" };
+    expect((await operator.post(`${at}/terms`, terms)).status).toBe(303);
+    expect((await operator.get(at)).html).toMatch(/name="disbursementFee" [^>]*value="250\+7"/);
+    expect(await lastOf(merchant.id)).toMatchObject({ details: { disbursementFee: "250+7", rateLimit: "900" } });
+    const { reference } = (await server.createPayout({ amount: 10_000 }, { key })).body.data;
+    expect(await server.storage.findDisbursement(merchant.id, reference)).toMatchObject({ fee: 257 });
+    expect((await operator.post(`${at}/terms`, { rateLimit: "0" })).html).toContain("rateLimit must be a whole number");
+
     expect((await operator.get(`${at}/suspend`)).html).toMatch(/Suspend <bdi>New.*403 with merchant_suspended/s);
     expect((await server.createPayout({}, { key })).status).toBe(200);
     expect((await operator.post(`${at}/suspend`)).status).toBe(303);

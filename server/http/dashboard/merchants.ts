@@ -1,9 +1,21 @@
 import { Router, type Request } from "express";
 import { createMerchant, renameMerchant, type Merchant } from "../../domain/merchants.ts";
+import { parseTerms, TERMS, termTexts, type Terms } from "../../domain/terms.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+
+/** What the form with the terms needs. */
+const TERM_LABELS: Record<keyof Terms, string> = {
+  disbursementFee: "Fee of a payout",
+  checkoutFee: "Fee of a checkout",
+  rateLimit: "Requests per second",
+};
+const TERM_FORM = {
+  termTexts,
+  termFields: Object.entries(TERM_LABELS).map(([name, label]) => ({ name, label, ...TERMS[name as keyof Terms] })),
+};
 
 /** What an operator can do with a merchant, after a page that says what will happen. */
 const ACTIONS: Record<string, { state: Merchant["state"]; title: string; effects: string[] }> = {
@@ -55,11 +67,17 @@ export function merchantPages(context: DashboardContext): Router {
   router.use(path, requireOperator);
   router.get(path, async (req, res) => {
     const page = { template: "merchant", title: "Manage a merchant", section: "merchants" } as const;
-    showPage(context, res, page, { managed: await find(req), ...LIMIT_FORM });
+    showPage(context, res, page, { managed: await find(req), ...LIMIT_FORM, ...TERM_FORM });
   });
   router.post(`${path}/limits`, async (req, res) => {
     const { id } = await find(req);
     await storage.setMerchantLimits(id, limitsIn(req.body), actorIn(res));
+    seeOther(res, `${root}/merchants/${id}`);
+  });
+  router.post(`${path}/terms`, async (req, res) => {
+    const { id } = await find(req);
+    const texts = Object.keys(TERMS).map((name) => [name, field(req.body, name)]);
+    await storage.setMerchantTerms(id, parseTerms(Object.fromEntries(texts)), actorIn(res));
     seeOther(res, `${root}/merchants/${id}`);
   });
   router.post(`${path}/rename`, async (req, res) => {

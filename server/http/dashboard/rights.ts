@@ -39,7 +39,9 @@ export const FORMS: Record<Right, readonly string[]> = {
   ),
   "manage merchants": [
     "/dashboard/merchants",
-    ...["limits", "rename", "suspend", "reopen", "close"].map((action) => `/dashboard/merchants/:merchant/${action}`),
+    ...["limits", "terms", "rename", "suspend", "reopen", "close"].map(
+      (action) => `/dashboard/merchants/:merchant/${action}`,
+    ),
   ],
 };
 

@@ -4,6 +4,7 @@ import { MOST_KEYS } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { actorName } from "../../domain/audit.ts";
+import { termTexts } from "../../domain/terms.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
@@ -20,6 +21,7 @@ const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
 const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
 const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
 const LIMIT_MERCHANT = "UPDATE merchants SET limits = :limits WHERE id = :merchant";
+const SET_TERMS = "UPDATE merchants SET terms = :terms WHERE id = :merchant";
 const LIMIT_KEY = "UPDATE api_keys SET limits = :limits WHERE merchant_id = :merchant AND id = :id";
 const REVOKE_ALL =
   "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL RETURNING id";
@@ -95,6 +97,12 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
         yield* lockMerchant(merchantId, "alone");
         yield* run(LIMIT_MERCHANT, { merchant: merchantId, limits: limits ? JSON.stringify(limits) : null });
         yield* recordAction({ actor, action: "merchant.limit", merchantId, details: limitTexts(limits) });
+      }),
+    setMerchantTerms: (merchantId, terms, actor) =>
+      write(function* () {
+        yield* lockMerchant(merchantId, "orders");
+        yield* run(SET_TERMS, { merchant: merchantId, terms: terms ? JSON.stringify(terms) : null });
+        yield* recordAction({ actor, action: "merchant.terms", merchantId, details: termTexts(terms) });
       }),
     setKeyLimits: (id, limits, actor) =>
       write(function* () {

@@ -104,6 +104,20 @@ export function limitTests(storage: Current): void {
     expect((await storage().insertCheckout(aCheckout(merchant.id, { merchantsReference: "c1" }))).inserted).toBe(true);
   });
 
+  test("what was agreed with a merchant is replaced and removed, with entries in the audit trail", async () => {
+    const { id } = await addMerchant(storage());
+    const terms = { disbursementFee: { basisPoints: 250, fixed: 7 }, rateLimit: 20 };
+    await storage().setMerchantTerms(id, terms, ACTOR);
+    expect(await storage().findMerchant(id)).toMatchObject({ terms });
+    await storage().setMerchantTerms(id, undefined, ACTOR);
+    expect(await storage().findMerchant(id)).not.toHaveProperty("terms");
+    const { items } = await storage().listAudit({ merchantId: id, limit: 2 });
+    expect(items).toMatchObject([
+      { action: "merchant.terms", details: {} },
+      { action: "merchant.terms", details: { disbursementFee: "250+7", rateLimit: "20" } },
+    ]);
+  });
+
   test("limits are replaced and removed, with entries in the audit trail", async () => {
     const { merchant, key } = await limited({ ofMerchant: { perPayment: { XOF: 5 } } });
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };

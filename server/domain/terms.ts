@@ -1,0 +1,54 @@
+import { ServiceError } from "./errors.ts";
+import type { FeeRule } from "./fees.ts";
+
+/** What an operator has agreed with a merchant (D103). What is absent is as the server's settings say. */
+export interface Terms {
+  disbursementFee?: FeeRule;
+  checkoutFee?: FeeRule;
+  /** Requests per second. */
+  rateLimit?: number;
+}
+
+/** The names of terms, as people write them, with what they mean. */
+export const TERMS = {
+  disbursementFee: {
+    example: "80+100",
+    meaning: "fee of a payout: basis points, and perhaps + a fixed part in the lowest denomination",
+  },
+  checkoutFee: { example: "350", meaning: "fee of a checkout, written like the fee of a payout" },
+  rateLimit: { example: "50", meaning: "requests per second" },
+} as const satisfies Record<keyof Terms, { example: string; meaning: string }>;
+const NAMES = Object.keys(TERMS) as (keyof Terms)[];
+
+/** Terms as people write them. */
+export type TermTexts = { readonly [Name in keyof Terms]?: string | undefined };
+
+export function termTexts(terms: Terms | undefined): Record<string, string> {
+  const texts = Object.entries(terms ?? {}).map(([name, value]: [string, FeeRule | number]) => [
+    name,
+    typeof value === "number" ? String(value) : `${value.basisPoints}${value.fixed > 0 ? `+${value.fixed}` : ""}`,
+  ]);
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
+/** Reads terms; without any, they are undefined. @throws ServiceError `invalid_value` */
+export function parseTerms(texts: TermTexts): Terms | undefined {
+  const given = NAMES.filter((name) => (texts[name] ?? "").trim() !== "");
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(given.map((name) => [name, parsed(name, texts[name]!.trim())]));
+}
+
+/** The largest values are those of the settings, so that the fee of the largest amount is an exact integer. */
+function parsed(name: keyof Terms, text: string): FeeRule | number {
+  const [, first, fixed = "0"] = /^(\d{1,10})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
+  const [one, other] = [Number(first), Number(fixed)];
+  if (name === "rateLimit") {
+    if (!text.includes("+") && one >= 1 && one <= 1_000_000) return one;
+    throw invalid(name, "must be a whole number from 1 to 1000000");
+  }
+  if (one <= 9_999 && other <= 1_000_000_000) return { basisPoints: one, fixed: other };
+  throw invalid(name, "must be up to 9999 basis points, and perhaps + a fixed part up to 1000000000");
+}
+
+const invalid = (name: keyof Terms, rule: string) =>
+  new ServiceError("invalid_value", `${name} ${rule}, such as ${TERMS[name].example}.`);
