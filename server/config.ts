@@ -4,6 +4,7 @@ import ipaddr from "ipaddr.js";
 import { readAddress } from "./address-file.ts";
 import type { FeeRule } from "./domain/fees.ts";
 import type { Balances } from "./domain/ledger.ts";
+import { toAmounts, type Amounts } from "./domain/limits.ts";
 import { otherModeOf } from "./domain/keys.ts";
 import { modeOf, type AskedMode } from "./domain/mode.ts";
 import type { TracesSettings } from "./observability/traces.ts";
@@ -63,6 +64,8 @@ export interface Config {
   /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
+  /** From these amounts on, a second person approves a change of a balance (D104). Absent if nobody must. */
+  secondPersonFrom?: Amounts;
   /** Whether a payout needs a balance that covers it (D87). */
   balances: Balances;
 }
@@ -135,6 +138,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
   const traces = readTraces(read);
   const retentionDays = read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500));
+  const secondPersonFrom = read("BALANCE_APPROVAL_FROM", undefined, amounts);
   // Webhooks are sent for up to four days.
   const phoneRetentionDays = read("PHONE_RETENTION_DAYS", undefined, wholeNumber(7, 36_500));
   const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
@@ -163,6 +167,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
     ...(retentionDays === undefined ? {} : { retentionDays }),
+    ...(secondPersonFrom === undefined ? {} : { secondPersonFrom }),
     ...(phoneRetentionDays === undefined ? {} : { phoneRetentionDays }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(traces === undefined ? {} : { traces }),
@@ -317,6 +322,12 @@ function pairs(text: string): Record<string, string> {
   } catch {
     throw new Error("must be NAME=VALUE,NAME=VALUE with values as in a URL (its value is not shown)");
   }
+}
+
+function amounts(text: string): Amounts {
+  const found = toAmounts(text.split(",").map((one) => one.trim()));
+  if (typeof found !== "string") return found;
+  throw new Error(`${found}; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000`);
 }
 
 function boolean(text: string): boolean {

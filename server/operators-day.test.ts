@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHttpClient, type HttpClient } from "./testing/http.ts";
-import { LIVE, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
+import { LIVE, runCommand, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 import { sign } from "./webhooks/signature.ts";
@@ -57,6 +57,13 @@ interface Operator {
   invite(merchantId: string, name: string): Promise<string>;
   /** Ends all access of a person of the merchant. */
   endAccess(merchantId: string, name: string): Promise<void>;
+  /** Adds an amount of XOF to the merchant's balance. */
+  topUp(merchantId: string, amount: string): Promise<void>;
+  /** Lets payouts of XOF wait for approval from this amount on. */
+  askFrom(merchantId: string, amount: string): Promise<void>;
+  decide(merchantId: string, reference: string, approves: boolean): Promise<void>;
+  suspend(merchantId: string, isSuspended: boolean): Promise<void>;
+  readStatement(merchantId: string): Promise<string>;
   /** Reads the names of the actions in the audit trail. */
   readTrail(merchantId: string): Promise<string>;
 }
@@ -144,6 +151,27 @@ async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
       expect(await get(`/m/${merchant}/team`)).toContain(`<bdi>${name}</bdi>`);
       expect(await post(`/m/${merchant}/team/end-all`, { name })).not.toContain(`<bdi>${name}</bdi>`);
     },
+    async topUp(merchant, amount) {
+      const asked = { kind: "top-up", amount, currency: "XOF", reason: "Bank transfer 118" };
+      const html = await get(`/merchants/${merchant}/adjust?${new URLSearchParams(asked)}`);
+      const fields = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g);
+      await post(
+        `/merchants/${merchant}/adjust`,
+        Object.fromEntries([...fields].map(([, name, value]) => [name, value!])),
+      );
+    },
+    async askFrom(merchant, amount) {
+      await post(`/merchants/${merchant}/limits`, { approvalFrom: `XOF:${amount}` });
+    },
+    async decide(merchant, reference, approves) {
+      const payment = `${merchant}/${reference}`;
+      expect(await get("/approvals")).toContain(payment);
+      await post(`/approvals/${approves ? "approve" : "reject"}`, { payment, ...(!approves && { reason: "Twice" }) });
+    },
+    async suspend(merchant, isSuspended) {
+      await post(`/merchants/${merchant}/${isSuspended ? "suspend" : "reopen"}`);
+    },
+    readStatement: (merchant) => get(`/m/${merchant}/balances`),
     async readTrail(merchant) {
       await getAll(["", `/m/${merchant}/audit`]);
       return get(`/m/${merchant}/audit`);
@@ -154,6 +182,13 @@ async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
 /** Runs a command whose output may show a secret. */
 async function show(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await runKeys(env, ...args);
+  expect([args, code, stderr]).toEqual([args, 0, ""]);
+  return stdout;
+}
+
+/** Runs a command about balances. */
+async function balances(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runCommand(env, "balances", ...args);
   expect([args, code, stderr]).toEqual([args, 0, ""]);
   return stdout;
 }
@@ -194,6 +229,20 @@ function commandLine(seen: Seen, secrets: Set<string>): Operator {
       expect(await run("sessions", merchant)).toContain(`  ${name}  `);
       await run("end-sessions", merchant, "--name", name);
     },
+    async topUp(merchant, amount) {
+      await balances("top-up", merchant, amount, "XOF", "--reason", "Bank transfer 118");
+    },
+    async askFrom(merchant, amount) {
+      await run("limit-merchant", merchant, "--approval-from", `XOF:${amount}`);
+    },
+    async decide(merchant, reference, approves) {
+      expect(await run("approvals")).toContain(reference);
+      await run(approves ? "approve" : "reject", merchant, reference, ...(approves ? [] : ["--reason", "Twice"]));
+    },
+    async suspend(merchant, isSuspended) {
+      await run(isSuspended ? "suspend-merchant" : "reopen-merchant", merchant);
+    },
+    readStatement: (merchant) => balances("statement", merchant),
     async readTrail(merchant) {
       const lists = ["audit", "replays", "sessions", "events", "deliveries"];
       const [trail] = await Promise.all(lists.map((list) => run(list, merchant)));
@@ -287,4 +336,51 @@ test.each([
     expect(found).toEqual([]);
   },
   180_000,
+);
+
+test.each([
+  ["the dashboard", dashboard],
+  ["the command line", commandLine],
+] as const)(
+  "money with %s alone: top up, limit, approve, reject, suspend, and a statement that shows all of it",
+  async (_, begin) => {
+    server.kill("SIGTERM");
+    await server.ended;
+    env = { ...env, BALANCES: "enforced" };
+    server = await startProcess(env);
+    const operator = await begin(new Map(), new Set());
+    const [, merchant] = /^(\S+) {2}First Merchant$/m.exec(await show("merchants"))!;
+    // Nobody has made the key of the first start, so any operator may approve its payouts.
+    const key = readFileSync(join(folder, "first-api-key"), "utf8").trim();
+    const client = createHttpClient({ port: server.port, key, sandbox: false });
+    clients.push(client);
+    const pay = async (amount: number) => client.request("POST", "/v1/disbursements", { body: aPayout({ amount }) });
+    const statusOf = async (reference: string) =>
+      (await client.request("GET", `/v1/disbursements/${reference}`)).body.data.status as string;
+
+    expect((await pay(10_000)).body).toMatchObject({ code: "insufficient_funds" });
+    await operator.topUp(merchant!, "1000000");
+    const small = (await pay(10_000)).body.data.reference as string;
+    await operator.askFrom(merchant!, "50000");
+    const [first, second] = [(await pay(60_000)).body.data.reference, (await pay(70_000)).body.data.reference];
+    await operator.decide(merchant!, first, true);
+    await operator.decide(merchant!, second, false);
+    for (const [reference, status] of [
+      [small, "success"],
+      [first, "success"],
+      [second, "failed"],
+    ])
+      await expect.poll(() => statusOf(reference!), PATIENT).toBe(status);
+    await operator.suspend(merchant!, true);
+    await expect.poll(async () => (await pay(10_000)).body.code, PATIENT).toBe("merchant_suspended");
+    await operator.suspend(merchant!, false);
+    await expect.poll(async () => (await pay(10_000)).status, PATIENT).toBe(200);
+
+    const statement = await operator.readStatement(merchant!);
+    for (const part of [small, first, second, "10,000.00", "707.00", /release|Payout failed: given back/])
+      expect(statement).toMatch(part);
+    // 1,000,000 less three payouts of 10,000, 60,000 and 10,000 with fees of 1 %.
+    expect(await balances("list", merchant!)).toMatch(/available XOF.9,192\.00 /);
+  },
+  120_000,
 );

@@ -70,3 +70,32 @@ test.each<[string[], RegExp]>([
   const refused = await balances(...args.map((arg) => (arg === "M" ? server.merchant.id : arg)));
   expect([refused.code, refused.text]).toEqual([2, expect.stringMatching(message)]);
 });
+
+test("from an amount on, somebody else must approve a change, and the statement shows what was booked", async () => {
+  const { merchant } = await server.addMerchant("Ama Stores");
+  env.BALANCE_APPROVAL_FROM = "XOF:1000000";
+  const change = (amount: string) => balances("top-up", merchant.id, amount, "XOF", "--reason", "Bank transfer 18");
+  expect((await change("999999")).text).toMatch(/available XOF.9,999\.99/);
+  const { text } = await change("1000000");
+  const [, id] = /^Proposed\..* somebody else must approve it:\n.*balances approve \S+ (\S+)$/.exec(text)!;
+  expect((await balances("proposals")).text).toMatch(
+    new RegExp(`^${id} {2}merchant ${merchant.id} {2}top up XOF.10,000\\.00 {2}command .+ {2}Bank transfer 18$`),
+  );
+  expect(await balances("approve", merchant.id, id!)).toEqual({
+    code: 2,
+    text: "You proposed it. Somebody else must approve it. Nothing was changed.",
+  });
+  expect(await server.storage.decideAdjustment(merchant.id, id!, "dashboard Grace", true)).toBe("booked");
+  expect((await balances("approve", merchant.id, id!)).text).toMatch(/^It does not wait for approval any more/);
+  await change("2000000");
+  const [, other] = /^(\S+)/.exec((await balances("proposals")).text)!;
+  expect((await balances("reject", merchant.id, other!)).text).toBe(`Rejected ${other}`);
+  expect((await balances("proposals")).text).toBe("None.");
+  expect((await balances("statement", merchant.id)).text.split("\n")).toEqual([
+    expect.stringMatching(/ {2}top-up {2}\S+ {2}XOF.10,000\.00 {2}balance XOF.19,999\.99$/),
+    expect.stringMatching(/ {2}top-up {2}\S+ {2}XOF.9,999\.99 {2}balance XOF.9,999\.99$/),
+  ]);
+  const page = JSON.parse((await balances("statement", merchant.id, "--limit", "1", "--json")).text);
+  expect(page).toMatchObject({ items: [{ amount: 1_000_000, balance: 1_999_999 }], nextCursor: expect.any(String) });
+  delete env.BALANCE_APPROVAL_FROM;
+});

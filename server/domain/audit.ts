@@ -56,6 +56,8 @@ export type AuditAction =
   | "payment.decide"
   | "payment.close-conflict"
   | "payment.close-unknown"
+  | "balance.propose"
+  | "balance.reject"
   | "balance.top-up"
   | "balance.withdraw"
   | "balance.correct"

@@ -71,7 +71,9 @@ export function approvalLevel(
   return asking.some(({ keyId }) => keyId === "") ? "operator" : "merchant";
 }
 
-const amountIn = (amounts: Amounts, currency: string) => (Object.hasOwn(amounts, currency) ? amounts[currency]! : -1);
+/** The amount in a currency; -1 without one. */
+export const amountIn = (amounts: Amounts, currency: string) =>
+  Object.hasOwn(amounts, currency) ? amounts[currency]! : -1;
 
 const amountsText = (amounts: Amounts): string =>
   Object.entries(amounts)
@@ -125,13 +127,18 @@ function parsed(name: keyof Limits, values: readonly string[]): Amounts | string
     if (!values.every((value) => PATTERNS[name].test(value))) throw invalid(name, "is not valid");
     return [...new Set(values)];
   }
-  const pairs = values.map((value) => {
-    const [, currency, amount] = /^([A-Z]{3}):(\d+)$/.exec(value) ?? [];
-    if (currency === undefined || !Number.isSafeInteger(Number(amount))) throw invalid(name, "is not valid");
-    return [currency, Number(amount)] as const;
-  });
-  if (new Set(pairs.map(([currency]) => currency)).size < pairs.length) throw invalid(name, "has a currency twice");
-  return Object.fromEntries(pairs);
+  const amounts = toAmounts(values);
+  if (typeof amounts === "string") throw invalid(name, amounts);
+  return amounts;
+}
+
+/** Reads amounts such as `XOF:5000000`. Returns what is wrong with them as text. */
+export function toAmounts(values: readonly string[]): Amounts | string {
+  const pairs = values.map((value) => /^([A-Z]{3}):(\d+)$/.exec(value));
+  const entries = pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])] as const);
+  if (!entries.every(([, amount]) => Number.isSafeInteger(amount))) return "is not valid";
+  if (new Set(entries.map(([currency]) => currency)).size < entries.length) return "has a currency twice";
+  return Object.fromEntries(entries);
 }
 
 const invalid = (name: keyof Limits, what: string) =>

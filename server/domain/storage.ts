@@ -1,3 +1,4 @@
+import type { AdjustmentStore } from "./adjustments.ts";
 import type { ApprovalStore } from "./approvals.ts";
 import type { AuditLog } from "./audit.ts";
 import type { CheckoutStore } from "./checkouts.ts";
@@ -29,6 +30,7 @@ export interface Storage
     HandoverStore,
     ApprovalStore,
     LedgerStore,
+    AdjustmentStore,
     ListenerStore,
     EventLog,
     ReplayStore,

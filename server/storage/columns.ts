@@ -111,6 +111,16 @@ export const ACCOUNT_COLUMNS = {
   enforced: "boolean",
 } as const;
 
+export const ADJUSTMENT_COLUMNS = {
+  merchant_id: "text",
+  id: "text",
+  currency: "text",
+  amount: "bigint",
+  reason: "text",
+  proposed_by: "text",
+  proposed_real: "bigint",
+} as const;
+
 /** The payouts of a day of a key, or with an empty key_id of a merchant. */
 export const DAILY_SUM_COLUMNS = {
   merchant_id: "text",

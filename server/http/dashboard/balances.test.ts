@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { signedIn } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
@@ -20,4 +20,71 @@ test("a merchant sees its balances and its statement, and operators the balances
   expect((await kofi.get("/balances")).status).toBe(404);
   const { html: all } = await (await signedIn(server)).get("/balances");
   for (const text of [merchant.name, `${page}"`, "101.00"]) expect(all).toContain(text);
+});
+
+const form = { kind: "top-up", amount: "1000000", currency: "XOF", reason: "Bank transfer 118" };
+const availableOf = async (merchantId: string) =>
+  (await server.storage.listBalances(merchantId)).map(({ currency, available }) => `${currency} ${available}`);
+/** The fields of the form that says what will happen. */
+const hidden = (html: string) =>
+  Object.fromEntries(
+    [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [name, value!]),
+  );
+
+describe("a balance is changed by hand", () => {
+  test("after a page that says what will happen, and once however often the form is sent", async () => {
+    const { merchant } = await server.addMerchant("Ama Stores");
+    const ada = await signedIn(server, { name: "Ada", role: "finance" });
+    const at = `/merchants/${merchant.id}`;
+    expect((await ada.get(at)).html).toContain("Top up: the merchant has paid in");
+    const { html } = await ada.get(`${at}/adjust?${new URLSearchParams(form)}`);
+    expect(html).toMatch(/Available now: XOF\s0\.00\. Available then: <strong>XOF\s10,000\.00</);
+    for (let count = 0; count < 2; count += 1) expect((await ada.post(`${at}/adjust`, hidden(html))).status).toBe(303);
+    expect(await availableOf(merchant.id)).toEqual(["XOF 1000000"]);
+    const taken = { ...form, kind: "withdraw", amount: "1000001" };
+    const refused = await ada.post(
+      `${at}/adjust`,
+      hidden((await ada.get(`${at}/adjust?${new URLSearchParams(taken)}`)).html),
+    );
+    expect([refused.status, await availableOf(merchant.id)]).toEqual([409, ["XOF 1000000"]]);
+    for (const wrong of [{ amount: "-5" }, { amount: "1.5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }]) {
+      const query = String(new URLSearchParams({ ...form, ...wrong }));
+      expect([wrong, (await ada.get(`${at}/adjust?${query}`)).status]).toEqual([wrong, 422]);
+    }
+  });
+
+  test("from an amount on, only with a second person", async () => {
+    const other = await startServer({ env: { BALANCE_APPROVAL_FROM: "XOF:1000000" } });
+    const { merchant, storage } = other;
+    const [ada, grace] = [await signedIn(other, { name: "Ada" }), await signedIn(other, { name: "Grace" })];
+    const at = `/merchants/${merchant.id}/adjust`;
+    const available = async () => (await storage.listBalances(merchant.id)).map((balance) => balance.available);
+    const send = async (changes: Partial<typeof form>) => {
+      const { html } = await ada.get(`${at}?${new URLSearchParams({ ...form, ...changes })}`);
+      expect(html).toContain("once somebody else has approved it");
+      expect((await ada.post(at, hidden(html))).status).toBe(303);
+      const { currency } = { ...form, ...changes };
+      return (await storage.listProposals()).find((proposal) => proposal.currency === currency)!.id;
+    };
+    const first = await send({});
+    const second = await send({ amount: "1", currency: "GHS" });
+    expect(await available()).toEqual([]);
+    const decide = (visitor: typeof ada, id: string, action: string) =>
+      visitor.post(`/balances/${action}`, { proposal: `${merchant.id}/${id}` });
+    expect((await decide(ada, first, "approve")).html).toContain("Somebody else must approve it");
+    expect((await grace.get("/balances")).html).toContain("Bank transfer 118");
+    expect((await decide(grace, first, "approve")).status).toBe(303);
+    expect((await decide(grace, first, "approve")).status).toBe(409);
+    expect((await decide(grace, second, "reject")).status).toBe(303);
+    expect(await available()).toEqual([1_000_000]);
+    expect(await storage.listProposals()).toEqual([]);
+    const { items } = await storage.listAudit({ merchantId: merchant.id, limit: 4 });
+    expect(items.map(({ action, actor }) => `${action} ${actor}`)).toEqual([
+      "balance.reject dashboard Grace",
+      "balance.top-up dashboard Grace",
+      "balance.propose dashboard Ada",
+      "balance.propose dashboard Ada",
+    ]);
+    await other.close();
+  });
 });

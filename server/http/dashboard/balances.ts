@@ -1,10 +1,14 @@
-import { Router } from "express";
-import type { Balance, StatementEntry } from "../../domain/ledger.ts";
+import { Router, type Request } from "express";
+import { adjust, needsSecond, UNDECIDED_ADJUSTMENT } from "../../domain/adjustments.ts";
+import { checkedReason } from "../../domain/attention.ts";
+import { personOf } from "../../domain/audit.ts";
+import type { Adjustment, Balance, StatementEntry } from "../../domain/ledger.ts";
 import { formatAmount } from "../pages/money.ts";
+import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
-import { field, merchantIn, requireOperator } from "./visit.ts";
+import { actorIn, field, merchantIn, PageError, requireOperator, rootOf, seeOther } from "./visit.ts";
 
 const ON_A_PAGE = 50;
 
@@ -42,9 +46,28 @@ const entryInWords = ({ kind, reference, currency, amount, balance, createdAt }:
   createdAt,
 });
 
+/** Reads a change of a balance. @throws PageError that says what to correct */
+function adjustmentIn(form: unknown): Adjustment {
+  const kind = field(form, "kind");
+  if (kind !== "top-up" && kind !== "withdraw") throw new PageError(422, "Choose whether to top up or to take out.");
+  const [id, text, currency] = ["id", "amount", "currency"].map((name) => field(form, name).trim()) as [
+    string,
+    string,
+    string,
+  ];
+  const amount = (kind === "withdraw" ? -1 : 1) * Number(text);
+  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(amount))
+    throw new PageError(422, "The amount must be a whole number of the lowest denomination, such as 10000 for 100.00.");
+  if (!/^[A-Z]{3}$/.test(currency))
+    throw new PageError(422, "The currency must be three capital letters, such as XOF.");
+  if (!/^[\w-]{8,64}$/.test(id)) throw new PageError(422, "Begin again from the merchant’s page.");
+  return { id, amount, currency, reason: checkedReason(field(form, "reason")) };
+}
+
 /** What merchants can pay out (D95): for a merchant with its statement, and for operators of all merchants. */
 export function balancePages(context: DashboardContext): Router {
-  const { storage, balances } = context;
+  const { config, storage, balances } = context;
+  const root = rootOf(config.publicUrl);
   const router = Router({ caseSensitive: true, strict: true });
   const page = { title: "Balances", section: "balances" } as const;
 
@@ -64,13 +87,63 @@ export function balancePages(context: DashboardContext): Router {
       },
     );
   });
-  router.get("/dashboard/balances", requireOperator, async (_req, res) => {
+  router.use("/dashboard/balances", requireOperator);
+  router.get("/dashboard/balances", async (_req, res) => {
     const names = new Map((await storage.listMerchants()).map(({ id, name }) => [id, name]));
     const all = (await storage.listBalances()).map((balance) => ({
       ...inWords(balance),
       merchant: names.get(balance.merchantId) ?? balance.merchantId,
     }));
-    showPage(context, res, { template: "all-balances", ...page }, { balances: all });
+    const proposals = (await storage.listProposals()).map((proposal) => ({
+      ...proposal,
+      amount: money(proposal.amount, proposal.currency),
+      merchant: names.get(proposal.merchantId) ?? proposal.merchantId,
+      by: personOf(proposal.by),
+    }));
+    showPage(context, res, { template: "all-balances", ...page }, { balances: all, proposals });
+  });
+  router.post("/dashboard/balances/:action", async (req, res) => {
+    const { action } = req.params;
+    if (action !== "approve" && action !== "reject")
+      throw new PageError(422, "Choose whether to approve or to reject.");
+    const [merchant = "", id = ""] = field(req.body, "proposal").split("/");
+    const known = (await storage.findMerchant(merchant)) !== undefined;
+    const result = known ? await storage.decideAdjustment(merchant, id, actorIn(res), action === "approve") : "unknown";
+    if (result !== "booked" && result !== "rejected") throw new PageError(409, UNDECIDED_ADJUSTMENT[result]);
+    seeOther(res, `${root}/balances`);
+  });
+
+  const path = "/dashboard/merchants/:merchant/adjust";
+  const find = async (req: Request) => {
+    const found = await storage.findMerchant(String(req.params.merchant));
+    if (!found) throw new PageError(404, "There is no such merchant.");
+    return found;
+  };
+  router.use(path, requireOperator);
+  router.get(path, async (req, res) => {
+    const managed = await find(req);
+    const adjustment = adjustmentIn({ ...req.query, id: stateOf(res).requestId });
+    const { amount, currency } = adjustment;
+    const stored = await storage.listBalances(managed.id);
+    const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
+    const data = {
+      managed,
+      form: { ...adjustment, amount: Math.abs(amount), kind: amount < 0 ? "withdraw" : "top-up" },
+      takes: amount < 0,
+      amount: money(Math.abs(amount), currency),
+      before: money(available, currency),
+      after: money(available + amount, currency),
+      needsSecond: needsSecond(config.secondPersonFrom, adjustment),
+    };
+    showPage(context, res, { template: "adjust", title: "Change a balance", section: "merchants" }, data);
+  });
+  router.post(path, async (req, res) => {
+    const { id } = await find(req);
+    const secondFrom = config.secondPersonFrom;
+    const adjustment = adjustmentIn(req.body);
+    const result = await adjust({ storage, secondFrom }, id, adjustment, actorIn(res));
+    if (result === "not-covered") throw new PageError(409, "The available balance is less. Nothing was changed.");
+    seeOther(res, result === "proposed" ? `${root}/balances` : `${root}/m/${id}/balances`);
   });
   return router;
 }

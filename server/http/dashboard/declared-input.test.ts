@@ -25,6 +25,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   [`${MERCHANT}/balances`]: ["cursor"],
   [`${MERCHANT}/approvals/confirm`]: ["action", "payment"],
   "/dashboard/approvals/confirm": ["action", "payment"],
+  "/dashboard/merchants/:merchant/adjust": ["id", "kind", "amount", "currency", "reason"],
 };
 
 /** Pages that show an error without a parameter. */
@@ -33,6 +34,7 @@ const NEEDED: Readonly<Record<string, string>> = {
   [`${MERCHANT}/replays/new`]: "status=failed",
   [`${MERCHANT}/approvals/confirm`]: CONFIRM,
   "/dashboard/approvals/confirm": CONFIRM,
+  "/dashboard/merchants/:merchant/adjust": "kind=top-up&amount=500&currency=XOF&reason=transfer",
 };
 
 /** A server with a payment of each kind, a webhook and a replay. Each has the same ids. */
@@ -56,6 +58,8 @@ async function aService() {
       return `${server.merchant.id}/${body.data.reference}`;
     }),
   );
+  const change = { id: "a-change-of-a-balance", amount: 700, currency: "XOF", reason: "transfer" };
+  await server.storage.proposeAdjustment(server.merchant.id, change, "command ada@host");
   await server.service.deliveries.idle();
   const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
   const at = `/m/${server.merchant.id}`;
@@ -70,6 +74,7 @@ async function aService() {
     action: "approve",
     waiting,
     waitingToo,
+    proposal: `${server.merchant.id}/${change.id}`,
     page: "operating",
     file: "docs.css",
   };
@@ -121,6 +126,7 @@ async function stored({ server: { storage, merchant }, at, operator, values }: S
   return {
     audit: audit.map(({ action, actor, details, merchantId }) => ({ action, actor, details, merchantId })),
     merchants: await storage.listMerchants(),
+    balances: [await storage.listBalances(), await storage.listProposals()],
     keys: await storage.listKeysOf(merchant.id),
     payments: [await storage.listDisbursements(page), await storage.listCheckouts(page)],
     webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
@@ -194,6 +200,8 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ["/dashboard/merchants/:merchant/rename", () => ({ name: "Renamed" })],
   ["/dashboard/approvals/:action", ({ values }) => ({ payment: values.waiting!, reason: "" })],
   [`${MERCHANT}/approvals/:action`, ({ values }) => ({ payment: values.waitingToo!, reason: "" })],
+  ["/dashboard/merchants/:merchant/adjust", () => ({ id: "another-change", kind: "top-up", ...CHANGE })],
+  ["/dashboard/balances/:action", ({ values }) => ({ proposal: values.proposal! })],
   ["/dashboard/merchants/:merchant/limits", () => LIMITS],
   ["/dashboard/merchants/:merchant/terms", () => ({ disbursementFee: "80+100", checkoutFee: "", rateLimit: "50" })],
   ["/dashboard/merchants/:merchant/suspend", () => ({})],
@@ -226,6 +234,7 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ["/dashboard/sign-out", () => ({ everywhere: "" })],
   ["/dashboard/sign-in", async ({ server }) => ({ token: await newLink(server, { name: "Edsger" }) })],
 ];
+const CHANGE = { amount: "500", currency: "XOF", reason: "transfer" };
 const PAY = { action: "pay", phoneNumber: "2250700000129" };
 const CALM = { latencyMs: "", failedRequestsPercent: "", lostResponsesPercent: "" };
 const oneKey = async ({ storage, merchant }: TestServer) => (await storage.listKeysOf(merchant.id))[0]!.id;

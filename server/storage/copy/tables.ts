@@ -3,6 +3,7 @@ import { v7 } from "uuid";
 import type { Values } from "../rows.ts";
 import {
   ACCOUNT_COLUMNS,
+  ADJUSTMENT_COLUMNS,
   ATTEMPT_COLUMNS,
   AUDIT_COLUMNS,
   CHECKOUT_COLUMNS,
@@ -61,6 +62,7 @@ export const TABLES: readonly CopiedTable[] = [
   copied("entries", ENTRY_COLUMNS, ["available", "reserved", "fees", "outside", "balance"]),
   copied("accounts", ACCOUNT_COLUMNS, ["available", "reserved"]),
   copied("daily_sums", DAILY_SUM_COLUMNS, ["amount"]),
+  copied("adjustments", ADJUSTMENT_COLUMNS),
   copied("refusals", REFUSAL_COLUMNS),
   copied("erasures", ERASURE_COLUMNS),
   copied("erasures_waiting", ERASURE_WAITING_COLUMNS),

@@ -1,4 +1,5 @@
 import type { Storage } from "../../domain/storage.ts";
+import { adjustments } from "./adjustments.ts";
 import { approvals } from "./approvals.ts";
 import { auditLog } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
@@ -43,6 +44,7 @@ export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "excl
   ...handovers(executor),
   ...approvals(executor),
   ...ledgerStore(executor),
+  ...adjustments(executor),
   ...listeners(executor),
   ...eventLog(executor),
   ...replays(executor),

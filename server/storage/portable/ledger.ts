@@ -1,6 +1,6 @@
 import { v7 } from "uuid";
 import type { Actor } from "../../domain/audit.ts";
-import type { Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
+import type { Adjustment, Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { amountsOf, lackQuery } from "../books.ts";
 import { adjusted, entry } from "../ledger-rows.ts";
@@ -8,7 +8,7 @@ import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { recordAction } from "./audit.ts";
-import { lockMerchant } from "./locked-merchant.ts";
+import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { toPage } from "./pages.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
@@ -21,6 +21,9 @@ const LIST = (
 const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS available, balance
   FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
   AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
+
+/** A form that is sent twice is booked once. */
+const BOOKED = "SELECT kind FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference";
 
 /** Cursors contain numbers only. */
 const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
@@ -38,6 +41,32 @@ const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}
 
 /** Leaves out what is zero. */
 const lacking = (rows: readonly Row[]) => rows.filter((row) => amountsOf(row).some((amount) => amount !== 0n));
+
+/** An adjustment, as the audit trail tells it. */
+export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
+  reference: id,
+  currency,
+  amount: String(Math.abs(amount)),
+  ...(reason !== "" && { reason }),
+});
+
+/** Adjusts a balance of a locked merchant. Returns false if it does not cover what is taken. */
+export function* adjustLocked(
+  { lockAccount, book }: Pick<Executor, "lockAccount" | "book">,
+  merchant: LockedMerchant,
+  { id: reference, currency, amount }: Adjustment,
+  { actor, details }: { actor: Actor; details: Record<string, string> },
+): Work<boolean> {
+  const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
+  const change = adjusted(merchant, place, BigInt(amount));
+  const { rows: booked } = yield* run(BOOKED, { merchant: merchant.id, epoch: merchant.epoch, reference });
+  if (booked.length > 0) return true;
+  if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
+  const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
+  yield* recordAction({ actor, action, merchantId: merchant.id, details });
+  yield* book([change]);
+  return true;
+}
 
 export function ledgerStore({ database, read, write, lockAccount, book }: Executor): LedgerStore {
   /** Corrects the books of a merchant, which the lock keeps from changing. */
@@ -68,17 +97,11 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
       }));
       return balances.toSorted((a, b) => byText(nameOf(a), nameOf(b)));
     },
-    adjustBalance: (merchantId, { id: reference, currency, amount, reason }, actor) =>
+    adjustBalance: (merchantId, adjustment, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "shares");
-        const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
-        const change = adjusted(merchant, place, BigInt(amount));
-        if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
-        yield* book([change]);
-        const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
-        const details = { reference, currency, amount: String(Math.abs(amount)), reason };
-        yield* recordAction({ actor, action, merchantId, details });
-        return true;
+        const details = detailsOf(adjustment);
+        return yield* adjustLocked({ lockAccount, book }, merchant, adjustment, { actor, details });
       }),
     setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
       write(function* () {

@@ -47,6 +47,7 @@ const ALLOWED = [
     why: "an index of few rows, up to a limit",
   },
   { sql: /^SELECT (id AS )?merchant_id, (webhook_secret AS )?secret FROM /, why: "runs once, at a start" },
+  { sql: /^SELECT \* FROM adjustments ORDER BY /, why: "few proposals, on a page of operators" },
   { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
   { sql: /^SELECT \* FROM merchants WHERE rebasing_until_real IS NOT NULL/, why: "few merchants, once per second" },

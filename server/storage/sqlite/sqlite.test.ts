@@ -52,6 +52,7 @@ const ALLOWED = [
   },
   { sql: /^SELECT rail, count\(conflict\) .+ LIMIT 10000\)/, why: "groups a limited number of rows, for metrics" },
   { sql: /^SELECT (id AS )?merchant_id, (webhook_secret AS )?secret FROM /, why: "runs once, at a start" },
+  { sql: /^SELECT \* FROM adjustments ORDER BY /, why: "few proposals, on a page of operators" },
   { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
   { sql: /^SELECT 1 FROM sqlite_schema$/, why: "runs once, when a database is made" },
   { sql: /^SELECT id FROM merchants WHERE rebasing = 1$/, why: "runs once, when a server starts" },

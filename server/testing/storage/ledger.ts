@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as fc from "fast-check";
+import type { Actor } from "../../domain/audit.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Draft } from "../../domain/records.ts";
@@ -188,6 +189,28 @@ export function ledgerTests(storage: Current): void {
     await set(0, true);
     await storage().reset(merchant.id);
     expect(await pays()).toBe(true);
+  });
+
+  test("a proposed change is booked once, by somebody else, and only if the balance covers it", async () => {
+    const merchant = await addMerchant(storage());
+    const [add, take] = [adjustment(500), adjustment(-400)];
+    for (const change of [add, add, take]) await storage().proposeAdjustment(merchant.id, change, ACTOR);
+    expect(await storage().listProposals()).toEqual(
+      [add, take].map((change) => ({ merchantId: merchant.id, by: ACTOR, at: storage.clock().now(), ...change })),
+    );
+    expect(await balancesOf(merchant.id)).toEqual([]);
+    const decide = ({ id }: typeof add, actor: Actor = "dashboard Grace", approves = true) =>
+      storage().decideAdjustment(merchant.id, id, actor, approves);
+    expect(await decide(add, "dashboard ada@host")).toBe("own");
+    expect(await decide(take)).toBe("not-covered");
+    const results = await concurrently(5, () => decide(add));
+    expect(results.toSorted()).toEqual(["booked", ...Array<string>(4).fill("unknown")]);
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 500, reserved: 0 }]);
+    expect(await decide(take, ACTOR, false)).toBe("rejected");
+    expect(await storage().listProposals()).toEqual([]);
+    await storage().proposeAdjustment(merchant.id, add, ACTOR);
+    expect(await decide(add)).toBe("booked");
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 500, reserved: 0 }]);
   });
 
   test("any sequence of creates, ends, top-ups, approvals, erasures, moves of the clock and resets keeps every sum", async () => {

@@ -1,0 +1,55 @@
+import { personOf, type Actor, type ActorName } from "./audit.ts";
+import { amountIn, type Amounts } from "./limits.ts";
+import type { Adjustment, LedgerStore } from "./ledger.ts";
+
+/** A change of a balance that waits for a second person (D104). */
+export interface Proposal extends Adjustment {
+  merchantId: string;
+  by: ActorName;
+  /** Real time. */
+  at: number;
+}
+
+export type Adjusted = "booked" | "proposed" | "not-covered";
+export type AdjustmentDecided = "booked" | "rejected" | "own" | "not-covered" | "unknown";
+
+export interface AdjustmentStore {
+  /** Stores a change that a second person must approve. A proposal with the same id stays as it is. */
+  proposeAdjustment(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<void>;
+  /** Lists what waits for a second person, oldest first. */
+  listProposals(): Promise<Proposal[]>;
+  /**
+   * Books a proposal, or rejects it. Whoever proposed it cannot approve it. If the balance does not cover what is taken,
+   * the proposal stays.
+   */
+  decideAdjustment(merchantId: string, id: string, actor: Actor, approves: boolean): Promise<AdjustmentDecided>;
+}
+
+export const isOwn = (by: ActorName, actor: ActorName): boolean => personOf(by) === personOf(actor);
+
+export const needsSecond = (secondFrom: Amounts | undefined, { amount, currency }: Adjustment): boolean =>
+  secondFrom !== undefined && Math.abs(amount) >= amountIn(secondFrom, currency);
+
+/**
+ * Adjusts a balance, or proposes to.
+ * @param secondFrom the amounts from which on a second person must approve, and in a currency without an amount always;
+ * absent if nobody must
+ */
+export async function adjust(
+  { storage, secondFrom }: { storage: LedgerStore & AdjustmentStore; secondFrom: Amounts | undefined },
+  merchantId: string,
+  adjustment: Adjustment,
+  actor: Actor,
+): Promise<Adjusted> {
+  if (needsSecond(secondFrom, adjustment)) {
+    await storage.proposeAdjustment(merchantId, adjustment, actor);
+    return "proposed";
+  }
+  return (await storage.adjustBalance(merchantId, adjustment, actor)) ? "booked" : "not-covered";
+}
+
+export const UNDECIDED_ADJUSTMENT: Record<Exclude<AdjustmentDecided, "booked" | "rejected">, string> = {
+  own: "You proposed it. Somebody else must approve it. Nothing was changed.",
+  "not-covered": "The available balance is less. Nothing was changed.",
+  unknown: "It does not wait for approval any more. Nothing was changed.",
+};

@@ -1,0 +1,63 @@
+import { isOwn, type AdjustmentStore, type Proposal } from "../../domain/adjustments.ts";
+import { actorName, type ActorName } from "../../domain/audit.ts";
+import type { Adjustment } from "../../domain/ledger.ts";
+import { recordAction } from "./audit.ts";
+import { adjustLocked, detailsOf } from "./ledger.ts";
+import { lockMerchant } from "./locked-merchant.ts";
+import { run, type Executor } from "./query.ts";
+import type { Row } from "../rows.ts";
+
+const INSERT = `INSERT INTO adjustments (merchant_id, id, currency, amount, reason, proposed_by, proposed_real)
+  VALUES (:merchant, :id, :currency, :amount, :reason, :by, :now) ON CONFLICT DO NOTHING`;
+const LIST = "SELECT * FROM adjustments ORDER BY proposed_real, merchant_id, id";
+const LOCK = "SELECT * FROM adjustments WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
+const REMOVE = "DELETE FROM adjustments WHERE merchant_id = :merchant AND id = :id";
+
+const toProposal = (row: Row): Proposal => ({
+  merchantId: row.merchant_id as string,
+  id: row.id as string,
+  currency: row.currency as string,
+  amount: row.amount as number,
+  reason: row.reason as string,
+  by: row.proposed_by as ActorName,
+  at: row.proposed_real as number,
+});
+
+/** Changes of balances that a second person must approve (D104). */
+export function adjustments({ read, write, lockAccount, book }: Executor): AdjustmentStore {
+  return {
+    proposeAdjustment: (merchantId, adjustment, actor) =>
+      write(
+        function* () {
+          yield* lockMerchant(merchantId, "shares");
+          const by = actorName(actor);
+          const { count } = yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
+          if (count === 0) return;
+          yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) });
+        },
+        { repeatable: true },
+      ),
+    async listProposals() {
+      return (await read({ text: LIST })).map(toProposal);
+    },
+    decideAdjustment: (merchantId, id, actor, approves) =>
+      write(function* () {
+        const merchant = yield* lockMerchant(merchantId, "shares");
+        const [row] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
+        if (!row) return "unknown";
+        const proposal = toProposal(row);
+        if (approves && isOwn(proposal.by, actorName(actor))) return "own";
+        if (approves) {
+          const details = { ...detailsOf(proposal), proposedBy: proposal.by };
+          const isCovered = yield* adjustLocked({ lockAccount, book }, merchant, proposal, { actor, details });
+          if (!isCovered) return "not-covered";
+        } else {
+          yield* recordAction({ actor, action: "balance.reject", merchantId, details: detailsOf(proposal) });
+        }
+        yield* run(REMOVE, { merchant: merchantId, id });
+        return approves ? "booked" : "rejected";
+      }),
+  };
+}
+
+const valuesOf = ({ id, currency, amount, reason }: Adjustment) => ({ id, currency, amount, reason });
