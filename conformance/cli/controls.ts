@@ -23,8 +23,12 @@ const handles = (response: TargetResponse) =>
 /**
  * Returns the controls that the target has. A GET shows a control by its content, or by a 405 where only a POST is
  * allowed; an invalid POST shows it by its refusal. The latter is not sent with `--effects none`.
+ * @returns the controls, and the merchant's sandbox time if the target states it
  */
-export async function findControls(target: Target, effects: RunOptions["effects"]): Promise<Control[]> {
+export async function findControls(
+  target: Target,
+  effects: RunOptions["effects"],
+): Promise<{ controls: Control[]; sandboxTime?: Date }> {
   const { merchant } = target;
   /** A path that no target has. A control must respond differently. */
   const nowhere = `/sandbox/${merchant.unknown}/${merchant.name}`;
@@ -33,10 +37,15 @@ export async function findControls(target: Target, effects: RunOptions["effects"
     effects === "none" ? undefined : target.send({ method: "POST", path, json: {}, effect: "must-be-rejected" });
   const [unknown, refused] = await Promise.all([get(nowhere), post(nowhere)]);
 
+  let stated: unknown;
   async function has(control: Control): Promise<boolean> {
     const [method, template = ""] = controls[control].split(" ");
     const path = template.replace(/\{\w+\}/, merchant.unknown);
-    if (method === "GET") return isEnvelope(await get(lists.has(control) ? `${path}?limit=1` : path));
+    if (method === "GET") {
+      const response = await get(lists.has(control) ? `${path}?limit=1` : path);
+      if (control === "time") stated = (response.json as { data?: { now?: unknown } } | undefined)?.data?.now;
+      return isEnvelope(response);
+    }
     const response = withBody.has(control) ? await post(path) : undefined;
     if (response && response.status !== refused?.status && handles(response)) return true;
     return (await get(path)).status === 405 && unknown.status !== 405;
@@ -44,5 +53,9 @@ export async function findControls(target: Target, effects: RunOptions["effects"
   const random = createRandom(target.options.seed, "controls");
   const answers = shuffled(allControls, random).map(async (control) => [control, await has(control)] as const);
   const found = new Map(await Promise.all(answers));
-  return allControls.filter((control) => found.get(control));
+  const sandboxTime = new Date(typeof stated === "string" ? stated : Number.NaN);
+  return {
+    controls: allControls.filter((control) => found.get(control)),
+    ...(!Number.isNaN(sandboxTime.getTime()) && { sandboxTime }),
+  };
 }

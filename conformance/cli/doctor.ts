@@ -181,7 +181,7 @@ async function* examine(given: CertifyOptions, opened: Opened): AsyncGenerator<P
   yield await examineSecondKey(options, opened);
   yield examineClock(response.headers.date, new Date());
   const health = await opened.target.send({ method: "GET", path: "/healthz", key: "none" });
-  const controls = key.ok ? await findControls(opened.target, "none") : [];
+  const controls = key.ok ? (await findControls(opened.target, "none")).controls : [];
   const run = runOptions(given, { environment: environmentOf(health), controls });
   yield examineSandbox(run);
   yield await examineWebhooks(run);

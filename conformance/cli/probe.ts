@@ -111,6 +111,22 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
   };
 }
 
+const dayMs = 86_400_000;
+/** By how many days a run moves a sandbox's time at most, and how far ahead it can be (D18). */
+const movedDays = { core: 1, extended: 75 };
+const farthestDays = 365;
+
+/** @throws CannotRun if the sandbox's time is so far ahead that the checks could not move it any more */
+function requireRoom({ baseUrl, profile }: CertifyOptions, sandboxTime: Date, now: Date): void {
+  const days = Math.floor((sandboxTime.getTime() - now.getTime()) / dayMs);
+  if (days + movedDays[profile] <= farthestDays) return;
+  throw new CannotRun(
+    `${baseUrl}: the merchant's sandbox time is ${days} days ahead of real time, from earlier runs. It can be at most ` +
+      `${farthestDays} days ahead, and this run needs up to ${movedDays[profile]}. Nothing was paid. Reset the merchant's ` +
+      "sandbox (POST /sandbox/reset deletes its payments), or use the key of another merchant.",
+  );
+}
+
 /**
  * Probes the target and adds the options that depend on it, such as effects, receiver and failing recipient.
  * @throws CannotRun if the target does not respond, rejects a key, or uses a different webhook secret
@@ -121,6 +137,8 @@ export async function probe(options: CertifyOptions, outside: Outside = thisMach
   );
   const effects = effectsFor(options, environment);
   const allowed = { effects: effects === "none" ? "none" : "reject" } as const;
-  const controls = await ask(options, allowed, outside, ({ target }) => findControls(target, effects));
+  const { controls, sandboxTime } = await ask(options, allowed, outside, ({ target }) => findControls(target, effects));
+  if (effects === "money" && options.only === undefined && controls.includes("clock") && sandboxTime !== undefined)
+    requireRoom(options, sandboxTime, outside.now());
   return runOptions(options, { environment, controls });
 }

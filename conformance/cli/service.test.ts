@@ -108,3 +108,36 @@ describe("the wrong protocol", () => {
     await expect(probing(`https://${host}`)).rejects.toThrow("the server's certificate is self-signed");
   });
 });
+
+describe("a sandbox whose time earlier runs have moved far ahead", () => {
+  const DAY = 86_400_000;
+  async function ahead(days: number) {
+    const sound = await startSoundTarget({
+      key,
+      environment: "sandbox",
+      instead({ method, path }) {
+        if (path === "/sandbox/clock")
+          return { status: 200, body: { data: { now: new Date(Date.now() + days * DAY) } } };
+        if (method === "POST" && path === "/sandbox/clock/advance") return { status: 422, body: {} };
+        return undefined;
+      },
+    });
+    closing.push(() => sound.stop());
+    return sound.url;
+  }
+
+  test("is named before a payout, with what to do", async () => {
+    const why =
+      /sandbox time is 2\d\d days ahead .* needs up to 75\. Nothing was paid\. Reset .* \(POST \/sandbox\/reset /;
+    await expect(probing(await ahead(300), "--profile", "extended")).rejects.toThrow(why);
+  });
+
+  test.each([
+    [["--profile", "extended"], 289],
+    [["--profile", "core"], 300],
+    [["--profile", "extended", "--effects", "none"], 300],
+    [["--profile", "extended", "--only", "auth.verify-needs-key"], 300],
+  ])("does not matter to a run with %j at %i days", async (args, days) => {
+    expect((await probing(await ahead(days), ...args)).environment).toBe("sandbox");
+  });
+});
