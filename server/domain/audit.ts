@@ -49,6 +49,7 @@ export type AuditAction =
   | "default-webhook.set"
   | "default-webhook.remove"
   | "payments.export"
+  | "payroll.upload"
   | "payment.approve"
   | "payment.reject"
   | "payment.ask"

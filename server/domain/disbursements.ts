@@ -68,6 +68,8 @@ interface Origin {
   traceparent?: string | undefined;
   /** Who sent the form of the dashboard. */
   madeBy?: ActorName;
+  /** True if somebody else must approve the payout, whatever limits say. */
+  needsApproval?: boolean;
 }
 
 export interface Disbursements {
@@ -100,12 +102,13 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   }
 
   return {
-    async create(merchant, request, { keyId, madeBy, traceparent } = {}) {
+    async create(merchant, request, { keyId, madeBy, needsApproval, traceparent } = {}) {
       requireActive(merchant);
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
       if (keyId !== undefined) made.keyId = keyId;
       if (madeBy !== undefined) made.madeBy = madeBy;
+      if (needsApproval) made.needsApproval = true;
       if (context.balances === "enforced") made.mustBeCovered = true;
       if (routeOf) {
         made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });

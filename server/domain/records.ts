@@ -73,6 +73,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   keyId?: string;
   /** Who made a payment from the dashboard. */
   madeBy?: ActorName;
+  /** True if somebody else must approve a payout, whatever limits say. */
+  needsApproval?: boolean;
 } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
 /**

@@ -44,7 +44,7 @@ function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: Key
 /** Returns the limits of a payout, and its draft: held back if a limit asks for approval. */
 export function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
   const bounds = boundsOf(draft, merchant, key, now);
-  const level = approvalLevel(draft, bounds);
+  const level = approvalLevel(draft, bounds) ?? (draft.needsApproval ? "merchant" : undefined);
   const creator = key && optional<ActorName>(key.created_by);
   // A starting server is nobody who could approve.
   const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);

@@ -13,7 +13,15 @@ export function recorded<T extends Disbursement | Checkout>(
   dated: number,
 ): T {
   const at = sandboxTime(merchant, dated);
-  const { due, rail: _, mustBeCovered: __, keyId: ___, madeBy: ____, ...rest } = draft as unknown as Draft<Checkout>;
+  const {
+    due,
+    rail: _,
+    mustBeCovered: __,
+    keyId: ___,
+    madeBy: ____,
+    needsApproval: _____,
+    ...rest
+  } = draft as unknown as Draft<Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }

@@ -11,6 +11,7 @@ import { balancePages } from "./balances.ts";
 import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
 import { paymentPages } from "./payments.ts";
+import { payrollPages, readUpload } from "./payroll.ts";
 import { railPages } from "./rails.ts";
 import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
@@ -33,7 +34,9 @@ export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.use(liveScript());
   router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context));
-  router.use("/dashboard", findVisit(context), readForm);
+  router.use("/dashboard", findVisit(context));
+  router.use("/dashboard/m/:merchant/payroll", express.Router().use(readUpload));
+  router.use("/dashboard", readForm);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
@@ -42,7 +45,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(merchantPages(context));
   router.use(teamPages(context));
   router.use(paymentPages(context));
-  router.use(approvalPages(context));
+  router.use(approvalPages(context), payrollPages(context));
   router.use(webhookPages(context));
   router.use(replayPages(context));
   if (context.config.requestLog) router.use(requestPages(context));
