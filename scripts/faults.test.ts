@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
 import { runFlushes } from "./faults/flushes.ts";
+import { runFunds } from "./faults/funds.ts";
 import { runKills } from "./faults/kills.ts";
 import { runRails } from "./faults/rails.ts";
 import { runListenerFaults } from "./faults/listener.ts";
@@ -19,6 +20,10 @@ test("a server killed at random moments keeps every payment once, in an intact S
 
 test("a listener whose connections are cut, and which is killed like its server, gets every event", async () => {
   expect(await runListenerFaults({ ...shared, storage: "sqlite", events: 60, disconnects: 3 })).toEqual([]);
+});
+
+test("half of the payouts are accepted where a balance or a limit permits half, also while the server is killed", async () => {
+  expect(await runFunds({ ...shared, storage: "sqlite", payouts: 2_000 })).toEqual([]);
 });
 
 test("processes that are killed, on a database that crashes, lose and double nothing", async () => {

@@ -5,6 +5,7 @@ import { runCertify } from "./faults/certified.ts";
 import { DATABASES, type Storage } from "./faults/database.ts";
 import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
+import { runFunds } from "./faults/funds.ts";
 import { runKills } from "./faults/kills.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runListenerFaults } from "./faults/listener.ts";
@@ -26,6 +27,7 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   rails    [--storage postgres] [--payouts 10000] pays over a rail behind a hostile network, and kills both sides
   rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of requests with a fault
                                                   both: --rail momo pays over the module for MTN MoMo
+  funds    [--storage postgres] [--payouts 10000] a balance, then a limit, permits half of the payouts of 64 callers; kills
   certify  [--runs 20]                            runs the conformance suite on four processes behind a load balancer
 
 Needs Linux. Recovery includes the start of a server that was stopped; allow more for it on a busy machine.`;
@@ -71,6 +73,7 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   rails: ({ storage, rail, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, rail, payouts }),
   "rails-certify": ({ storage, rail, share }, shared) =>
     runCertifyRails({ ...shared, deadlineMs: 30_000, storage, rail, share }),
+  funds: ({ storage, payouts }, { seed, print }) => runFunds({ storage, payouts, seed, print }),
   certify: ({ runs }, shared) => runCertify({ ...shared, runs }),
 };
 
