@@ -5,11 +5,13 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   domain: [],
   storage: ["domain"],
   webhooks: ["domain"],
+  rails: ["domain", "client"],
+  openid: ["domain", "rails"],
   observability: ["domain"],
   sharing: ["domain"],
   workers: ["domain", "webhooks", "sharing"],
-  http: ["domain", "webhooks", "sharing", "workers", "observability", "config"],
-  commands: ["domain", "webhooks", "storage", "http", "config", "operator"],
+  http: ["domain", "webhooks", "sharing", "workers", "observability", "openid", "rails", "config"],
+  commands: ["domain", "webhooks", "storage", "rails", "http", "config", "operator"],
 };
 /** Other parts of the repository, as files or folders. */
 const OTHERS = ["config", "service", "main", "cli", "banner", "log", "operator", "client", "conformance", "scripts"];
