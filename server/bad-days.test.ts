@@ -104,7 +104,7 @@ test.each<[string, RegExp, () => void]>([
 const overwrite = (content: string) => execFileSync("cp", [content, file]);
 
 test("a disk that refuses writes: creates get 503, the log stays short, and nothing acknowledged is lost", async () => {
-  const server = await start({ fileBlocks: 1_200 });
+  const server = await start({ fileBlocks: 1_600 });
   const acknowledged: string[] = [];
   let response = await server.create();
   while (response.status === 200) {

@@ -138,7 +138,9 @@ describe("SQLite", () => {
           "Deliveries due: 1, the oldest since \\d{4}-\\S+Z",
           "Deliveries failed: 1",
           "Rows:",
-          " {2}accounts: 2\\n {2}api_keys: 0",
+          " {2}accounts: 2",
+          " {2}adjustments: 0",
+          " {2}api_keys: 0",
         ].join("\n"),
       ),
     );
