@@ -1,9 +1,10 @@
 import type { components } from "../../generated/openapi.ts";
 import type { Checkout } from "./checkouts.ts";
 import type { Disbursement } from "./disbursements.ts";
+import { erasedPhone, textWithoutPhone } from "./housekeeping.ts";
 import type { Merchant } from "./merchants.ts";
 import type { FinalStatus } from "./records.ts";
-import { checkoutView, disbursementView } from "./representation.ts";
+import { checkoutView, customerView, disbursementView } from "./representation.ts";
 
 export type EventType =
   | "disbursement.completed"
@@ -56,6 +57,15 @@ export function eventOf(record: Disbursement | Checkout, merchantName: string): 
     body: JSON.stringify(body),
     ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
+}
+
+/** Returns an event's body with the erased phone number, and otherwise the same bytes: digits elsewhere stay. */
+export function withoutPhone(body: string, phoneNumber: string): string {
+  const { event, data } = JSON.parse(body) as components["schemas"]["WebhookEvent"];
+  const { customer, failure } = data;
+  if (customer) Object.assign(customer, customerView({ id: customer.id, phoneNumber: erasedPhone(phoneNumber) }));
+  if (failure) failure.message = textWithoutPhone(failure.message, phoneNumber);
+  return JSON.stringify({ event, data });
 }
 
 /**

@@ -51,6 +51,6 @@ export const failureIn = ({ status, failure }: Disbursement | Checkout): Failure
   status === "failed" ? failure : undefined;
 
 /** Requests contain no customer name, so the name is made from the last four digits of the number (D19). */
-function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {
+export function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {
   return { id, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber };
 }

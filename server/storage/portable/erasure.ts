@@ -1,6 +1,6 @@
 // Erases phone numbers of old records (D102).
-import { erasedPhone } from "../../domain/housekeeping.ts";
-import type { ErasureQuery } from "../../domain/housekeeping.ts";
+import { withoutPhone } from "../../domain/events.ts";
+import { erasedPhone, textWithoutPhone, type ErasureQuery } from "../../domain/housekeeping.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { onAttempts, run, runAll, type Query, type Work } from "./query.ts";
@@ -55,9 +55,33 @@ const FORGET_CUSTOMERS = `DELETE FROM customers WHERE ${OF_EPOCH} AND phone_numb
 
 /** Texts of a record that may contain its phone number: the column, and what finds a row. */
 const TEXTS = [
-  { table: "events", place: OF_EPOCH, column: "body", key: "id", type: "text", record: "reference" },
-  { table: "exchanges", place: OF_MERCHANT, column: "detail", key: "number", type: "bigint", record: "handover_id" },
-  { table: "handovers", place: OF_MERCHANT, column: "conflict", key: "kind", type: "text", record: "id" },
+  {
+    table: "events",
+    place: OF_EPOCH,
+    column: "body",
+    key: "id",
+    type: "text",
+    record: "reference",
+    hide: withoutPhone,
+  },
+  {
+    table: "exchanges",
+    place: OF_MERCHANT,
+    column: "detail",
+    key: "number",
+    type: "bigint",
+    record: "handover_id",
+    hide: textWithoutPhone,
+  },
+  {
+    table: "handovers",
+    place: OF_MERCHANT,
+    column: "conflict",
+    key: "kind",
+    type: "text",
+    record: "id",
+    hide: textWithoutPhone,
+  },
 ] as const;
 const READ_TEXTS: Query["text"][] = TEXTS.map(
   ({
@@ -128,15 +152,12 @@ function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
     references.set(merchants!, reference!);
   }
   if (phones.size === 0) return 0;
-  const hidden = (reference: string, text: string) =>
-    text.replaceAll(phones.get(reference)!, erasedPhone(phones.get(reference)!));
-
   const values = rows
     .filter((row) => references.has(row.merchants_reference as string))
     .map(({ merchants_reference: merchants, reference, failure }) => ({
       of_record: merchants as string,
       phone: erasedPhone(phones.get(reference as string)!),
-      failure_text: failure === null ? null : hidden(reference as string, failure as string),
+      failure_text: failure === null ? null : textWithoutPhone(failure as string, phones.get(reference as string)!),
     }));
   const columns = { of_record: "text", phone: "text", failure_text: "text" };
   yield [{ text: ERASE(kind), values: { ...place }, rows: { columns, values } }];
@@ -147,7 +168,7 @@ function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
   );
   const changes = found.flatMap((result, index) => {
     const changed = result.rows
-      .map((row) => ({ row, erased: hidden(row.reference as string, row.text as string) }))
+      .map((row) => ({ row, erased: TEXTS[index]!.hide(row.text as string, phones.get(row.reference as string)!) }))
       .filter(({ row, erased }) => erased !== row.text)
       .map(({ row, erased }) => ({ of_record: row.reference as string, of_key: row.key as string | number, erased }));
     const given = { of_record: "text", of_key: TEXTS[index]!.type, erased: "text" };
