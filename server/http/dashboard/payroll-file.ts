@@ -36,11 +36,10 @@ export async function readPayroll(text: string): Promise<Payroll> {
       if (!names) {
         names = values.map((name) => name.toLowerCase());
         const missing = COLUMNS.filter((name) => !names!.includes(name.toLowerCase()));
-        if (missing.length > 0)
-          return {
-            rows: [],
-            problems: [`The first row must name the columns ${COLUMNS.join(", ")}. It lacks ${missing.join(", ")}.`],
-          };
+        const twice = COLUMNS.filter((name) => names!.filter((each) => each === name.toLowerCase()).length > 1);
+        const must = `The first row must name the columns ${COLUMNS.join(", ")}, with commas between them.`;
+        if (missing.length > 0) return { rows: [], problems: [`${must} It lacks ${missing.join(", ")}.`] };
+        if (twice.length > 0) return { rows: [], problems: [`The first row names the column ${twice[0]} twice.`] };
         continue;
       }
       if (payroll.rows.length === MOST_ROWS)
@@ -54,7 +53,12 @@ export async function readPayroll(text: string): Promise<Payroll> {
       const before = lines.get(valueOf("reference"));
       lines.set(valueOf("reference"), line);
       const twice = before === undefined ? [] : [`reference is that of line ${before} too`];
-      payroll.problems.push(...[...problemsOf(valueOf), ...twice].map((problem) => `Line ${line}: ${problem}.`));
+      // A comma within an amount would make it another amount.
+      const shifted =
+        cells.length === names.length ? [] : [`the line has ${cells.length} cells, and the first row ${names.length}`];
+      payroll.problems.push(
+        ...[...shifted, ...problemsOf(valueOf), ...twice].map((problem) => `Line ${line}: ${problem}.`),
+      );
     }
   } catch (error) {
     return { rows: [], problems: [`The file is no CSV: ${(error as Error).message}.`] };

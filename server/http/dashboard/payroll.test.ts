@@ -28,7 +28,7 @@ const hidden = (html: string) =>
     .replaceAll("&#39;", "'");
 
 /** Sends a file as a browser does. */
-async function choose(content: string, { cookie, csrf } = ada) {
+async function choose(content: string | Uint8Array<ArrayBuffer>, { cookie, csrf } = ada) {
   const body = new FormData();
   body.set("csrf", csrf);
   body.set("file", new Blob([content], { type: "text/csv" }), "payroll.csv");
@@ -72,6 +72,13 @@ test.each([
     /country must be two uppercase letters[^]+currency must be three uppercase letters/,
   ],
   [file('"a'), /The file is no CSV: line 2 has a quotation mark in a wrong place/],
+  ["reference,amount,phoneNumber,country,currency,Amount", /names the column amount twice/],
+  ["reference;phoneNumber;amount", /commas between them/],
+  // A comma within the amount must not make it smaller.
+  [
+    "reference,phoneNumber,country,currency,amount\na,2250775398815,CI,XOF,1,000",
+    /Line 2: the line has 6 cells, and the first row 5/,
+  ],
   [file(...Array.from({ length: 1_001 }, (_, index) => row(`r${index}`))), /more than 1000 payouts/],
 ])("%# a wrong file creates nothing and says what to correct", async (content, problem) => {
   const before = await waiting();
@@ -80,6 +87,14 @@ test.each([
   expect([status, html.includes("To be created")]).toEqual([200, false]);
   expect((await ada.post(page, { file: content })).html).toMatch(problem);
   expect(await waiting()).toEqual(before);
+});
+
+test.each([
+  ["Windows-1252", Buffer.from(file(row("No\u00EBl")), "latin1")],
+  ["UTF-16", Buffer.from(`\uFEFF${file(row("b"))}`, "utf16le")],
+])("a file in %s is refused, because its references would be other ones", async (_, content) => {
+  const { html, status } = await choose(content);
+  expect([status, html]).toEqual([422, expect.stringContaining("The file is not in UTF-8.")]);
 });
 
 test("a file of the most payouts is created, and a larger body is refused", async () => {

@@ -31,12 +31,21 @@ export const readUpload: RequestHandler[] = [
     });
     const fields = [...form].map(async ([name, value]) => [
       name,
-      typeof value === "string" ? value : await value.text(),
+      typeof value === "string" ? value : textOf(await value.arrayBuffer()),
     ]);
     req.body = Object.fromEntries(await Promise.all(fields)) as Record<string, string>;
     next();
   },
 ];
+
+/** @throws PageError if the bytes are in another encoding, in which references would become other references */
+function textOf(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new PageError(422, "The file is not in UTF-8. Save it as “CSV UTF-8”, then choose it again.");
+  }
+}
 
 /** Payouts of a file, which somebody else must approve (D105). */
 export function payrollPages(context: DashboardContext): Router {
