@@ -1,4 +1,4 @@
-import { personOf, type Actor, type ActorName } from "./audit.ts";
+import type { Actor, ActorName } from "./audit.ts";
 import { amountIn, type Amounts } from "./limits.ts";
 import type { Adjustment, LedgerStore } from "./ledger.ts";
 
@@ -24,8 +24,6 @@ export interface AdjustmentStore {
    */
   decideAdjustment(merchantId: string, id: string, actor: Actor, approves: boolean): Promise<AdjustmentDecided>;
 }
-
-export const isOwn = (by: ActorName, actor: ActorName): boolean => personOf(by) === personOf(actor);
 
 export const needsSecond = (secondFrom: Amounts | undefined, { amount, currency }: Adjustment): boolean =>
   secondFrom !== undefined && Math.abs(amount) >= amountIn(secondFrom, currency);

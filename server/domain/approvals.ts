@@ -1,4 +1,4 @@
-import { actorName, personOf, type Actor } from "./audit.ts";
+import { actorName, isSamePerson, type Actor } from "./audit.ts";
 import type { Disbursement } from "./disbursements.ts";
 import { failureOf } from "./failures.ts";
 import type { Approval, Draft } from "./records.ts";
@@ -23,7 +23,7 @@ export interface ApprovalStore {
 export function mayDecide({ level, madeBy }: Approval, actor: Actor, approves: boolean): Decided | undefined {
   const name = actorName(actor);
   if (level === "operator" && name.startsWith("merchant ")) return "operators-only";
-  return approves && madeBy !== undefined && personOf(madeBy) === personOf(name) ? "own" : undefined;
+  return approves && madeBy !== undefined && isSamePerson(madeBy, name) ? "own" : undefined;
 }
 
 export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {

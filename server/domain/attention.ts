@@ -1,7 +1,8 @@
-import { actorName, personOf, type Actor } from "./audit.ts";
+import { actorName, isSamePerson, type Actor } from "./audit.ts";
 import { ServiceError } from "./errors.ts";
 import type { Decision, Handover, HandoverFigures, HandoverStore, RailPause } from "./handovers.ts";
-import { readTeam, type SignInStore } from "./sign-in.ts";
+import { hasRight } from "./roles.ts";
+import { actorOf, readTeam, type SignInStore } from "./sign-in.ts";
 
 /** After how many minutes an unknown outcome needs a person, unless the configuration says otherwise. */
 export const ATTENTION_AFTER_MINUTES = 60;
@@ -20,8 +21,12 @@ export function checkedReason(text: string): string {
 /** True if somebody besides the actor could decide: an operator who is signed in to the dashboard. */
 export async function needsTwoPeople(storage: SignInStore, actor: Actor): Promise<boolean> {
   const { sessions } = await readTeam({ storage }, {});
-  const own = personOf(actorName(actor));
-  return sessions.some(({ merchantId, name }) => merchantId === undefined && name !== own);
+  return sessions.some(
+    (session) =>
+      session.merchantId === undefined &&
+      hasRight(session.role, "decide about payments") &&
+      !isSamePerson(actorOf(session), actorName(actor)),
+  );
 }
 
 /** Ends a payment by hand, or proposes to if there is another person who can confirm it (D74). */

@@ -1,3 +1,4 @@
+import { looksSame } from "./names.ts";
 import type { Page } from "./pages.ts";
 
 export interface AuditQuery {
@@ -29,6 +30,13 @@ export const actorName = (actor: Actor): ActorName => (typeof actor === "string"
 
 /** The name of the person or program, wherever it acts: `NAME` of `dashboard NAME`. */
 export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
+
+/**
+ * True if two names may be one person's: case and what follows an @ do not count, so that `command ada@host` is
+ * `dashboard Ada`. Whoever may be the same person does not count as a second one.
+ */
+export const isSamePerson = (one: ActorName, other: ActorName): boolean => looksSame(ownName(one), ownName(other));
+const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");
 
 export type AuditAction =
   | "merchant.create"

@@ -71,7 +71,8 @@ test("an operator has the rail asked again", async () => {
   expect((await operator.get(`${area()}/audit`)).html).toContain("Asked the rail again about a payment");
 });
 
-test("one operator decides alone; with two, the second confirms", async () => {
+test("one operator decides alone, beside others who may not decide; with two, the second confirms", async () => {
+  await signedIn(server, { name: "Vera", role: "viewer" });
   const first = await unknown();
   expect((await operator.get(pageOf(first))).html).toContain("takes effect at once");
   const decision = { status: "failed", reason: "not in the rail's books" };

@@ -1,5 +1,5 @@
-import { isOwn, type AdjustmentStore, type Proposal } from "../../domain/adjustments.ts";
-import { actorName, type ActorName } from "../../domain/audit.ts";
+import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
+import { actorName, isSamePerson, type ActorName } from "../../domain/audit.ts";
 import type { Adjustment } from "../../domain/ledger.ts";
 import { recordAction } from "./audit.ts";
 import { adjustLocked, detailsOf } from "./ledger.ts";
@@ -46,7 +46,7 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
         const [row] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
         if (!row) return "unknown";
         const proposal = toProposal(row);
-        if (approves && isOwn(proposal.by, actorName(actor))) return "own";
+        if (approves && isSamePerson(proposal.by, actorName(actor))) return "own";
         if (approves) {
           const details = { ...detailsOf(proposal), proposedBy: proposal.by };
           const isCovered = yield* adjustLocked({ lockAccount, book }, merchant, proposal, { actor, details });

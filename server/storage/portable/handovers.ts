@@ -1,4 +1,4 @@
-import { actorName, personOf, type ActorName } from "../../domain/audit.ts";
+import { actorName, isSamePerson, type ActorName } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/failures.ts";
 import type {
   ClaimedHandover,
@@ -156,7 +156,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
         const proposal = optional<string>(row.proposal);
         const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as Decision & { by: ActorName });
-        if (needsTwo && (proposed?.status !== status || personOf(proposed.by) === personOf(by))) {
+        if (needsTwo && (proposed?.status !== status || isSamePerson(proposed.by, by))) {
           const text = JSON.stringify({ status, reason, by, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal: text });
           yield* recordAction({ ...entry, action: "payment.propose" });

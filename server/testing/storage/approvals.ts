@@ -123,6 +123,7 @@ export function approvalTests(storage: Current): void {
 
   test.each<[string, Parameters<typeof asking>[0], Partial<Draft<Disbursement>>, ActorName, string]>([
     ["who created the key", { ofKey: FROM, by: "command ada@host" }, {}, "command ada@host", "own"],
+    ["who created the key at a terminal", { ofKey: FROM, by: "command ada@host" }, {}, "merchant Ada", "own"],
     ["who created the key in the dashboard", { ofMerchant: FROM, by: "dashboard Grace" }, {}, "dashboard Grace", "own"],
     ["who sent the form", { ofMerchant: FROM }, { madeBy: "dashboard Alan" }, "dashboard Alan", "own"],
     ["of the merchant, for its limit", { ofMerchant: FROM, ofKey: FROM }, {}, "merchant Esi", "operators-only"],

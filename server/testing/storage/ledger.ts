@@ -201,7 +201,8 @@ export function ledgerTests(storage: Current): void {
     expect(await balancesOf(merchant.id)).toEqual([]);
     const decide = ({ id }: typeof add, actor: Actor = "dashboard Grace", approves = true) =>
       storage().decideAdjustment(merchant.id, id, actor, approves);
-    expect(await decide(add, "dashboard ada@host")).toBe("own");
+    for (const herself of ["dashboard Ada", "dashboard ada@bank.example"] as const)
+      expect(await decide(add, herself)).toBe("own");
     expect(await decide(take)).toBe("not-covered");
     const results = await concurrently(5, () => decide(add));
     expect(results.toSorted()).toEqual(["booked", ...Array<string>(4).fill("unknown")]);
