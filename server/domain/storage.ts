@@ -11,6 +11,7 @@ import type { Housekeeping } from "./housekeeping.ts";
 import type { LedgerStore } from "./ledger.ts";
 import type { ListenerStore } from "./listeners.ts";
 import type { MerchantStore } from "./merchants.ts";
+import type { PaymentSearch } from "./payment-search.ts";
 import type { ReplayStore } from "./replays.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
@@ -25,6 +26,7 @@ export interface Storage
     MerchantStore,
     DisbursementStore,
     CheckoutStore,
+    PaymentSearch,
     ClockStore,
     DeliveryQueue,
     HandoverStore,

@@ -143,7 +143,7 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   await press("Tab");
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
-  await press("Tab", 7);
+  await press("Tab", 9);
   expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
   await press("Enter");
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();
@@ -154,6 +154,7 @@ const PAGES: Record<string, () => string> = {
   "the sign-in page": () => `${server.url}/dashboard/sign-in`,
   "the operators' team": () => `${server.url}/dashboard/team`,
   "the merchants": () => `${server.url}/dashboard`,
+  "a search across merchants": () => `${server.url}/dashboard?search=${payout}`,
   "a merchant to manage": () => `${server.url}/dashboard/merchants/${longName}`,
   "a merchant before it is closed": () => `${server.url}/dashboard/merchants/${longName}/close`,
   disbursements: () => `${area()}/disbursements`,

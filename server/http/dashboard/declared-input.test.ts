@@ -13,6 +13,7 @@ const SEARCH = ["status", "type", "host", "reference", "from", "to"];
 const PAYMENTS = ["search", "status", "from", "to", "cursor"];
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   "/dashboard/sign-in": ["token"],
+  "/dashboard": ["search"],
   [`${MERCHANT}/disbursements`]: PAYMENTS,
   [`${MERCHANT}/disbursements.csv`]: PAYMENTS,
   [`${MERCHANT}/checkouts`]: PAYMENTS,

@@ -113,6 +113,26 @@ describe("management of merchants", () => {
 
 const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
 
+const found = async (search: string) => {
+  const { html } = await operator.get(`?${new URLSearchParams({ search })}`);
+  return [...html.matchAll(/data-key="([^"]+)"/g)].map(([, key]) => key).toSorted();
+};
+
+test("an operator finds merchants by name, and payments of all merchants by reference or phone number", async () => {
+  const one = await server.addMerchant("Zoe Fruits");
+  const two = await server.addMerchant("Yao Fruits");
+  const phoneNumber = "2250799887766";
+  const created = [
+    await server.createPayout({ reference: "salary & 7", phoneNumber }, { key: one.key }),
+    await server.request("POST", "/v1/checkouts", { key: two.key, body: aCheckout({ reference: "salary & 7" }) }),
+  ].map(({ body }) => body.data.reference as string);
+  expect(await found("fruits")).toEqual([one.merchant.id, two.merchant.id].toSorted());
+  expect(await found(one.merchant.id)).toEqual([one.merchant.id]);
+  expect(await found("salary & 7")).toEqual(created.toSorted());
+  expect(await found(`+${phoneNumber}`)).toEqual([created[0]]);
+  expect(await found("salary")).toEqual([]);
+});
+
 describe("roles", () => {
   test("an operator sees all merchants and creates new ones", async () => {
     const { headers, status } = await operator.post("/merchants", { name: " Kofi & Söhne " });

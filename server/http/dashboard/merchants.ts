@@ -1,6 +1,7 @@
 import { Router, type Request } from "express";
 import { createMerchant, renameMerchant, type Merchant } from "../../domain/merchants.ts";
 import { parseTerms, TERMS, termTexts, type Terms } from "../../domain/terms.ts";
+import { parsePhoneNumber } from "../pages/phone-number.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
@@ -41,17 +42,35 @@ const ACTIONS: Record<string, { state: Merchant["state"]; title: string; effects
   },
 };
 
+/** The most payouts, and the most checkouts, that a search shows. */
+const MOST_FOUND = 25;
+const looksLike = (name: string, part: string) => name.toLowerCase().includes(part.toLowerCase());
+
 /** The first page: for an operator the list of merchants, for a merchant the payments. */
 export function merchantPages(context: DashboardContext): Router {
   const { config, storage } = context;
   const router = Router({ caseSensitive: true, strict: true });
   const root = rootOf(config.publicUrl);
 
-  router.get("/dashboard", async (_req, res) => {
+  router.get("/dashboard", async (req, res) => {
     const { merchantId } = visitOf(res).session;
     if (merchantId !== undefined) return seeOther(res, `${root}/m/${merchantId}/disbursements`);
     const page = { template: "merchants", title: "Merchants", section: "merchants" } as const;
-    showPage(context, res, page, { merchants: await storage.listMerchants() });
+    const search = field(req.query, "search");
+    const merchants = await storage.listMerchants();
+    const number = parsePhoneNumber(search);
+    const query = { text: search, phoneNumber: "digits" in number ? number.digits : undefined, limit: MOST_FOUND };
+    const found = search === "" ? [] : await storage.searchPayments(query);
+    const names = new Map(merchants.map(({ id, name }) => [id, name]));
+    showPage(context, res, page, {
+      search,
+      merchants: merchants.filter(({ id, name }) => id === search || looksLike(name, search)),
+      payments: found.map((payment) => ({
+        ...payment,
+        of: names.get(payment.merchantId),
+        kind: "locale" in payment ? "checkouts" : "disbursements",
+      })),
+    });
   });
   router.post("/dashboard/merchants", requireOperator, async (req, res) => {
     const { id } = await createMerchant({ ...context, actor: actorIn(res) }, field(req.body, "name"));

@@ -12,6 +12,7 @@ import { housekeeping } from "./housekeeping.ts";
 import { ledgerStore } from "./ledger.ts";
 import { listeners } from "./listeners.ts";
 import { merchants } from "./merchants.ts";
+import { paymentSearch } from "./payment-search.ts";
 import type { Executor } from "./query.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
@@ -38,6 +39,7 @@ export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "excl
   ...merchants(executor),
   ...disbursements(executor),
   ...checkouts(executor),
+  ...paymentSearch(executor),
   ...clocks(executor),
   ...upcoming(executor),
   ...deliveryQueue(executor),

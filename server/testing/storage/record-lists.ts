@@ -214,4 +214,25 @@ export function recordListTests(storage: Current): void {
     expect((await storage().listCheckouts(query)).items).toMatchObject([{ reference: paid.reference }]);
     expect((await storage().listCheckouts({ ...query, status: "success" })).items).toEqual([]);
   });
+
+  test("finds the payments of all merchants by either reference and by phone number, newest first", async () => {
+    const [one, two] = [await addMerchant(storage()), await addMerchant(storage())];
+    const shared = { merchantsReference: "either 7" };
+    const { record: paid } = await storage().insertDisbursement(aDisbursement(one.id, shared));
+    storage.clock().advance(MINUTE);
+    const { record: order } = await storage().insertCheckout(aCheckout(two.id, shared));
+    const found = async (text: string, more: { phoneNumber?: string; limit?: number } = {}) =>
+      (await storage().searchPayments({ text, limit: 10, ...more })).map(({ reference }) => reference);
+    expect(await found("either 7")).toEqual([order.reference, paid.reference]);
+    expect(await found(paid.reference)).toEqual([paid.reference]);
+    await storage().payCheckout(order.reference, "2250711223344", { afterMs: 0, status: "success" });
+    const third = aDisbursement(one.id, { customer: { phoneNumber: "2250711223344" } });
+    await storage().insertDisbursement(third);
+    expect((await found("x", { phoneNumber: "2250711223344" })).toSorted()).toEqual(
+      [third.reference, order.reference].toSorted(),
+    );
+    for (const text of ["", "\0", "either"]) expect(await found(text)).toEqual([]);
+    await storage().reset(one.id);
+    expect(await found("either 7")).toEqual([order.reference]);
+  });
 }
