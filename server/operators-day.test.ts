@@ -1,7 +1,7 @@
 // A day of operating a live service, once in the dashboard and once on the command line: a new merchant, its key and
 // secret, a receiver that fails, a bulk replay, a rotation, a revocation. A secret may appear only in the place that
 // shows it once.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -64,6 +64,8 @@ interface Operator {
   decide(merchantId: string, reference: string, approves: boolean): Promise<void>;
   suspend(merchantId: string, isSuspended: boolean): Promise<void>;
   readStatement(merchantId: string): Promise<string>;
+  /** Compares the payments of these days with the rail's own list, or with its statement. */
+  reconcile(from: string, to: string, statement: string): Promise<string>;
   /** Reads the names of the actions in the audit trail. */
   readTrail(merchantId: string): Promise<string>;
 }
@@ -172,6 +174,7 @@ async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
       await post(`/merchants/${merchant}/${isSuspended ? "suspend" : "reopen"}`);
     },
     readStatement: (merchant) => get(`/m/${merchant}/balances`),
+    reconcile: (from, to) => get(`/rails/reconcile?rail=test&from=${from}&to=${to}`),
     async readTrail(merchant) {
       await getAll(["", `/m/${merchant}/audit`]);
       return get(`/m/${merchant}/audit`);
@@ -243,6 +246,10 @@ function commandLine(seen: Seen, secrets: Set<string>): Operator {
       await run(isSuspended ? "suspend-merchant" : "reopen-merchant", merchant);
     },
     readStatement: (merchant) => balances("statement", merchant),
+    async reconcile(from, to, statement) {
+      const days = ["--from", from, "--to", to];
+      return (await runCommand(env, "db", "reconcile", "--rail", "test", ...days, "--statement", statement)).stdout;
+    },
     async readTrail(merchant) {
       const lists = ["audit", "replays", "sessions", "events", "deliveries"];
       const [trail] = await Promise.all(lists.map((list) => run(list, merchant)));
@@ -342,7 +349,7 @@ test.each([
   ["the dashboard", dashboard],
   ["the command line", commandLine],
 ] as const)(
-  "money with %s alone: top up, limit, approve, reject, suspend, and a statement that shows all of it",
+  "money with %s alone: top up, limit, approve, reject, suspend, reconcile, and a statement that shows all of it",
   async (_, begin) => {
     server.kill("SIGTERM");
     await server.ended;
@@ -374,7 +381,20 @@ test.each([
     await operator.suspend(merchant!, true);
     await expect.poll(async () => (await pay(10_000)).body.code, PATIENT).toBe("merchant_suspended");
     await operator.suspend(merchant!, false);
-    await expect.poll(async () => (await pay(10_000)).status, PATIENT).toBe(200);
+    let third = "";
+    await expect.poll(async () => (third = (await pay(10_000)).body.data?.reference), PATIENT).toMatch(/^DSB/);
+    await expect.poll(() => statusOf(third), PATIENT).toBe("success");
+    const paid = Object.entries({ [small]: 10_000, [first]: 60_000, [third]: 10_000 });
+    const file = join(folder, "rail.csv");
+    const rows = paid.map(([reference, amount]) => `${reference},${amount},XOF,success`);
+    writeFileSync(file, ["reference,amount,currency,status", ...rows].join("\n"));
+    const [yesterday, tomorrow] = [-1, 1].map((days) =>
+      new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10),
+    );
+    // The rail never got the payout that was rejected.
+    expect(await operator.reconcile(yesterday!, tomorrow!, file)).toMatch(
+      /Matched: 3\. [^]*No differences|No differences[^]*matched<\/dt><dd>3</,
+    );
 
     const statement = await operator.readStatement(merchant!);
     for (const part of [small, first, second, "10,000.00", "707.00", /release|Payout failed: given back/])
