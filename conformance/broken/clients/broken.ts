@@ -171,6 +171,12 @@ const references: readonly BrokenClient[] = [
       return good.payOne({ ...job, entry: { ...job.entry, reference: own } });
     },
   }),
+  broken(
+    "reference-by-position",
+    "client.same-reference",
+    "started-elsewhere",
+    reference((_text, { host, entry }) => `payment-${host.entries.indexOf(entry)}`),
+  ),
   broken("reference-shared", "client.loses-nothing", "twins", {
     referenceOf: ({ host, entry }) =>
       host.entries.find(({ phoneNumber }) => phoneNumber === entry.phoneNumber)!.reference,
@@ -347,6 +353,15 @@ const failures: readonly BrokenClient[] = [
     "refused",
     reports((job, outcome) => good.report(job, outcome === "refused" ? "failed" : outcome)),
   ),
+  broken("reset-is-not-sent", "client.refused-is-true", "reset", {
+    onError({ host, entry }, error) {
+      const { cause } = error as { cause?: { code?: string } };
+      // The service may have closed the connection after it had recorded the payout.
+      if (cause?.code === "ECONNRESET") host.files.set(`${entry.reference} was not sent`, "");
+    },
+    refusedInDoubt: async (job) =>
+      job.host.files.has(`${job.entry.reference} was not sent`) ? "refused" : good.refusedInDoubt(job),
+  }),
   broken("refusal-after-loss", "client.refused-is-true", "recorded-late then-422", {
     refusedInDoubt: async () => "refused",
   }),

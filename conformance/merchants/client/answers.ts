@@ -55,6 +55,10 @@ const senders: Record<Named, (delivery: Delivery) => Sent> = {
     response.destroy();
     return { failure: "the connection was closed without a response" };
   },
+  reset({ response }) {
+    response.socket!.resetAndDestroy();
+    return { failure: "the connection was reset without a response" };
+  },
   "cut-status"({ response }) {
     writeRaw(response.socket!, "HTTP/1.1 20");
     return { failure: "the connection was closed within the status line" };

@@ -23,6 +23,7 @@ const losses: Readonly<Record<string, Answer>> = {
   /** One of the other losses, and the program is killed when it repeats the create. */
   "killed-in-retry": "drop",
   dropped: "drop",
+  reset: "reset",
   "cut-status": "cut-status",
   "cut-headers": "cut-headers",
   "cut-body": "cut-body",

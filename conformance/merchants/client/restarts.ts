@@ -90,9 +90,9 @@ export const restarts: readonly Scenario[] = [
   },
   {
     id: "started-elsewhere",
-    name: "The program is started again on another machine when everything is done",
+    name: "The program is started again on another machine when everything is done, with the entries in reverse order",
     entries: six,
-    starts: [{}, { freshState: true }],
+    starts: [{}, { freshState: true, reversed: true }],
   },
   {
     id: "workers",

@@ -126,7 +126,8 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
       service.start = index;
       service.during = start;
       const delayMs = random(0, latestKillMs);
-      const input = inputOf(scenario.repeated ? [...planned, ...planned] : planned);
+      const ordered = start.reversed ? planned.toReversed() : planned;
+      const input = inputOf(scenario.repeated ? [...ordered, ...ordered] : ordered);
       runs.push(...(await runStart(start, service, planned, input, environmentOf, { ...settings, delayMs })));
     }
     if (scenario.watched) {

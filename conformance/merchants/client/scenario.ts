@@ -18,6 +18,8 @@ export type Start = {
   freshState?: true;
   /** The program has no place to store anything, so it cannot know what earlier starts sent. */
   withoutState?: true;
+  /** The input has the entries in the reverse order. */
+  reversed?: true;
   /** What happens to every create of this start, instead of what the scenario says. */
   creates?: Step;
   /** The response to every read and list of this start. */

@@ -10,6 +10,8 @@ export type Answer =
   | "honest"
   /** The connection is closed without a byte. */
   | "drop"
+  /** The connection is reset without a byte. */
+  | "reset"
   /** The connection is closed within the status line, the headers, or the body. */
   | "cut-status"
   | "cut-headers"
