@@ -135,3 +135,9 @@ test.each([
   expect(await eventually(context, () => (looks += 1) >= truth, 500)).toBe(isMet);
   expect(time).toBe(waited);
 });
+
+test("time in which the process did not run does not end a wait", async () => {
+  let [time, looks] = [0, 0];
+  const context = { now: () => new Date(time), sleep: async (ms: number) => void (time += 20 * ms) } as Context;
+  expect(await eventually(context, () => (looks += 1) > 3, 500)).toBe(true);
+});

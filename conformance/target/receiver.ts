@@ -58,7 +58,8 @@ const nameIn = (url: string) =>
 
 /** Listens on this machine. */
 export const listenOnHost: Listen = async ({ host, port }, receive) => {
-  const server = createServer((request, response) => {
+  // The receiver never closes an idle connection: a target could lose the webhook for which it reuses the connection.
+  const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
     const chunks: Buffer[] = [];
     let size = 0;
     request.on("data", (chunk: Buffer) => {
