@@ -1,17 +1,11 @@
 // Renders certify.yaml: each field with its meaning, what the target showed about it and its value, or an example.
 import { fieldNames, meaningOf, type Declaration } from "./declaration.ts";
 import { oneLine, wrapped } from "../report/visible.ts";
-import type { BudgetExceeded } from "../target/budget.ts";
 import { table } from "./table.ts";
 
 /** The finding about a field: its value if there is a limit, and the requests that show it. */
 export type Answer = { value?: unknown; text: string };
 export type Answers = { [Name in keyof Declaration]?: Answer };
-
-/** Says that the budget does not cover the payouts that show a field's limit. */
-export const notAfforded = ({ message }: BudgetExceeded): Answer => ({
-  text: `Not asked: ${message} (--max-payouts, --max-total).`,
-});
 
 /** The length of a comment line. */
 const width = 100;

@@ -8,7 +8,8 @@ import { BudgetExceeded } from "../target/budget.ts";
 import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import type { Target } from "../target/target.ts";
-import { notAfforded, rendered, type Answer, type Answers } from "./file.ts";
+import type { Declaration } from "./declaration.ts";
+import { rendered, type Answer, type Answers } from "./file.ts";
 import { fitted } from "./fit.ts";
 import { isCleanRefusal } from "./unknown.ts";
 import type { Limits } from "./limits.ts";
@@ -79,12 +80,19 @@ const throttledText =
 export const largestRace = 24;
 
 /** Says what the statuses of a run of payouts show about their permitted number. */
-function velocityAnswer(limited: number, throttled: string | undefined): Answer {
-  if (throttled !== undefined) return { text: `Fill this in by hand: ${throttled}` };
-  if (limited === 0) return { text: "Not asked. If the deployment limits payouts, fill this in by hand." };
-  return {
-    text: `The target returned 429 ${limited} times. A run waits and retries after a 429, so this limit need not be declared.`,
-  };
+function velocityAnswer(limited: number, throttled: string | undefined): Answers {
+  if (throttled !== undefined) return { velocity: { text: `Fill this in by hand: ${throttled}` } };
+  if (limited === 0) return {};
+  const text = `The target returned 429 ${limited} times. A run waits and retries after a 429, so this limit need not be declared.`;
+  return { velocity: { text } };
+}
+
+/** Says how late the new records were that the search read. */
+function delayAnswer({ readAfterWriteMs: value }: Declaration): Answer {
+  const request = "GET /v1/disbursements/{reference}";
+  return value === undefined
+    ? { text: `No delay found: ${request} → 200 immediately after a payout, or no 200 at all.` }
+    : { value, text: `Found: ${request} → 404 at first, and 200 after at most ${value} ms.` };
 }
 
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
@@ -198,7 +206,7 @@ async function createSearch(
       }),
     );
   }
-  return { search, attempts, usual, recordedNothing, race };
+  return { search, attempts, recordedNothing, race };
 }
 
 type Asking = Awaited<ReturnType<typeof createSearch>>;
@@ -313,7 +321,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
         throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary one.`;
         answers[limit.field] = { text: throttledText };
       } else if (error instanceof BudgetExceeded) {
-        answers[limit.field] = notAfforded(error);
+        answers[limit.field] = { text: `Not asked: ${error.message} (--max-payouts, --max-total).` };
         if (limits.declared[limit.field] !== undefined) unproved.push(limit.field);
       } else throw error;
     }
@@ -322,6 +330,6 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     if (!(error instanceof BudgetExceeded)) throw error;
     unproved.push("velocity");
   });
-  answers.velocity = velocityAnswer(limited, throttled);
-  return { answers, unproved, usual: asking.usual, ...(throttled === undefined ? {} : { throttled }) };
+  Object.assign(answers, velocityAnswer(limited, throttled), { readAfterWriteMs: delayAnswer(limits.found) });
+  return { answers, unproved, ...(throttled === undefined ? {} : { throttled }) };
 }

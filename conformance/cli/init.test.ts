@@ -104,7 +104,7 @@ describe("a declaration of a limited target", () => {
     const { url } = await targetThat((fields) => (refuses(fields) ? refusal(422) : undefined));
     const { text } = await written(url);
     const { numberRanges, ...declared } = readDeclaration(text);
-    expect(declared).toEqual({ ...limits, settlementSeconds: 1 });
+    expect(declared).toEqual(limits);
     expect(numberRanges?.slice(0, 2)).toEqual(field === "numberRanges" ? ["22570", "234"] : undefined);
     expect(commentsOn(text, field)).toContain("Found: ");
     expect(commentsOn(text, field)).toContain(evidence);
@@ -131,14 +131,15 @@ describe("nothing is declared", () => {
   test("if the target accepts everything", async () => {
     const { url } = await targetThat();
     const { text } = await written(url);
-    expect(readDeclaration(text)).toEqual({ settlementSeconds: 1 });
+    expect(readDeclaration(text)).toEqual({});
     expect(commentsOn(text, "largestAmount")).toContain("No limit found: POST /v1/disbursements with amount 9007199");
+    expect(commentsOn(text, "notificationSeconds")).toContain("If the deployment has such a limit, fill this in");
   });
 
   test("about what is refused with another status than 400 or 422", async () => {
     const { url } = await targetThat(({ reference }) => (String(reference).length > 99 ? refusal(413) : undefined));
     const { text } = await written(url);
-    expect(readDeclaration(text)).toEqual({ settlementSeconds: 1 });
+    expect(readDeclaration(text)).toEqual({});
     expect(commentsOn(text, "longestReference")).toMatch(/this is not a clean refusal: .* → 413/);
   });
 
@@ -156,7 +157,6 @@ describe("nothing is declared", () => {
     expect(seen.filter(({ method, path }) => method === "POST" && path.startsWith("/v1/"))).toHaveLength(3);
     expect(commentsOn(text, "largestAmount")).toContain("Not asked, because --max-total is too small");
     expect(commentsOn(text, "countries")).toMatch(/Not asked: a payout of 1\d\d exceeds the budget/);
-    expect(commentsOn(text, "settlementSeconds")).toMatch(/Not asked: a payout of 1\d\d exceeds the budget/);
   });
 
   test.each(["none", "reject"])("with --effects %s, which creates nothing", async (effects) => {

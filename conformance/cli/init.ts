@@ -2,7 +2,6 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { readDeclaration } from "../allowances/declaration.ts";
-import { measureDelays } from "../allowances/delays.ts";
 import { renderDeclaration, type Answers } from "../allowances/file.ts";
 import { findLimits, NotAsked } from "../allowances/find.ts";
 import { limitPhrases } from "../allowances/table.ts";
@@ -46,14 +45,10 @@ async function askTarget(options: RunOptions): Promise<Asked> {
   const { target, limits, close } = openTarget({ ...options, declared: undefined });
   try {
     const { fresh } = target.merchant;
-    const deps = { target, limits, now: () => new Date(), sleep: (ms: number) => sleep(ms) };
-    const { answers, usual } = await findLimits(options, { ...deps, fresh, largest: largestTried(options) });
-    const delays = await measureDelays(options, deps, usual);
+    const deps = { target, limits, fresh, sleep: (ms: number) => sleep(ms) };
+    const { answers } = await findLimits(options, { ...deps, largest: largestTried(options) });
     const { payouts, total } = target.budget;
-    return {
-      answers: { ...answers, ...delays },
-      summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)`,
-    };
+    return { answers, summary: `${counted(payouts, "payout")} with a total of ${total} (lowest denomination)` };
   } catch (error) {
     // The budget does not even cover the first payout, or the target's limits cannot be searched for.
     if (error instanceof BudgetExceeded || error instanceof RunStopped || error instanceof NotAsked)
@@ -116,7 +111,10 @@ export async function init(
     options.effects === "money"
       ? await askTarget(options)
       : { answers: {}, summary: "no payouts, so nothing was asked" };
-  const untried = `Not asked, because --effects ${options.effects} permits no payouts.`;
+  const untried =
+    options.effects === "money"
+      ? "Not asked. If the deployment has such a limit, fill this in by hand."
+      : `Not asked, because --effects ${options.effects} permits no payouts.`;
   const text = renderDeclaration(introduction(options, asked.summary, new Date()), asked.answers, untried);
   const declared = limitPhrases(readDeclaration(text));
   write(file, text);
