@@ -36,13 +36,15 @@ export type Shared = {
   expectations: Map<string, Expectation>;
   /** The number of requests so far. */
   requests: number;
-  /** The number of requests in a row without a response. */
+  /** The number of requests in a row without a response. Those during which the receiver was killed do not count. */
   silent: number;
+  /** How often the run killed the receiver. */
+  kills: number;
   /** False after a wait for an effect or for a final response has timed out. */
   isPatient: boolean;
 };
 
-export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, silent: 0, isPatient: true });
+export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, silent: 0, kills: 0, isPatient: true });
 
 /** What a scenario found. */
 export type Notes = { findings: Finding[]; notApplicable: Record<string, NotJudged>; exchanges: Exchange[] };
@@ -74,13 +76,24 @@ function createSender({ subject, secret, oldSecret, limits }: Settings, shared: 
       );
     }
     const at = now();
+    const { kills } = shared;
     const outcome = await send(subject.url, request, limits.timeoutMs);
-    if (isSilence(outcome)) shared.silent += 1;
+    if (isSilence(outcome)) shared.silent += kills === shared.kills ? 1 : 0;
     else if (outcome.status !== undefined) shared.silent = 0;
     const exchange = record(request, outcome, at, now().getTime() - at.getTime());
     exchanges.push(exchange);
     return { ...outcome, exchange };
   };
+}
+
+/** Returns the receiver, so that its kills are counted. */
+function counting({ restart, ...subject }: Subject, shared: Shared): Subject {
+  if (!restart) return subject;
+  const kill = () => {
+    shared.kills += 1;
+    return restart.kill();
+  };
+  return { ...subject, restart: { ...restart, kill } };
 }
 
 /** Retries an event as the service does, until the response is final. */
@@ -131,7 +144,7 @@ export function createContext(
   const random = createRandom(seed, scenario.id);
   const newEvent = createEvents(`${runId} ${scenario.id}`, random, now);
   const context: Context = {
-    subject,
+    subject: counting(subject, shared),
     limits,
     secret,
     ...(oldSecret === undefined ? {} : { oldSecret }),

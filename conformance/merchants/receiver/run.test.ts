@@ -1,9 +1,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test } from "vitest";
 import { book, soundPieces, startReceiver, type Pieces } from "../../broken/receivers/reference.ts";
 import { brokenReceivers } from "../../broken/receivers/variants.ts";
+import { CannotRun } from "../../cli/probe.ts";
 import { renderJson } from "../../report/json.ts";
 import { repeatOf } from "../../report/repeat.ts";
 import { exitCodeOf, type Report } from "../../results.ts";
@@ -62,6 +64,34 @@ test("what a receiver that reads one request at a time cannot show is named", as
   expect(report.verdict).toBe("certified");
 });
 
+test("a receiver that reads one request at a time fails one requirement, and the run goes on", async () => {
+  const one = brokenReceivers.find(({ id }) => id === "receiver-one-at-a-time")!;
+  const reading = new Set<Promise<unknown>>();
+  const { url, effects } = await receiverWith({
+    read(request) {
+      const read = one.pieces.read!(request);
+      reading.add(read);
+      const done = () => reading.delete(read);
+      read.then(done, done);
+      return read;
+    },
+  });
+  // It serves its effects itself, so they wait for the requests that it reads.
+  const inTurn = async () => {
+    const isServed = Promise.allSettled(reading).then(() => true);
+    if (!(await Promise.race([isServed, sleep(1000)]))) throw new CannotRun("--effects-url did not respond");
+    return effects();
+  };
+  const report = await run(
+    { url, effects: inTurn },
+    { limits: { ...limits, timeoutMs: 500 }, scenarios: ["stalled-senders", "restarted"] },
+  );
+  expect(report.errors).toEqual([]);
+  expect(report.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id)).toEqual([
+    "receiver.not-held-up",
+  ]);
+});
+
 test("effects without values leave their requirement partly unjudged", async () => {
   const { url, effects } = await receiverWith();
   const idsAlone = async () => (await effects()).map(({ id }) => ({ id }));
@@ -110,6 +140,36 @@ test("a receiver that does not respond ends the run with an error", async () => 
   const report = await run({ url, effects: async () => [] }, { limits: { ...limits, timeoutMs: 50 } });
   expect(report.errors).toEqual([`The receiver did not respond to 3 requests in a row. Is it running at ${url}?`]);
   expect(exitCodeOf(report)).toBe(1);
+});
+
+test("requests that a kill left without a response do not end the run", async () => {
+  const effects = new Map<string, { id: string }>();
+  const burst = Promise.withResolvers<void>();
+  let arrived = 0;
+  let isRestarted = false;
+  // It responds to one request of the burst before the kill. The others wait, as in the queue of a slow server.
+  const server = createServer(({ headers }, response) => {
+    if ((arrived += 1) === 16) burst.resolve();
+    if (!isRestarted && effects.size > 0) return;
+    const id = String(headers["webhook-id"]);
+    effects.set(id, { id });
+    response.writeHead(204).end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(async () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const report = await run(
+    {
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+      effects: async () => [...effects.values()],
+      restart: { kill: () => burst.promise, start: async () => void (isRestarted = true) },
+    },
+    { limits: { ...limits, timeoutMs: 500 }, scenarios: ["killed-in-burst"] },
+  );
+  expect(report.errors).toEqual([]);
+  expect(resultOf(report, "receiver.survives-crash").checks.map(({ verdict }) => verdict)).toEqual(["pass"]);
 });
 
 test("a probe that fails ends the run with an error", async () => {
