@@ -362,6 +362,12 @@ const failures: readonly BrokenClient[] = [
     refusedInDoubt: async (job) =>
       job.host.files.has(`${job.entry.reference} was not sent`) ? "refused" : good.refusedInDoubt(job),
   }),
+  broken(
+    "any-503-is-unrecorded",
+    "client.refused-is-true",
+    "failure-503",
+    reads((_job, reply) => (reply?.status === 503 && isFromService(reply) ? { kind: "later" } : undefined)),
+  ),
   broken("refusal-after-loss", "client.refused-is-true", "recorded-late then-422", {
     refusedInDoubt: async () => "refused",
   }),

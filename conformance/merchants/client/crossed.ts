@@ -40,6 +40,11 @@ const losses: Readonly<Record<string, Answer>> = {
     status: 500,
     body: { statusCode: 500, error: "Internal Server Error", message: "Try again later.", code: "internal_error" },
   },
+  /** Only the code `unavailable` says that nothing was recorded. */
+  "failure-503": {
+    status: 503,
+    body: { statusCode: 503, error: "Service Unavailable", message: "Try again later.", code: "timeout" },
+  },
   "page-as-json": asJson("<html><body>Please sign in</body></html>"),
   "empty-200": { status: 200 },
   "no-content": { status: 204 },

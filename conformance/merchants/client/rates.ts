@@ -13,10 +13,10 @@ const limited = (retryAfter: string | undefined, more: Record<string, string> = 
   body: JSON.stringify({ statusCode: 429, error: "Too Many Requests", code: "rate_limited" }),
 });
 
-const unavailable = (retryAfter: string, more: Record<string, string> = {}): Forged => ({
+const unavailable = (retryAfter: string, more: Record<string, string> = {}, code = "unavailable"): Forged => ({
   status: 503,
   headers: { "content-type": "application/json", "retry-after": retryAfter, ...more },
-  body: JSON.stringify({ statusCode: 503, error: "Service Unavailable", code: "unavailable" }),
+  body: JSON.stringify({ statusCode: 503, error: "Service Unavailable", code }),
 });
 
 const dated = { date: "{date+0}" };
@@ -88,7 +88,7 @@ export const rates: readonly Scenario[] = [
   {
     id: "unavailable-recorded",
     name: "The payout is recorded, and the client gets 503 with Retry-After",
-    creates: [{ process: "now", answer: unavailable("1") }],
+    creates: [{ process: "now", answer: unavailable("1", {}, "timeout") }],
     ...judged,
   },
   {
