@@ -69,10 +69,8 @@ test("a receiver that reads one request at a time fails one requirement, and the
   const reading = new Set<Promise<unknown>>();
   const { url, effects } = await receiverWith({
     read(request) {
-      const read = one.pieces.read!(request);
+      const read = one.pieces.read!(request).finally(() => reading.delete(read));
       reading.add(read);
-      const done = () => reading.delete(read);
-      read.then(done, done);
       return read;
     },
   });
