@@ -11,6 +11,6 @@ export interface PaymentSearchQuery {
 }
 
 export interface PaymentSearch {
-  /** Finds the payments of all merchants with a reference or a phone number, newest first. */
+  /** Finds the payments of all merchants with a reference or a phone number, newest first. Of thousands, it may miss newer ones. */
   searchPayments(query: PaymentSearchQuery): Promise<(Disbursement | Checkout)[]>;
 }

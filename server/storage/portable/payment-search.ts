@@ -2,14 +2,15 @@ import type { PaymentSearch } from "../../domain/payment-search.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Executor } from "./query.ts";
 
+/** The most payments of a phone number of which the newest are found, so that a search is not slow. */
+const MOST = 1_000;
+const CONDITIONS = ["reference = :text", "merchants_reference = :text", "phone_number = :phone"];
 /** One range of an index for each merchant: CROSS JOIN makes SQLite begin with the merchants. */
 const FIND = (table: string) =>
-  ["reference = :text", "merchants_reference = :text", "phone_number = :phone"]
-    .map(
-      (condition) => `SELECT r.* FROM merchants m CROSS JOIN ${table} r
-        WHERE r.merchant_id = m.id AND r.epoch = m.epoch AND r.${condition}`,
-    )
-    .join(" UNION ") + " ORDER BY created_at DESC LIMIT :limit";
+  CONDITIONS.map(
+    (condition) => `SELECT * FROM (SELECT r.* FROM merchants m CROSS JOIN ${table} r
+      WHERE r.merchant_id = m.id AND r.epoch = m.epoch AND r.${condition} LIMIT ${MOST}) AS found`,
+  ).join(" UNION ") + " ORDER BY created_at DESC LIMIT :limit";
 
 /** Searches the payments of all merchants. */
 export const paymentSearch = ({ readAll }: Executor): PaymentSearch => ({

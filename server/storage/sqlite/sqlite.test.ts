@@ -60,6 +60,7 @@ const ALLOWED = [
   { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
+  { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
   {
     sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/,
