@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
+import { ACTOR, addMerchant, aDisbursement, aKey, LATEST } from "../../testing/storage/fixtures.ts";
 import { LOG_BYTES, openDatabase } from "./database.ts";
 import { openSqlite } from "./index.ts";
 
@@ -72,6 +72,27 @@ describe("one server per file", () => {
     symlinkSync(path, link);
     expect(() => openSqlite(link, server)).toThrow(/Another server is using/);
     await first.close();
+  });
+
+  test("what another process changes of a merchant or a key governs the next payout", async () => {
+    const storage = openSqlite(path, server);
+    const beside = openSqlite(path, { clock, server: false });
+    const { id } = await addMerchant(storage);
+    const key = aKey(id);
+    await storage.insertKey(key, ACTOR);
+    const refused = async () => (await storage.insertDisbursement(aDisbursement(id, { keyId: key.id }))).refusal?.code;
+    expect(await refused()).toBeUndefined();
+    await beside.setMerchantState(id, "suspended", ACTOR);
+    expect(await refused()).toBe("merchant_suspended");
+    await beside.setMerchantState(id, undefined, ACTOR);
+    expect(await refused()).toBeUndefined();
+    await beside.setKeyLimits(key.id, { countries: [] }, ACTOR);
+    expect(await refused()).toBe("limit_exceeded");
+    await storage.setKeyLimits(key.id, undefined, ACTOR);
+    expect(await refused()).toBeUndefined();
+    await beside.setMerchantLimits(id, { countries: [] }, ACTOR);
+    expect(await refused()).toBe("limit_exceeded");
+    await Promise.all([storage.close(), beside.close()]);
   });
 
   test("another process may open the file beside the server; each sees the other's writes", async () => {

@@ -74,6 +74,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
     const ledger = createLedger(db);
     const writer = createWriter(db, {
       beforeBegin: health.require,
+      begun: cache.begun,
       beforeCommit() {
         ownership?.require();
         ledger.store();

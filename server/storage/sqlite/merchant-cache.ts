@@ -1,21 +1,26 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { KeyOwner } from "../../domain/merchants.ts";
+import type { KeyRow } from "../limit-rows.ts";
 import { OWNER_COLUMNS, toOwner, toStored, type StoredMerchant } from "../rows.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
 
 /**
- * Caches merchants and the owners of keys, which every request needs. A transaction of this process that changes one of
- * them, or is rolled back, must clear the cache. A write by another process clears it a moment later, when SQLite's
- * data_version shows the write. That is soon enough, because such a process (the keys command) changes no clock or
- * epoch.
+ * Caches merchants, keys and their owners, which every request needs. A transaction of this process that changes one of
+ * them, or is rolled back, must clear the cache. A write by another process clears it at the next transaction, and for
+ * reads a moment later, when SQLite's data_version shows the write. That is soon enough, because such a process (the keys
+ * command) changes no clock or epoch.
  */
 export interface MerchantCache {
   merchantOf(id: string): StoredMerchant | undefined;
   /** The merchant with the key of this hash, unless the key is revoked. */
   ownerOf(hash: Uint8Array): KeyOwner | undefined;
+  /** The stored limits of a key, and who created it. */
+  keyOf(id: string): KeyRow;
   clear(): void;
+  /** Runs at the beginning of a transaction, which then sees merchants and keys as they are at this moment. */
+  begun(): void;
   close(): void;
 }
 
@@ -26,15 +31,19 @@ const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, has
 export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void): MerchantCache {
   const merchants = new Map<string, StoredMerchant>();
   const owners = new Map<string, KeyOwner>();
+  const keys = new Map<string, KeyRow>();
   const select = db.prepare("SELECT * FROM merchants WHERE id = ?");
   const selectOwner = db.prepare(
     `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
       WHERE k.hash = ? AND k.revoked_at IS NULL`,
   );
+  const selectKey = db.prepare("SELECT limits, created_by FROM api_keys WHERE id = ?");
   const clear = () => {
     merchants.clear();
     owners.clear();
+    keys.clear();
   };
+  const isForeign = foreignWrites(db);
 
   return {
     merchantOf(id) {
@@ -55,7 +64,14 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
       owners.set(name(hash), owner);
       return owner;
     },
+    keyOf(id) {
+      if (!keys.has(id)) keys.set(id, selectKey.get(id));
+      return keys.get(id);
+    },
     clear,
+    begun() {
+      if (isForeign()) clear();
+    },
     close: onForeignWrites(db, () => {
       clear();
       onForeignWrite();
@@ -63,20 +79,28 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
   };
 }
 
-/** Calls `react` soon after another process has written to the database. Returns a function that stops this. */
-function onForeignWrites(db: DatabaseSync, react: () => void): () => void {
+/** Returns a function that says whether another process has written to the database since the last call. */
+function foreignWrites(db: DatabaseSync): () => boolean {
   const selectVersion = db.prepare("PRAGMA data_version");
   const version = () => selectVersion.get()!.data_version;
   let seen: unknown = version();
+  return () => {
+    const before = seen;
+    seen = version();
+    return seen !== before;
+  };
+}
+
+/** Calls `react` soon after another process has written to the database. Returns a function that stops this. */
+function onForeignWrites(db: DatabaseSync, react: () => void): () => void {
+  const isForeign = foreignWrites(db);
   const timer = setInterval(() => {
-    let current: unknown;
+    let isNew = true;
     try {
-      current = version();
+      isNew = isForeign();
     } catch {
       // The disk may have failed. The next lookup then reads the database and reports the error.
     }
-    const isNew = current === undefined || current !== seen;
-    seen = current;
     if (isNew) react();
   }, LOOK_EVERY_MS);
   timer.unref();

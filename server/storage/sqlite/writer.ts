@@ -9,6 +9,8 @@ export type Write = <T>(work: () => T) => Promise<T>;
 interface Hooks {
   /** Runs before each transaction; if it throws, nothing is written. */
   beforeBegin?(): void;
+  /** Runs at the beginning of each transaction. */
+  begun?(): void;
   /** Runs at the end of each transaction. */
   beforeCommit?(): void;
   /** Runs after each commit; if it throws, the writes reject. */
@@ -139,6 +141,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     }
     let results: unknown[];
     try {
+      hooks.begun?.();
       results = batch.map((job) => job.work());
       hooks.beforeCommit?.();
       db.exec("COMMIT");

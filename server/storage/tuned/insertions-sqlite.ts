@@ -11,12 +11,12 @@ import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
-import { limits } from "./limits-sqlite.ts";
+import { dailySums } from "./limits-sqlite.ts";
 
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
 export function insertions(context: Context): Insertions {
-  const { db, writeNew, now, dated, ledger, writeEvent } = context;
+  const { db, writeNew, now, dated, ledger, cache, merchantOf, writeEvent } = context;
   const selectCustomer = db.prepare(
     "SELECT id FROM customers WHERE merchant_id = ? AND epoch = ? AND phone_number = ?",
   );
@@ -34,7 +34,7 @@ export function insertions(context: Context): Insertions {
     return { id: (stored?.id as string | undefined) ?? customerIdOf(merchant, phoneNumber), phoneNumber };
   }
 
-  const { usedIn, addToSum, keyOf, currentOf } = limits(context);
+  const { usedIn, addToSum } = dailySums(db);
 
   /** Writes the hand-over of a new record to its rail, if it has one. */
   function handOver(record: Disbursement | Checkout, rail: string | undefined, merchant: StoredMerchant) {
@@ -44,11 +44,12 @@ export function insertions(context: Context): Insertions {
   return {
     insertDisbursement: (asked) =>
       writeNew(() => {
-        const merchant = currentOf(asked.merchantId);
+        const merchant = merchantOf(asked.merchantId)!;
         const existing = selectDisbursement.get(merchant.id, merchant.epoch, asked.merchantsReference);
         if (existing) return { inserted: false, record: toDisbursement(existing) };
         const date = dated();
-        const { bounds, draft } = limited(asked, merchant, keyOf(asked.keyId), now());
+        const key = asked.keyId === undefined ? undefined : cache.keyOf(asked.keyId);
+        const { bounds, draft } = limited(asked, merchant, key, now());
         const record = recorded<Disbursement>({ ...draft, customer: customerOf(merchant, draft) }, merchant, date);
         const reservation = reserved(record, merchant);
         const { available, enforced } = ledger.accountOf(reservation);
@@ -67,7 +68,7 @@ export function insertions(context: Context): Insertions {
       }),
     insertCheckout: (draft) =>
       writeNew(() => {
-        const merchant = currentOf(draft.merchantId);
+        const merchant = merchantOf(draft.merchantId)!;
         const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
         if (existing) return { inserted: false, record: toCheckout(existing) };
         const date = dated();
