@@ -2,6 +2,7 @@
 // request at a time. Needs no network. Starts a PostgreSQL server, unless TEST_DATABASE_URL names one.
 // Usage: node scripts/bench/dashboard.ts [--storage sqlite|postgres] [--payments N] [--rounds R]
 import { execFile } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs, promisify } from "node:util";
 import { FIRST, postgres, postgresServer, sqlite, type Database } from "./databases.ts";
 import { quantile } from "./load.ts";
@@ -36,6 +37,10 @@ const DAY = time(0.5).slice(0, 10);
 
 /** Every page to measure: its path below the pages of the merchant. Add a line for a new page or search. */
 const PAGES: Record<string, (stored: Stored) => string> = {
+  "overview of a day": () => `overview?range=day&until=${DAY}`,
+  "overview of a week": () => `overview?until=${DAY}`,
+  "overview of 90 days": () => `overview?range=quarter&until=${DAY}`,
+  "overview of all merchants, 90 days": () => `../../overview?range=quarter&until=${DAY}`,
   payouts: () => "disbursements",
   "payouts by status": () => "disbursements?status=success",
   "payouts, none of the status": () => "disbursements?status=pending",
@@ -112,6 +117,25 @@ async function look(server: Target, cookie: string): Promise<{ area: string; sto
   return { area, stored: { reference: reference!, merchantsReference: merchantsReference!, webhook } };
 }
 
+/** Waits until the server has counted all payouts, and shows how long that took. */
+async function untilCounted(area: string, cookie: string): Promise<void> {
+  const begun = performance.now();
+  const counted = new RegExp(`<dd>${PAYMENTS.toLocaleString("en")}</dd>`);
+  for (let waits = 0; !counted.test(await read(`${area}/overview?range=day&until=${DAY}`, cookie)); waits += 1) {
+    if (waits === 2_400) throw new Error("The server has not counted all payouts within ten minutes.");
+    await sleep(250);
+  }
+  console.log(`\nAll payouts were counted after ${((performance.now() - begun) / 1_000).toFixed(0)} s.`);
+}
+
+/** Figures of 89 more days, as of a busy service, because all payouts were created on one day. */
+const MORE_FIGURES = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 89)
+  INSERT INTO daily_figures (merchant_id, epoch, day, kind, status, currency, rail, took, payments, amount_high, amount_low)
+  SELECT merchant_id, epoch, day - i, kind, s.status, c.currency, 'rail', t.took, payments, amount_high, amount_low
+  FROM daily_figures CROSS JOIN n CROSS JOIN (SELECT 'success' AS status UNION ALL SELECT 'failed') AS s
+    CROSS JOIN (SELECT 'XOF' AS currency UNION ALL SELECT 'XAF' UNION ALL SELECT 'KES') AS c
+    CROSS JOIN (SELECT 2000 AS took UNION ALL SELECT 5000 UNION ALL SELECT 15000 UNION ALL SELECT 60000) AS t`;
+
 async function measure(name: string, database: Database): Promise<void> {
   const env = { DATABASE_URL: database.url };
   await (await startServer(name, env)).stop();
@@ -120,6 +144,8 @@ async function measure(name: string, database: Database): Promise<void> {
   const server = await startServer(name, env);
   const cookie = await signIn(server, env);
   const { area, stored } = await look(server, cookie);
+  await untilCounted(area, cookie);
+  await database.run(MORE_FIGURES);
   console.log(`\n${name}, ${PAYMENTS} payouts`.padEnd(45), "p50     p95  longest");
   for (const [page, pathOf] of Object.entries(PAGES)) {
     const url = `${area}/${pathOf(stored)}`;

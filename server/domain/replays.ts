@@ -16,6 +16,8 @@ export interface ReplayStore {
   /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
   stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
   findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
+  /** Counts what has become of the webhooks that a replay has made ready, and no later replay. */
+  countReplayed(merchantId: string, id: string): Promise<Replayed>;
   /** Lists the newest first. */
   listReplays(merchantId: string, limit: number): Promise<Replay[]>;
   /**
@@ -34,6 +36,9 @@ export interface DeliveryCount {
   /** The receivers of the counted deliveries, the receiver with the most first. */
   hosts: { host: string; count: number }[];
 }
+
+/** What has become of a replay's webhooks. A count above `MOST_COUNTED` stands for more. */
+export type Replayed = Record<"delivered" | "failed" | "waiting", number>;
 
 /** A replay before it is stored. */
 export interface NewReplay {

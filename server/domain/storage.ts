@@ -5,6 +5,7 @@ import type { CheckoutStore } from "./checkouts.ts";
 import type { ClockStore } from "./clock-store.ts";
 import type { DeliveryQueue } from "./deliveries.ts";
 import type { DisbursementStore } from "./disbursements.ts";
+import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Housekeeping } from "./housekeeping.ts";
@@ -39,6 +40,7 @@ export interface Storage
     AuditLog,
     SignInStore,
     RequestLog,
+    FigureStore,
     Housekeeping {
   /** Counts the waiting work of all merchants. Takes about 15 ms at most, however long the queues are. */
   readBacklog(): Promise<Backlog>;

@@ -1,9 +1,11 @@
 import type { Merchant } from "./merchants.ts";
 
+export const DAY_MS = 86_400_000;
+
 export type ClockMove = { by: number } | { to: number };
 
 /** How far ahead of real time a merchant's clock may be, after one move or after several (D18). */
-export const MOST_AHEAD_MS = 365 * 86_400_000;
+export const MOST_AHEAD_MS = 365 * DAY_MS;
 
 /** Returns the merchant's sandbox time. @param now real time */
 export function sandboxTime({ clockOffset }: Pick<Merchant, "clockOffset">, now: number): number {

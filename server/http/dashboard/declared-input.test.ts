@@ -11,9 +11,12 @@ const MERCHANT = "/dashboard/m/:merchant";
 /** The parameters of links and of the forms that search. */
 const SEARCH = ["status", "type", "host", "reference", "from", "to"];
 const PAYMENTS = ["search", "status", "from", "to", "cursor"];
+const OVERVIEW = ["range", "of", "until"];
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   "/dashboard/sign-in": ["token"],
   "/dashboard": ["search"],
+  "/dashboard/overview": OVERVIEW,
+  [`${MERCHANT}/overview`]: OVERVIEW,
   [`${MERCHANT}/disbursements`]: PAYMENTS,
   [`${MERCHANT}/disbursements.csv`]: PAYMENTS,
   [`${MERCHANT}/checkouts`]: PAYMENTS,

@@ -1,7 +1,6 @@
+import { DAY_MS } from "../../domain/time.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { field, PageError } from "./visit.ts";
-
-export const DAY_MS = 86_400_000;
 
 /** The filter in the storage's terms. */
 interface Filter {

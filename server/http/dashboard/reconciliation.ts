@@ -2,11 +2,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Router, type Request, type Response } from "express";
 import { DIFFERENCES, reconcile, TooManyPayments, type Difference } from "../../domain/reconciliation.ts";
 import type { Rails } from "../../domain/rails.ts";
+import { DAY_MS } from "../../domain/time.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { withBudget } from "../../domain/time-budget.ts";
 import { DIFFERENCE_HEADER, differenceLine } from "../../rails/reconciliation-csv.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
-import { DAY_MS, dayOf, queryOf } from "./payment-filter.ts";
+import { dayOf, queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf } from "./visit.ts";
 

@@ -53,6 +53,7 @@ test("from a search to its preview, to the replay with its progress, to the list
   expect(done.html).not.toContain(`http-equiv="refresh"`);
   expect(done.html).toMatch(/3 of 3[^]*8 per second/);
   expect(done.html).not.toContain("Stop the replay");
+  expect(done.html).toMatch(/badge delivered[^]*Delivered<\/dt><dd>3<[^]*Failed<\/dt><dd>0<[^]*Waiting<\/dt><dd>0</);
   const { items } = await server.storage.listDeliveries({ merchantId: merchant.id, limit: 10 });
   expect(items.map(({ status, attempts }) => [status, attempts.length])).toEqual([
     ["delivered", 1],
@@ -64,6 +65,25 @@ test("from a search to its preview, to the replay with its progress, to the list
   const { html: list } = await visitor.get(`${area}/replays`);
   expect(list).toContain(page);
   expect(list).toContain("merchant Kofi");
+});
+
+test("a replay to a receiver that is down waits, and the page of webhooks shows how the receiver does", async () => {
+  const { visitor, area } = await merchantWith(2);
+  receiver.respondWith(503);
+  const page = await started(visitor, area, { pace: "20" });
+  await server.pass(0);
+  const { html } = await visitor.get(page);
+  expect(html).toMatch(/badge waiting[^]*Waiting<\/dt><dd>2</);
+  expect(html).toContain(`http-equiv="refresh"`);
+  const { html: webhooks } = await visitor.get(`${area}/webhooks`);
+  expect(webhooks).toMatch(/<td class="number">0 %<\/td>[^]*Of the last 4 attempts, 0 were delivered/);
+  const [, sendNow] = /href="\/dashboard([^"]+)">Send now…/.exec(webhooks)!;
+  receiver.respondWith(204);
+  const { html: preview } = await visitor.get(sendNow!.replaceAll("&amp;", "&"));
+  expect(preview).toMatch(/Send waiting webhooks now[^]*2 webhooks/);
+  const sent = await started(visitor, area, { status: "pending", host: new URL(receiver.url).host, pace: "20" });
+  await server.pass(0);
+  expect((await visitor.get(sent)).html).toMatch(/badge delivered[^]*Delivered<\/dt><dd>2</);
 });
 
 test("replays successes of a period, too", async () => {

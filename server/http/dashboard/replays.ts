@@ -1,9 +1,9 @@
 import { Router, type Request, type Response } from "express";
-import { LISTENER_HOST } from "../../domain/events.ts";
-import { PACE, requireReplayable, startReplay } from "../../domain/replays.ts";
+import { PACE, requireReplayable, startReplay, type Replay, type Replayed } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
+import { receiverName } from "./receivers.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
@@ -46,8 +46,12 @@ export function replayPages(context: DashboardContext): Router {
   return router;
 }
 
-/** People know the listener by the name of its command. */
-const nameOf = (host: string): string => (host === LISTENER_HOST ? "the program listen" : host);
+/** What people want to know of a replay: not that it has queued its webhooks, but what became of them. */
+function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Replayed): string {
+  if (state !== "done") return state;
+  if (waiting > 0) return "waiting";
+  return failed > 0 ? "failed" : delivered > 0 && delivered === replayed ? "delivered" : "done";
+}
 
 const noSuchReplay = () => new PageError(404, "There is no replay with this id.");
 
@@ -66,12 +70,13 @@ async function showPreview(context: DashboardContext, req: Request, res: Respons
   const { count, isExact, hosts } = await context.storage.countDeliveries(merchantIn(res).id, filter);
   const data = {
     typed,
+    isWaiting: filter.status === "pending",
     query: queryOf(typed),
     conditions: describe(filter),
     count,
     isExact,
     bound: isExact ? "" : count === MOST_COUNTED ? "More than " : "At least ",
-    hosts: hosts.slice(0, HOSTS_SHOWN).map(({ host, ...of }) => ({ ...of, host: nameOf(host) })),
+    hosts: hosts.slice(0, HOSTS_SHOWN).map(({ host, ...of }) => ({ ...of, host: receiverName(host) })),
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     pace: PACE,
   };
@@ -81,7 +86,16 @@ async function showPreview(context: DashboardContext, req: Request, res: Respons
 async function showReplay(context: DashboardContext, id: string, res: Response): Promise<void> {
   const replay = await context.storage.findReplay(merchantIn(res).id, id);
   if (!replay) throw noSuchReplay();
-  const data = { replay, conditions: describe(replay.filter), query: queryOf(typedFor(replay.filter)) };
-  const reloads = replay.state === "running";
+  const became = await context.storage.countReplayed(replay.merchantId, id);
+  const word = wordFor(replay, became);
+  const data = {
+    replay,
+    became,
+    word,
+    mostCounted: MOST_COUNTED,
+    conditions: describe(replay.filter),
+    query: queryOf(typedFor(replay.filter)),
+  };
+  const reloads = word === "running" || word === "waiting";
   showPage(context, res, { template: "replay", title: "Replay of webhooks", section: "webhooks", reloads }, data);
 }

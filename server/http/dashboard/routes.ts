@@ -10,6 +10,7 @@ import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
+import { overviewPages } from "./overview.ts";
 import { paymentPages } from "./payments.ts";
 import { payrollPages, readUpload } from "./payroll.ts";
 import { railPages } from "./rails.ts";
@@ -44,6 +45,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(requireRights(context));
   router.use(merchantPages(context));
   router.use(teamPages(context));
+  router.use(overviewPages(context));
   router.use(paymentPages(context));
   router.use(approvalPages(context), payrollPages(context));
   router.use(webhookPages(context));

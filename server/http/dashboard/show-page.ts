@@ -49,6 +49,7 @@ export interface DashboardPage {
 
 /** The navigation of a merchant's pages. The path of a section is its name. */
 const SECTIONS = {
+  overview: "Overview",
   disbursements: "Disbursements",
   checkouts: "Checkouts",
   balances: "Balances",
@@ -63,6 +64,7 @@ const SECTIONS = {
 } as const;
 /** The navigation of the operators' pages, which belong to no merchant. */
 const OPERATOR_SECTIONS = {
+  overview: { path: "/overview", label: "Overview" },
   merchants: { path: "", label: "Merchants" },
   balances: { path: "/balances", label: "Balances" },
   approvals: { path: "/approvals", label: "Approvals" },

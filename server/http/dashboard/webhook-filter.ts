@@ -58,7 +58,7 @@ export function describe({ status, type, host, reference, createdAfter, createdB
   ];
 }
 
-const inWords = (at: number) => `${timestamp(at).slice(0, 19).replace("T", " ")} UTC`;
+export const inWords = (at: number) => `${timestamp(at).slice(0, 19).replace("T", " ")} UTC`;
 
 /** People may paste a whole address. */
 const hostOf = (typed: string): string => (typed.includes("://") && URL.parse(typed)?.host) || typed.toLowerCase();

@@ -10,6 +10,7 @@ import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { attemptMoment, nextAttempt } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+import { HEALTH_OF, healthOf } from "./receivers.ts";
 import { REASONS, searchOf, typedIn } from "./webhook-filter.ts";
 
 const ON_A_PAGE = 25;
@@ -34,11 +35,13 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
   const isFiltered = Object.values(typed).some((text) => text !== "");
   const isFirst = cursor === "";
   const query = { merchantId, limit: ON_A_PAGE, ...search, ...(!isFirst && { cursor }) };
-  const [page, failed] = await Promise.all([
+  const isWhole = isFirst && !isFiltered;
+  const [page, failed, receivers] = await Promise.all([
     typed.reference === "" ? storage.listDeliveries(query) : ofRecord(storage, query, typed.reference),
-    isFirst && !isFiltered
+    isWhole
       ? storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST })
       : { items: [], cursor: undefined },
+    isWhole ? healthOf(storage, merchantId) : [],
   ]);
   showPage(
     { config },
@@ -51,6 +54,8 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
       typed,
       isFiltered,
       isFirst,
+      receivers,
+      newest: HEALTH_OF,
       failed: failed.items,
       moreFailed: failed.cursor !== undefined,
       deliveries: page.items,

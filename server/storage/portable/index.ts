@@ -7,6 +7,7 @@ import { clocks } from "./clocks.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
 import { eventLog } from "./event-log.ts";
+import { figures } from "./figures.ts";
 import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { ledgerStore } from "./ledger.ts";
@@ -53,5 +54,6 @@ export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "excl
   ...auditLog(executor),
   ...signInStore(executor),
   ...requestLog(executor),
+  ...figures(executor),
   ...housekeeping(executor),
 });

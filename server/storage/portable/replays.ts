@@ -1,5 +1,7 @@
 import { actorName } from "../../domain/audit.ts";
+import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { ReplayStore } from "../../domain/replays.ts";
+import { MOST_COUNTED } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { countDeliveries, courseOf, nextOnCourse } from "./event-search.ts";
 import {
@@ -27,14 +29,22 @@ const NEWEST = "SELECT * FROM replays WHERE merchant_id = :merchant ORDER BY id 
 const DUE = "SELECT * FROM replays WHERE state = 'running' AND due_real <= (SELECT :now) ORDER BY due_real LIMIT 1";
 const LOCK = "SELECT seq, state FROM replays WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 /** Skips deliveries that have changed since they were read. */
-const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :at, due_real = NULL, ready = true
+const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :at, due_real = NULL, ready = true,
+    replay = given.replay
   FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.status = given.status
     AND NOT e.ready AND NOT e.claimed`;
 const RECORD = `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, skipped = skipped + :skipped,
     due_real = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
 
+const BY_STATUS = ["pending", "delivered", "ended", "exhausted"] as const satisfies DeliveryStatus[];
+/** One range of the index for each status. */
+const OUTCOMES = BY_STATUS.map(
+  (status) => `SELECT count(*) AS count FROM (SELECT 1 FROM events
+  WHERE merchant_id = :merchant AND replay = :id AND status = '${status}' LIMIT ${MOST_COUNTED + 1}) AS found`,
+);
+
 export function replays(executor: Executor): ReplayStore {
-  const { read, write } = executor;
+  const { read, readAll, write } = executor;
   return {
     countDeliveries: (merchantId, filter) => countDeliveries(executor, merchantId, filter),
     async startReplay(replay, actor) {
@@ -58,6 +68,12 @@ export function replays(executor: Executor): ReplayStore {
     async findReplay(merchantId, id) {
       const [row] = await read({ text: FIND, values: { merchant: merchantId, id } });
       return row && toReplay(row);
+    },
+    async countReplayed(merchantId, id) {
+      const values = { merchant: merchantId, id };
+      const found = await readAll(OUTCOMES.map((text) => ({ text, values })));
+      const [waiting, delivered, ended, exhausted] = found.map(([row]) => row!.count as number);
+      return { waiting: waiting!, delivered: delivered!, failed: ended! + exhausted! };
     },
     async listReplays(merchantId, limit) {
       return (await read({ text: NEWEST, values: { merchant: merchantId, limit } })).map(toReplay);
@@ -83,8 +99,8 @@ function* step(
   const merchant = yield* lockMerchant(merchantId, "shares");
   const [current] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
   if (current?.state !== "running" || current.seq !== course.seq) return 0;
-  const found = rows.map((row) => ({ merchant_id: merchantId, id: row.id, status: row.status }) as Values);
-  const columns = { merchant_id: "text", id: "text", status: "text" };
+  const found = rows.map((row) => ({ merchant_id: merchantId, id: row.id, status: row.status, replay: id }) as Values);
+  const columns = { merchant_id: "text", id: "text", status: "text", replay: "text" };
   const at = sandboxTime(merchant, merchant.now);
   const [made] = yield [{ text: MAKE_READY, values: { at }, rows: { columns, values: found } }];
   const replayed = made!.count;

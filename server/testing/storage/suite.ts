@@ -13,6 +13,7 @@ import type { Current, Report } from "./current.ts";
 import { disbursementTests } from "./disbursements.ts";
 import { erasureTests } from "./erasure.ts";
 import { durabilityTests, type ReopenOptions } from "./durability.ts";
+import { figureTests } from "./figures.ts";
 import { handoverTests } from "./handovers.ts";
 import { ledgerTests } from "./ledger.ts";
 import { limitTests } from "./limits.ts";
@@ -64,6 +65,7 @@ const PARTS = {
   "sign-in": signInTests,
   "log of requests": requestTests,
   reports: reportTests,
+  figures: figureTests,
 } satisfies Record<string, (current: Current) => void>;
 type Part = keyof typeof PARTS;
 

@@ -1,0 +1,129 @@
+import { DAY_MS } from "../../domain/time.ts";
+import type { Day, Figure, PaymentKind, PendingFigure } from "../../domain/figures.ts";
+import { formatAmount } from "../pages/money.ts";
+
+/** The statuses in the order of the bars, from below. */
+export const STATUSES = {
+  disbursement: ["success", "failed", "pending"],
+  checkout: ["success", "failed", "cancelled", "pending"],
+} as const satisfies Record<PaymentKind, string[]>;
+
+interface Counted {
+  day: Day;
+  status: string;
+  currency: string;
+  payments: number;
+  amount: bigint;
+}
+
+export const isoDay = (day: Day): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+
+const sum = (counted: readonly Pick<Counted, "payments">[]) =>
+  counted.reduce((total, { payments }) => total + payments, 0);
+
+/** Sums figures for people. Amounts are texts. */
+export function summaryOf(
+  kind: PaymentKind,
+  { from, to }: { from: Day; to: Day },
+  figures: readonly Figure[],
+  pending: readonly PendingFigure[],
+) {
+  const final = figures.filter((each) => each.kind === kind && each.payments > 0);
+  const open = pending.filter((each) => each.kind === kind && each.day >= from && each.day <= to);
+  const counted: Counted[] = [...final, ...open.map((each) => ({ ...each, status: "pending" }))];
+  const days = Array.from({ length: to - from + 1 }, (_, index) => {
+    const ofDay = counted.filter(({ day }) => day === from + index);
+    return {
+      day: isoDay(from + index),
+      counts: countsOf(kind, ofDay),
+      total: sum(ofDay),
+      sums: currenciesOf(kind, ofDay),
+    };
+  });
+  return {
+    statuses: STATUSES[kind],
+    total: sum(counted),
+    days,
+    bars: barsOf(days),
+    most: Math.max(...days.map(({ total }) => total)),
+    currencies: currenciesOf(kind, counted),
+    success: rateOf(final),
+    times: kind === "disbursement" ? timesOf(final) : undefined,
+    rails: [...Map.groupBy(final, ({ rail }) => rail)]
+      .filter(([rail]) => rail !== "")
+      .map(([rail, of]) => ({ rail, payments: sum(of), success: rateOf(of) })),
+  };
+}
+
+const countsOf = (kind: PaymentKind, counted: readonly Counted[]) =>
+  STATUSES[kind].map((status) => ({ status, payments: sum(counted.filter((each) => each.status === status)) }));
+
+const currenciesOf = (kind: PaymentKind, counted: readonly Counted[]) =>
+  [...Map.groupBy(counted, ({ currency }) => currency)].toSorted().map(([currency, of]) => ({
+    currency,
+    amounts: STATUSES[kind].map((status) => {
+      const ofStatus = of.filter((each) => each.status === status);
+      const amount = ofStatus.reduce((total, each) => total + each.amount, 0n);
+      return { status, payments: sum(ofStatus), amount: formatAmount(amount, currency, "en") };
+    }),
+  }));
+
+/** The share of final payments that succeeded. It says 100 % only if all did. Undefined if there is none. */
+function rateOf(final: readonly Figure[]): string | undefined {
+  const total = sum(final);
+  if (total === 0) return undefined;
+  const succeeded = sum(final.filter(({ status }) => status === "success"));
+  return share(succeeded, total);
+}
+
+export const share = (part: number, whole: number): string => `${Math.floor((1_000 * part) / whole) / 10} %`;
+
+/** How long it took until half and until 95 % of the payouts were final. */
+function timesOf(final: readonly Figure[]): { half: string; most: string } | undefined {
+  const total = sum(final);
+  if (total === 0) return undefined;
+  const steps = final.toSorted((a, b) => (a.within ?? Infinity) - (b.within ?? Infinity));
+  const until = (part: number) => {
+    let reached = 0;
+    return steps.find((each) => (reached += each.payments) >= part * total)?.within;
+  };
+  return { half: duration(until(0.5)), most: duration(until(0.95)) };
+}
+
+const UNITS = [
+  [DAY_MS, "day"],
+  [3_600_000, "hour"],
+  [60_000, "minute"],
+  [1_000, "second"],
+] as const;
+
+function duration(within: number | undefined): string {
+  if (within === undefined) return "more than a day";
+  const [size, unit] = UNITS.find(([milliseconds]) => within >= milliseconds)!;
+  const count = within / size;
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+/** The size of the chart in its own units. The page stretches it. */
+export const CHART = { width: 720, height: 160 };
+
+/** A bar for each day, of one rectangle for each status. */
+function barsOf(
+  days: readonly { day: string; counts: readonly { status: string; payments: number }[]; total: number }[],
+) {
+  const most = Math.max(1, ...days.map(({ total }) => total));
+  const pitch = CHART.width / days.length;
+  return days.map(({ day, counts }, index) => {
+    let y = CHART.height;
+    const parts = counts.flatMap(({ status, payments }) => {
+      if (payments === 0) return [];
+      const height = Math.max(1, (payments / most) * (CHART.height - counts.length));
+      y -= height;
+      return [{ status, y: round(y), height: round(height) }];
+    });
+    const text = counts.map(({ status, payments }) => `${payments.toLocaleString("en")} ${status}`).join(", ");
+    return { x: round(index * pitch + pitch * 0.1), width: round(pitch * 0.8), parts, text: `${day}: ${text}` };
+  });
+}
+
+const round = (value: number) => Math.round(value * 100) / 100;

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { signedIn } from "../../testing/dashboard-visitor.ts";
+import { startReceiver, type Receiver } from "../../testing/receiver.ts";
+import { startServer, type TestServer } from "../../testing/server.ts";
+
+const DAY = 86_400_000;
+const FAILS = "2250700000002";
+const STAYS_PENDING = "2250700000129";
+let server: TestServer;
+let receiver: Receiver;
+beforeAll(async () => {
+  [server, receiver] = await Promise.all([startServer(), startReceiver(500)]);
+});
+afterAll(() => Promise.all([server.close(), receiver.close()]));
+
+/** The texts of a page, without its markup. */
+const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
+async function countAll() {
+  while ((await server.storage.countFigures(500)) > 0);
+}
+
+test("shows the figures of each day, their sums, and what needs attention", async () => {
+  const { merchant, key } = await server.addMerchant("Ada");
+  const page = `/m/${merchant.id}/overview`;
+  expect(textOf((await (await signedIn(server)).get(page)).html)).toMatch(
+    /Needs attention Nothing.*No payouts in this period/,
+  );
+
+  const payout = (changes: object) => server.createPayout(changes, { key });
+  await payout({ amount: 150_000 });
+  await payout({ amount: 5_000, phoneNumber: FAILS });
+  await payout({ amount: 700, currency: "KES", country: "KE", phoneNumber: "254712345678" });
+  await server.pass(5_000);
+  await server.pass(DAY);
+  await payout({ amount: 250_000, webhookURL: receiver.url });
+  await payout({ amount: 3_000, phoneNumber: STAYS_PENDING });
+  await server.pass(5_000);
+  await server.pass(3_601_000);
+  await countAll();
+
+  const operator = await signedIn(server);
+  const week = await operator.get(page);
+  const text = textOf(week.html);
+  expect(text).toMatch(/Payouts 5 .* final 75 % .* within 5 seconds/);
+  expect(text).toContain("KES KES 7.00 1 payout none none");
+  expect(text).toContain("XOF XOF 4,000.00 2 payouts XOF 50.00 1 payout XOF 30.00 1 payout");
+  expect(text).toMatch(/2026-11-20 2 1 0 KES 7.00 XOF 1,500.00 2026-11-21 1 0 1 XOF 2,500.00/);
+  expect(week.html.match(/<rect class="success"/g)).toHaveLength(2);
+  expect(text).toMatch(/127.0.0.1:\d+ fails: 1 webhook waits/);
+  expect(text).toContain("Payouts are pending for more than 60 minutes, the oldest since 2026-11-21");
+
+  const yesterday = textOf((await operator.get(`${page}?range=day&until=2026-11-20`)).html);
+  expect(yesterday).toMatch(/Payouts on 2026-11-20 .* Payouts 3 /);
+  expect(textOf((await operator.get(`${page}?of=checkouts`)).html)).toContain("No checkouts in this period.");
+
+  const all = textOf((await operator.get("/overview?range=quarter")).html);
+  expect(all).toMatch(/Payouts 5 /);
+  expect(all).toMatch(/127.0.0.1:\d+ of Ada fails: 1 webhook waits/);
+});
+
+test("shows the overview of all merchants to operators only, and refuses other parameters", async () => {
+  const member = await signedIn(server, { merchantId: server.merchant.id });
+  expect((await member.get("/overview")).status).toBe(404);
+  for (const query of ["range=year", "range=__proto__", "of=fees", "until=yesterday"])
+    expect((await member.get(`/m/${server.merchant.id}/overview?${query}`)).status).toBe(422);
+});

@@ -1,0 +1,51 @@
+import { LISTENER_HOST } from "../../domain/events.ts";
+import { MOST_WAITING_COUNTED, type ReceiverAttempt } from "../../domain/figures.ts";
+import type { Storage } from "../../domain/storage.ts";
+import { share } from "./overview-figures.ts";
+import { inWords } from "./webhook-filter.ts";
+
+/** The number of webhooks whose attempts show how healthy their receivers are. */
+export const HEALTH_OF = 500;
+/** The number of attempts in the strip, and of receivers in the list. */
+const STRIP = 30;
+const MOST_RECEIVERS = 20;
+
+/** People know the listener by the name of its command. */
+export const receiverName = (host: string): string => (host === LISTENER_HOST ? "the program listen" : host);
+
+/** How well a merchant's receivers work, those with waiting webhooks first. */
+export async function healthOf(storage: Storage, merchantId: string) {
+  const [attempts, failing] = await Promise.all([
+    storage.readReceiverAttempts(merchantId, HEALTH_OF),
+    storage.listFailingReceivers({ merchantId, limit: MOST_RECEIVERS }),
+  ]);
+  const byHost = Map.groupBy(attempts, ({ host }) => host);
+  const hosts = new Set([...failing.map(({ host }) => host), ...byHost.keys()]);
+  return [...hosts].slice(0, MOST_RECEIVERS).map((host) => {
+    const waiting = failing.find((each) => each.host === host)?.waiting ?? 0;
+    return {
+      host,
+      name: receiverName(host),
+      waiting: waiting >= MOST_WAITING_COUNTED ? `${MOST_WAITING_COUNTED.toLocaleString("en")} or more` : waiting,
+      ...figuresOf(byHost.get(host) ?? []),
+    };
+  });
+}
+
+function figuresOf(attempts: readonly ReceiverAttempt[]) {
+  const delivered = attempts.filter(({ isDelivered }) => isDelivered).length;
+  const times = attempts.map(({ latencyMs }) => latencyMs).toSorted((a, b) => a - b);
+  const within = (part: number) => (times.length === 0 ? "" : `${times[Math.ceil(part * times.length) - 1]} ms`);
+  const last = attempts
+    .toSorted((a, b) => b.at - a.at)
+    .slice(0, STRIP)
+    .toReversed();
+  const good = last.filter(({ isDelivered }) => isDelivered).length;
+  return {
+    delivered: attempts.length === 0 ? undefined : share(delivered, attempts.length),
+    half: within(0.5),
+    most: within(0.95),
+    last: last.map(({ at, isDelivered, result }) => ({ isDelivered, text: `${inWords(at)}: ${result}` })),
+    words: `Of the last ${last.length} attempts, ${good} were delivered.`,
+  };
+}
