@@ -9,7 +9,7 @@ import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
 import { attacher } from "./attach.ts";
 import { judgeClient, readClientOptions } from "./command.ts";
-import { launcher } from "./launch.ts";
+import { launcher, type Ended, type Launch } from "./launch.ts";
 import { asInput, entries } from "./entries.ts";
 import { renderTerminal } from "../../report/terminal.ts";
 import { scenarioReport } from "../report.ts";
@@ -118,6 +118,20 @@ describe("a run", () => {
     const [check, ...others] = report.requirements.find(({ id }) => id === "client.paid-is-true")!.checks;
     expect([check!.verdict, others]).toEqual(["fail", []]);
     expect(report.verdict).toBe("failed");
+  });
+
+  test("does not wait for programs that still run with --fail-fast", async () => {
+    let starts = 0;
+    /** The programs after the first never end by themselves. */
+    const stuck: Launch = (environment, input) => {
+      if ((starts += 1) === 1) return wrong(environment, input);
+      const { promise: ended, resolve } = Promise.withResolvers<Ended>();
+      return { ended, kill: () => resolve({ code: null, stdout: "", stderr: "" }) };
+    };
+    const report = await judgeClient(options("--fail-fast"), stuck, quiet, never);
+    expect(starts).toBe(16);
+    const { checks } = report.requirements.find(({ id }) => id === "client.bounded-time")!;
+    expect(checks.map(({ verdict }) => verdict)).toEqual(["pass"]);
   });
 
   test("that is interrupted is not completed", async () => {

@@ -92,15 +92,19 @@ async function runAll(settings: Settings, options: ClientOptions, output: Output
   const selected = scenarios.filter(({ id }) => options.scenarios?.includes(id) ?? true);
   const progress = createProgress(output, selected.length, { mostLines: mostProgressLines });
   const reports: CheckReport[] = [];
-  let waiting = [...selected];
+  const waiting = [...selected];
+  const enough = new AbortController();
+  const ended = AbortSignal.any([interrupted, enough.signal]);
   const work = async () => {
-    for (let next = waiting.shift(); next && !interrupted.aborted; next = waiting.shift()) {
+    for (let next = waiting.shift(); next && !ended.aborted; next = waiting.shift()) {
       const name = `${next.id}: ${next.name}`;
       progress.started(name);
-      const report = scenarioReport(side, await runScenario(next, settings), options.only);
+      const found = await runScenario(next, { ...settings, ended });
+      if (ended.aborted) return;
+      const report = scenarioReport(side, found, options.only);
       progress.finished(name, report);
       reports.push(report);
-      if (options.failFast && isFailure(report)) waiting = [];
+      if (options.failFast && isFailure(report)) enough.abort();
     }
   };
   await Promise.all(Array.from({ length: options.jobs }, work));

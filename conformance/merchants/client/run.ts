@@ -22,6 +22,8 @@ export type Settings = {
   limitMs: number;
   /** How long the service is watched after the end of the program, in scenarios that say so, in ms. */
   watchMs?: number;
+  /** Ends the programs when it is aborted. What a scenario finds is meaningless then. */
+  ended?: AbortSignal;
 };
 
 const defaultWatchMs = 10_000;
@@ -62,7 +64,7 @@ async function runStart(
   planned: readonly PlannedEntry[],
   input: string,
   environmentOf: (worker: number) => Environment,
-  { launch, limitMs, delayMs }: Settings & { delayMs: number },
+  { launch, limitMs, delayMs, ended: runEnded }: Settings & { delayMs: number },
 ): Promise<Run[]> {
   let stopped: "killed" | "overdue" | undefined;
   const startedAt = performance.now();
@@ -74,6 +76,8 @@ async function runStart(
   service.onCreate = kill ? killer(kill, service, planned, delayMs, () => stop("killed")) : async () => undefined;
   const programs = Array.from({ length: workers }, (_, worker) => launch(environmentOf(worker), input));
   const timer = setTimeout(() => void stop("overdue"), limitMs);
+  const endRun = () => void stop("killed");
+  runEnded?.addEventListener("abort", endRun);
   const runs = programs.map(async ({ ended }): Promise<Run> => {
     const end = await ended;
     const durationMs = performance.now() - startedAt;
@@ -81,6 +85,7 @@ async function runStart(
   });
   const all = await Promise.all(runs);
   clearTimeout(timer);
+  runEnded?.removeEventListener("abort", endRun);
   return all;
 }
 
@@ -114,6 +119,7 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
   const runs: Run[] = [];
   try {
     for (const [index, start] of (scenario.starts ?? [{}]).entries()) {
+      if (settings.ended?.aborted) break;
       const folderOf = (worker: number) => join(state, `${start.freshState ? index : 0}-${worker}`);
       for (let worker = 0; worker < (start.workers ?? 1); worker += 1)
         await mkdir(folderOf(worker), { recursive: true });
@@ -132,7 +138,8 @@ export async function runScenario(scenario: Scenario, given: Settings): Promise<
     }
     if (scenario.watched) {
       service.during = { creates: { process: "now", answer: "honest" } };
-      await sleep(settings.watchMs ?? defaultWatchMs);
+      const { ended: signal } = settings;
+      await sleep(settings.watchMs ?? defaultWatchMs, undefined, signal && { signal }).catch(() => undefined);
     }
   } finally {
     await service.close();
