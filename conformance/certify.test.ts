@@ -72,7 +72,6 @@ describe("a run that cannot start", () => {
 
   test.each([
     ["another secret", "whsec_b3RoZXI=", 2],
-    ["its secret", "whsec_b3du", 0],
     ["its secret without the prefix", "b3du", 0],
   ])("with a sandbox and %s (%s) exits with %i", async (_, given, expected) => {
     const { url } = await target({ environment: "sandbox", secret: "whsec_b3du" });
@@ -81,13 +80,6 @@ describe("a run that cannot start", () => {
     expect(code).toBe(expected);
     expect(output.includes("WEBHOOK_SECRET differs from the merchant's secret")).toBe(code === 2);
     for (const secret of ["b3RoZXI=", "b3du"]) expect(output).not.toContain(secret);
-  });
-
-  test("exits with 2 if the target closes every connection", async () => {
-    const { url } = await target({ alter: () => undefined });
-    const { code, output } = await certify(["--base-url", url]).ended;
-    expect(code).toBe(2);
-    expect(output).toContain("closed without a response");
   });
 
   test("exits with 2 if --effects excludes every selected check", async () => {
@@ -280,21 +272,6 @@ describe("verdicts", () => {
     expect(output).toContain(text);
     expect(verdictsOf(report, "pass")).not.toContain("create.accepted");
   });
-
-  test(
-    "a target that goes down halfway stops the run with one line and does not pass",
-    { timeout: wholeRunMs },
-    async () => {
-      const sound = await target();
-      const { ended } = certify(["--base-url", sound.url, "--effects", "money"], undefined, (output) => {
-        if (/^ok(?:[^]*^ok){10}/m.test(output)) void sound.stop();
-      });
-      const { code, report, output } = await ended;
-      expect(code === 1 || code === 2).toBe(true);
-      expect(report?.verdict === "error" || report?.verdict === "failed").toBe(true);
-      expect(output.match(/^STOPPED +the target stopped responding at request \d+: /gm)).toHaveLength(1);
-    },
-  );
 
   test("Ctrl-C writes a report of the results so far and exits with 2", { timeout: wholeRunMs }, async () => {
     const { url } = await target();

@@ -1,12 +1,13 @@
 import { createReadStream, createWriteStream, existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { fileURLToPath } from "node:url";
 import { createBrotliDecompress } from "node:zlib";
 import { chromium } from "playwright-core";
-import type { Browser } from "playwright-core";
+import type { Browser, BrowserServer, LaunchOptions } from "playwright-core";
 
-const packed = fileURLToPath(new URL("../bin/chromium.br", import.meta.resolve("@sparticuz/chromium")));
+const packed = join(createRequire(import.meta.url).resolve("@sparticuz/chromium"), "../../bin/chromium.br");
 const unpacked = packed.replace(/\.br$/, "");
 
 // These flags replace the package's recommended flags, which are for serverless functions: --disable-web-security, and
@@ -27,10 +28,15 @@ async function executablePath(): Promise<string> {
   return unpacked;
 }
 
+const options = async (): Promise<LaunchOptions> =>
+  process.platform === "linux" && process.arch === "x64"
+    ? { executablePath: await executablePath(), args }
+    : { channel: "chrome" };
+
 /**
  * Starts a headless Chromium: on Linux x64 the one that npm installed, elsewhere the installed Chrome.
  */
-export async function launchBrowser(): Promise<Browser> {
-  if (process.platform !== "linux" || process.arch !== "x64") return chromium.launch({ channel: "chrome" });
-  return chromium.launch({ executablePath: await executablePath(), args });
-}
+export const launchBrowser = async (): Promise<Browser> => chromium.launch(await options());
+
+/** Starts the same browser for several processes, which connect to its address. */
+export const launchSharedBrowser = async (): Promise<BrowserServer> => chromium.launchServer(await options());

@@ -9,7 +9,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  truncateSync,
   writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -59,11 +58,10 @@ function expectUnavailable({ status, headers, body }: HttpResponse, message: Reg
   expect(body).toMatchObject({ code: "unavailable", message: expect.stringMatching(message) });
 }
 
+// file-watch.test.ts does more kinds of harm to the storage alone.
 test.each<[string, () => void]>([
-  ["deleted", () => rmSync(file)],
   ["moved away", () => renameSync(file, `${file}.old`)],
   ["replaced", () => (renameSync(file, `${file}.old`), new DatabaseSync(file).close())],
-  ["deprived of its write-ahead log", () => rmSync(`${file}-wal`)],
 ])("a database file that is %s: no create is acknowledged, and the server is not ready", async (_, harm) => {
   const server = await start();
   expect((await server.create()).status).toBe(200);
@@ -79,7 +77,6 @@ test.each<[string, () => void]>([
 
 test.each<[string, RegExp, () => void]>([
   ["overwritten with a backup", /another program changed its file/, () => overwrite(`${folder}/backup.db`)],
-  ["cut off", /another program changed its file/, () => truncateSync(file, statSync(file).size - 4_096)],
   ["deprived of its -shm file", /-shm file .+ was deleted or replaced/, () => rmSync(`${file}-shm`)],
 ])("a database that is %s: no create is acknowledged, and the server is not ready", async (_, message, harm) => {
   const server = await start();

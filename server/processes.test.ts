@@ -1,7 +1,4 @@
 // Runs several real processes on one PostgreSQL database.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createHttpClient } from "./testing/http.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
@@ -169,40 +166,30 @@ test("a backup names the program that makes it", async () => {
   expect(stderr).toContain("pg_dump");
 });
 
-/** The payouts of the race below, of which the limit permits half. A whole run: 10000. */
-const RACED = Number(process.env.RACED_PAYOUTS ?? 400);
+/** The payouts of the race below, of which the limit permits half. `npm run faults -- funds` has longer races. */
+const RACED = 400;
 
-test.each([
-  ["four processes on PostgreSQL", 4, undefined],
-  ["a process on SQLite", 1, "sqlite:"],
-])(
-  "%s accept exactly as many payouts of 64 callers as the limit of a day permits",
-  async (_, count, url) => {
-    const folder = mkdtempSync(join(tmpdir(), "processes-"));
-    if (url !== undefined) env.DATABASE_URL = `${url}${join(folder, "server.db")}`;
-    const servers = [await start()];
-    while (servers.length < count) servers.push(await start());
-    const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;
-    const counts = new Map<string, number>();
-    // A race during midnight has two days, and is repeated.
-    for (let day = -1; day !== new Date().getUTCDate();) {
-      day = new Date().getUTCDate();
-      counts.clear();
-      await runKeys(env, "limit", keyId!, "--per-day", `XOF:${(RACED / 2) * 100}`);
-      let next = 0;
-      const call = async () => {
-        while (next < RACED) {
-          const body = aPayout({ amount: 100 });
-          const { request } = servers[next++ % count]!;
-          const { status, body: sent } = await request("POST", "/v1/disbursements", { body });
-          const result = `${status} ${sent.code ?? ""}`;
-          counts.set(result, (counts.get(result) ?? 0) + 1);
-        }
-      };
-      await Promise.all(Array.from({ length: 64 }, call));
-    }
-    expect(Object.fromEntries(counts)).toEqual({ "200 ": RACED / 2, "422 limit_exceeded": RACED / 2 });
-    rmSync(folder, { recursive: true });
-  },
-  300_000,
-);
+// `scripts/faults.test.ts` does the same on SQLite.
+test("four processes accept exactly as many payouts of 64 callers as the limit of a day permits", async () => {
+  const servers = await Promise.all(Array.from({ length: 4 }, () => start()));
+  const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;
+  const counts = new Map<string, number>();
+  // A race during midnight has two days, and is repeated.
+  for (let day = -1; day !== new Date().getUTCDate();) {
+    day = new Date().getUTCDate();
+    counts.clear();
+    await runKeys(env, "limit", keyId!, "--per-day", `XOF:${(RACED / 2) * 100}`);
+    let next = 0;
+    const call = async () => {
+      while (next < RACED) {
+        const body = aPayout({ amount: 100 });
+        const { request } = servers[next++ % servers.length]!;
+        const { status, body: sent } = await request("POST", "/v1/disbursements", { body });
+        const result = `${status} ${sent.code ?? ""}`;
+        counts.set(result, (counts.get(result) ?? 0) + 1);
+      }
+    };
+    await Promise.all(Array.from({ length: 64 }, call));
+  }
+  expect(Object.fromEntries(counts)).toEqual({ "200 ": RACED / 2, "422 limit_exceeded": RACED / 2 });
+}, 300_000);

@@ -1,11 +1,8 @@
 // Runs `certify` against targets that do not implement the service. `certify` must name the reason, and certify no target.
-import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
-import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 
 const timeout = 120_000;
@@ -107,32 +104,4 @@ describe.concurrent("a target is never certified", { timeout }, () => {
       expect(output).toMatch(says);
     });
   }
-});
-
-describe("a mock of the OpenAPI document", { timeout }, () => {
-  let mock: ChildProcess;
-  let url = "";
-
-  beforeAll(async () => {
-    const document = join(import.meta.dirname, "../../generated/openapi.json");
-    const prism = createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
-    const child = spawn(process.execPath, [prism, "mock", document, "--host", "127.0.0.1", "--port", "0"]);
-    mock = child;
-    url = await new Promise<string>((resolve, reject) => {
-      let text = "";
-      child.stdout.on("data", (chunk: Buffer) => {
-        text += String(chunk);
-        const found = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(text)?.[1];
-        if (found) resolve(found);
-      });
-      child.on("close", () => reject(new Error(`the mock did not start: ${text}`)));
-    });
-  });
-  afterAll(() => void mock.kill());
-
-  test.each(["none", "reject"])("is never certified, --effects %s", async (effects) => {
-    const { code, output, report } = await runCertify(url, key, ["--effects", effects, "--timeout", "2000"]);
-    expect([code, report?.verdict]).toEqual([1, "failed"]);
-    expect(output).toMatch(/verify\.unknown-404[^]*expected[^]*404[^]*200/);
-  });
 });

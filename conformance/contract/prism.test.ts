@@ -1,14 +1,13 @@
 // Runs `certify` against Prism as a mock, which returns documented responses but keeps no records, and must not pass.
 // Also tests Prism as a proxy for a second opinion.
-import { spawn, type ChildProcess } from "node:child_process";
-import { createServer } from "node:net";
-import { join } from "node:path";
-import { createRequire } from "node:module";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startMock, type Running } from "../../client/testing/processes.ts";
 import { runCertify } from "../testing/command-line.ts";
-import { violationsIn } from "./prism.ts";
 import { startSoundTarget } from "../testing/sound-target.ts";
+import manifest from "../../package.json" with { type: "json" };
+import { violationsIn } from "./prism.ts";
 
+const key = "mock-key-0123456789";
 /** Requirements that a stateless service cannot meet. */
 const stateful = [
   "auth.create-refuses-wrong-key",
@@ -24,46 +23,34 @@ const stateful = [
   "checkout.reference",
 ];
 
-let mock: ChildProcess;
-let url = "";
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address ? address.port : 0;
-}
-
+let mock: Running;
 beforeAll(async () => {
-  const port = await freePort();
-  url = `http://127.0.0.1:${port}`;
-  const prism = createRequire(import.meta.url).resolve("@stoplight/prism-cli/dist/index.js");
-  const document = join(import.meta.dirname, "../../generated/openapi.json");
-  mock = spawn(process.execPath, [prism, "mock", document, "--host", "127.0.0.1", "--port", String(port)]);
-  await new Promise<void>((resolve, reject) => {
-    mock.stdout?.on("data", (chunk: Buffer) => chunk.toString().includes("listening") && resolve());
-    mock.on("close", () => reject(new Error("the mock did not start")));
-  });
+  mock = await startMock(manifest.scripts.mock);
   // Prism compiles the document on the first request. Send it here, because it would exceed the run's short timeout.
-  await fetch(`${url}/v1/disbursements/unknown`, { headers: { "x-api-key": "mock-key" } });
+  await fetch(`${mock.baseUrl}/v1/disbursements/unknown`, { headers: { "x-api-key": key } });
 });
-afterAll(() => void mock.kill());
+afterAll(() => mock.stop());
 
 test("fails every requirement that needs state when run against a mock", { timeout: 150_000 }, async () => {
   // Other checks send paths such as `/v1/disbursements/%`, at which the mock's process ends. The timeout is short,
   // because the mock never responds to a request whose body is not JSON.
   const args = ["--effects", "money", "--timeout", "2000", "--only", stateful.join(",")];
-  const { code, report } = await runCertify(url, "mock-key-0123456789", args);
+  const { code, report } = await runCertify(mock.baseUrl, key, args);
   const failed = report?.requirements.filter(({ verdict }) => verdict === "fail").map(({ id }) => id);
   expect([code, report?.verdict]).toEqual([1, "failed"]);
   expect(failed).toEqual(expect.arrayContaining(stateful));
   expect(report?.errors).toEqual([]);
 });
 
+test.each(["none", "reject"])("never certifies a mock, --effects %s", { timeout: 150_000 }, async (effects) => {
+  const args = ["--effects", effects, "--timeout", "2000"];
+  const { code, output, report } = await runCertify(mock.baseUrl, key, args);
+  expect([code, report?.verdict]).toEqual([1, "failed"]);
+  expect(output).toMatch(/verify\.unknown-404[^]*expected[^]*404[^]*200/);
+});
+
 describe("Prism as a second opinion", () => {
   test("judges the same responses, also behind a path prefix", { timeout: 60_000 }, async () => {
-    const key = "key-of-the-tests";
     const target = await startSoundTarget({ key, prefix: "/api" });
     const args = ["--only", "verify.found", "--effects", "money", "--through-prism"];
     const { code, report } = await runCertify(target.url, key, args);

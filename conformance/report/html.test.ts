@@ -1,14 +1,14 @@
 import axe from "axe-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
-import { launchBrowser } from "../../scripts/browser.ts";
+import { openBrowser } from "../../scripts/testing/browser.ts";
 import type { Report } from "../results.ts";
 import { renderHtml } from "./html.ts";
 import { check, exchange, hostile, sampleReport, requirement } from "../testing/sample-report.ts";
 
 let browser: Browser;
 beforeAll(async () => {
-  browser = await launchBrowser();
+  browser = await openBrowser();
 });
 afterAll(() => browser.close());
 

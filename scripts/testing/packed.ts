@@ -4,7 +4,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { inject } from "vitest";
+import { shared } from "./ask-shared.ts";
 
 export interface Manifest {
   name: string;
@@ -48,9 +48,7 @@ function link(target: string, path: string): void {
  * @param extra other packages to link, for code in the project that imports them
  */
 export async function installPacked(workspace: string, extra: readonly string[] = []): Promise<Project> {
-  const response = await fetch(`${inject("shared")}/${workspace}`);
-  const tarball = await response.text();
-  if (!response.ok) throw new Error(tarball);
+  const tarball = await shared(workspace);
   // The path contains spaces on purpose, because the paths of some users do.
   const folder = mkdtempSync(join(tmpdir(), "an empty folder "));
   const modules = join(folder, "node_modules");

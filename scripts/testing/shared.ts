@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
+import type { BrowserServer } from "playwright-core";
 import { startPostgres } from "../../server/testing/start-postgres.ts";
 
 declare module "vitest" {
@@ -45,15 +46,21 @@ async function pack(folder: string, workspace: string): Promise<string> {
 }
 
 /**
- * Provides what test files share: the URL of a PostgreSQL server, and the path of each packed workspace. Each is made
- * when the first test file asks for it.
+ * Provides what test files share: the addresses of a PostgreSQL server and of a browser, and the path of each packed
+ * workspace. Each is made when the first test file asks for it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), "shared by tests "));
   let postgres: ChildProcess | undefined;
+  let browser: BrowserServer | undefined;
   const made = new Map<string, Promise<string>>();
 
   async function make(name: string): Promise<string> {
+    if (name === "browser") {
+      const { launchSharedBrowser } = await import("../browser.ts");
+      browser = await launchSharedBrowser();
+      return browser.wsEndpoint();
+    }
     if (name !== "postgres") return pack(folder, name);
     const running = await startPostgres();
     postgres = running.child;
@@ -75,6 +82,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   return async () => {
     server.close();
+    await browser?.close();
     rmSync(folder, { recursive: true });
     if (postgres?.exitCode !== null) return;
     postgres.stdin!.end();

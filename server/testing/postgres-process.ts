@@ -56,7 +56,7 @@ const server = new EmbeddedPostgres({
   persistent: true,
   createPostgresUser: asRoot,
   // A collation that treats different texts as equal or sorts them by language, so that a missing COLLATE "C" shows.
-  initdbFlags: ["--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--locale=C"],
+  initdbFlags: ["--no-sync", "--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--locale=C"],
   postgresFlags: Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
   onLog: (message) => void messages.push(String(message)),
   onError: (message) => void messages.push(String(message)),

@@ -1,18 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
-import { inject } from "vitest";
+import { shared } from "../../scripts/testing/ask-shared.ts";
 
 /** The servers to test on, each with a function that returns the URL of a database in which others may be created. */
 export const POSTGRES_SERVERS: Record<string, () => Promise<string>> = {
-  PostgreSQL: embedded,
+  PostgreSQL: () => shared("postgres"),
   ...(process.env.TEST_DATABASE_URL ? { TEST_DATABASE_URL: async () => process.env.TEST_DATABASE_URL! } : {}),
 };
-
-async function embedded(): Promise<string> {
-  const response = await fetch(`${inject("shared")}/postgres`);
-  if (!response.ok) throw new Error(await response.text());
-  return response.text();
-}
 
 export interface TestDatabase {
   url: string;

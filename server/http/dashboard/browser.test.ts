@@ -1,7 +1,7 @@
 // The dashboard in a real browser: a person's way through it, and the accessibility of every page.
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { newLink } from "../../testing/dashboard-visitor.ts";
@@ -21,7 +21,7 @@ let longName: string;
 /** A payout that waits for approval, of the merchant with the long name. */
 let waiting: string;
 beforeAll(async () => {
-  [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
+  [server, browser, receiver] = await Promise.all([startServer(), openBrowser(), startReceiver(500)]);
   const { body } = await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1, webhookURL: receiver.url });
   payout = body.data.reference;
   for (let index = 0; index < 30; index++) await server.createCheckout();

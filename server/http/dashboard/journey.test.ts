@@ -2,7 +2,7 @@
 // to a revoked key. Every page on the way must be accessible, in both colour schemes and on a narrow screen.
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { banner } from "../../banner.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
@@ -19,7 +19,7 @@ let receiver: Receiver;
 let browser: Browser;
 let page: Page;
 beforeAll(async () => {
-  [server, browser, receiver] = await Promise.all([startServer(), launchBrowser(), startReceiver(500)]);
+  [server, browser, receiver] = await Promise.all([startServer(), openBrowser(), startReceiver(500)]);
   page = await browser.newPage({ viewport: WIDE });
   page.setDefaultTimeout(PATIENCE.timeout);
   page.on("console", (message) => expect.fail(message.text()));

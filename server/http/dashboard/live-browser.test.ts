@@ -1,7 +1,7 @@
 // Pages that update automatically, in a real browser.
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { newLink, send, signedIn } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
@@ -9,7 +9,7 @@ import { startServer, type TestServer } from "../../testing/server.ts";
 let server: TestServer;
 let browser: Browser;
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), launchBrowser()]);
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
 });
 afterAll(() => Promise.all([browser.close(), server.close()]));
 

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { visit } from "../../testing/dashboard-visitor.ts";
 import { CLIENT, startOpenIdProvider } from "../../testing/openid-provider.ts";
@@ -212,7 +212,7 @@ test("a wrong secret of the client, or a provider that is down, signs nobody in 
 
 test("in a browser the way leads from the sign-in page to the dashboard", async () => {
   provider.next.sub = "ada";
-  const browser = await launchBrowser();
+  const browser = await openBrowser();
   const page = await browser.newPage();
   page.on("console", (message) => expect.fail(message.text()));
   await page.goto(`${server.url}/dashboard`);

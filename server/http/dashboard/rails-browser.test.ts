@@ -1,7 +1,7 @@
 // The pages of a live service, in a real browser: what needs a person, the rails, and the comparison with a rail.
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { newLink } from "../../testing/dashboard-visitor.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
   rail = createTestRail();
   [server, browser] = await Promise.all([
     startServer({ env: { SANDBOX: "false" }, rails: railsOf(rail) }),
-    launchBrowser(),
+    openBrowser(),
   ]);
   contradicted = await pay("salary-".repeat(8));
   const answer = { status: "failed" } as const;

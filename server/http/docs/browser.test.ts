@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 import { pages } from "./pages.ts";
@@ -12,7 +12,7 @@ let page: Page;
 let strange: string[];
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), launchBrowser()]);
+  [server, browser] = await Promise.all([startServer(), openBrowser()]);
 });
 afterAll(() => Promise.all([browser.close(), server.close()]));
 beforeEach(async () => {

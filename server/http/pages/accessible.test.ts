@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
 import { payWith, shows, waits } from "../../testing/customer.ts";
 import { openShop, type Shop } from "../../testing/shop.ts";
@@ -10,7 +10,7 @@ let shop: Shop;
 let browser: Browser;
 let page: Page;
 beforeAll(async () => {
-  [shop, browser] = await Promise.all([openShop(), launchBrowser()]);
+  [shop, browser] = await Promise.all([openShop(), openBrowser()]);
 });
 afterAll(() => Promise.all([browser.close(), shop.close()]));
 beforeEach(async () => {

@@ -1,6 +1,6 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { launchBrowser } from "../../../scripts/browser.ts";
+import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { cancelButton, number, payButton, payWith, shows, waits } from "../../testing/customer.ts";
 import { openShop, type Shop } from "../../testing/shop.ts";
 import { texts, type Locale } from "./texts.ts";
@@ -8,7 +8,7 @@ import { texts, type Locale } from "./texts.ts";
 let shop: Shop;
 let browser: Browser;
 beforeAll(async () => {
-  [shop, browser] = await Promise.all([openShop(), launchBrowser()]);
+  [shop, browser] = await Promise.all([openShop(), openBrowser()]);
 });
 afterAll(() => Promise.all([browser.close(), shop.close()]));
 
