@@ -7,7 +7,8 @@ import { createBrotliDecompress } from "node:zlib";
 import { chromium } from "playwright-core";
 import type { Browser, BrowserServer, LaunchOptions } from "playwright-core";
 
-const packed = join(createRequire(import.meta.url).resolve("@sparticuz/chromium"), "../../bin/chromium.br");
+const require = createRequire(import.meta.url);
+const packed = join(require.resolve("@sparticuz/chromium"), "../../bin/chromium.br");
 const unpacked = packed.replace(/\.br$/, "");
 
 // These flags replace the package's recommended flags, which are for serverless functions: --disable-web-security, and
