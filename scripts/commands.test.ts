@@ -185,7 +185,7 @@ test("other tests run the commands that this one leaves to them", async () => {
 
 test("the commands of all documents work on the server that the tutorial starts", { timeout: 600_000 }, async () => {
   const ports = { server: await freePort(), receiver: await freePort() };
-  const env = { LOG_LEVEL: "silent", NODE_COMPILE_CACHE: join(tmpdir(), "commands-compile-cache") };
+  const env = { LOG_LEVEL: "silent", NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE! };
   const terminal = new Terminal({ folder: await checkout(), ports, env });
   try {
     expect(await terminal.follow(await blocksIn(TUTORIAL))).toBeGreaterThan(5);

@@ -13,7 +13,7 @@ export interface Reservation {
   dayLimit?: number | undefined;
   /** True if a person must approve this payout. */
   needsApproval: boolean;
-  /** Within this time after an equal payment, a person must approve this payout. */
+  /** How long after an equal payment a person must approve this payout. */
   repetitionHours: number;
 }
 

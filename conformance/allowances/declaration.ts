@@ -78,7 +78,7 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
   return `${path} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
 }
 
-/** Returns what the schema cannot say about the characters of references; undefined if they are valid. */
+/** Returns what is wrong with the characters of references, which the schema cannot check; undefined if nothing is. */
 function problemBeyondSchema({ referenceCharacters: characters }: Declaration): string | undefined {
   if (characters === undefined) return undefined;
   const letters = "abcdefghijklmnopqrstuvwxyz";

@@ -51,7 +51,7 @@ export interface PaymentRecord {
 
 /** What a payout waits for that is not handed over before somebody approves it (D93). */
 export interface Approval {
-  /** Whose limit asks for it. The limit of a merchant needs an operator. */
+  /** Who may decide. With `operator`, operators only, because a limit of the merchant asks for the approval. */
   level: "merchant" | "operator";
   /** Who made the payout, and so cannot approve it: who created its key, or sent its form. Absent if nobody is known. */
   madeBy?: ActorName;

@@ -81,7 +81,7 @@ export function parsePlain(text: string): unknown {
     return undefined;
   }
   if (typeof value !== "object" || value === null || Object.hasOwn(value, "__proto__")) return undefined;
-  // Each key and each string has two quotes, so more quotes are those of a key that was there twice.
+  // Each key and each string has two quotes. More quotes mean that a key occurs twice.
   let quotes = 0;
   for (const field of Object.values(value)) {
     if (typeof field === "object" && field !== null) return undefined;

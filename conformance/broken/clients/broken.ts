@@ -643,7 +643,7 @@ const comparesAllBut = (field: "currency" | "country"): Partial<Client> => ({
 export const meetings: readonly BrokenClient[] = [
   ...[429, 503].map((code) =>
     broken(`doubt-ends-with-${code}`, "client.refused-is-true", `then-${code}`, {
-      // Such a response says that nothing was recorded by its own request, and nothing about an earlier request.
+      // Such a response says that its own request recorded nothing. It does not say this of an earlier request.
       onReply({ host, entry }, reply) {
         const isOwn = reply?.status === code && typeof (reply.body as { code?: unknown } | null)?.code === "string";
         if (isOwn) host.files.set(`${entry.reference} is not recorded`, "");

@@ -20,7 +20,7 @@ const moments = [0, 1, 2, 5, 10, 20, 50, 100];
 
 /** How many copies of an event arrive at once. */
 const copies = 8;
-/** The time between a look and an insertion is short, so that one race may miss it. */
+/** The time between a look and an insertion is short, so one race may miss it. */
 const races = 5;
 
 /**
@@ -41,8 +41,8 @@ function barrier(count: number): () => Promise<void> {
 const outageMs = 2500;
 
 /**
- * A receiver that takes two steps for an event is between them for a short time only. Among many events, it is between
- * the steps of one of them at most moments.
+ * The events sent at once. A receiver that handles an event in two steps is between the steps only briefly. With many
+ * events, it is at most moments between the steps of one of them.
  */
 const burst = 16;
 /** The moments, in milliseconds after the first response to a burst, at which a run kills the receiver. */

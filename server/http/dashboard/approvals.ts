@@ -29,7 +29,7 @@ type Action = keyof typeof ACTIONS;
 /** The value of a payout's field in the forms. */
 const idOf = ({ merchantId, reference }: Disbursement) => `${merchantId}/${reference}`;
 
-/** What payouts come to in each currency. */
+/** The sum of the payouts in each currency. */
 export function totalsOf(payouts: readonly Pick<Disbursement, "currency" | "amount">[]) {
   const groups = [...Map.groupBy(payouts, ({ currency }) => currency)].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return groups.map(([currency, each]) => {

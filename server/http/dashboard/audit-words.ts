@@ -56,7 +56,7 @@ const ACTORS: Record<string, (name: string) => string> = {
 
 /** Ids for programs. The command `keys audit` prints them. */
 const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
-/** Details with a name that is not plain English. */
+/** What people read in place of details whose names are not plain English. */
 const LABELS: Record<string, string> = {
   perPayment: "per payment",
   perDay: "per day",

@@ -50,7 +50,7 @@ export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<
   ...(reason !== "" && { reason }),
 });
 
-/** Adjusts a balance of a locked merchant. Returns false if it does not cover what is taken. */
+/** Adjusts a balance of a locked merchant. Returns false if the balance is too small. */
 export function* adjustLocked(
   { lockAccount, book }: Pick<Executor, "lockAccount" | "book">,
   merchant: LockedMerchant,
