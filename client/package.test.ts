@@ -104,6 +104,8 @@ beforeAll(async () => {
   for (const [name, code] of examples) project.write(name, code);
   project.write("webhook-driver.ts", webhookDriver);
   project.write("store-driver.ts", storeDriver);
+  const sample = new URL("../scripts/docs/samples/payments.ts", import.meta.url);
+  project.write("payments.ts", readFileSync(sample, "utf8"));
   const makePayroll = new URL("examples/make-payroll.ts", import.meta.url);
   project.write("make-payroll.ts", readFileSync(makePayroll, "utf8"));
 }, 120_000);
@@ -225,6 +227,7 @@ describe("the README", () => {
       "webhook-driver",
       /^payroll-2026-11-0042 success 473\n(disbursement\.completed DSB\S+\n){3}204 204 204 204 400 400 400 400\n$/,
     ],
+    ["payments", /^DSB\S+ \w+\n\w+ \S+Z\n[^]*http\S+CHK\S+\npending\n(CHK\S+ \w+\n)+XOF -?\d+\n(\w+ -?\d+\n)+$/],
     ["store-driver", /^500 503 204\+503 204\n$/],
   ];
   /** Examples that the drivers above import. */

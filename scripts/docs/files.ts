@@ -2,19 +2,27 @@ import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
 import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
+import { referencePage } from "./reference-page.ts";
+import { readSamples } from "./samples.ts";
 import type { Document } from "./tables.ts";
 
 /** The files of generated/docs/: each page as Markdown and as HTML, and the index for programs. */
 export async function docsFiles(document: Document): Promise<Record<string, string>> {
+  const samples = await readSamples();
   const files: Record<string, string> = { "llms.txt": indexForPrograms(document) };
   for (const page of pages) {
     const markdown = await markdownOf(page, document);
-    files[`${page.name}.md`] = markdown;
-    // The reference shows the operations with scripts/reference.js.
-    if (page.name !== "reference") files[`${page.name}.html`] = toHtml(markdown, page.name === "index" ? "docs/" : "");
+    files[`${page.name}.md`] = withoutPictures(markdown);
+    files[`${page.name}.html`] =
+      page.name === "reference"
+        ? referencePage(document, samples)
+        : toHtml(markdown, page.name === "index" ? "docs/" : "");
   }
   return files;
 }
+
+/** Replaces drawings with what they show, because programs read the text. */
+const withoutPictures = (markdown: string) => markdown.replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, "*Drawing: $1.*");
 
 /** The index for programs that read text, in the format of llmstxt.org. */
 function indexForPrograms({ info }: Document): string {

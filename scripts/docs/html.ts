@@ -1,4 +1,6 @@
 import { Marked, type Tokens } from "marked";
+import { codeBlock, escapeHtml } from "./highlight.ts";
+import { pictureOf } from "./pictures/index.ts";
 
 /**
  * Renders this project's own Markdown. HTML in the Markdown is not removed.
@@ -10,28 +12,30 @@ export function toHtml(markdown: string, base: string): string {
     renderer: {
       heading({ tokens, depth, text }) {
         const id = slug(text);
-        if (depth === 2) headings.push(`    <li><a href="#${id}">${escape(text.replaceAll("`", ""))}</a></li>\n`);
+        if (depth === 2) headings.push(`    <li><a href="#${id}">${escapeHtml(text.replaceAll("`", ""))}</a></li>\n`);
         return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
       },
+      code: ({ text, lang = "" }) => codeBlock(text, lang),
+      image: ({ href, text }) => pictureOf(href, text),
     },
     walkTokens(token) {
       if (token.type === "link") token.href = linkFrom(base, (token as Tokens.Link).href);
     },
   });
   const html = marked.parse(markdown, { async: false });
-  // Wide tables and code scroll by themselves. Scrollable elements must be reachable with the keyboard.
+  // Wide tables scroll by themselves. Scrollable elements must be reachable with the keyboard.
   const body = html
     .replaceAll("<table>", '<div class="scroll" tabindex="0"><table>')
     .replaceAll("</table>", "</table></div>")
-    .replaceAll("<pre>", '<pre tabindex="0">');
+    .replaceAll(/<p>(<svg[^]*?<\/svg>)<\/p>/g, "<figure>$1</figure>");
   return headings.length > 5 ? contents(headings) + body : body;
 }
 
 const contents = (headings: string[]) =>
   `<details class="contents">\n  <summary>On this page</summary>\n  <ul>\n${headings.join("")}  </ul>\n</details>\n`;
 
-const escape = (text: string) =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+/** Renders one line of Markdown without a paragraph around it. */
+export const inlineHtml = (markdown: string): string => new Marked().parseInline(markdown, { async: false });
 
 const slug = (text: string) =>
   text

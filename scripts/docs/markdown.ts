@@ -29,4 +29,4 @@ async function sourceOf({ name, file }: DocsPage, document: Document): Promise<s
 }
 
 /** Replaces links to files of the repository, which the server does not serve, with their text. */
-const withoutFileLinks = (text: string) => text.replace(/\[([^\]]+)\]\((?!#|https?:)[^)]*\)/g, "$1");
+const withoutFileLinks = (text: string) => text.replace(/(?<!!)\[([^\]]+)\]\((?!#|https?:)[^)]*\)/g, "$1");

@@ -1,35 +1,20 @@
-type Json = Record<string, any>;
+import { exampleOf, operationsOf, resolverOf, type Json, type Operation } from "./contract.ts";
 
-const METHODS = new Set(["get", "post", "put", "patch", "delete"]);
-
-/** The contract's operations and webhooks as Markdown, for programs and for people without scripts. */
+/** The contract's operations and webhooks as Markdown, for programs. */
 export function referenceMarkdown(document: Json): string {
-  const resolve = (part: Json): Json =>
-    part?.$ref === undefined
-      ? part
-      : part.$ref
-          .slice(2)
-          .split("/")
-          .reduce((node: Json, key: string) => node[key], document);
-  const operations = (items: Json): [string, Json][] =>
-    Object.entries<Json>(items).flatMap(([name, item]) =>
-      Object.entries<Json>(item)
-        .filter(([method]) => METHODS.has(method))
-        .map(([method, operation]): [string, Json] => [`${method.toUpperCase()} ${name}`, operation]),
-    );
-
-  const example = (what: string, { content }: Json) => {
-    const [first] = Object.values<Json>(content?.["application/json"]?.examples ?? {});
-    return first === undefined ? [] : [what, code(resolve(first).value)];
+  const resolve = resolverOf(document);
+  const example = (what: string, part: Json | undefined) => {
+    const value = part && exampleOf(resolve, part);
+    return value === undefined ? [] : [what, code(value)];
   };
-  const describe = ([title, operation]: [string, Json]) => [
-    `### ${title}`,
-    `${operation.summary}.`,
-    operation.description?.trim() ?? "",
-    (operation.parameters ?? []).map(resolve).map(parameterLine).join("\n"),
-    ...(operation.requestBody ? example("Body:", resolve(operation.requestBody)) : []),
-    ...(operation.responses["200"] ? example("Response:", resolve(operation.responses["200"])) : []),
-    `Statuses: ${Object.keys(operation.responses).join(", ")}.`,
+  const describe = ({ method, path, operation }: Operation) => [
+    `### ${method} ${path}`,
+    `${operation["summary"]}.`,
+    operation["description"]?.trim() ?? "",
+    (operation["parameters"] ?? []).map(resolve).map(parameterLine).join("\n"),
+    ...example("Body:", operation["requestBody"]),
+    ...example("Response:", operation["responses"]["200"]),
+    `Statuses: ${Object.keys(operation["responses"]).join(", ")}.`,
   ];
 
   const blocks = [
@@ -38,10 +23,10 @@ export function referenceMarkdown(document: Json): string {
       "limit, also as [YAML](../openapi.yaml). [The contract](contract.md) has the rules in words.",
     "Send your API key in the `x-api-key` header. Bodies are JSON.",
     "## Operations",
-    ...operations(document.paths).flatMap(describe),
+    ...operationsOf(document["paths"]).flatMap(describe),
     "## Webhooks",
     "The service sends these to your `webhookURL`. [Webhooks](webhooks.md) shows how to verify them.",
-    ...operations(document.webhooks).flatMap(describe),
+    ...operationsOf(document["webhooks"]).flatMap(describe),
   ];
   return `${blocks.filter((block) => block !== "").join("\n\n")}\n`;
 }

@@ -27,7 +27,7 @@ afterEach(async () => {
 const pathOf = (name: string) => (name === "index" ? "/docs" : `/docs/${name}`);
 const addresses = pages.map(({ name }) => pathOf(name));
 const texts = [...pages.map(({ name }) => `/docs/${name}.md`), "/openapi.json", "/openapi.yaml", "/llms.txt"];
-const assets = ["docs.css", "icon.svg", "reference.css", "reference.js", "swagger-ui.css", "swagger-ui.js"];
+const assets = ["docs.css", "docs.js", "icon.svg", "reference.js"];
 
 // `fetch` sends Cache-Control: no-cache beside an If-None-Match.
 const ask = async (url: string, headers: Record<string, string>) => {
@@ -89,7 +89,8 @@ describe("every page, text and file", () => {
       const policy = (await get(path)).headers.get("content-security-policy")!;
       expect.soft(policy, path).toMatch(/^default-src 'none'; .*frame-ancestors 'none'$/);
       expect.soft(policy, path).not.toMatch(/unsafe|https?:|\*/);
-      if (path !== "/docs/reference") expect.soft(policy, path).not.toContain("script-src");
+      expect.soft(policy.includes("connect-src 'self'"), path).toBe(path === "/docs/reference");
+      expect.soft(policy, path).toContain("script-src 'self'");
     }
   });
 });
@@ -155,9 +156,10 @@ describe("pages", () => {
 
   test("commands use the server's own address, with nothing that a shell interprets", async () => {
     const { text } = await start({ PUBLIC_URL: "https://pay.example/'$(touch x)'" });
-    const guide = await text("/docs/first-payout.md");
-    expect(guide).toContain("curl -sS https://pay.example/%27%24%28touch%20x%29%27/v1/disbursements \\\n");
-    expect(guide).not.toContain("127.0.0.1");
+    for (const guide of [await text("/docs/first-payout.md"), await text("/docs/first-payout")]) {
+      expect(guide).toContain("curl -sS https://pay.example/%27%24%28touch%20x%29%27/v1/disbursements \\\n");
+      expect(guide).not.toContain("127.0.0.1:3000");
+    }
   });
 
   test("on a live server, pages that need a sandbox say so", async () => {
@@ -201,7 +203,25 @@ describe("texts for programs", () => {
       expect((await fetch(url)).headers.get("content-type")).toMatch(/^(text\/markdown|application\/json);/);
   });
 
-  test("the reference has every operation and webhook", async () => {
+  test("on a live server the reference leaves out what exists only in a sandbox", async () => {
+    const { text } = await start({ SANDBOX: "false" });
+    const page = await text("/docs/reference");
+    expect(page).toContain('data-path="/v1/disbursements"');
+    expect(page).toContain("Payments that you send from this page are real too.");
+    expect(page).not.toContain("/sandbox/");
+  });
+
+  test("the reference has every operation and webhook, each once, with every field of its body", async () => {
+    const { text } = await start();
+    const page = await text("/docs/reference");
+    const all = Object.values({ ...openapi.paths, ...openapi.webhooks }).flatMap((item) => Object.values<any>(item));
+    const headings = [...page.matchAll(/<h3 id="(\w+)">/g)].map(([, id]) => id!);
+    expect(headings.toSorted()).toEqual(all.map(({ operationId }) => operationId).toSorted());
+    for (const name of Object.keys(openapi.components.schemas.CheckoutRequest.properties))
+      expect(page.split('id="createCheckout"')[1]!.split("</ul>")[0]).toContain(`<li><code>${name}</code>`);
+  });
+
+  test("the reference as text has every operation and webhook", async () => {
     const { text } = await start();
     const reference = await text("/docs/reference.md");
     const operations = Object.entries({ ...openapi.paths, ...openapi.webhooks }).flatMap(([path, item]) =>

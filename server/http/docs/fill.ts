@@ -10,6 +10,7 @@ export const EXAMPLE_URL = "http://127.0.0.1:3000";
 export function fill(text: string, { publicUrl, sandbox, settleDelayMs }: Settings): string {
   return text
     .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
+    .replace(/<!-- sandbox -->\n(.*?)<!-- end sandbox -->\n/gs, sandbox ? "$1" : "")
     .replace("{{mode}}", LIVE)
     .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
     .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));

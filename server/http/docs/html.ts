@@ -3,12 +3,19 @@ import { Eta, type TemplateFunction } from "eta";
 import { STATUS_CODES } from "node:http";
 import type { Settings } from "./fill.ts";
 import { pages, type DocsPage } from "./pages.ts";
+import type { Found } from "./search.ts";
 
 const eta = new Eta({ autoEscape: true });
-let compiled: TemplateFunction | undefined;
-// Read at first use. If this failed while the module was loaded, because no file descriptor was left, the module could
-// never be loaded again.
-const layout = () => (compiled ??= eta.compile(readFileSync(new URL("templates/layout.eta", import.meta.url), "utf8")));
+const compiled = new Map<string, TemplateFunction>();
+
+/** Read at first use. If this failed while the module was loaded, because no file descriptor was left, the module could never be loaded again. */
+function template(name: string): TemplateFunction {
+  const known = compiled.get(name);
+  if (known) return known;
+  const made = eta.compile(readFileSync(new URL(`templates/${name}.eta`, import.meta.url), "utf8"));
+  compiled.set(name, made);
+  return made;
+}
 
 interface Shown {
   title: string;
@@ -18,20 +25,23 @@ interface Shown {
   base: string;
   /** The page's name, if it is one of the documentation's pages. */
   name?: string;
-  isReference?: boolean;
+  /** What was searched for. */
+  query?: string;
 }
 
 const show = (shown: Shown, { sandbox, dashboard }: Settings): string =>
-  eta.render(layout(), { ...shown, sandbox, dashboard, pages });
+  eta.render(template("layout"), { ...shown, sandbox, dashboard, pages });
 
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 
 export const renderPage = (page: DocsPage, body: string, settings: Settings): string =>
   show({ ...page, base: baseOf(page), body }, settings);
 
-/** The page into which scripts/reference.js puts the contract's operations. */
-export function renderReference(page: DocsPage, settings: Settings): string {
-  return show({ ...page, base: baseOf(page), body: "", isReference: true }, settings);
+/** The page with what a search found, which links to headings of other pages. */
+export function renderSearch(query: string, found: readonly Found[], settings: Settings): string {
+  const body = eta.render(template("search"), { query, found });
+  const summary = "Parts of the documentation that contain all words of a search.";
+  return show({ title: "Search", summary, base: "", query, body }, settings);
 }
 
 const TEXTS: Record<number, string> = {

@@ -3,8 +3,10 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { fill, type Settings } from "./fill.ts";
-import { renderError, renderPage, renderReference } from "./html.ts";
+import { CONSOLE_POLICY } from "./policy.ts";
+import { renderError, renderPage, renderSearch } from "./html.ts";
 import { pages } from "./pages.ts";
+import { search, sectionsOf, type Section } from "./search.ts";
 
 export interface Resource {
   type: string;
@@ -19,6 +21,8 @@ export interface Resource {
 export interface Library {
   /** Returns what is at this path. The resource is made at the first request and kept. */
   find(path: string): Promise<Resource | undefined>;
+  /** Returns the page with the parts of all pages that contain these words. */
+  searchPage(query: string): Promise<string>;
   errorPage(status: number, path: string): string;
 }
 
@@ -27,11 +31,6 @@ interface Source {
   read(): Promise<string | Buffer> | string | Buffer;
   policy?: string;
 }
-
-/** The console's page runs the scripts of this server and sends requests to it; the renderer's icons are data URLs. */
-const CONSOLE_POLICY =
-  "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; " +
-  "base-uri 'none'; form-action 'none'; ";
 
 const HTML = "text/html; charset=utf-8";
 const MARKDOWN = "text/markdown; charset=utf-8";
@@ -54,13 +53,12 @@ const FILES: Record<string, Source> = {
     STYLE,
     here("../styles/theme.css"),
     here("../styles/base.css"),
+    here("../styles/drawing.css"),
     here("templates/docs.css"),
   ),
   "/docs/assets/icon.svg": file("image/svg+xml", here("templates/icon.svg")),
-  "/docs/assets/reference.css": file(STYLE, here("templates/reference.css")),
+  "/docs/assets/docs.js": file(SCRIPT, here("templates/docs.js")),
   "/docs/assets/reference.js": file(SCRIPT, here("templates/reference.js")),
-  "/docs/assets/swagger-ui.css": file(STYLE, import.meta.resolve("swagger-ui-dist/swagger-ui.css")),
-  "/docs/assets/swagger-ui.js": file(SCRIPT, import.meta.resolve("swagger-ui-dist/swagger-ui-bundle.js")),
 };
 
 function sourcesOf(settings: Settings): Map<string, Source> {
@@ -72,18 +70,16 @@ function sourcesOf(settings: Settings): Map<string, Source> {
   for (const page of pages) {
     sources.set(`/docs/${page.name}.md`, { type: MARKDOWN, read: generated(`${page.name}.md`) });
     const path = page.name === "index" ? "/docs" : `/docs/${page.name}`;
-    if (page.name === "reference") {
-      sources.set(path, { type: HTML, policy: CONSOLE_POLICY, read: () => renderReference(page, settings) });
-    } else {
-      const body = generated(`${page.name}.html`);
-      sources.set(path, { type: HTML, read: async () => renderPage(page, await body(), settings) });
-    }
+    const body = generated(`${page.name}.html`);
+    const policy = page.name === "reference" ? CONSOLE_POLICY : undefined;
+    sources.set(path, { type: HTML, policy, read: async () => renderPage(page, await body(), settings) });
   }
   return sources;
 }
 
 export function openLibrary(settings: Settings): Library {
   const sources = sourcesOf(settings);
+  let sections: Promise<Section[]> | undefined;
   const made = new Map<string, Promise<Resource>>();
 
   return {
@@ -95,6 +91,17 @@ export function openLibrary(settings: Settings): Library {
       // If a file could not be opened, the next request tries again.
       making.catch(() => made.delete(path));
       return making;
+    },
+    async searchPage(query) {
+      sections ??= Promise.all(
+        pages.map(async (page) => {
+          const html = await readFile(new URL(`../../../generated/docs/${page.name}.html`, import.meta.url), "utf8");
+          return sectionsOf(page, fill(html, settings));
+        }),
+      ).then((parts) => parts.flat());
+      // If a file could not be opened, the next search tries again.
+      sections.catch(() => (sections = undefined));
+      return renderSearch(query, search(await sections, query), settings);
     },
     errorPage: (status, path) => renderError(status, path, settings),
   };

@@ -5,13 +5,10 @@ import { getOnly } from "../metrics-page.ts";
 import { stated, stateOf } from "../request-state.ts";
 import type { Settings } from "./fill.ts";
 import type { Library } from "./library.ts";
+import { POLICY } from "./policy.ts";
 
 /** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];
-
-/** Pages need no scripts, and load their style from this server. A resource may bring a policy of its own. */
-const POLICY = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; ";
-const FRAMES = "frame-ancestors 'none'";
 
 /**
  * The documentation: guides, the contract, its reference with a console, and the same texts as Markdown. Nothing is
@@ -40,7 +37,7 @@ export function documentation(settings: Settings): Router {
     const html = (await open()).errorPage(status, req.originalUrl.split("?")[0]!);
     res
       .status(status)
-      .set({ ...headers, "Content-Security-Policy": POLICY + FRAMES })
+      .set({ ...headers, "Content-Security-Policy": POLICY })
       .type("html")
       .send(html);
   };
@@ -48,6 +45,13 @@ export function documentation(settings: Settings): Router {
   // A person opens the address that the server prints at its start. A program that asks for anything else gets 404.
   router.get("/", (req, res, next) => (req.accepts(["json", "html"]) === "html" ? res.redirect(303, "docs") : next()));
   router.get("/docs/", (_req, res) => res.redirect(308, "../docs"));
+  router
+    .route("/docs/search")
+    .get(async ({ query }, res) => {
+      const page = await (await open()).searchPage(typeof query["q"] === "string" ? query["q"].slice(0, 200) : "");
+      res.set({ "Content-Security-Policy": POLICY, "Cache-Control": "no-cache" }).type("html").send(page);
+    })
+    .all(getOnly);
   for (const path of PATHS) router.route(path).all(find).get(send).all(getOnly);
   router.use("/docs", () => {
     throw new ServiceError("not_found", "No page exists at this URL.");
@@ -61,7 +65,7 @@ const send: RequestHandler = (req, res) => {
   const zipped = gzip !== undefined && req.acceptsEncodings("gzip") === "gzip";
   res.set({
     "Content-Type": type,
-    "Content-Security-Policy": policy + FRAMES,
+    "Content-Security-Policy": policy,
     // Browsers keep a copy, and ask whether it is still current before they use it.
     "Cache-Control": "no-cache",
     Vary: "Accept-Encoding",

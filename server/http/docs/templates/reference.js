@@ -1,36 +1,48 @@
-// Shows the contract's operations with a console. Requests go to this server, and the key stays in this page's memory.
-/* global SwaggerUIBundle */
-const place = document.querySelector("#reference");
-const root = new URL("..", location.href).href.replace(/\/$/, "");
+// Sends the requests of the reference to this server. The key stays in this page's memory.
+const key = document.querySelector("#key");
+key.form.hidden = false;
+key.form.addEventListener("submit", (event) => event.preventDefault());
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const useColours = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-dark.addEventListener("change", useColours);
-useColours();
-
-const spec = await (await fetch("../openapi.json")).json();
-spec.servers = [{ url: root, description: "This server" }];
-// Each reference works once, so every visit proposes others.
-const visit = Date.now().toString(36);
-for (const [name, { value }] of Object.entries(spec.components.examples))
-  if (name.includes("Request") && value.reference) value.reference += `-${visit}`;
-if (place.dataset.sandbox === "false") {
-  for (const path of Object.keys(spec.paths)) if (path.startsWith("/sandbox/")) delete spec.paths[path];
-  spec.tags = spec.tags.filter(({ name }) => name !== "Sandbox");
+/** Each reference works once, so every request that was accepted is followed by another. */
+function renew(body) {
+  const suffix = `-${Date.now().toString(36)}`;
+  body.value = body.value.replace(/("reference": ")([^"]*?)(-\w{8,})?(")/, `$1$2${suffix}$4`);
 }
 
-const nothing = () => () => null;
-SwaggerUIBundle({
-  spec,
-  domNode: place,
-  deepLinking: true,
-  docExpansion: "list",
-  defaultModelsExpandDepth: 0,
-  displayRequestDuration: true,
-  persistAuthorization: false,
-  // Otherwise the specification would be sent to a service of another origin.
-  validatorUrl: null,
-  // Hide the title, the contract's text and the choice of servers: the page has a heading, the text has its own page,
-  // and there is one server.
-  plugins: [() => ({ wrapComponents: { InfoContainer: nothing, ServersContainer: nothing } })],
-});
+function addressOf({ dataset, elements }) {
+  const query = new URLSearchParams();
+  let path = dataset.path;
+  for (const { name, value, dataset: part } of elements) {
+    if (part.in === "path") path = path.replace(`{${name}}`, encodeURIComponent(value));
+    else if (part.in === "query" && value !== "") query.set(name, value);
+  }
+  return `..${path}${query.size > 0 ? `?${query}` : ""}`;
+}
+
+const pretty = (text) => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+};
+
+async function send(form) {
+  const { body } = form.elements;
+  const init = { method: form.dataset.method, headers: { "x-api-key": key.value }, redirect: "error" };
+  if (body) Object.assign(init, { body: body.value, headers: { ...init.headers, "content-type": "application/json" } });
+  const response = await fetch(addressOf(form), init);
+  if (response.ok && body) renew(body);
+  return `${response.status} ${response.statusText}\n\n${pretty(await response.text())}`;
+}
+
+for (const form of document.querySelectorAll(".try form")) {
+  form.closest("details").hidden = false;
+  if (form.elements.body) renew(form.elements.body);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const output = form.querySelector("output");
+    output.textContent = "Sending …";
+    output.textContent = await send(form).catch((error) => `No response: ${error.message}`);
+  });
+}

@@ -1,0 +1,169 @@
+// Renders the API reference as a page: the text of each operation beside its samples, errors folded.
+import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
+import { exampleOf, operationsOf, resolverOf, type Json, type Operation } from "./contract.ts";
+import { fieldList, parameterList } from "./fields.ts";
+import { codeBlock, escapeHtml } from "./highlight.ts";
+import { toHtml } from "./html.ts";
+import type { Sample } from "./samples.ts";
+
+type Resolve = (part: Json) => Json;
+
+const json = (value: unknown) => JSON.stringify(value, null, 2);
+const schemaOf = (resolve: Resolve, part: Json): Json =>
+  resolve(resolve(part)["content"]?.["application/json"]?.["schema"] ?? {});
+
+/** Returns the body of the page. A live server removes what is between the marks for the sandbox. */
+export function referencePage(document: Json, samples: readonly Sample[]): string {
+  const resolve = resolverOf(document);
+  const all = operationsOf(document["paths"]);
+  const groups = (document["tags"] as Json[]).map(({ name, description }) => {
+    const operations = all.filter(({ operation }) => operation["tags"].includes(name));
+    const html = `<h2 id="${name.toLowerCase()}">${name}</h2>\n${toHtml(description, "")}${operations
+      .map((each) => operationHtml(resolve, each, samples))
+      .join("")}`;
+    return { name, links: linksTo(operations), html };
+  });
+  const webhooks = operationsOf(document["webhooks"]).map((each) => webhookHtml(resolve, each));
+  return [
+    INTRODUCTION,
+    `<nav class="operations" aria-label="Operations">\n${groups.map(({ name, links }) => inSandbox(name, links)).join("")}</nav>\n`,
+    setUps(samples),
+    ...groups.map(({ name, html }) => inSandbox(name, html)),
+    `<h2 id="webhooks">Webhooks</h2>\n${toHtml(WEBHOOKS, "")}`,
+    ...webhooks,
+  ].join("");
+}
+
+/** Marks what a live server leaves out. */
+const inSandbox = (name: string, html: string) =>
+  name === "Sandbox" ? `<!-- sandbox -->\n${html}<!-- end sandbox -->\n` : html;
+
+const linksTo = (operations: readonly Operation[]) =>
+  `<ul>\n${operations
+    .map(
+      ({ method, path, operation: { operationId } }) =>
+        `<li><a href="#${operationId}"><span class="method">${method}</span> <code>${path}</code></a></li>\n`,
+    )
+    .join("")}</ul>\n`;
+
+const INTRODUCTION = `<h1 id="api-reference">API reference</h1>
+<!-- live -->
+<blockquote><p><strong>{{mode}}</strong> Payments that you send from this page are real too.</p></blockquote>
+<!-- end -->
+<p>Send your API key in the <code>x-api-key</code> header. Bodies are JSON. <a href="contract">The contract</a> has the
+rules in words, <a href="errors">Errors</a> says what each error means for your money, and the
+<a href="../openapi.json">OpenAPI document</a> has all of this for programs.</p>
+<form class="key" hidden>
+<label for="key">To send requests from this page, enter your API key</label>
+<input id="key" type="password" autocomplete="off" spellcheck="false">
+<p>Requests go to this server only. The key stays in this page, and is forgotten when you close it.</p>
+</form>
+`;
+
+const WEBHOOKS = "The service sends these to your `webhookURL`. [Webhooks](webhooks.md) shows how to verify them.";
+
+const setUps = (samples: readonly Sample[]) =>
+  `<h2 id="before-the-samples">Before the samples</h2>\n<p>The samples read the key from <code>API_KEY</code>, and all but
+those for curl the server's address from <code>BASE_URL</code>, which is <code>${EXAMPLE_URL}</code> here. They begin with:</p>\n${samples
+    .map(({ name, id, setUp }, index) => folded("set-up", name, codeBlock(setUp, id), index === 0))
+    .join("")}`;
+
+/** A part that is unfolded alone among those of its group. */
+const folded = (group: string, title: string, html: string, isOpen = false) =>
+  `<details name="${group}"${isOpen ? " open" : ""}>\n<summary>${title}</summary>\n${html}</details>\n`;
+
+function operationHtml(resolve: Resolve, { method, path, operation }: Operation, samples: readonly Sample[]): string {
+  const { operationId: id, summary, description, requestBody, parameters = [], responses } = operation;
+  const given = parameters.map(resolve);
+  const places = [...new Set<string>(given.map((parameter: Json) => parameter["in"]))];
+  const success = responses["200"];
+  const body = requestBody && exampleOf(resolve, requestBody);
+  const parts = [
+    ...places.map((place) => {
+      const named = given.filter((parameter: Json) => parameter["in"] === place);
+      return `<h4>${place === "path" ? "In the path" : "In the query"}</h4>\n${parameterList(resolve, named)}`;
+    }),
+    requestBody ? `<h4>Request body</h4>\n${fieldList(resolve, schemaOf(resolve, requestBody))}` : "",
+    `<details>\n<summary>Fields of the response</summary>\n${fieldList(resolve, schemaOf(resolve, success))}</details>\n`,
+    errorsOf(resolve, responses),
+  ];
+  const code = [
+    folded(id, "curl", codeBlock(curlOf(method, path, body), "sh"), true),
+    ...samples.flatMap((sample) => {
+      const part = sample.parts.get(id);
+      return part === undefined ? [] : [folded(id, sample.name, codeBlock(part, sample.id))];
+    }),
+    `<h4>Response</h4>\n${codeBlock(json(exampleOf(resolve, success)), "json")}`,
+    tryOf(method, path, given, body, id),
+  ];
+  return section({
+    id,
+    summary,
+    method,
+    path,
+    text: toHtml(description ?? "", "") + parts.join(""),
+    code: code.join(""),
+  });
+}
+
+function webhookHtml(resolve: Resolve, { method, path, operation }: Operation): string {
+  const { operationId: id, summary, description, requestBody, parameters = [] } = operation;
+  const headers = `<details>\n<summary>Headers</summary>\n${parameterList(resolve, parameters.map(resolve))}</details>\n`;
+  const fields = fieldList(resolve, schemaOf(resolve, requestBody));
+  const text = `${toHtml(description, "")}${headers}<details>\n<summary>Fields of the body</summary>\n${fields}</details>\n`;
+  const code = `<h4>Body</h4>\n${codeBlock(json(exampleOf(resolve, requestBody)), "json")}`;
+  return section({ id, summary, method, path, text, code });
+}
+
+const section = (shown: Record<"id" | "summary" | "method" | "path" | "text" | "code", string>) =>
+  `<section class="operation" aria-labelledby="${shown.id}">
+<div>
+<h3 id="${shown.id}">${shown.summary}</h3>
+<p class="address"><span class="method">${shown.method}</span> <code>${shown.path}</code></p>
+${shown.text}</div>
+<div class="samples">
+${shown.code}</div>
+</section>
+`;
+
+function errorsOf(resolve: Resolve, responses: Json): string {
+  const failures = Object.entries<Json>(responses).filter(([status]) => status !== "200");
+  const rows = failures.map(([status, response]) => {
+    const part = resolve(response);
+    const code = exampleOf(resolve, part)?.["code"];
+    return `<dt>${status}${code ? ` <code>${code}</code>` : ""}</dt>\n<dd>${toHtml(part["description"], "")}</dd>\n`;
+  });
+  const statuses = failures.map(([status]) => status).join(" ");
+  return `<details>\n<summary>Errors <small>${statuses}</small></summary>\n<dl>\n${rows.join("")}</dl>\n</details>\n`;
+}
+
+/** The name of the shell's variable that stands for a value in the path. */
+const variableOf = (name: string) => (name === "id" ? "DELIVERY" : name.toUpperCase());
+
+function curlOf(method: string, path: string, body: Json | undefined): string {
+  const target = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `$${variableOf(name)}`);
+  // curl sends GET without a body, and POST with one.
+  const option = method === (body ? "POST" : "GET") ? "" : `-X ${method} `;
+  const lines = [`curl -sS ${option}${EXAMPLE_URL}${target}`, `-H "x-api-key: $API_KEY"`];
+  if (body) lines.push("-H 'content-type: application/json'", `-d '${json(body).replaceAll("'", "'\\''")}'`);
+  return lines.join(" \\\n  ");
+}
+
+/** A form that sends the request. It is hidden until the script of the page shows it. */
+function tryOf(method: string, path: string, parameters: readonly Json[], body: Json | undefined, id: string): string {
+  const field = (name: string, html: string) => `<label for="${id}-${name}">${escapeHtml(name)}</label>\n${html}\n`;
+  const inputs = parameters.map(({ name, in: place, required }) =>
+    field(name, `<input id="${id}-${name}" name="${name}" data-in="${place}"${required ? " required" : ""}>`),
+  );
+  const text =
+    body &&
+    `<textarea id="${id}-body" name="body" rows="${json(body).split("\n").length}" spellcheck="false">\n${escapeHtml(json(body))}</textarea>`;
+  return `<details class="try" hidden>
+<summary>Send this request</summary>
+<form data-method="${method}" data-path="${path}">
+${inputs.join("")}${text ? field("body", text) : ""}<button>Send</button>
+<output></output>
+</form>
+</details>
+`;
+}

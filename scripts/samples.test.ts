@@ -1,0 +1,70 @@
+// Runs the samples of the API reference against a server, so that what a reader copies works. client/package.test.ts runs
+// those in TypeScript.
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import document from "../generated/openapi.json" with { type: "json" };
+import { isMissing, toolchains } from "../conformance/examples/examples.ts";
+import { startServer, type TestServer } from "../server/testing/server.ts";
+import { operationsOf } from "./docs/contract.ts";
+import { readSamples, sampleFile } from "./docs/samples.ts";
+
+let server: TestServer;
+beforeAll(async () => void (server = await startServer()));
+afterAll(() => server.close());
+beforeEach(async () => void (await server.request("POST", "/sandbox/reset")));
+
+const run = (program: string, args: string[], cwd?: string) =>
+  promisify(execFile)(program, args, { cwd, env: { ...process.env, BASE_URL: server.url, API_KEY: server.key } });
+
+const samples = await readSamples();
+const operations = operationsOf(document.paths);
+const idsOf = (found: typeof operations): string[] => found.map(({ operation }) => operation["operationId"]);
+const payments = idsOf(operations.filter(({ path }) => path.startsWith("/v1/")));
+
+test.each(samples)("the samples in $name have every operation of a payment, in one program", ({ parts }) => {
+  expect([...parts.keys()].toSorted()).toEqual(payments.toSorted());
+});
+
+describe.each([
+  ["payments.py", "python"],
+  ["payments.php", "php-program"],
+] as const)("%s", (file, language) => {
+  const toolchain = toolchains[language];
+  test.skipIf(isMissing({ toolchain }))(`runs, on a machine with ${toolchain.name}`, async () => {
+    const { stdout } = await run(toolchain.probe[0], [sampleFile(file).pathname]);
+    expect(stdout).toMatch(/^DSB\S+ pending\npending\n[^]*http\S+CHK\S+\npending\nCHK\S+ pending\nXOF /);
+  });
+});
+
+describe("the samples for curl", () => {
+  /** Operations whose example names a delivery or a session that a fresh server does not have. */
+  const NEEDS_OTHERS = new Set(["replayDelivery", "claimDeliveries", "reportAttempt"]);
+
+  test("are requests that the server accepts", async () => {
+    const page = await (await fetch(`${server.url}/docs/reference`)).text();
+    const refused: string[] = [];
+    for (const id of idsOf(operations)) {
+      await server.request("POST", "/sandbox/reset");
+      const { reference } = (await server.createPayout({ reference: "for the samples" })).body.data;
+      const body = { amount: 100, country: "CI", currency: "XOF" };
+      const checkout = (await server.request("POST", "/v1/checkouts", { body })).body.data.reference;
+      const html = page
+        .split(`<h3 id="${id}">`)[1]!
+        .split(/<code class="language-sh">/)[1]!
+        .split("</code>")[0]!;
+      const command = html
+        .replaceAll(/<[^>]+>/g, "")
+        .replaceAll("&quot;", '"')
+        .replaceAll("&#x27;", "'")
+        .replaceAll("&amp;", "&")
+        .replaceAll("$DELIVERY", "msg_of_nobody")
+        .replaceAll("$REFERENCE", id.includes("Checkout") ? checkout : reference)
+        .replace("curl -sS", "curl -sS -o /dev/null -w '%{http_code}'");
+      const { stdout } = await run("sh", ["-euc", command]);
+      const expected = NEEDS_OTHERS.has(id) ? ["404", "409"] : ["200"];
+      if (!expected.includes(stdout)) refused.push(`${id}: ${stdout}`);
+    }
+    expect(refused).toEqual([]);
+  });
+});
