@@ -227,7 +227,10 @@ describe("the README", () => {
       "webhook-driver",
       /^payroll-2026-11-0042 success 473\n(disbursement\.completed DSB\S+\n){3}204 204 204 204 400 400 400 400\n$/,
     ],
-    ["payments", /^DSB\S+ \w+\n\w+ \S+Z\n[^]*http\S+CHK\S+\npending\n(CHK\S+ \w+\n)+([A-Z]{3} -?\d+\n)+(\w+ -?\d+\n)+$/],
+    [
+      "payments",
+      /^DSB\S+ \w+\n\w+ \S+Z\n[^]*http\S+CHK\S+\npending\n(CHK\S+ \w+\n)+([A-Z]{3} -?\d+\n)+(\w+ -?\d+\n)+$/,
+    ],
     ["store-driver", /^500 503 204\+503 204\n$/],
   ];
   /** Examples that the drivers above import. */
