@@ -62,6 +62,10 @@ export const soundClients: readonly SoundClient[] = [
   sound("even-delays", {
     delayOf: ({ client }, _attempt, reply) => client.waitOf(reply) + 150,
   }),
+  sound("takes-negative-for-hours", {
+    // PHP's strtotime reads -5 as a time zone.
+    waitOf: (reply) => (reply?.headers.get("retry-after")?.startsWith("-") ? 18_000_000 : good.waitOf(reply)),
+  }),
   sound("careful-with-pending", {
     // Reads a pending payout once more before reporting it.
     async payOne(job) {
