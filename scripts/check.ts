@@ -3,7 +3,7 @@
 import { exec } from "node:child_process";
 
 const COMMANDS = [
-  "tsc",
+  "tsc --incremental --tsBuildInfoFile node_modules/.cache/tsbuildinfo",
   "knip",
   "spectral lint generated/openapi.json --fail-severity=warn",
   "redocly lint spec/openapi.yaml",
