@@ -41,7 +41,7 @@ interface Dialect {
 }
 
 /** The phone numbers of 100,000 recipients, in a random order. */
-const phone = (of: Dialect) => `'22507' || ${of.decimal("i * 7919 % 100000 * 1000 + 473")}`;
+const phone = (of: Dialect) => `'22507' || ${of.decimal("i % 100000 * 7919 % 100000 * 1000 + 473")}`;
 
 /**
  * References and phone numbers are spread over their whole index like random ones; references are inserted in order,

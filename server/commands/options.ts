@@ -66,7 +66,11 @@ export const OPTIONS = {
     parse: oneOf("status", STATUSES),
     meaning: "pending, delivered, ended, exhausted, or failed (ended or exhausted)",
   },
-  reference: { value: "REFERENCE", parse: text, meaning: "of the service, such as DSB… or CHK…" },
+  reference: {
+    value: "REFERENCE",
+    parse: text,
+    meaning: "of the service, such as DSB… or CHK…; deliveries takes the merchant's, too",
+  },
   type: { value: "EVENT", parse: oneOf("type", EVENT_TYPES), meaning: "such as disbursement.completed" },
   host: { value: "HOST", parse: text, meaning: "of the receiver, with its port if its address has one" },
   since: { value: "TIME", parse: time("since"), meaning: "in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },

@@ -116,6 +116,8 @@ test("a delivered webhook can be replayed while the server runs: the same event 
   expect([first!.text, others]).toEqual([second!.text, []]);
 
   const listed = await keys("deliveries", merchantId, "--reference", reference);
+  const { merchantsReference } = (await storage.findDisbursement(merchantId, reference))!;
+  expect(await keys("deliveries", merchantId, "--reference", merchantsReference)).toBe(listed);
   const at = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
   expect(listed).toMatch(
     new RegExp(

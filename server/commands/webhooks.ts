@@ -1,5 +1,6 @@
 import { timestamp } from "../domain/representation.ts";
 import type { WebhookSecrets } from "../domain/secrets.ts";
+import { deliveriesOfPayment } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import type { Config } from "../config.ts";
@@ -60,10 +61,13 @@ export const webhookCommands: Commands<CommandContext> = {
     options: [...SEARCH, ...PAGE],
     summary: "List the deliveries with their attempts, newest first.",
     async run(context, [id], options) {
-      const page = await context.webhooks.listDeliveries(await merchantOf(context, id!), {
-        ...pageIn(options),
-        ...searchIn(options),
-      });
+      const merchant = await merchantOf(context, id!);
+      const query = { ...pageIn(options), ...searchIn(options) };
+      const { reference } = query;
+      const page =
+        reference === undefined
+          ? await context.webhooks.listDeliveries(merchant, query)
+          : await deliveriesOfPayment(context.storage, { ...query, merchantId: merchant.id }, reference);
       return listing(page, deliveryView, deliveryLines);
     },
   },

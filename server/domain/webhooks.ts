@@ -8,6 +8,7 @@ import type { Random } from "./ids.ts";
 import type { MerchantStore, Merchant } from "./merchants.ts";
 import { DEFAULT_LIMIT, type Page } from "./pages.ts";
 import { newSecret, type WebhookSecrets } from "./secrets.ts";
+import type { Storage } from "./storage.ts";
 import { sandboxTime } from "./time.ts";
 
 /** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
@@ -83,4 +84,20 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
       return inForce(await storage.rotateSecret(merchant.id, newSecret(random), rotation), merchant);
     },
   };
+}
+
+/** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
+export async function deliveriesOfPayment(
+  storage: Pick<Storage, "findDisbursementByMerchantsReference" | "listCheckouts" | "listDeliveries">,
+  query: DeliverySearch & { merchantId: string; limit: number },
+  reference: string,
+): Promise<Page<Delivery>> {
+  const { merchantId } = query;
+  const [payout, checkouts] = await Promise.all([
+    storage.findDisbursementByMerchantsReference(merchantId, reference),
+    storage.listCheckouts({ merchantId, merchantsReference: reference, limit: 1 }),
+  ]);
+  const references = new Set([reference, payout?.reference ?? reference, checkouts.items[0]?.reference ?? reference]);
+  const pages = await Promise.all([...references].map((each) => storage.listDeliveries({ ...query, reference: each })));
+  return { items: pages.flatMap(({ items }) => items) };
 }

@@ -54,7 +54,7 @@ beforeAll(async () => {
   }
 });
 
-/** The metrics that only a live server has. */
+/** The metrics that only a live server has, or one with payments. */
 async function metricsOfRails() {
   const METRICS_TOKEN = "a-token-for-the-metrics";
   const rail = createTestRail();
@@ -63,10 +63,11 @@ async function metricsOfRails() {
   await live.createPayout();
   await live.createPayout();
   await live.pass(0);
+  await live.storage.countFigures(100);
   const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
   const { text } = await live.request("GET", "/metrics", { key: null, headers });
   await live.close();
-  return parseMetrics(text).filter(({ name }) => name.startsWith("rail_"));
+  return parseMetrics(text).filter(({ name }) => /^(rail|payments)_/.test(name));
 }
 afterAll(() => server.kill("SIGTERM"));
 

@@ -1,8 +1,10 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type CounterConfiguration } from "prom-client";
 import type { Clock } from "../domain/clock.ts";
+import type { FigureStore } from "../domain/figures.ts";
 import type { HandoverFigures } from "../domain/handovers.ts";
 import type { Backlog, Storage } from "../domain/storage.ts";
 import type { AttemptEnded, Telemetry } from "../domain/telemetry.ts";
+import { businessGauges, readBusiness } from "./business-metrics.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 const { version } = packageJson;
@@ -29,7 +31,7 @@ export interface Metrics {
 
 export interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
-  storage: Pick<Storage, "readBacklog" | "readHandoverFigures">;
+  storage: Pick<Storage, "readBacklog" | "readHandoverFigures" | keyof FigureStore>;
   clock: Clock;
   /** The facts about the server that the metrics show. */
   config: {
@@ -49,11 +51,13 @@ export function createMetrics({ telemetry, storage, clock, config }: MetricsCont
   countRequests(telemetry, registry);
   countWork(telemetry, registry);
   const backlog = backlogGauges(registry, clock);
+  const business = businessGauges(registry, clock);
   const rails = config.sandbox ? undefined : watchRails(telemetry, registry, clock, config.rails?.rails ?? []);
   describeServer(config, registry);
 
   const readAll = async () => ({
     backlog: await storage.readBacklog(),
+    business: await readBusiness(storage, clock),
     ...(rails && { figures: await storage.readHandoverFigures() }),
   });
   let read: { at: number; waiting: Promise<Partial<Awaited<ReturnType<typeof readAll>>>> } | undefined;
@@ -74,6 +78,7 @@ export function createMetrics({ telemetry, storage, clock, config }: MetricsCont
     async render() {
       const waiting = await recentlyWaiting();
       backlog(waiting.backlog);
+      business(waiting.business);
       rails?.(waiting.figures);
       return registry.metrics();
     },

@@ -157,6 +157,8 @@ const PAGES: Record<string, () => string> = {
   "a search across merchants": () => `${server.url}/dashboard?search=${payout}`,
   "a merchant to manage": () => `${server.url}/dashboard/merchants/${longName}`,
   "a merchant before it is closed": () => `${server.url}/dashboard/merchants/${longName}/close`,
+  "an overview": () => `${area()}/overview?range=quarter`,
+  "the overview of all merchants": () => `${server.url}/dashboard/overview`,
   disbursements: () => `${area()}/disbursements`,
   checkouts: () => `${area()}/checkouts?status=pending`,
   "a search without result": () => `${area()}/checkouts?search=nothing`,

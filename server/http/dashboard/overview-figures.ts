@@ -31,8 +31,9 @@ export function summaryOf(
   const final = figures.filter((each) => each.kind === kind && each.payments > 0);
   const open = pending.filter((each) => each.kind === kind && each.day >= from && each.day <= to);
   const counted: Counted[] = [...final, ...open.map((each) => ({ ...each, status: "pending" }))];
+  const byDay = Map.groupBy(counted, ({ day }) => day);
   const days = Array.from({ length: to - from + 1 }, (_, index) => {
-    const ofDay = counted.filter(({ day }) => day === from + index);
+    const ofDay = byDay.get(from + index) ?? [];
     return {
       day: isoDay(from + index),
       counts: countsOf(kind, ofDay),

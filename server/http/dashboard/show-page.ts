@@ -3,6 +3,7 @@ import type { RequestHandler, Response } from "express";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import { timestamp } from "../../domain/representation.ts";
+import { formatPhoneNumber } from "../pages/countries.ts";
 import { formatAmount } from "../pages/money.ts";
 import { hasRight, type Right } from "../../domain/roles.ts";
 import { stateOf } from "../request-state.ts";
@@ -78,7 +79,7 @@ type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
 /** Who has paid a checkout. A payment that was ended by hand has no payer. */
 function payerOf({ status, customer }: Pick<Checkout, "status" | "customer">): string {
-  if (customer) return customer.phoneNumber;
+  if (customer) return formatPhoneNumber(customer.phoneNumber);
   return status === "pending" ? "not paid yet" : status === "success" ? "payer unknown" : "not paid";
 }
 

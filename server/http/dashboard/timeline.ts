@@ -55,7 +55,7 @@ export function timelineOf(payment: Disbursement | Checkout, { event, delivery, 
     });
   if (event) moments.push(eventMoment(event, delivery));
   if (delivery) {
-    moments.push(...delivery.attempts.map((attempt) => attemptMoment(attempt, delivery)));
+    moments.push(...attemptMoments(delivery));
     moments.push(...nextAttempt(delivery));
   }
   return moments;
@@ -64,8 +64,47 @@ export function timelineOf(payment: Disbursement | Checkout, { event, delivery, 
 function eventMoment({ type, body, createdAt }: Event, delivery?: Delivery): Moment {
   const note = delivery ? `For ${delivery.url}` : "No webhook: there is no address for it.";
   const link = delivery && { delivery: delivery.id };
-  return { at: createdAt, tone: "", text: `Event ${type}`, note, texts: [{ label: "Body", text: body }], ...link };
+  return {
+    at: createdAt,
+    tone: "",
+    text: `Event ${type}`,
+    note,
+    texts: [{ label: "Body", text: indented(body) }],
+    ...link,
+  };
 }
+
+/** A JSON text for people. */
+export function indented(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json), null, 2);
+  } catch {
+    return json;
+  }
+}
+
+/** The most equal attempts that are shown one by one. */
+const MOST_ALIKE = 2;
+
+/** Describes a delivery's attempts. Of many with the same result in a row, the last stands for all. */
+export function attemptMoments(delivery: Delivery): Moment[] {
+  const runs: { result: string; attempts: Attempt[] }[] = [];
+  for (const attempt of delivery.attempts) {
+    const result = attempt.error ?? resultOf(attempt);
+    const last = runs.at(-1);
+    if (last?.result === result) last.attempts.push(attempt);
+    else runs.push({ result, attempts: [attempt] });
+  }
+  return runs.flatMap(({ result, attempts }) => {
+    const moments = attempts.map((attempt) => attemptMoment(attempt, delivery));
+    if (attempts.length <= MOST_ALIKE) return moments;
+    const [first, last] = [attempts[0]!, attempts.at(-1)!];
+    const since = `Attempts ${first.number} to ${last.number}, since ${timestamp(first.at).slice(0, 19).replace("T", " ")} UTC. The last is shown.`;
+    return [{ ...moments.at(-1)!, text: `${attempts.length} attempts: ${result}`, note: since }];
+  });
+}
+
+const resultOf = ({ httpStatus }: Attempt) => (httpStatus === undefined ? "no response" : `status ${httpStatus}`);
 
 /** The attempt that is due next, if any. */
 export function nextAttempt({ nextAttemptAt, attempts }: Delivery): Moment[] {
@@ -77,7 +116,7 @@ export function nextAttempt({ nextAttemptAt, attempts }: Delivery): Moment[] {
 export function attemptMoment(attempt: Attempt, delivery: Delivery): Moment {
   const { number, at, latencyMs, httpStatus, responseBody, error } = attempt;
   const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
-  const result = httpStatus === undefined ? "no response" : `status ${httpStatus}`;
+  const result = resultOf(attempt);
   return {
     at,
     tone: isGood ? "good" : "bad",

@@ -1,14 +1,12 @@
 import { Router, type Request, type Response } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { EVENT_TYPES } from "../../domain/events.ts";
-import type { DeliverySearch, Delivery } from "../../domain/deliveries.ts";
-import type { Page } from "../../domain/pages.ts";
-import type { Storage } from "../../domain/storage.ts";
+import { deliveriesOfPayment } from "../../domain/webhooks.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
-import { attemptMoment, nextAttempt } from "./timeline.ts";
+import { attemptMoments, indented, nextAttempt } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 import { HEALTH_OF, healthOf } from "./receivers.ts";
 import { REASONS, searchOf, typedIn } from "./webhook-filter.ts";
@@ -37,7 +35,7 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
   const query = { merchantId, limit: ON_A_PAGE, ...search, ...(!isFirst && { cursor }) };
   const isWhole = isFirst && !isFiltered;
   const [page, failed, receivers] = await Promise.all([
-    typed.reference === "" ? storage.listDeliveries(query) : ofRecord(storage, query, typed.reference),
+    typed.reference === "" ? storage.listDeliveries(query) : deliveriesOfPayment(storage, query, typed.reference),
     isWhole
       ? storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST })
       : { items: [], cursor: undefined },
@@ -68,34 +66,25 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
   );
 }
 
-/** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
-async function ofRecord(
-  storage: Storage,
-  query: DeliverySearch & { merchantId: string; limit: number },
-  typed: string,
-): Promise<Page<Delivery>> {
-  const { merchantId } = query;
-  const [payout, checkouts] = await Promise.all([
-    storage.findDisbursementByMerchantsReference(merchantId, typed),
-    storage.listCheckouts({ merchantId, merchantsReference: typed, limit: 1 }),
-  ]);
-  const references = new Set([typed, payout?.reference ?? typed, checkouts.items[0]?.reference ?? typed]);
-  const pages = await Promise.all([...references].map((reference) => storage.listDeliveries({ ...query, reference })));
-  return { items: pages.flatMap(({ items }) => items) };
-}
-
 async function showDelivery(context: DashboardContext, id: string, res: Response): Promise<void> {
   const { storage, clock } = context;
   const merchant = merchantIn(res);
   const delivery = await storage.findDelivery(merchant.id, id);
   if (!delivery) throw new PageError(404, "There is no webhook with this id.");
   const { attempts, nextAttemptAt } = delivery;
-  const timeline = [...attempts.map((attempt) => attemptMoment(attempt, delivery)), ...nextAttempt(delivery)];
+  const timeline = [...attemptMoments(delivery), ...nextAttempt(delivery)];
   // After a replay the page shows the attempt as soon as it has been made.
   const isDue = nextAttemptAt !== undefined && nextAttemptAt <= sandboxTime(merchant, clock.now());
   const kind = delivery.reference.startsWith("CHK") ? "checkouts" : "disbursements";
   const page = { template: "webhook", title: `Webhook ${delivery.type}`, section: "webhooks", reloads: isDue } as const;
-  showPage(context, res, page, { delivery, timeline, kind, isDue, reason: REASONS[delivery.status] });
+  showPage(context, res, page, {
+    delivery,
+    timeline,
+    body: indented(delivery.body),
+    kind,
+    isDue,
+    reason: REASONS[delivery.status],
+  });
 }
 
 /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */

@@ -139,7 +139,7 @@ describe("with only the keyboard", () => {
     await page.keyboard.type("07 03 81 02 47");
     await page.keyboard.press("Enter");
     const field = page.getByRole("textbox", { name: texts.fr.number });
-    await page.getByText(texts.fr.numberFaults["country-code"]).waitFor();
+    await page.getByText(texts.fr.numberFault("country-code", "+225")).waitFor();
     expect(await focused()).toEqual({ name: "phoneNumber", outlined: true });
     expect(await page.title()).toMatch(/^Erreur/);
     expect(await field.getAttribute("aria-describedby")).toBe("fault hint");

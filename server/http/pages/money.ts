@@ -7,11 +7,25 @@ export function formatAmount(amount: number | bigint, currency: string, locale: 
   const digits = String(amount).padStart(3, "0");
   const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
   // Show the currency code, because several currencies share the symbols `$` and `£`.
-  return new Intl.NumberFormat(locale, {
+  return formatOf(currency, locale).format(decimal);
+}
+
+/** Making a format takes longer than the page around it. Merchants choose the codes, so few formats are kept. */
+const formats = new Map<string, Intl.NumberFormat>();
+const MOST_FORMATS = 50;
+
+function formatOf(currency: string, locale: string): Intl.NumberFormat {
+  const name = `${locale} ${currency}`;
+  const known = formats.get(name);
+  if (known) return known;
+  if (formats.size >= MOST_FORMATS) formats.clear();
+  const made = new Intl.NumberFormat(locale, {
     style: "currency",
     currency,
     currencyDisplay: "code",
     minimumFractionDigits: 2,
     maximumFractionDigits: 2,
-  }).format(decimal);
+  });
+  formats.set(name, made);
+  return made;
 }

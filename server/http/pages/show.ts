@@ -2,6 +2,7 @@ import type { Response } from "express";
 import { CHECKOUT_LIFETIME_MS, type OpenCheckout } from "../../domain/checkouts.ts";
 import { noteOf, type PageContext } from "./page-context.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { countryOf } from "./countries.ts";
 import { formatAmount } from "./money.ts";
 import type { PhoneNumberFault } from "./phone-number.ts";
 import { sendPage } from "./send-page.ts";
@@ -27,7 +28,9 @@ export function showForm(context: PageContext, res: Response, opened: OpenChecko
   const t = texts[checkout.locale];
   const summary = summaryOf(opened);
   const left = checkout.due!.at - sandboxTime(merchant, clock.now());
-  const fault = rejected?.fault && t.numberFaults[rejected.fault];
+  const country = countryOf(checkout.country);
+  const fault = rejected?.fault && t.numberFault(rejected.fault, country?.callingCode);
+  const countryNames = new Intl.DisplayNames(checkout.locale, { type: "region" });
   sendPage(
     res,
     {
@@ -40,6 +43,8 @@ export function showForm(context: PageContext, res: Response, opened: OpenChecko
       ...summary,
       note: noteOf(context),
       fault,
+      numberHint: t.numberHint(country?.example),
+      operators: country && t.operators(countryNames.of(checkout.country)!, country.operators.join(", ")),
       busy: rejected?.status === 503,
       typed: rejected?.typed ?? "",
       minutesLeft: Math.ceil(left / 60_000),

@@ -8,8 +8,11 @@ interface Texts {
   amount: string;
   orderReference: string;
   number: string;
-  numberHint: string;
-  numberFaults: Record<PhoneNumberFault, string>;
+  /** @param example a number of the checkout's country; absent if the country is not known */
+  numberHint(example?: string): string;
+  operators(country: string, names: string): string;
+  /** @param callingCode of the checkout's country */
+  numberFault(fault: PhoneNumberFault, callingCode?: string): string;
   errorPrefix: string;
   pay(amount: string): string;
   cancel: string;
@@ -39,8 +42,20 @@ interface Texts {
   requestId: string;
 }
 
-// A number of valid length that is not in use. Non-breaking spaces keep it on one line.
-const EXAMPLE = "+225\u00a007\u00a000\u00a000\u00a000\u00a000";
+const enFaults = (callingCode?: string): Record<PhoneNumberFault, string> => ({
+  missing: "Enter the number you want to pay with.",
+  characters: "Use digits only. A leading plus sign, spaces and dashes are fine.",
+  "country-code": `Start with the country code${callingCode === undefined ? "" : `, for example ${callingCode}`}.`,
+  length: "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
+});
+
+const frFaults = (callingCode?: string): Record<PhoneNumberFault, string> => ({
+  missing: "Saisissez le numéro avec lequel vous voulez payer.",
+  characters: "Saisissez uniquement des chiffres. Le signe + au début, les espaces et les tirets sont acceptés.",
+  "country-code": `Commencez par l’indicatif du pays${callingCode === undefined ? "" : `, par exemple ${callingCode}`}.`,
+  length:
+    "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
+});
 
 const en: Texts = {
   notes: {
@@ -50,13 +65,9 @@ const en: Texts = {
   amount: "Amount",
   orderReference: "Reference",
   number: "Your mobile money number",
-  numberHint: `Include the country code, for example ${EXAMPLE}`,
-  numberFaults: {
-    missing: "Enter the number you want to pay with.",
-    characters: "Use digits only. A leading plus sign, spaces and dashes are fine.",
-    "country-code": "Start with the country code, for example +225.",
-    length: "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
-  },
+  numberHint: (example) => `Include the country code${example === undefined ? "" : `, for example ${example}`}.`,
+  operators: (country, names) => `Operators (${country}): ${names}.`,
+  numberFault: (fault, callingCode) => enFaults(callingCode)[fault],
   errorPrefix: "Error: ",
   pay: (amount) => `Pay ${amount}`,
   cancel: "Cancel payment",
@@ -112,14 +123,9 @@ const fr: Texts = {
   amount: "Montant",
   orderReference: "Référence",
   number: "Votre numéro mobile money",
-  numberHint: `Avec l’indicatif du pays, par exemple ${EXAMPLE}`,
-  numberFaults: {
-    missing: "Saisissez le numéro avec lequel vous voulez payer.",
-    characters: "Saisissez uniquement des chiffres. Le signe + au début, les espaces et les tirets sont acceptés.",
-    "country-code": "Commencez par l’indicatif du pays, par exemple +225.",
-    length:
-      "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
-  },
+  numberHint: (example) => `Avec l’indicatif du pays${example === undefined ? "" : `, par exemple ${example}`}.`,
+  operators: (country, names) => `Opérateurs (${country})\u00a0: ${names}.`,
+  numberFault: (fault, callingCode) => frFaults(callingCode)[fault],
   errorPrefix: "Erreur\u00a0: ",
   pay: (amount) => `Payer ${amount}`,
   cancel: "Annuler le paiement",
