@@ -71,7 +71,7 @@ async function showDelivery(context: DashboardContext, id: string, res: Response
   const merchant = merchantIn(res);
   const delivery = await storage.findDelivery(merchant.id, id);
   if (!delivery) throw new PageError(404, "There is no webhook with this id.");
-  const { attempts, nextAttemptAt } = delivery;
+  const { nextAttemptAt } = delivery;
   const timeline = [...attemptMoments(delivery), ...nextAttempt(delivery)];
   // After a replay the page shows the attempt as soon as it has been made.
   const isDue = nextAttemptAt !== undefined && nextAttemptAt <= sandboxTime(merchant, clock.now());
