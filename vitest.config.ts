@@ -24,6 +24,7 @@ const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
 
 /** Test files that take seconds for another reason: they wait for time-outs, or try thousands of inputs. */
 const LONG = new Set([
+  "client/doubt.test.ts",
   "client/hover.test.ts",
   "client/limiter.test.ts",
   "client/mcp/chaos.test.ts",
@@ -32,15 +33,18 @@ const LONG = new Set([
   "conformance/merchants/receiver/subject.test.ts",
   "conformance/report/compact.test.ts",
   "conformance/second-implementation/second.test.ts",
+  "scripts/contract/changes.test.ts",
   "server/commands/listener.test.ts",
   "server/http/declared-input.test.ts",
   "server/http/fuzz.test.ts",
   "server/http/http-server.test.ts",
+  "server/http/patterns.test.ts",
   "server/observability/export.test.ts",
   "server/storage/sqlite/migrate-versions.test.ts",
   "server/storage/sqlite/restore.test.ts",
   "server/storage/sqlite/sqlite.test.ts",
   "server/webhooks/connections.test.ts",
+  "server/webhooks/send.test.ts",
 ]);
 
 /** Test files that get a process each, because their packages replace global objects, or because they measure times. */
