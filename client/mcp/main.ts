@@ -24,13 +24,23 @@ Gives payment tools to agents over the Model Context Protocol, on standard input
   --approve PLAN     approves a plan, after a question in this terminal
   --help             shows this text
 
-Environment variables: BASE_URL, API_KEY_FILE, JOURNAL (a folder; what was paid is remembered there).
+Environment variables: BASE_URL, API_KEY_FILE, JOURNAL (a folder; what was paid is remembered there), and TIMEOUT_MS, how long
+one request to the service may take (default: 8000).
 `;
 
 function need(name: string): string {
   const value = process.env[name];
   if (!value) throw new UsageError(`Set the environment variable ${name}. See --help.`);
   return value;
+}
+
+/** A call of the client has time for two requests without a response. */
+function readTimes(text: string | undefined) {
+  if (!text) return {};
+  const attempt = Number(text);
+  if (!Number.isInteger(attempt) || attempt < 1 || attempt > 25_000)
+    throw new UsageError("TIMEOUT_MS must be a whole number from 1 to 25000.");
+  return { time: { attempt, call: 2 * attempt } };
 }
 
 async function run() {
@@ -51,6 +61,7 @@ async function run() {
     journal: need("JOURNAL"),
     policy: values.policy,
     session: randomUUID(),
+    ...readTimes(process.env["TIMEOUT_MS"]),
   });
   if (values.log) {
     for (const line of tools.ledger.lines()) console.log(describe(line));

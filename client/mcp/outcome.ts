@@ -24,7 +24,10 @@ export const outcomeSchema = z.object({
         "nothing happens before a person approves. unknown: perhaps paid; make no other payout for it",
     ),
   summary: z.string().max(longest),
-  paid: z.boolean().optional().describe("False: proven that this plan has paid nothing so far"),
+  paid: z
+    .boolean()
+    .optional()
+    .describe("False: this plan has paid nothing, because nothing was sent for it, or because the service refused it"),
   plan: z
     .object({
       id: z.string().describe("Pass it to pay. It is also the payout's merchantsReference"),

@@ -141,10 +141,16 @@ export class Payments {
     } catch (error) {
       if (!(error instanceof NotFoundError)) return unread(error);
     }
+    const planned = plans.read(id);
+    if (found && planned && !isPaidBy(planned, found)) {
+      const text = "The service has another payout with this plan's id, so this plan paid nothing and cannot be paid.";
+      return outcome("refused", text, { paid: false, payout: payoutOf(found) });
+    }
     if (found) return this.describe(found, id);
     if (known?.state === "open") return outcome("unknown", unknownText(id));
-    if (!plans.read(id)) return noPlan();
-    return outcome("pending", `Nothing was sent for this plan from here, and no payout is listed. Call pay to pay it.`);
+    if (!planned) return noPlan();
+    const text = `Nothing was sent for this plan from here, and no payout is listed. Call pay to pay it.`;
+    return outcome("pending", text, { paid: false });
   }
 
   async findPayouts(filters: {
@@ -358,6 +364,10 @@ export class Payments {
     return outcome(result, `${text}.${failure}`, { payout: payoutOf(payout) });
   }
 }
+
+/** The service may hide digits of a phone number, so the number is not compared. */
+const isPaidBy = (plan: Plan, { amount, currency, country }: Disbursement) =>
+  amount === plan.amount && currency === plan.currency && country === plan.country;
 
 const unread = (error: unknown) =>
   outcome(

@@ -129,7 +129,7 @@ test("a payout is planned, shown in both units, paid, and read", async () => {
   expect(plan.summary).toContain("15 000 FCFA (fifteen thousand XOF; 1500000 in the lowest denomination)");
   expect(await paid()).toBe(0);
   const { id } = plan.plan!;
-  expect(await call("get_payout", { plan: id })).toMatchObject({ result: "pending" });
+  expect(await call("get_payout", { plan: id })).toMatchObject({ result: "pending", paid: false });
 
   const first = await call("pay", { plan: id });
   expect(first).toMatchObject({ result: "pending", payout: { amount: 1500000, merchantsReference: { data: id } } });
