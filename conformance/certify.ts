@@ -13,6 +13,7 @@ import { thisMachine } from "./outside/outside.ts";
 import { createRecording } from "./outside/recording.ts";
 import { certifyClient } from "./merchants/client/command.ts";
 import { certifyReceiver } from "./merchants/receiver/command.ts";
+import { certifyTools } from "./merchants/tools/command.ts";
 import { CannotRun, probe } from "./cli/probe.ts";
 import { renderTerminal } from "./report/terminal.ts";
 import { oneLine } from "./report/visible.ts";
@@ -112,7 +113,7 @@ async function initialise(args: readonly string[]): Promise<number> {
 }
 
 async function main(args: readonly string[]): Promise<number> {
-  const hasOwnHelp = args[0] === "client" || args[0] === "receiver";
+  const hasOwnHelp = ["client", "receiver", "tools"].includes(args[0] ?? "");
   if (!hasOwnHelp && (args.includes("--help") || args.includes("-h"))) {
     print(help);
     return 0;
@@ -123,9 +124,10 @@ async function main(args: readonly string[]): Promise<number> {
     if (name === "init") return await initialise(rest);
     if (name === "client") return await certifyClient(rest, newSeed);
     if (name === "receiver") return await certifyReceiver(rest, newSeed);
+    if (name === "tools") return await certifyTools(rest, process.env, newSeed);
     if (isSubcommand(name)) return await subcommand(name, rest);
     if (name !== undefined && /^\w/.test(name))
-      throw new OptionsError([unknownCommand(name, ["doctor", "init", "client", "receiver"])]);
+      throw new OptionsError([unknownCommand(name, ["doctor", "init", "client", "receiver", "tools"])]);
     return await certify(args);
   } catch (error) {
     if (error instanceof OptionsError) complain(`${error.faults.join("\n")}\n\nRun with --help to see every option.`);

@@ -3,21 +3,13 @@
 // forwarding them. Faults that Prism finds in requests are ignored.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
-import { createServer, type AddressInfo } from "node:net";
+import { freePort } from "../target/free-port.ts";
 import { openapiFile } from "./contract.ts";
 
 /** Thrown if Prism is not available. The message says what to do. */
 export class NoPrism extends Error {}
 
 const startMs = 30_000;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 function program(): string {
   try {

@@ -1,8 +1,10 @@
-// Describes `certify client` and `certify receiver`, for `certify explain`.
+// Describes `certify client`, `certify receiver` and `certify tools`, for `certify explain`.
 import type { Side } from "../results.ts";
 import { idsOf } from "./client/judge.ts";
 import { scenarios as clientScenarios } from "./client/scenarios.ts";
 import { scenarios as receiverScenarios } from "./receiver/scenarios.ts";
+import { idsOf as toolIdsOf } from "./tools/judge.ts";
+import { scenarios as toolScenarios } from "./tools/scenarios.ts";
 
 type Guide = {
   /** The command that judges the program. */
@@ -19,5 +21,9 @@ export const guides: Record<Side, Guide> = {
   receiver: {
     run: "npx certify receiver --url URL --effects-url URL",
     scenarios: [...receiverScenarios],
+  },
+  tools: {
+    run: "npx certify tools --command CMD",
+    scenarios: toolScenarios.map((scenario) => ({ ...scenario, ids: toolIdsOf(scenario) })),
   },
 };

@@ -17,51 +17,66 @@ export type Host = {
 
 export type Program = (host: Host) => Promise<void>;
 
+/** What outlives the programs of one directory. Without a directory, nothing outlives a program. */
+export function createDisks() {
+  const disks = new Map<string, Map<string, string>>();
+  return ({ STATE_DIR }: Environment) => {
+    const files = disks.get(STATE_DIR) ?? new Map<string, string>();
+    if (STATE_DIR !== "") disks.set(STATE_DIR, files);
+    return files;
+  };
+}
+
+/** Returns what a program has besides input and output, and a function that kills it: what it waits for never settles. */
+export function mortal(environment: Environment, files: Map<string, string>) {
+  const death = new AbortController();
+  const alive = <T>(promise: Promise<T>): Promise<T> =>
+    new Promise<T>((pass, fail) => {
+      promise.then(
+        (value) => death.signal.aborted || pass(value),
+        (error: unknown) => death.signal.aborted || fail(error),
+      );
+    });
+  const life: Pick<Host, "environment" | "files" | "fetch" | "sleep"> = {
+    environment,
+    files,
+    fetch: (url, init = {}) => {
+      const signals = [death.signal, ...(init.signal ? [init.signal] : [])];
+      return alive(fetch(url, { ...init, signal: AbortSignal.any(signals) }));
+    },
+    sleep: (ms) =>
+      alive(
+        new Promise((pass) => {
+          const timer = setTimeout(pass, ms);
+          death.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+        }),
+      ),
+  };
+  return { life, signal: death.signal, die: () => death.abort() };
+}
+
 /** Returns a function that starts a program within this process. */
 export function inProcess(program: Program): Launch {
-  const disks = new Map<string, Map<string, string>>();
+  const diskOf = createDisks();
   return (environment, input) => {
-    const files = disks.get(environment.STATE_DIR) ?? new Map<string, string>();
-    // Without a directory, nothing outlives the program.
-    if (environment.STATE_DIR !== "") disks.set(environment.STATE_DIR, files);
+    const { life, signal, die } = mortal(environment, diskOf(environment));
     const output = { stdout: "", stderr: "" };
-    const death = new AbortController();
     const { promise: ended, resolve } = Promise.withResolvers<Ended>();
     const end = (code: number | null) => {
       resolve({ code, ...output });
-      death.abort();
+      die();
     };
-    /** What a killed program waits for never settles. */
-    const alive = <T>(promise: Promise<T>): Promise<T> =>
-      new Promise<T>((pass, fail) => {
-        promise.then(
-          (value) => death.signal.aborted || pass(value),
-          (error: unknown) => death.signal.aborted || fail(error),
-        );
-      });
     const write = (name: keyof typeof output) => (line: string) => {
-      if (!death.signal.aborted) output[name] += `${line}\n`;
+      if (!signal.aborted) output[name] += `${line}\n`;
     };
     const host: Host = {
-      environment,
+      ...life,
       entries: input
         .split("\n")
         .filter((line) => line !== "")
         .map((line) => JSON.parse(line) as Entry),
       print: write("stdout"),
       log: write("stderr"),
-      fetch: (url, init = {}) => {
-        const signals = [death.signal, ...(init.signal ? [init.signal] : [])];
-        return alive(fetch(url, { ...init, signal: AbortSignal.any(signals) }));
-      },
-      sleep: (ms) =>
-        alive(
-          new Promise((pass) => {
-            const timer = setTimeout(pass, ms);
-            death.signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-          }),
-        ),
-      files,
     };
     program(host).then(
       () => end(0),

@@ -38,6 +38,8 @@ export type PlannedEntry = Entry & {
    */
   exists?: Partial<Omit<Entry, "reference">>;
   story?: Story;
+  /** What somebody wrote into the names and messages that the service shows about the payout. */
+  says?: string;
 };
 
 const places = [

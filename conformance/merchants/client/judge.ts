@@ -39,7 +39,7 @@ type Trial = {
  * How a requirement is judged: what is expected, the faults, one line each, and the requests that show them, by default
  * all.
  */
-type Judgement = { expected: string; good: string; faults: string[]; shownBy?: readonly Call[] };
+export type Judgement = { expected: string; good: string; faults: string[]; shownBy?: readonly Call[] };
 
 const mostRequests = 40;
 /** A client that waits between its attempts sends fewer requests for an entry while the service fails for a second. */
@@ -48,7 +48,8 @@ const longestLine = 120;
 
 const secondsOf = (ms: number) => `${Math.round(ms / 1000)} s`;
 
-const quote = (text: string) => JSON.stringify(text.length > longestLine ? `${text.slice(0, longestLine)}…` : text);
+export const quote = (text: string) =>
+  JSON.stringify(text.length > longestLine ? `${text.slice(0, longestLine)}…` : text);
 
 const nameOf = ({ reference, story }: Pick<PlannedEntry, "reference" | "story">) =>
   quote(reference) + (story ? ` (${story.about})` : "");
@@ -212,7 +213,7 @@ function reportsAll({ runs, planned, scenario }: Trial, redact: (text: string) =
   return { expected: "one line for each entry on stdout, and exit code 0", good: "complete", faults };
 }
 
-const contract = ({ service }: Trial): Judgement => ({
+export const contract = ({ service }: Pick<Trial, "service">): Judgement => ({
   expected: "requests as the OpenAPI document describes them",
   good: `${counted(service.calls.length, "request")} as described`,
   faults: service.calls.flatMap(({ faults, number }) => faults.map((fault) => `request ${number}: ${fault}`)),
@@ -377,7 +378,7 @@ function judgesOf(trial: Trial, redact: (text: string) => string): Record<string
 
 const began = Date.UTC(2026, 0, 1);
 
-function exchangeOf(
+export function exchangeOf(
   { number, at, method, path, headers, text, sent = {}, endedAt }: Call,
   redact: (text: string) => string,
 ) {
@@ -398,6 +399,14 @@ function exchangeOf(
   return exchange;
 }
 
+/** Turns a judgement into a finding. @param evidence the exchanges that show the faults; none for all */
+export function findingOf(id: string, judgement: Judgement, evidence: Exchange[]): Finding {
+  const { expected, good, faults } = judgement;
+  if (faults.length === 0) return { id, ok: true, expected, actual: good };
+  const actual = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
+  return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
+}
+
 /** Judges a scenario by everything that the service and the program left behind. */
 export function judge(trial: Trial): ScenarioRun {
   const { scenario, planned, service, runs, key, settings, durationMs } = trial;
@@ -412,12 +421,9 @@ export function judge(trial: Trial): ScenarioRun {
   const notRun: Record<string, string> = overdueOf(trial).length > 0 ? { "client.loses-nothing": why } : {};
   const exchanges = new Map(service.calls.map((call) => [call, exchangeOf(call, redact)]));
   const judged = ids.filter((id) => !(id in notRun));
-  const findings = judged.map((id): Finding => {
-    const { expected, good, faults, shownBy = [] } = judges[id]!();
-    if (faults.length === 0) return { id, ok: true, expected, actual: good };
-    const actual = faults.slice(0, 3).join("; ") + (faults.length > 3 ? `; and ${faults.length - 3} more` : "");
-    const evidence = shownBy.map((call) => exchanges.get(call)!);
-    return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
+  const findings = judged.map((id) => {
+    const judgement = judges[id]!();
+    return findingOf(id, judgement, judgement.shownBy?.map((call) => exchanges.get(call)!) ?? []);
   });
   // An idle client would pass most requirements by doing nothing.
   const isIdle = service.calls.length === 0 && runs.every(({ claims }) => claims.length === 0);

@@ -19,17 +19,29 @@ export type Launch = (environment: Environment, input: string) => Running;
 /** The longest output that is kept of each stream, in characters. */
 const longestOutput = 4_000_000;
 
+/** Starts a shell command in a process group of its own, so that what it starts can be killed with it. */
+export function startGroup(command: string, environment: Readonly<Record<string, string>>) {
+  // A run starts the program about 150 times. Programs in Node.js start faster with the code that they compiled before.
+  const NODE_COMPILE_CACHE = join(tmpdir(), "node-compile-cache");
+  const env = { NODE_COMPILE_CACHE, ...process.env, ...environment, NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" };
+  const child = spawn(command, { shell: true, detached: true, env });
+  const kill = () => {
+    try {
+      process.kill(-child.pid!, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  };
+  return { child, kill };
+}
+
 /**
  * Returns a function that starts a program.
  * @param command a command line for the shell
  */
 export function launcher(command: string): Launch {
-  // A run starts the program about 150 times. Programs in Node.js start faster with the code that they compiled before.
-  const NODE_COMPILE_CACHE = join(tmpdir(), "node-compile-cache");
   return (environment, input) => {
-    const env = { NODE_COMPILE_CACHE, ...process.env, ...environment, NO_PROXY: "127.0.0.1", no_proxy: "127.0.0.1" };
-    // In a process group of its own, so that what the program starts can be killed with it.
-    const child = spawn(command, { shell: true, detached: true, env });
+    const { child, kill } = startGroup(command, environment);
     const output = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const) {
       child[name].setEncoding("utf8").on("data", (text: string) => {
@@ -42,15 +54,6 @@ export function launcher(command: string): Launch {
       child.on("error", (error) => resolve({ code: null, ...output, stderr: error.message }));
       child.on("close", (code) => resolve({ code, ...output }));
     });
-    return {
-      ended,
-      kill() {
-        try {
-          process.kill(-child.pid!, "SIGKILL");
-        } catch (error) {
-          if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-        }
-      },
-    };
+    return { ended, kill };
   };
 }

@@ -137,14 +137,20 @@ export const createdView = ({ reference, request, status }: Payout): Schemas["Di
 export function recordView(payout: Payout, clockAhead: number): Schemas["Disbursement"] {
   const { country, currency, phoneNumber } = payout.request;
   const at = new Date(epoch + clockAhead * 1000).toISOString();
+  const { says } = payout.entry ?? {};
   return {
     id: `0199-${payout.reference}`,
     userId: "user-1",
-    merchant: { name: "Merchant" },
-    customer: { id: `customer-${phoneNumber.slice(-4)}`, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber },
+    merchant: { name: says ?? "Merchant" },
+    customer: {
+      id: `customer-${phoneNumber.slice(-4)}`,
+      name: says ?? `Customer ${phoneNumber.slice(-4)}`,
+      phoneNumber,
+    },
     country,
     currency,
     ...createdView(payout),
+    ...(says !== undefined && payout.status === "failed" ? { failure: { code: "declined", message: says } } : {}),
     createdAt: at,
     updatedAt: at,
   };

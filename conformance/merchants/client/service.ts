@@ -109,10 +109,10 @@ const noSuchPath = honestly(404, "ErrorResponse", {
   code: "unknown_path",
 });
 
-async function listen(handle: (request: IncomingMessage, response: ServerResponse) => void) {
+async function listen(handle: (request: IncomingMessage, response: ServerResponse) => void, port = 0) {
   // Idle connections stay open, so that only a scenario decides when one ends.
   const server = createServer({ keepAliveTimeout: 120_000, requestTimeout: 0, headersTimeout: 0 }, handle);
-  server.listen(0, "127.0.0.1");
+  server.listen(port, "127.0.0.1");
   await once(server, "listening");
   return { server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
@@ -137,11 +137,12 @@ async function startForeign() {
 /**
  * Starts the service of a scenario on loopback.
  * @param settings.timeoutMs the time limit for an attempt that the client is told
+ * @param settings.port the port to listen on; by default a free one
  */
 export async function startService(
-  scenario: Scenario,
+  scenario: Omit<Scenario, "judges">,
   planned: readonly PlannedEntry[],
-  settings: { key: string; seed: number; timeoutMs: number },
+  settings: { key: string; seed: number; timeoutMs: number; port?: number },
 ): Promise<HostileService> {
   const ledger = new Ledger(planned);
   const foreign = await startForeign();
@@ -195,7 +196,10 @@ export async function startService(
       return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView({ ...somebody, request }) }) };
     }
     const outcome = ledger.create(request);
-    if (outcome.kind === "refused") return { honest: refusal(422, "The balance or the recipient does not allow it.") };
+    if (outcome.kind === "refused") {
+      const { says = "The balance or the recipient does not allow it." } = call.entry ?? {};
+      return { honest: refusal(422, says) };
+    }
     const { kind, payout } = outcome;
     if (kind === "exists") return { honest: conflict(payout, call.entry), payout };
     return { honest: honestly(200, "DisbursementCreatedEnvelope", { data: createdView(payout) }), payout };
@@ -272,7 +276,11 @@ export async function startService(
   }
 
   /** Returns true if the connection was broken because it is used again. */
-  function breaksConnection({ connections }: Scenario, { socket }: IncomingMessage, response: ServerResponse): boolean {
+  function breaksConnection(
+    { connections }: Pick<Scenario, "connections">,
+    { socket }: IncomingMessage,
+    response: ServerResponse,
+  ): boolean {
     const before = requestsOn.get(socket) ?? 0;
     requestsOn.set(socket, before + 1);
     if (connections === "close-after-response") response.on("finish", () => setImmediate(() => socket.destroy()));
@@ -321,7 +329,7 @@ export async function startService(
       service.fault ??= error;
       response.destroy();
     });
-  });
+  }, settings.port);
   const service: HostileService & { fault?: unknown } = {
     url,
     ledger,

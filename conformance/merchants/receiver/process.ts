@@ -14,7 +14,7 @@ const quotedLength = 500;
 
 type Address = { host: string; port: number };
 
-function addressOf(url: string): Address {
+export function addressOf(url: string): Address {
   const { hostname, port, protocol } = new URL(url);
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port) || (protocol === "https:" ? 443 : 80) };
 }

@@ -1,0 +1,196 @@
+// Implements `certify tools`, which judges tools with which agents pay.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
+import { print } from "../../report/print.ts";
+import { counted } from "../../report/words.ts";
+import type { Report } from "../../results.ts";
+import { createProgress, type Output } from "../../run/progress.ts";
+import type { CheckReport } from "../../run/verdicts.ts";
+import { quoted } from "../../target/shell.ts";
+import { isFailure, mostProgressLines, readSideOptions, runSide, sideFlags, type SideOptions } from "../command.ts";
+import { scenarioReport, sideReport } from "../report.ts";
+import { opener, type Open } from "./host.ts";
+import { propose, renderMap } from "./init.ts";
+import { readMap, type ToolMap } from "./map.ts";
+import { listTools, runScenario, type Settings } from "./run.ts";
+import { scenarios } from "./scenarios.ts";
+
+const side = "tools";
+
+/** The options of `certify tools`, in the form that `parseArgs` of node:util expects. */
+export const toolsFlags = {
+  ...sideFlags,
+  command: { type: "string" },
+  url: { type: "string" },
+  port: { type: "string" },
+  map: { type: "string", default: "./tools.yaml" },
+  init: { type: "boolean", default: false },
+  timeout: { type: "string", default: "2000" },
+  "time-limit": { type: "string", default: "60" },
+  jobs: { type: "string", default: "8" },
+} as const;
+
+/** The text that `certify tools --help` prints. */
+export const toolsUsage = `Usage: certify tools --command CMD [options]
+       certify tools --command CMD --init
+
+Judges tools with which agents pay (Model Context Protocol). The suite plays the service on this machine, the host and the
+model, and no money moves. tools.yaml says which tool prepares, pays and reads; the README of the package explains it.
+The server of tools gets BASE_URL, API_KEY, API_KEY_FILE, TIMEOUT_MS, STATE_DIR (also as JOURNAL) and PORT.
+
+  --command CMD               the shell command that starts the server, on standard input and output unless --url is given
+  --url URL                   the server's URL for streamable HTTP; $PORT in it is the environment variable. Without
+                              --command, a person has started it with BASE_URL=http://127.0.0.1:PORT and API_KEY
+  --port PORT                 the port of the service, for a server that a person has started
+  --map FILE                  the map of the tools (default: ./tools.yaml)
+  --init                      propose the map from the tools' schemas, and write it to FILE; judges nothing
+  --scenario ID,…             run only these scenarios
+  --only ID,…                 judge only these requirements (see certify list --profile tools)
+  --fail-fast                 end the run at the first scenario that fails
+  --seed N                    repeat the random faults and moments of an earlier run
+  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
+  --timeout MS                time limit for a request that the server is told (default: 2000)
+  --time-limit SECONDS        how long one call of a tool may take (default: 60)
+  --jobs N                    how many scenarios run at the same time (default: 8)
+  --report DIR                directory for the report (default: ./certify-report)
+  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
+  --sign KEYFILE              sign certificate.jws with this key if the tools are certified
+  --valid-days N              validity of that certificate in days (default: 90)
+
+Environment: TOOLS_TOKEN, the bearer token of requests to --url; API_KEY, only with --port.`;
+
+export type ToolsOptions = SideOptions & {
+  command?: string;
+  url?: string;
+  mapFile: string;
+  timeoutMs: number;
+  limitMs: number;
+  jobs: number;
+  init: boolean;
+  fixed?: Settings["fixed"];
+};
+
+/**
+ * Reads the options of `certify tools`.
+ * @throws OptionsError with every fault found
+ */
+export function readToolsOptions(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  newSeed: () => number,
+): ToolsOptions {
+  const values = parseFlags(args, toolsFlags);
+  const faults: string[] = [];
+  const read = createReader(faults);
+  const { command, url, port, init, map: mapFile } = values;
+  if (command === undefined && (url === undefined || port === undefined))
+    faults.push(
+      "give the server of tools with --command CMD, or one that you have started with --url URL and --port PORT",
+    );
+  if (command !== undefined && port !== undefined) faults.push("--port is for a server that you have started yourself");
+  if (url !== undefined && !URL.canParse(url.replace("$PORT", "80"))) faults.push("--url must be a URL");
+  const { API_KEY: key } = env;
+  if (port !== undefined && !key) faults.push("API_KEY must be the key with which you have started the server");
+  const scenarioIds = scenarios.map(({ id }) => id);
+  const options: ToolsOptions = {
+    ...readSideOptions(side, values, scenarioIds, newSeed, faults),
+    ...(command === undefined ? {} : { command }),
+    ...(url === undefined ? {} : { url }),
+    mapFile,
+    init,
+    timeoutMs: read.whole("timeout", values.timeout, 50, 60_000),
+    limitMs: read.whole("time-limit", values["time-limit"], 1, 3600) * 1000,
+    jobs: port === undefined ? read.whole("jobs", values.jobs, 1, 64) : 1,
+    ...(port === undefined ? {} : { fixed: { port: read.whole("port", port, 1, 65_535), key: key ?? "" } }),
+  };
+  if (faults.length > 0) throw new OptionsError(faults);
+  return options;
+}
+
+/** The scenarios that a run can judge: a server that a person started is neither killed, nor is its day's sum empty. */
+const possible = ({ fixed }: ToolsOptions) =>
+  scenarios.filter(({ needs = [] }) => !fixed || !needs.some((need) => need === "kill" || need === "day"));
+
+/** Judges tools and returns the report. `interrupted` ends the run early. */
+export async function judgeTools(
+  options: ToolsOptions,
+  map: ToolMap,
+  open: Open,
+  output: Output,
+  interrupted: AbortSignal,
+): Promise<Report> {
+  const { command, url, only, seed, challenge, timeoutMs, scenarios: chosen, jobs, failFast, fixed } = options;
+  const startedAt = new Date();
+  const settings: Settings = { open, map, seed, timeoutMs, ...(fixed ? { fixed } : {}) };
+  let waiting = possible(options).filter(({ id }) => chosen?.includes(id) ?? true);
+  const progress = createProgress(output, waiting.length, { mostLines: mostProgressLines });
+  const found: CheckReport[] = [];
+  const work = async () => {
+    for (let next = waiting.shift(); next && !interrupted.aborted; next = waiting.shift()) {
+      const name = `${next.id}: ${next.name}`;
+      progress.started(name);
+      const report = scenarioReport(side, await runScenario(next, settings), only);
+      progress.finished(name, report);
+      found.push(report);
+      if (failFast && isFailure(report)) waiting = [];
+    }
+  };
+  await Promise.all(Array.from({ length: jobs }, work));
+  progress.ended();
+  const leftOut = scenarios.length - found.length;
+  const why = chosen ? "--scenario leaves" : fixed ? "a server that you started yourself leaves" : "--fail-fast leaves";
+  return sideReport({
+    side,
+    target: command ?? url!,
+    ...(only ? { only } : {}),
+    seed,
+    ...(challenge === undefined ? {} : { challenge }),
+    waits: { responseMs: timeoutMs },
+    repeatFlags: [
+      ...(command === undefined ? [] : ["--command", quoted(command)]),
+      ...(url === undefined ? [] : ["--url", quoted(url)]),
+      ...(fixed === undefined ? [] : ["--port", String(fixed.port)]),
+      "--map",
+      quoted(options.mapFile),
+    ],
+    ...(leftOut > 0 && !interrupted.aborted ? { leftOut: `${counted(leftOut, "scenario")} that ${why} out` } : {}),
+    scenarios: found,
+    errors: interrupted.aborted ? ["The run was interrupted."] : [],
+    startedAt,
+    finishedAt: new Date(),
+  });
+}
+
+/** Writes the proposed map to its file. */
+async function initialise({ mapFile }: ToolsOptions, open: Open): Promise<void> {
+  if (existsSync(mapFile)) throw new OptionsError([`${mapFile} exists already; --init never overwrites a file`]);
+  const tools = await listTools(open);
+  writeFileSync(mapFile, renderMap(propose(tools)));
+  print(`Written: ${mapFile}, for ${counted(tools.length, "tool")}. Check every line of it.`);
+}
+
+/** Runs `certify tools` and returns its exit code. */
+export async function certifyTools(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  newSeed: () => number,
+): Promise<0 | 1 | 2> {
+  if (args.includes("--help") || args.includes("-h")) {
+    print(toolsUsage);
+    return 0;
+  }
+  const options = readToolsOptions(args, env, newSeed);
+  const { command, url, limitMs, mapFile } = options;
+  const open = opener({ command, url, token: env["TOOLS_TOKEN"], limitMs });
+  if (options.init) {
+    await initialise(options, open);
+    return 0;
+  }
+  if (!existsSync(mapFile)) {
+    throw new OptionsError([
+      `${mapFile} does not exist: add --init, which proposes it, or name another file with --map`,
+    ]);
+  }
+  const map = readMap(readFileSync(mapFile, "utf8"), mapFile);
+  return runSide(options.reporting, (interrupted) => judgeTools(options, map, open, process.stdout, interrupted));
+}
