@@ -35,6 +35,7 @@ const LONG = new Set([
   "conformance/second-implementation/second.test.ts",
   "scripts/contract/changes.test.ts",
   "server/commands/listener.test.ts",
+  "server/http/dashboard/declared-input.test.ts",
   "server/http/declared-input.test.ts",
   "server/http/fuzz.test.ts",
   "server/http/http-server.test.ts",

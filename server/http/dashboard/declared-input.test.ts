@@ -251,7 +251,7 @@ async function sessionOf({ server }: Service, name: string): Promise<string> {
 }
 
 /** The number of undeclared fields that a form of the dashboard, and the form of the payment page, may have. */
-const ROOM = { dashboard: 22, payment: 6 };
+const ROOM = { dashboard: 100, payment: 6 };
 function chunksOf(names: readonly string[], size: number): string[][] {
   return Array.from({ length: Math.ceil(names.length / size) }, (_, index) =>
     names.slice(index * size, (index + 1) * size),
