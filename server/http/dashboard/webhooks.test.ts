@@ -150,3 +150,17 @@ describe("a webhook", () => {
     hostile.close();
   });
 });
+
+test("many attempts with one result are one moment, and the body is indented", async () => {
+  const { id } = await delivered(503);
+  for (const minutes of [1, 6, 36]) await server.pass(minutes * 60_000);
+  await server.storage.requestReplay(server.merchant.id, id, "command ada@host");
+  receiver.respondWith(204);
+  await server.pass(0);
+  const { html } = await visitor.get(`${list}/${id}`);
+  expect(html).toMatch(
+    /<p>4 attempts: The receiver returned 503[^]*Attempts 1 to 4, since[^]*<p>Attempt 5: status 204/,
+  );
+  expect(html).not.toContain("Attempt 2:");
+  expect(html).toContain("{\n  &quot;event&quot;: &quot;disbursement.completed&quot;,\n");
+});

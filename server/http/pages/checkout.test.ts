@@ -29,6 +29,15 @@ async function stateOf({ reference, url }: { reference: string; url: string }) {
   return { status, paid: customer !== undefined, events: events.map(({ event }) => event), returned };
 }
 
+test("the form knows the numbers of the checkout's country", async () => {
+  const kenya = await shop.checkout({ country: "KE", currency: "KES" });
+  const html = (await (await get(kenya.url)).text()).replaceAll("\u00a0", " ");
+  expect(html).toContain("for example +254 712 000 000. Operators (Kenya): M-Pesa, Airtel Money.");
+  expect(await (await pay(kenya.url, "0712345678")).text()).toContain("Start with the country code, for example +254.");
+  const france = await shop.checkout({ country: "FR", currency: "EUR", locale: "fr" });
+  expect(await (await get(france.url)).text()).toContain("Avec l’indicatif du pays.</p>");
+});
+
 describe("every response", () => {
   const responses: [string, (url: string) => Promise<Response>, number][] = [
     ["the form", get, 200],
