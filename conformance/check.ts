@@ -118,6 +118,20 @@ export function costOf({ payouts = 0, amount = 0 }: Pick<Check, "payouts" | "amo
 }
 
 /**
+ * Returns an error if a check paid more than it declares, because the plan and the budget rely on the declaration. A check
+ * with effect `must-be-rejected` declares nothing: if a faulty target pays, the payout is charged to the budget.
+ */
+export function overspent(check: Check, paid: { payouts: number; total: number }, options: CheckOptions) {
+  const { payouts, amount } = costOf(check, options);
+  // Without a limit, the sum of all payouts may exceed 2^53 and is then rounded.
+  const rounding = paid.total * Number.EPSILON * (paid.payouts + 1);
+  if (check.effect !== "moves-money" || (paid.payouts <= payouts && paid.total <= amount + rounding)) return undefined;
+  return new Error(
+    `${check.name} made ${paid.payouts} payouts with a total of ${paid.total}, but declares ${payouts} with a total of ${amount}`,
+  );
+}
+
+/**
  * Thrown by a check if the target did not provide what the check builds on. The requirements that the check has not
  * judged then fail, because a requirement that was not tested must not pass.
  */

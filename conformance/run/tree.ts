@@ -97,7 +97,7 @@ function notProvided(requirements: readonly RequirementResult[]): NotProvided[] 
   const byText = Map.groupBy(lacking, ({ reason }) => reason!.text);
   return [...byText].map(([what, each]) => {
     const { provide } = each[0]!.reason!;
-    return { what, ...(provide === undefined ? {} : { provide }), requirements: each.map(({ id }) => id) };
+    return { what, provide, requirements: each.map(({ id }) => id) };
   });
 }
 
@@ -156,6 +156,11 @@ function runVerdict(
 const largestOf = (created: readonly CreatedRecord[]) =>
   created.reduce((most, { kind, amount = 0 }) => (kind === "disbursement" ? Math.max(most, amount) : most), 0);
 
+function dreddOf(judged: CheckReport["dredd"] = {}): Report["dredd"] {
+  const names = Object.keys(judged);
+  return names.length > 0 ? { transactions: names.length, failed: names.filter((name) => !judged[name]) } : undefined;
+}
+
 /** Builds the report of a run, whether or not the run was complete. */
 export function buildReport(run: FinishedRun): Report {
   const { options, checks } = run;
@@ -183,9 +188,9 @@ export function buildReport(run: FinishedRun): Report {
     created,
     observed: checks.flatMap((check) => check.observed),
     pending: requirements.filter(({ reason }) => reason?.code === "pending").map(({ id }) => id),
-    ...(options.declared ? { declared: options.declared } : {}),
-    ...(falseDeclaration === undefined ? {} : { falseDeclaration }),
-    ...(last && Object.keys(last.found).length > 0 ? { foundLimits: last.found } : {}),
+    declared: options.declared,
+    falseDeclaration,
+    foundLimits: last && Object.keys(last.found).length > 0 ? last.found : undefined,
     notProvided: notProvided(requirements),
     budget: {
       payouts: last?.payouts ?? 0,
@@ -195,12 +200,12 @@ export function buildReport(run: FinishedRun): Report {
       largestAmount: largestOf(created),
     },
     conditions: run.conditions,
-    ...(last?.dredd ? { dredd: last.dredd } : {}),
-    ...(last?.secondOpinion ? { secondOpinion: last.secondOpinion } : {}),
+    dredd: dreddOf(last?.dredd),
+    secondOpinion: last?.secondOpinion,
     seed: options.seed,
-    ...(options.challenge === undefined ? {} : { challenge: options.challenge }),
-    ...(options.repeatFlags ? { repeatFlags: options.repeatFlags } : {}),
-    ...(options.only ? { only: options.only } : {}),
+    challenge: options.challenge,
+    repeatFlags: options.repeatFlags,
+    only: options.only,
     errors,
   };
 }

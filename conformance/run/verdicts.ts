@@ -7,7 +7,6 @@ import type {
   CheckResult,
   CreatedRecord,
   Disagreement,
-  DreddJudgement,
   Exchange,
   NotJudged,
   Observation,
@@ -38,8 +37,8 @@ export type CheckReport = {
   found: Declaration;
   /** Why a declared limit is false. The run has failed then. */
   falseDeclaration?: string;
-  /** What Dredd judged in the run so far. */
-  dredd?: DreddJudgement;
+  /** Dredd's judgements in the run so far, by transaction. */
+  dredd?: Record<string, boolean>;
   /** Prism's judgement of the run's responses so far, not only of this check's. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /** The error in the suite itself, if there was one. */
@@ -55,7 +54,7 @@ const mostFindings = 5;
 function evidence(exchanges: readonly Exchange[]) {
   const unique = [...new Map(exchanges.map((exchange) => [exchange.id, exchange])).values()];
   const leftOut = unique.length - mostExchanges;
-  return { exchanges: unique.slice(0, mostExchanges), ...(leftOut > 0 ? { exchangesLeftOut: leftOut } : {}) };
+  return { exchanges: unique.slice(0, mostExchanges), exchangesLeftOut: leftOut > 0 ? leftOut : undefined };
 }
 
 const joined = (texts: readonly string[]) => {

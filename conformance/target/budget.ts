@@ -7,6 +7,13 @@ export type Budget = {
   /** Returns true if what is left of the budget covers this number of payouts and this sum of their amounts. */
   allows(payouts: number, amount: number): boolean;
   /**
+   * Checks that the budget covers what a check may still spend.
+   * @param cost what the check may spend at most
+   * @param spent what it has spent
+   * @throws BudgetExceeded
+   */
+  require(cost: { payouts: number; amount: number }, spent: { payouts: number; total: number }): void;
+  /**
    * Charges one payout before it is sent.
    * @throws BudgetExceeded if the payout would exceed a limit
    */
@@ -43,6 +50,16 @@ export function createBudget(maxPayouts: number, maxTotal: number): Budget {
     maxPayouts,
     maxTotal,
     allows,
+    require(cost, spent) {
+      const more = Math.max(0, cost.payouts - spent.payouts);
+      const amount = Math.max(0, cost.amount - spent.total);
+      if (allows(more, amount)) return;
+      const left = Number.isFinite(maxTotal) ? `${maxTotal - total} in total` : "any total";
+      throw new BudgetExceeded(
+        `this check may make up to ${more} payouts with a total of ${amount}, but only ${maxPayouts - payouts} payouts ` +
+          `of ${left} are left (--max-payouts, --max-total)`,
+      );
+    },
     take(amount) {
       if (!allows(1, amount)) {
         throw new BudgetExceeded(
