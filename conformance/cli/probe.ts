@@ -1,7 +1,7 @@
 // Makes sure, before a run, that the target responds and accepts the key, and finds out whether it is a sandbox.
 import { RunStopped } from "../target/ledger.ts";
 import { findControls } from "./controls.ts";
-import { findObstacle, isRefused } from "./service.ts";
+import { findObstacle, isRefused, lookupAt } from "./service.ts";
 import { thisMachine, type Outside } from "../outside/outside.ts";
 import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
@@ -38,7 +38,7 @@ async function ask<T>(
 
 /** Returns the environment of the target. @throws CannotRun if it does not respond, or a key or secret is not its own */
 async function findEnvironment(options: CertifyOptions, { target, http }: ReturnType<typeof openTarget>) {
-  const lookup = { method: "GET", path: `/v1/disbursements/${target.merchant.unknown}` } as const;
+  const lookup = { method: "GET", path: lookupAt(target) } as const;
   const obstacle = await findObstacle(target, http, await target.send(lookup));
   if (obstacle) throw new CannotRun(`${obstacle}\n${doctorHint}`);
   const health = await target.send({ method: "GET", path: "/healthz", key: "none" });
@@ -49,9 +49,10 @@ async function findEnvironment(options: CertifyOptions, { target, http }: Return
     );
   }
   // A sandbox returns the secret with which it signs webhooks, so a different WEBHOOK_SECRET can be detected.
-  if (options.webhookSecret !== undefined)
+  const environment = environmentOf(health);
+  if (options.webhookSecret !== undefined && environment !== "live")
     compareSecrets(options.webhookSecret, await target.send({ method: "GET", path: "/sandbox/webhook-secret" }));
-  return environmentOf(health);
+  return environment;
 }
 
 /** Returns the environment that /healthz reports; undefined if it reports neither sandbox nor live. */
@@ -135,6 +136,8 @@ export async function probe(options: CertifyOptions, outside: Outside = thisMach
   const environment = await ask(options, { effects: "none", patienceMs: 0 }, outside, (opened) =>
     findEnvironment(options, opened),
   );
+  // A live service has no sandbox controls, and could tell the suite from a merchant by the search for them.
+  if (environment === "live") return runOptions(options, { environment, controls: [] });
   const effects = effectsFor(options, environment);
   const allowed = { effects: effects === "none" ? "none" : "reject" } as const;
   const { controls, sandboxTime } = await ask(options, allowed, outside, ({ target }) => findControls(target, effects));

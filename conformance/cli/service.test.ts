@@ -141,3 +141,14 @@ describe("a sandbox whose time earlier runs have moved far ahead", () => {
     expect((await probing(await ahead(days), ...args)).environment).toBe("sandbox");
   });
 });
+
+test("a live service is not asked for a sandbox, nor for a record without the key", async () => {
+  const asked: string[] = [];
+  const { url } = await serving(({ headers }, path) => {
+    asked.push(`${path.split("/")[1]}${headers["x-api-key"] === undefined ? " without a key" : ""}`);
+    if (path === "/healthz") return [200, JSON.stringify({ environment: "live" })];
+    return [404, JSON.stringify({ statusCode: 404, error: path.startsWith("/v1/disb") ? "No record" : "No path" })];
+  });
+  expect(await probing(url)).toMatchObject({ environment: "live", controls: [] });
+  expect(asked).toEqual(["v1", "v1", "healthz without a key"]);
+});
