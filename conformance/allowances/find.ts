@@ -91,7 +91,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answers
 function delayAnswer({ readAfterWriteMs: value }: Declaration): Answer {
   const request = "GET /v1/disbursements/{reference}";
   return value === undefined
-    ? { text: `No delay found: ${request} → 200 immediately after a payout, or no 200 at all.` }
+    ? { text: `No delay found: ${request} → 200 immediately after a payout, or no 200 within two seconds.` }
     : { value, text: `Found: ${request} → 404 at first, and 200 after at most ${value} ms.` };
 }
 

@@ -4,7 +4,7 @@ import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../
 import type { Limits } from "./limits.ts";
 
 /** How long an undeclared delay may be. A record that is still missing then counts as lost. */
-const longestMs = { searching: 5000, judging: 2000 };
+const longestMs = 2000;
 const stepMs = 100;
 /** Delays are recorded as multiples of this, so that equal targets give equal reports. */
 const granularityMs = 500;
@@ -59,7 +59,7 @@ export function createVisibility(limits: Limits, now: () => Date) {
       const isNew = status === 200 && record.status !== undefined && record.status !== stated;
       if (!record.isRead) {
         const isMissing = status === 404 && !lost;
-        if (isMissing && ageOf(record) < longestMs[limits.isFrozen ? "judging" : "searching"]) return stepMs;
+        if (isMissing && ageOf(record) < longestMs) return stepMs;
         // A record that was found once, or is lost, is never waited for again.
         record.isRead = true;
         if (isMissing) lost = true;
