@@ -2,7 +2,9 @@
 // README.md beside this file. The results of the others stay. With --check it
 // writes nothing, and fails if a verdict in the README is no longer true. It names the examples whose toolchain is
 // missing, and keeps their results in the README.
+import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { format } from "oxfmt";
 import type { Report } from "../results.ts";
@@ -10,6 +12,10 @@ import { launcher } from "../merchants/client/launch.ts";
 import { judgeClient, readClientOptions } from "../merchants/client/command.ts";
 import { scenarios as clientScenarios } from "../merchants/client/scenarios.ts";
 import { scenarios as receiverScenarios } from "../merchants/receiver/scenarios.ts";
+import { judgeTools, readToolsOptions } from "../merchants/tools/command.ts";
+import { opener } from "../merchants/tools/host.ts";
+import { readMap } from "../merchants/tools/map.ts";
+import { scenarios as toolScenarios } from "../merchants/tools/scenarios.ts";
 import {
   columnOf,
   examples,
@@ -31,7 +37,22 @@ const { values, positionals } = parseArgs({
 });
 const pattern = new RegExp(positionals[0] ?? "");
 
+/** A busy machine must not make a program give up on a response. */
+const toolsTimeout = "3000";
+
+function judgeTool(example: Example): Promise<Report> {
+  return withCommand(example, (command) => {
+    const mapFile = join(import.meta.dirname, example.file.replace(/\.\w+$/, ".yaml"));
+    const args = ["--command", `exec ${command}`, "--map", mapFile, "--seed", String(seed), "--timeout", toolsTimeout];
+    const options = readToolsOptions(args, {}, () => seed);
+    const map = readMap(readFileSync(mapFile, "utf8"), mapFile);
+    const open = opener({ command: options.command, limitMs: options.limitMs });
+    return judgeTools(options, map, open, quiet, new AbortController().signal);
+  });
+}
+
 function judge(example: Example): Promise<Report> {
+  if (example.side === "tools") return judgeTool(example);
   if (example.side === "receiver") return judgeReceiverExample(example, seed);
   return withCommand(example, (command) => {
     const options = readClientOptions(["--command", command, "--seed", String(seed)], () => seed);
@@ -56,6 +77,10 @@ const columns = readColumns(committed);
 for (const [file, report] of reports) columns.set(file, columnOf(report));
 const naive = reports.get("clients/naive.mjs");
 const doubles = naive ? violations(naive, "client.pays-once") : /more than once in (\d+) scenarios/.exec(committed)![1];
+const naiveTools = reports.get("tools/naive.mjs");
+const toolDoubles = naiveTools
+  ? violations(naiveTools, "tools.pays-once")
+  : (/pay twice in (\d+) scenarios/.exec(committed)?.[1] ?? "?");
 const listOf = (side: Example["side"]) =>
   examples
     .filter((example) => example.side === side)
@@ -89,6 +114,17 @@ ${tableOf("receiver", columns)}
 
 The naive receiver books an event twice when it arrives twice at once or after a restart, loses what arrives while its
 database is locked, and tells every stranger the signature that it expected.
+
+## Tools of agents
+
+${listOf("tools")}
+
+Beside each is its map for \`certify tools\`. A ✗ is a violation in at least one of the ${toolScenarios.length} scenarios, and a ? a
+requirement that is not applicable, because the map states no bounds or approvals.
+
+${tableOf("tools", columns)}
+
+With seed ${seed}, the naive tools pay twice in ${toolDoubles} scenarios.
 `;
 const { code: formatted } = await format("README.md", text, { printWidth: 120 });
 /** The rows of verdicts: numbers of scenarios may differ between runs, verdicts may not. */

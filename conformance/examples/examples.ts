@@ -61,12 +61,13 @@ const of =
   (side: Side) =>
   (file: string, language: keyof typeof toolchains, about: string): Example => ({
     side,
-    file: `${side}s/${file}`,
+    file: `${side === "tools" ? side : `${side}s`}/${file}`,
     toolchain: toolchains[language],
     about,
   });
 const client = of("client");
 const receiver = of("receiver");
+const tools = of("tools");
 
 export const examples: readonly Example[] = [
   client("our-client.ts", "node", "this repository's client, with its journal"),
@@ -88,6 +89,9 @@ export const examples: readonly Example[] = [
     "node",
     "Express, with a body that was parsed before it is verified, and a memory in a variable",
   ),
+  tools("our-server.ts", "node", "this repository's tools, with a policy"),
+  tools("careful.py", "python", "one tool that pays, with a mandatory reference, in Python's standard library"),
+  tools("naive.mjs", "node", "one tool, with a new reference for each call, and an error for whatever went wrong"),
 ];
 
 /** Returns true if an example cannot run on this machine. */
@@ -141,7 +145,7 @@ export function readColumns(page: string): Map<string, Column> {
   return columns;
 }
 
-/** Renders the table of the example clients or receivers, as Markdown. */
+/** Renders the table of the example programs of one kind, as Markdown. */
 export function tableOf(side: Side, columns: ReadonlyMap<string, Column>): string {
   const files = examples.filter((example) => example.side === side).map(({ file }) => file);
   const cellsOf = (row: string) => files.map((file) => columns.get(file)?.get(row) ?? notJudged);
