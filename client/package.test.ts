@@ -1,6 +1,8 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { transformSync } from "esbuild";
 import { publint } from "publint";
@@ -250,6 +252,16 @@ describe("the README", () => {
     };
     project.write("tsconfig.json", { compilerOptions, include: ["*.ts"], exclude: ["strict.ts"] });
     expect(project.node([tsc, "-p", "."])).toBe("");
+  });
+
+  // npm install would ask the registry for metadata of the dependencies.
+  test("the README's commands name the file that npm packs, and make the project one of modules", () => {
+    const [, file] = /npm install \.\/(\S+) && (npm pkg set type=module)/.exec(readme)!;
+    expect(basename(project.tarball)).toBe(file);
+    const folder = mkdtempSync(join(tmpdir(), "install-"));
+    writeFileSync(join(folder, "package.json"), "{}");
+    execFileSync("npm", ["pkg", "set", "type=module"], { cwd: folder });
+    expect(JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))).toEqual({ type: "module" });
   });
 
   test.each(expected)("example %s runs and prints %s", (name, output) => {

@@ -60,9 +60,9 @@ const ELSEWHERE: Elsewhere[] = [
   },
   {
     document: "client/README.md",
-    commands: /npm install @disbursement-checkout\/client/,
+    commands: /npm (pack|install)/,
     test: "client/package.test.ts",
-    proof: 'describe("the README"',
+    proof: "the README's commands",
   },
   {
     document: "client/README.md",

@@ -15,18 +15,23 @@ function show() {
   }
   for (const group of document.querySelectorAll(".group")) {
     group.hidden = !group.querySelector(".requirement:not([hidden])");
+    if (text !== "") group.open = true;
   }
   form.querySelector("output").textContent = `${count} of ${requirements.length} shown`;
 }
 
 function setOpen(open) {
-  for (const requirement of requirements) requirement.open = open;
+  for (const part of document.querySelectorAll(".group, .requirement")) part.open = open;
 }
 
-/** Expands the requirement whose id is the URL's fragment. */
+/** Expands the requirement whose id is the URL's fragment, and what it is in. */
 function expandTarget() {
   const target = document.querySelector(`[id="${CSS.escape(decodeURIComponent(location.hash.slice(1)))}"]`);
-  if (target instanceof HTMLDetailsElement) target.open = true;
+  if (!target) return;
+  for (let part = target; part; part = part.parentElement?.closest("details")) {
+    if (part instanceof HTMLDetailsElement) part.open = true;
+  }
+  target.scrollIntoView();
 }
 
 form.hidden = false;

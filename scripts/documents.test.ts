@@ -1,0 +1,25 @@
+// What all documents together must keep.
+import { glob, readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const root = fileURLToPath(new URL("../", import.meta.url));
+const FOR_USERS = ["README.md", "server/docs/*.md", "{client,client/mcp,conformance}/*.md", "scripts/docs/samples/*"];
+
+test("no two documents use the same reference, which works once", async () => {
+  const users = new Map<string, Set<string>>();
+  for await (const file of glob(FOR_USERS, { cwd: root })) {
+    const text = await readFile(`${root}${file}`, "utf8");
+    for (const [, reference] of text.matchAll(/["']?\breference["']?(?::|\s=>) ?["']([^"'…$]+)["']/g)) {
+      users.set(reference!, (users.get(reference!) ?? new Set()).add(file));
+    }
+  }
+  expect(users.size).toBeGreaterThan(15);
+  // The page of problems shows what a second use of the tutorial's reference means.
+  const repeated = [...users].filter(([reference, files]) => files.size > 1 && reference !== "tutorial-1");
+  expect(repeated.map(([reference, files]) => `${reference}: ${[...files].join(", ")}`)).toEqual([]);
+});
+
+test("the README is short", async () => {
+  expect((await readFile(`${root}README.md`, "utf8")).trimEnd().split("\n").length).toBeLessThanOrEqual(120);
+});
