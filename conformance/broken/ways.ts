@@ -120,9 +120,11 @@ export const accepts = (
   operations: Operations,
   field: string,
   isInvalid: (value: unknown) => boolean,
-  valid: (value: unknown) => unknown,
+  valid: (value: unknown, fields: Fields) => unknown,
 ): Hooks =>
-  requests(operations, (fields) => (isInvalid(fields[field]) ? { ...fields, [field]: valid(fields[field]) } : fields));
+  requests(operations, (fields) =>
+    isInvalid(fields[field]) ? { ...fields, [field]: valid(fields[field], fields) } : fields,
+  );
 
 /** Responds to matching requests directly, instead of forwarding them to the sound server. */
 export const instead = (

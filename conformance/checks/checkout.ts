@@ -3,6 +3,7 @@
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectStatus, shows } from "./expect.ts";
+import { bodiesOf } from "./json.ts";
 import { checkoutBody, is2xx, startCheckout, startInvalidCheckout } from "./requests.ts";
 
 /** Returns every string in a JSON value with the name of its field. */
@@ -44,55 +45,6 @@ async function started(context: Context, over: Record<string, unknown> = {}): Pr
   return response;
 }
 
-/** Values that violate one rule of §2.4 for one field. */
-const bad: Record<"checkout.types" | "checkout.country-length" | "checkout.patterns", [string, unknown][]> = {
-  "checkout.types": [
-    ["amount", "2500"],
-    ["amount", true],
-    ["currency", 952],
-    ["country", ["CI"]],
-    ["webhookURL", 1],
-    ["redirectURL", {}],
-  ],
-  "checkout.country-length": [
-    ["country", ""],
-    ["country", "C"],
-    ["country", "CIV"],
-  ],
-  "checkout.patterns": [
-    ["country", "ci"],
-    ["country", "C1"],
-    ["currency", "xof"],
-    ["currency", "XO"],
-    ["currency", "XOFF"],
-  ],
-};
-
-/** Judges that a checkout with each of these values is refused. Returns the status by value. */
-async function refuseEach(
-  context: Context,
-  id: keyof typeof bad,
-  send = startInvalidCheckout,
-): Promise<Record<string, unknown>> {
-  const statuses: Record<string, unknown> = {};
-  for (const [field, value] of bad[id]) {
-    const response = await send(context, checkoutBody(context, { [field]: value }));
-    const what = `${field} ${JSON.stringify(value)}`;
-    expectStatus(context, id, response, "4xx", `for ${what}`);
-    statuses[what] = response.status ?? "no response";
-  }
-  return statuses;
-}
-
-const bodies: [string, string | undefined][] = [
-  ["no body", undefined],
-  ["plain text", "not json"],
-  ["a truncated object", '{"amount":2500,'],
-  ["null", "null"],
-  ["an empty array", "[]"],
-  ["an empty object", "{}"],
-];
-
 /** Replaces every value in a JSON value with the name of its type. */
 export const shapeOf = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value === null ? "null" : typeof value;
@@ -132,21 +84,16 @@ export const checks: Check[] = [
       shows(context, "checkout.reference", first, own.length > 0, expected);
     },
   },
-  ...["amount", "currency", "country"].map((field): Check => ({
-    name: `Checkout without ${field} is refused`,
-    ids: [`checkout.${field}-required`],
-    effect: "must-be-rejected",
-    async run(context) {
-      const response = await startInvalidCheckout(context, checkoutBody(context, { [field]: undefined }));
-      expectStatus(context, `checkout.${field}-required`, response, "4xx", `without ${field}`);
-    },
-  })),
   {
     name: "Malformed checkout is refused",
     ids: ["checkout.malformed-refused"],
     effect: "must-be-rejected",
     async run(context) {
-      for (const [what, body] of bodies) {
+      const others = [
+        ["no body", undefined],
+        ["an empty object", "{}"],
+      ] as const;
+      for (const [what, body] of [...bodiesOf(checkoutBody(context)), ...others]) {
         const headers = {
           "content-type": "application/json",
           ...(body === undefined ? { "content-length": "0" } : {}),
@@ -155,30 +102,6 @@ export const checks: Check[] = [
         expectStatus(context, "checkout.malformed-refused", response, "4xx", `for ${what}`);
       }
     },
-  },
-  {
-    name: "Checkout with a field of the wrong type is refused",
-    ids: ["checkout.types", "checkout.error-statuses"],
-    effect: "must-be-rejected",
-    async run(context) {
-      context.observe("checkout.error-statuses", "status by fault", await refuseEach(context, "checkout.types"));
-    },
-  },
-  {
-    name: "Checkout whose country does not have 2 characters is refused",
-    ids: ["checkout.country-length"],
-    effect: "must-be-rejected",
-    run: async (context) => void (await refuseEach(context, "checkout.country-length")),
-  },
-  {
-    name: "Checkout with an invalid country or currency is refused",
-    ids: ["checkout.patterns"],
-    // The interface does not say that these are refused, so a sound target may create checkouts.
-    effect: "moves-money",
-    run: async (context) =>
-      void (await refuseEach(context, "checkout.patterns", (_, body) =>
-        startCheckout(context, body, { forced: true }),
-      )),
   },
   {
     name: "Records the response to a checkout",

@@ -30,13 +30,19 @@ export function malformed(valid: Record<string, unknown>): [string, string | Buf
 }
 
 /** Returns JSON values that are not objects. One is an array that contains a valid request. */
-export const nonObjects = (valid: Record<string, unknown>): [string, unknown][] => [
+const nonObjects = (valid: Record<string, unknown>): [string, unknown][] => [
   ["null", null],
   ["an empty array", []],
   ["an array of one request", [valid]],
   ["a string", "text"],
   ["a number", 100],
   ["true", true],
+];
+
+/** Returns all bodies that are not JSON objects. */
+export const bodiesOf = (valid: Record<string, unknown>) => [
+  ...malformed(valid),
+  ...nonObjects(valid).map(([what, value]) => [what, JSON.stringify(value)] as const),
 ];
 
 export const checks: Check[] = [

@@ -3,35 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { bothRefused, expectStatus, shows } from "./expect.ts";
-import { rules, type Kind } from "./invalid-values.ts";
-import { malformed, nonObjects } from "./json.ts";
+import { bodiesOf } from "./json.ts";
 import { asJson, disbursementBody, get, paid, payInvalid, pays } from "./requests.ts";
 
 const large = "x".repeat(17_000);
-
-/**
- * Sends every case of a kind in a disbursement and, if a checkout has the same field, in a checkout. Judges that each
- * is refused with the expected status.
- */
-async function refuseAll(context: Context, kind: Kind, id: string, expected: number) {
-  for (const { field, cases, strict = [] } of rules.filter((rule) => rule.kind === kind)) {
-    for (const [what, value] of [...cases, ...strict]) {
-      const fault = (body: Record<string, unknown>) => ({ json: { ...body, [field]: value } });
-      if (["amount", "country", "currency", "webhookURL"].includes(field)) {
-        await bothRefused(context, id, expected, `${field}: ${what}`, fault);
-        continue;
-      }
-      const response = await payInvalid(context, fault(disbursementBody(context)).json);
-      expectStatus(context, id, response, expected, `for a disbursement with ${field}: ${what}`);
-    }
-  }
-}
-
-const kinds: { id: string; kind: Kind; expected: number; name: string }[] = [
-  { id: "refusal.missing-field-400", kind: "required", expected: 400, name: "Missing field is refused with 400" },
-  { id: "refusal.wrong-type-400", kind: "type", expected: 400, name: "Wrong type is refused with 400" },
-  { id: "refusal.bad-value-422", kind: "value", expected: 422, name: "Invalid value is refused with 422" },
-];
 
 const paths = ["/v1/nothing", "/nothing", "/v1/disbursements/a/b", "/v1", "/V1/disbursements", "/v2/disbursements/a"];
 
@@ -51,12 +26,6 @@ const types: [string, Record<string, string>][] = [
   ["XML", { "content-type": "application/xml" }],
   ["application/jsonx", { "content-type": "application/jsonx" }],
   ["no Content-Type", {}],
-];
-
-/** Returns bodies that are not JSON objects. */
-const bodiesOf = (valid: Record<string, unknown>) => [
-  ...malformed(valid),
-  ...nonObjects(valid).map(([what, value]) => [what, JSON.stringify(value)] as const),
 ];
 
 type Step = { what: string; expected: number; over?: Record<string, unknown>; more: Partial<TargetRequest> };
@@ -113,12 +82,6 @@ function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
 }
 
 export const checks: Check[] = [
-  ...kinds.map(({ id, kind, expected, name }): Check => ({
-    name,
-    ids: [id],
-    effect: "must-be-rejected",
-    run: (context) => refuseAll(context, kind, id, expected),
-  })),
   {
     name: "Body that is not a JSON object is refused with 400",
     ids: ["refusal.malformed-400"],

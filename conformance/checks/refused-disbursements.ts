@@ -3,7 +3,6 @@ import { Prerequisite, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { alteredForms, wrongKey } from "./probes.ts";
 import { whole } from "../target/key-forms.ts";
-import { rules } from "./invalid-values.ts";
 import { malformed } from "./json.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
 import { asJson, pay, payInvalid } from "./requests.ts";
@@ -25,13 +24,21 @@ const unauthenticated: Refusable[] = [
   ),
 ];
 
-/** One invalid value for each rule of §2.1. A request without a reference is among them. */
-const invalid: Refusable[] = rules.flatMap(({ field, cases }) =>
-  cases.slice(0, 1).map(([what, value]) => ({
-    what: `${field}: ${what}`,
-    send: (context, body) => payInvalid(context, { ...body, [field]: value }),
-  })),
-);
+const fields = ["reference", "amount", "phoneNumber", "country", "currency"];
+/** Invalid values of every kind. A request without a reference is among them. */
+const invalid: Refusable[] = [
+  ...fields.flatMap((field) => [{ [field]: undefined }, { [field]: true }]),
+  { amount: 0 },
+  { phoneNumber: "12" },
+  { country: "ci" },
+  { currency: "xof" },
+  { webhookURL: "not a url" },
+].map((over: Record<string, unknown>) => ({
+  what: Object.entries(over)
+    .map(([field, value]) => `${field} ${JSON.stringify(value) ?? "missing"}`)
+    .join(),
+  send: (context, body) => payInvalid(context, { ...body, ...over }),
+}));
 
 const notRequests: Refusable[] = [
   ...malformed({}).map(([what], index): Refusable => ({

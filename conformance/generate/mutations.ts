@@ -20,7 +20,6 @@ const ofEveryType: [string, unknown][] = [
   ["an empty string", ""],
   ["a word", "word"],
   ["an empty array", []],
-  ["an array of a string", ["value"]],
   ["an empty object", {}],
 ];
 
@@ -40,6 +39,10 @@ function nearMisses(text: string): [string, unknown][] {
     ["with a leading space", ` ${text}`],
     ["with a trailing space", `${text} `],
     ["with a trailing line break", `${text}\n`],
+    ["with a space inside", `${first} ${text.slice(1)}`],
+    ["with a letter inside", `${text.slice(0, -2)}O${text.slice(-1)}`],
+    ["with a digit inside", `${first}0${text.slice(2)}`],
+    ["with an accented letter", `${text.slice(0, -1)}\u00cd`],
     ["with a tab inside", `${first}\t${text.slice(1)}`],
     ["with a trailing NUL", `${text}\0`],
     ["with a leading plus sign", `+${text}`],
@@ -66,6 +69,21 @@ function numbers({ minimum, maximum }: Schema): [string, unknown][] {
   return [...near, 0, -1, -0.5, 0.1, 1.0000001, -largest, 1e21, 1e300].map((number) => [String(number), number]);
 }
 
+/** Returns the text with a length next to the lengths that a pattern permits. */
+function lengths({ pattern }: Schema, text: string): [string, unknown][] {
+  const [, least, most = least] = /\{(\d+)(?:,(\d+))?\}\$$/.exec(String(pattern)) ?? [];
+  if (least === undefined) return [];
+  const wrong = [Number(least) - 1, Number(most) + 1];
+  return wrong.map((length) => [`of length ${length}`, text.padEnd(length, text).slice(0, length)]);
+}
+
+/** Returns values of other types that a program may convert to the valid value. */
+const converted = (valid: unknown): [string, unknown][] => [
+  ["an array of a valid value", [valid]],
+  ["an object with a valid value", { value: valid }],
+  ...(Number(valid) >= 1 && typeof valid === "string" ? [["as a number", Number(valid)] as [string, unknown]] : []),
+];
+
 const addresses = (host: string): [string, unknown][] =>
   [
     `${host}/hooks`,
@@ -78,13 +96,16 @@ const addresses = (host: string): [string, unknown][] =>
     `http://${host}/<>`,
     "http://[::1",
     `https://${host}/a b`,
+    `https://a ${host}/hooks`,
   ].map((address) => [address, address]);
 
 function casesOf(schema: Schema, valid: unknown, host: string): [string, unknown][] {
   const more = schema.type === "integer" ? numbers(schema) : schema["format"] === "uri" ? addresses(host) : [];
   const text =
-    typeof valid === "string" ? nearMisses(valid) : [["the number as a string", String(valid)] as [string, unknown]];
-  return [...ofEveryType, ...text, ...more];
+    typeof valid === "string"
+      ? [...nearMisses(valid), ...lengths(schema, valid)]
+      : [["the number as a string", String(valid)] as [string, unknown]];
+  return [...ofEveryType, ...converted(valid), ...text, ...more];
 }
 
 /**
@@ -98,6 +119,11 @@ export function mutations(schema: Schema, valid: Record<string, unknown>, host: 
     const given = casesOf(property, valid[field] ?? `https://${host}/hooks`, host);
     return [
       { what: `${field} missing`, field, body: without },
+      {
+        what: `${field} missing, but in __proto__`,
+        field,
+        body: { ...without, ...(JSON.parse(`{"__proto__":${JSON.stringify({ [field]: valid[field] })}}`) as object) },
+      },
       ...given.map(([what, value]) => ({ what: `${field}: ${what}`, field, body: { ...valid, [field]: value } })),
     ];
   });
