@@ -6,7 +6,8 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { verifyCheckout } from "./checkout-record.ts";
 import { linkOf } from "./checkout.ts";
 import { expectStatus, same } from "./expect.ts";
-import { fieldsOf, planOf, send, type Planned } from "./inputs.ts";
+import { planOf, type Planned } from "../generate/plan.ts";
+import { fieldsOf, send } from "./inputs.ts";
 import type { Body } from "./records.ts";
 import {
   checkoutBody,

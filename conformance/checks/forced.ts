@@ -1,9 +1,8 @@
 // Checks the outcomes that the last three digits of the phone number force in a sandbox (D17).
 import type { Check, Context } from "../check.ts";
 import { expectStatus, same, shows } from "./expect.ts";
-import { dataOf, disbursementBody, paid, pay, pays, usualAmount, verified } from "./requests.ts";
+import { dataOf, disbursementBody, paid, pay, usualAmount, verified } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
-import { settledByClock } from "./settlement.ts";
 
 /**
  * Client timeout for a delayed response. It is shorter than the sandbox's delay, but longer than other responses take.
@@ -113,28 +112,12 @@ const forced: Forced[] = [
   },
 ];
 
-export const checks: Check[] = [
-  ...forced.map(({ id, name, payouts = 0, needs = [], run }): Check => ({
-    name,
-    ids: [id],
-    effect: "moves-money",
-    payouts,
-    amount: payouts * usualAmount,
-    needs: ["forced-outcomes", ...needs],
-    run: (context) => run(context, id),
-  })),
-  {
-    name: "089 is pending, then fails",
-    ids: ["forced.089-fails-later"],
-    ...pays(1),
-    needs: ["forced-outcomes"],
-    async *run(context) {
-      const [id = ""] = this.ids;
-      const { data, reference } = await paid(context, { phoneNumber: forcing("089") });
-      same(context, id, { what: "at first, status", actual: data.status, expected: "pending" });
-      yield;
-      const { data: record } = await settledByClock(context, reference);
-      same(context, id, { what: "in the end, status", actual: record.status, expected: "failed" });
-    },
-  },
-];
+export const checks = forced.map(({ id, name, payouts = 0, needs = [], run }): Check => ({
+  name,
+  ids: [id],
+  effect: "moves-money",
+  payouts,
+  amount: payouts * usualAmount,
+  needs: ["forced-outcomes", ...needs],
+  run: (context) => run(context, id),
+}));

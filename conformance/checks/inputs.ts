@@ -2,111 +2,32 @@
 import { unknownLimit } from "../allowances/unknown.ts";
 import { given, type Check, type Context } from "../check.ts";
 import { exceeded } from "../allowances/table.ts";
-import {
-  commonPairs,
-  dollars,
-  fieldsFor,
-  homeOf,
-  otherPairs,
-  payeeIn,
-  type Pair,
-  type Payee,
-} from "../generate/countries.ts";
-import { conditionsOf, coverageOf, rowCount, usual, valuesOf, type Conditions, type Name } from "../generate/inputs.ts";
-import { createRandom } from "../generate/random.ts";
+import { commonPairs, dollars, fieldsFor, homeOf, payeeIn, type Payee } from "../generate/countries.ts";
+import { conditionsOf, coverageOf, rowCount, valuesOf, type Conditions, type Name } from "../generate/inputs.ts";
+import { places, planOf, without, type Planned } from "../generate/plan.ts";
 import type { Facts } from "../observer/facts.ts";
 import { allowsMadeUpNumbers, hasControl, type CheckOptions } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { expectData, expectStatus, same } from "./expect.ts";
 import { judgeRecord, recordIn, recordOf, type Body } from "./records.ts";
 import { dataOf, disbursementBody, get, is4xx, pay, payInvalid, permitted, someAddress } from "./requests.ts";
-import { usualAmount, verifyDisbursement } from "./requests.ts";
+import { verifyDisbursement, type More } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { several } from "./several.ts";
+import { otherStatus } from "./webhooks.ts";
 
 /** How many payouts are created at the same time. */
 const createsAtOnce = 12;
 /** How many references are used again at the same time. The target may pay each of them. */
 const concurrency = 6;
-const places = [dollars, ...commonPairs];
 const repeated = ["create.duplicate-refused", "create.duplicate-any-field", "create.model"];
 
-export type Planned = {
-  conditions: Conditions;
-  amount: number;
-  pair: Pair;
-  /** The countries of the currency and of the phone number. */
-  currency: Pair;
-  number: Pair;
-  /** The values that are not tried, each with the reason. */
-  untried: Record<string, string>;
-};
 type Made = Planned & { body: Body; response: TargetResponse };
 
-/** The largest share of `--max-total` that one payout may have, so that the other checks fit into it too. */
-const mostOfTotal = 1 / 100;
-const roundAmounts = [1, 5, 2].flatMap((digit) => Array.from({ length: 16 }, (_, zeros) => digit * 10 ** zeros));
 /** The runs whose target has accepted a payout to the number of --failing-recipient. */
 const servesFailing = new WeakSet<Facts>();
 const madeByRun = new WeakMap<Facts, readonly Made[]>();
-
-/** Returns why a run cannot try the value of a dimension; undefined if it can. */
-function obstacle(options: CheckOptions, { ending, amount }: Conditions, name: Name): string | undefined {
-  if (!allowsMadeUpNumbers(options)) {
-    if (["place", "currency", "number"].includes(name)) return "only the recipient's own country is paid";
-    if (name === "amount" && amount.least > usualAmount) return "a real recipient is paid";
-  }
-  if (name === "amount" && amount.most > options.maxTotal * mostOfTotal) return "--max-total";
-  return name === "ending" && ending.fails && options.failingRecipient === undefined
-    ? "--failing-recipient was not given"
-    : undefined;
-}
-
-/** Returns the conditions without the values for which there is a reason. */
-function without<Kind extends Planned>(planned: Kind, reasonOf: (name: Name) => string | undefined): Kind {
-  const left = valuesOf(planned.conditions).flatMap(([name, { what }]) => {
-    const why = reasonOf(name);
-    return why === undefined ? [] : [{ name, what, why }];
-  });
-  const untried = { ...planned.untried, ...Object.fromEntries(left.map(({ what, why }) => [what, why])) };
-  return {
-    ...planned,
-    untried,
-    conditions: usual(
-      planned.conditions,
-      left.map(({ name }) => name),
-    ),
-  };
-}
-
-/** Returns the payouts of a run, in their order. */
-export function planOf(options: CheckOptions): Planned[] {
-  const random = createRandom(options.seed, "amounts");
-  const turns = new Map<string, number>();
-  /** Returns one value after the other for the same purpose. */
-  function inTurn<Each>(purpose: string, all: readonly Each[]): Each {
-    const turn = turns.get(purpose) ?? 0;
-    turns.set(purpose, turn + 1);
-    return all[turn % all.length]!;
-  }
-  return conditionsOf(options.seed).map((conditions) => {
-    const { place } = conditions;
-    const { pair = inTurn("further", otherPairs) } = place;
-    const others = places.filter((each) => each !== pair);
-    const [currency, number] = (["currency", "number"] as const).map((name) =>
-      conditions[name].foreign ? inTurn(`${name} ${place.what}`, others) : pair,
-    ) as [Pair, Pair];
-    const planned = { conditions, pair, currency, number, amount: 0, untried: {} };
-    const possible = without(planned, (name) => obstacle(options, conditions, name));
-    const { least, most } = possible.conditions.amount;
-    const rounds = roundAmounts.filter((amount) => amount >= least && amount <= most);
-    if (possible.conditions.digits.round && rounds.length > 0)
-      return { ...possible, amount: inTurn(`round from ${least}`, rounds) };
-    // Numbers of every length between the two are about equally likely.
-    return { ...possible, amount: Math.min(most, Math.floor(least * (most / least) ** (random(0, 999) / 1000))) };
-  });
-}
 
 /** The largest cost of the repeats: those that are in transit when the target pays one of them. */
 export const repeatCost = {
@@ -153,8 +74,16 @@ const fields: Partial<Record<Name, string>> = {
 const isOptional = ({ conditions, pair, currency }: Planned, name: Name) =>
   conditions[name].optional === true && !(name === "currency" && currency.currency === pair.currency);
 
-export const send = (context: Context, { write }: Partial<Conditions["form"]>, body: Body, how = pay) =>
-  write ? how(context, undefined, write(body)) : how(context, body);
+export function send(context: Context, form: Partial<Conditions["form"]>, body: Body, how = pay, more: More = {}) {
+  const { headers, ...written } = form.write?.(body) ?? { json: body };
+  return how(context, undefined, { ...written, ...more, headers: { ...headers, ...more.headers } });
+}
+
+/** Returns what a request has in addition because of its sender. */
+const moreOf = (context: Context, { headers, query }: Conditions["sender"]): More => ({
+  ...(headers ? { headers: headers(context.fresh()) } : {}),
+  ...(query === undefined ? {} : { path: `/v1/disbursements${query}` }),
+});
 
 /** Creates a payout. If the target refuses it and may do so, creates one with the usual values instead. */
 async function create(context: Context, planned: Planned): Promise<Made> {
@@ -219,7 +148,8 @@ function payeeElsewhere({ options, limits, random }: Context, { country, currenc
 
 /** Returns what a repeat changes, and the statuses that refuse it. */
 function changeOf(context: Context, { body, conditions }: Made): { over: Body; statuses: (number | "4xx")[] } {
-  const { changes } = conditions.repeat;
+  const { repeat, repeatForm, sender } = conditions;
+  const { changes } = repeat;
   const payee = payeeElsewhere(context, body) ?? {};
   const amount = body["amount"] === 1 ? 2 : Number(body["amount"]) - 1;
   const webhookURL = body["webhookURL"] === undefined ? someAddress(context) : undefined;
@@ -227,30 +157,37 @@ function changeOf(context: Context, { body, conditions }: Made): { over: Body; s
   const over = changes === "all" ? all : changes in all ? { [changes]: all[changes] } : {};
   // A target may refuse a phone number or a currency of another country.
   const mayRefuse = changes in payee || exceeded(context.limits.all, { ...body, ...over }) !== undefined;
-  return { over, statuses: conditions.repeatForm.optional ? ["4xx"] : mayRefuse ? [409, 400, 422] : [409] };
+  const isUnusual = repeatForm.optional || sender.optional;
+  return { over, statuses: isUnusual ? ["4xx"] : mayRefuse ? [409, 400, 422] : [409] };
 }
 
-/** Uses the references again whose turn it is. Ends when the target pays again. */
+/**
+ * Uses the references again whose turn it is. Ends when the target pays again. Returns true if one of the payouts has
+ * failed; the reference of that one is judged for `uniqueness.failed-counts` too.
+ */
 export async function repeatAll(context: Context, at: Conditions["moment"]["at"], ids: readonly string[] = repeated) {
   const made = madeByRun.get(context.facts)?.filter(({ conditions }) => conditions.moment.at === at) ?? [];
   const due = made.filter(({ response }) => response.status === 200);
   if (made[0]) given(due.length > 0, "200 for a payout whose reference is used again", made[0].response);
   else for (const id of ids) context.couldNotRun(id, "no payouts were created under the conditions of the model");
-  let isPaid = false;
+  let [isPaid, isFailed] = [false, false];
   await several(due, concurrency, async (each) => {
     if (isPaid) return;
-    const { repeat, repeatForm, moment } = each.conditions;
+    const { repeat, repeatForm, sender, moment } = each.conditions;
     const { over, statuses } = changeOf(context, each);
-    const response = await send(context, repeatForm, { ...each.body, ...over }, payInvalid);
+    const response = await send(context, repeatForm, { ...each.body, ...over }, payInvalid, moreOf(context, sender));
     isPaid ||= response.status === 200;
     const found = await verifyDisbursement(context, String(dataOf(each.response)["reference"]));
     const [actual, expected] = [recordIn(found, each.body), recordOf(each.body, dataOf(each.response))];
-    for (const id of ids) {
-      const when = `for a duplicate reference with ${repeat.what}, as ${repeatForm.what}, ${moment.what}`;
+    const failed = at === "outcome" && dataOf(found)["status"] === "failed" ? ["uniqueness.failed-counts"] : [];
+    isFailed ||= failed.length > 0;
+    for (const id of [...ids, ...failed]) {
+      const when = `for a duplicate reference with ${repeat.what}, as ${repeatForm.what}, ${sender.what}, ${moment.what}`;
       expectStatus(context, id, response, statuses, when);
       same(context, id, { what: "record of the first", actual, expected }, [response, found]);
     }
   });
+  return isFailed;
 }
 
 /** Judges that a payout which the target refuses, and one that was never created, cannot be verified. */
@@ -314,8 +251,9 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
   if (environment !== "sandbox" || !failingRecipient.endsWith("089") || failing.length === 0)
     return context.notApplicable(id, "no payout of the table goes to a number that forces a failure");
   for (const { response } of failing) {
+    same(context, id, { what: "at first, status", actual: dataOf(response)["status"], expected: "pending" }, response);
     const { data } = await settledByClock(context, String(dataOf(response)["reference"]));
-    same(context, id, { what: "status", actual: data.status, expected: "failed" });
+    same(context, id, { what: "in the end, status", actual: data.status, expected: "failed" });
   }
 }
 
@@ -368,7 +306,7 @@ export const checks: Check[] = [
   },
   {
     name: "References are used after the outcomes of their payouts",
-    ids: repeated,
+    ids: [...repeated, "uniqueness.failed-counts"],
     effect: "moves-money",
     payouts: repeatCost.payouts,
     amount: repeatCost.amounts,
@@ -378,7 +316,8 @@ export const checks: Check[] = [
       for (const { response, conditions } of made)
         if (response.status === 200 && conditions.moment.at === "outcome")
           await settled(context, String(dataOf(response)["reference"]));
-      await repeatAll(context, "outcome");
+      const isFailed = await repeatAll(context, "outcome");
+      if (!isFailed) otherStatus(context, "uniqueness.failed-counts", "failed", "no failure");
     },
   },
 ];

@@ -90,6 +90,33 @@ async function judgeEnds(context: Context) {
   expectNone(context, id, "the end that verify returns", faults, counted(ends().length, "webhook"));
 }
 
+/** Returns the values of the fields named `amount` in a JSON value. */
+function amountsIn(value: unknown, name = ""): string[] {
+  if (typeof value === "number" || typeof value === "string") return /^amount$/i.test(name) ? [String(value)] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
+}
+
+/** Judges that every amount which a notification of a payout states has every digit. */
+function judgeAmounts(context: Context) {
+  const id = "webhook.amount";
+  const payouts = context.facts.records.filter(({ kind }) => kind === "disbursement");
+  const byBox = Map.groupBy(payouts, ({ mailbox }) => mailbox);
+  const made = all(context).flatMap(({ box, json }) => {
+    const [owner, ...others] = byBox.get(box) ?? [];
+    const stated = amountsIn(json);
+    return owner && others.length === 0 && stated.length > 0 ? [{ owner, stated }] : [];
+  });
+  if (made.length === 0) return context.notApplicable(id, "no notification with an amount was received");
+  const faults = made
+    .filter(({ owner, stated }) => !stated.includes(String(owner.sent["amount"])))
+    .map(({ owner, stated }) => ({
+      actual: `${stated.join(", ")} for an amount of ${String(owner.sent["amount"])}`,
+      evidence: owner.response,
+    }));
+  expectNone(context, id, "the amount of the payout in its notification", faults, counted(made.length, "webhook"));
+}
+
 /** Returns how a webhook differs from D11, and the response with its record; undefined if it does not, or if its record has no final status. */
 function eventFault(context: Context, { json }: { json: unknown }) {
   const { event, data } = (json ?? {}) as { event?: unknown; data?: Fields };
@@ -112,7 +139,13 @@ const shared = { phase: "closing", effect: "moves-money", needs: ["receiver"] } 
 export const checks: Check[] = [
   {
     name: "Every payout of the run was notified truthfully",
-    ids: ["life.webhooks-sent", "life.ends-as-notified", "life.webhooks-true", "life.webhooks-addressed"],
+    ids: [
+      "life.webhooks-sent",
+      "life.ends-as-notified",
+      "life.webhooks-true",
+      "life.webhooks-addressed",
+      "webhook.amount",
+    ],
     ...shared,
     async run(context) {
       await aged(context);
@@ -124,6 +157,7 @@ export const checks: Check[] = [
         for (const id of this.ids.slice(2)) context.couldNotRun(id, "no webhook was received");
         return;
       }
+      judgeAmounts(context);
       const made = statements(context.facts, received);
       const faults = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
         actual: `${fields.join(", ")} of ${history.reference}`,

@@ -1,12 +1,10 @@
-// Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §6, §8).
+// Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §8).
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import { exceeded } from "../allowances/table.ts";
-import { arrived, mailbox } from "./notifications.ts";
 import { shows } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
 import { disbursementBody, pay, someAddress, withAmount } from "./requests.ts";
-import { settled } from "./settlement.ts";
 import { shuffled } from "../generate/random.ts";
 
 /** Amounts that floating point cannot divide by 100 and multiply by 100 again exactly. */
@@ -18,7 +16,6 @@ const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
 const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
 /** Between two doubles. A program that reads numbers as doubles pays another amount. */
 const inexact = "9007199254740993";
-const inWebhooks = [435, 1_234_567, 2 ** 31, 2 ** 53 - 1];
 
 /** Returns the amounts inside the declared limit, from the smallest, whose sum is at most this share of the budget. */
 export function affordable(all: readonly number[], { maxTotal, declared }: CheckOptions, share: number): number[] {
@@ -46,43 +43,11 @@ const spare = (options: CheckOptions): number[] => {
 /** Returns true if the budget covers every amount. */
 const reachesAll = (options: CheckOptions) =>
   affordable([...amounts, Number(inexact)], { ...options, declared: undefined }, 1 / 2).length > amounts.length;
-const triedInWebhooks = (options: CheckOptions) => affordable(inWebhooks, options, 1 / 8);
 
 /** Returns the amounts that the target's limits permit, and the others. */
 function divided({ limits }: Context, all: readonly number[]): [permitted: number[], refused: number[]] {
   const isPermitted = (amount: number) => exceeded(limits.all, { amount }) === undefined;
   return [all.filter(isPermitted), all.filter((amount) => !isPermitted(amount))];
-}
-
-/** Returns the values of the fields named `amount` in a JSON value. */
-function amountsIn(value: unknown, name = ""): string[] {
-  if (typeof value === "number" || typeof value === "string") return /^amount$/i.test(name) ? [String(value)] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
-}
-
-/** Creates a payout with a mailbox as its webhookURL. */
-async function payNotified(context: Context, amount: number) {
-  const box = mailbox(context);
-  const body = disbursementBody(context, { webhookURL: box.url });
-  const response = await pay(context, { ...body, amount });
-  const { reference } = (response.json as { data?: { reference?: unknown } } | undefined)?.data ?? {};
-  if (typeof reference !== "string")
-    throw new Prerequisite(`a payout of ${amount}`, `status ${response.status}`, [response]);
-  return { amount, box, reference };
-}
-
-type Notified = Awaited<ReturnType<typeof payNotified>>;
-
-/** Judges the notification of a payout, and returns true if it states an amount. */
-async function judgeNotification(context: Context, { amount, box, reference }: Notified): Promise<boolean> {
-  await settled(context, reference);
-  const [notification] = await arrived(context, box);
-  const stated = amountsIn(notification?.json);
-  if (stated.length === 0) return false;
-  const ok = stated.includes(String(amount));
-  context.judge("webhook.amount", ok, `amount ${amount} in the notification`, stated.join(", "), context.responses);
-  return true;
 }
 
 /** Pays amounts of every size. Judges that each is recorded exactly. */
@@ -138,25 +103,6 @@ export const checks: Check[] = [
       context.observe("numbers.largest-amount", "largest accepted", accepted.at(-1) ?? "none");
       context.observe("numbers.largest-amount", "refused", refused);
       context.observe("numbers.largest-amount", "not tried (--max-total)", amounts.slice(sent.length));
-    },
-  },
-  {
-    name: "Notifications state exact amounts",
-    ids: ["webhook.amount"],
-    effect: "moves-money",
-    payouts: inWebhooks.length,
-    amount: triedInWebhooks,
-    needs: ["receiver"],
-    async *run(context) {
-      const made: Notified[] = [];
-      const [permitted] = divided(context, triedInWebhooks(context.options));
-      for (const amount of shuffled(permitted, context.random)) made.push(await payNotified(context, amount));
-      yield;
-      let stated = false;
-      for (const payout of made) {
-        if (await judgeNotification(context, payout)) stated = true;
-      }
-      if (!stated) context.notApplicable("webhook.amount", "no notification with an amount was received");
     },
   },
 ];

@@ -5,14 +5,14 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { createTogether } from "../target/together.ts";
 import { fitted } from "../allowances/fit.ts";
 import { exceeded } from "../allowances/table.ts";
+import { usualAmount } from "../generate/plan.ts";
 import { anyPayee, homeOf, pairOf, varied } from "../generate/countries.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
 export type Disbursement = Schemas["Disbursement"];
 
-/** The largest amount, in the lowest denomination, of a payout in a check for which the amount does not matter. */
-export const usualAmount = 1000;
+export { usualAmount };
 
 /**
  * Returns a valid disbursement with a fresh reference. Amount and payee vary, and so do country and currency with the
@@ -81,7 +81,8 @@ export const asJson = (body: string | Buffer) => ({ body, headers: { "content-ty
 export const withAmount = (body: Record<string, unknown>, literal: string) =>
   asJson(JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`));
 
-type More = Omit<TargetRequest, "method" | "path">;
+/** What a request has in addition. A path replaces that of its operation. */
+export type More = Omit<TargetRequest, "method" | "path"> & { path?: string };
 
 /** Sends a GET request. */
 export const get = (context: Context, path: string, more: More = {}): Promise<TargetResponse> =>

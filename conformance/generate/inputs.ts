@@ -23,6 +23,8 @@ type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
 /** `changes` names the fields that differ from those of the first request. */
 type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
+/** How the repeat reaches the service. `fresh` is an unused text. */
+type Sender = Value & { query?: string; headers?: (fresh: string) => Record<string, string> };
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
 /** Puts unusual characters between those of the reference, so that no text is the same in two runs. */
@@ -119,6 +121,21 @@ const dimensions = {
     { what: "a different value of every other field", changes: "all" },
   ] as Repeat[],
   repeatForm: forms,
+  sender: [
+    { what: "by the same program" },
+    {
+      what: "by another program",
+      optional: true,
+      headers: (fresh) => ({
+        "user-agent": fresh,
+        accept: "application/json",
+        "accept-language": "fr",
+        "idempotency-key": fresh,
+        "x-request-id": fresh,
+      }),
+    },
+    { what: "with a query in its URL", optional: true, query: "?source=retry" },
+  ] as Sender[],
   moment: [
     { what: "immediately", at: "once" },
     { what: "after its outcome", at: "outcome" },

@@ -24,6 +24,9 @@ export const escaped = (text: string) =>
     )
     .join("");
 
+/** Values that no service gives to these fields. A service that copies every field of a request shows them. */
+const decided = { id: "x", fee: 98_765, status: "paid", merchantsReference: "x", createdAt: "x" };
+
 export const serialisations: readonly Serialisation[] = [
   { what: "with white space", write: (fields) => asJson(` ${JSON.stringify(fields, null, 2)}\n`) },
   {
@@ -49,6 +52,11 @@ export const serialisations: readonly Serialisation[] = [
   {
     what: "with an unknown field",
     write: (fields) => asJson(JSON.stringify({ shopExtra: "x", ...fields })),
+    optional: true,
+  },
+  {
+    what: "with fields that the service decides",
+    write: (fields) => asJson(JSON.stringify({ ...decided, ...fields })),
     optional: true,
   },
 ];

@@ -8,6 +8,7 @@ type Fields = Record<string, unknown>;
 type Sent = {
   method: string;
   path: string;
+  query: string;
   headers: Record<string, string>;
   text: string;
   /** The fields of the JSON body; `{}` without one. */
@@ -40,12 +41,12 @@ function sentIn({ lines }: Tape): Sent[] {
     );
     const { status, body = "" } = (line.result ?? {}) as { status?: number; body?: string };
     // The URL class would resolve dot segments.
-    const path = url.replace(/^\w+:\/\/[^/]*/, "").replace(/\?.*/, "");
+    const [path = "", query = ""] = url.replace(/^\w+:\/\/[^/]*/, "").split("?");
     const fields = parsed(text);
     const isCreate = method === "POST" && path === "/v1/disbursements";
     const first = isCreate ? creates.get(fields["reference"]) : undefined;
     const known = new Set(references.keys());
-    const sent = { method, path, headers, text, fields, status, references: known, ...(first ? { first } : {}) };
+    const sent = { method, path, query, headers, text, fields, status, references: known, ...(first ? { first } : {}) };
     const { data = {} } = parsed(body);
     if (isCreate && status === 200 && !first) {
       const made = { ...sent, isSettled: false, isBeforeMove: false };
@@ -109,6 +110,9 @@ const inputs: readonly [what: string, Predicate][] = [
     "a repeat with an unknown field",
     repeat(({ fields }) => Object.keys(fields).some((name) => name.endsWith("Extra"))),
   ],
+  ["a repeat with fields that the service decides", repeat(({ fields }) => "status" in fields)],
+  ["a repeat by another program", repeat(({ headers }) => headers["idempotency-key"] !== undefined)],
+  ["a repeat with a query", repeat(({ query }) => query !== "")],
   ["a repeat with another amount", differs("amount")],
   ["a repeat with another phone number", differs("phoneNumber")],
   ["a repeat with another country", differs("country")],

@@ -49,6 +49,8 @@ const forms: [id: string, what: string, form: (call: Call) => unknown][] = [
   ["with-charset", "a charset", ({ headers }) => headers["content-type"]],
   ["charset-in-capitals", "a charset in capitals", ({ headers }) => String(headers["content-type"]).includes("UTF-8")],
   ["with-unknown-field", "an unknown field", (call) => hasExtra(fieldsOf(call.body) ?? {})],
+  ["with-idempotency-key", "another Idempotency-Key", ({ headers }) => headers["idempotency-key"]],
+  ["with-query", "another query", ({ path }) => path],
 ];
 
 /** Refuses a reference with 409 if another one has the same key. */

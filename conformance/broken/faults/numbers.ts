@@ -24,6 +24,9 @@ const notifications = (change: (amount: number) => unknown): How => ({
 const unsigned32 = (amount: number) => amount % 2 ** 32;
 const digits15 = (amount: number) => Number(amount.toPrecision(15));
 
+/** The checks of this requirement pay amounts of every size with a webhookURL. */
+const through = "records.as-requested";
+
 export const faults: readonly Fault[] = [
   fault(
     "record-32-bits",
@@ -90,6 +93,7 @@ export const faults: readonly Fault[] = [
       "Webhooks state the amount as a signed 32-bit integer.",
       "webhook.amount",
       notifications((amount) => Math.trunc(amount) | 0),
+      through,
     ),
   ),
   fault(
@@ -97,11 +101,13 @@ export const faults: readonly Fault[] = [
     "Webhooks state 15 significant digits of the amount.",
     "webhook.amount",
     notifications(digits15),
+    through,
   ),
   fault(
     "notified-in-major-units",
     "Webhooks state the amount divided by 100.",
     "webhook.amount",
     notifications((amount) => amount / 100),
+    through,
   ),
 ];

@@ -259,4 +259,18 @@ export const faults: readonly Fault[] = [
       ),
     "create.extra-field",
   ),
+  fault("record-fee-of-request", "A record has the fee that its request names.", "records.as-requested", () => {
+    const named = new Map<unknown, unknown>();
+    return {
+      async handle(call, ask) {
+        const reply = await ask(call);
+        if (!reply || !isAccepted(reply)) return reply;
+        const record = dataOf(reply);
+        if (isOf(call, createDisbursement)) named.set(record["reference"], fieldsOf(call.body)?.["fee"]);
+        const fee = named.get(record["reference"]);
+        if (!isOf(call, verifyDisbursement) || fee === undefined) return reply;
+        return withBody(reply, { statusCode: 200, data: { ...record, fee } });
+      },
+    };
+  }),
 ];

@@ -109,6 +109,16 @@ export const faults: readonly Fault[] = [
     shown((record) => (record["status"] === "pending" ? { ...record, status: "settling" } : record)),
   ),
   fault(
+    "record-status-in-between",
+    "For a moment after its outcome, a record has the status processing.",
+    "verify.record-shape",
+    shown((record) =>
+      record["status"] !== "pending" && Date.now() - Date.parse(String(record["updatedAt"])) < 300
+        ? { ...record, status: "processing" }
+        : record,
+    ),
+  ),
+  fault(
     "time-without-ms",
     "Timestamps have no milliseconds.",
     "verify.timestamps",
