@@ -88,6 +88,7 @@ const invalidPayouts = (context: Context) =>
 /** Returns true if §2.4 forbids a checkout. It shows no patterns, and its amount is any number. */
 function isStatedOfCheckout({ kind, field, body }: Found): boolean {
   const value = body[field];
+  if (statedBy("CheckoutRequest")(body).length === 0) return false;
   if (kind === "value") return field === "country" && [...String(value)].length !== 2;
   return kind === "missing" || !(field === "amount" && typeof value === "number");
 }
