@@ -167,11 +167,12 @@ const ofPayouts: Check[] = [
   },
   {
     name: "Create with a webhookURL that is no URL is refused",
-    ids: ["create.webhook-format"],
+    ids: ["create.webhook-format", strict.value.id],
     effect,
     async run(context) {
       for (const webhookURL of ["not a url", "merchant.example/hooks", "https://merchant example/hooks"]) {
         const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
+        expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
         expectStatus(context, "create.webhook-format", response, [400, 422], `for webhookURL: ${webhookURL}`);
       }
     },

@@ -18,6 +18,7 @@ import {
 } from "./requests.ts";
 import { advance, forcing, listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
+import { otherStatus } from "./webhooks.ts";
 
 const later = "on a later verify, status";
 
@@ -86,6 +87,26 @@ export const checks: Check[] = [
       }
       const what = "the fields other than status, failure and updatedAt";
       same(context, "status.updated-at-moves", { what, actual: unchanging(final), expected: unchanging(before) });
+    },
+  },
+  {
+    name: "Failed disbursement stays failed and keeps its reference",
+    ids: ["uniqueness.failed-counts", "status.final-stays"],
+    ...pays(2),
+    needs: ["failing-recipient"],
+    async *run(context) {
+      const { body, reference, response } = await paid(context, { phoneNumber: context.options.failingRecipient });
+      yield;
+      const { data } = await settled(context, reference);
+      if (data.status !== "failed") {
+        for (const id of this.ids) otherStatus(context, id, "failed", data.status);
+        return;
+      }
+      const again = await pay(context, body);
+      const when = "for the reference of a failed disbursement";
+      expectStatus(context, "uniqueness.failed-counts", again, 409, when, [response, again]);
+      const { data: record } = await verified(context, reference);
+      same(context, "status.final-stays", { what: later, actual: record.status, expected: "failed" });
     },
   },
   {
