@@ -24,8 +24,8 @@ const notifications = (change: (amount: number) => unknown): How => ({
 const unsigned32 = (amount: number) => amount % 2 ** 32;
 const digits15 = (amount: number) => Number(amount.toPrecision(15));
 
-/** The checks of this requirement pay amounts of every size with a webhookURL. */
-const through = "records.as-requested";
+/** The check of this requirement pays amounts of up to 16 digits, each with a webhookURL. */
+const through = "numbers.exact";
 
 export const faults: readonly Fault[] = [
   fault(
