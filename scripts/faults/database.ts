@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { checkPostgres } from "../../server/storage/postgres/check.ts";
+import { checkSqlite, type Checked } from "../../server/storage/sqlite/check.ts";
 import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
 
 /** An empty database of its own for a run. */
 export interface Database {
   url: string;
-  /** Reads everything that is stored, and every index. @throws Error if something is damaged */
+  /** Reads everything that is stored, and every index, and proves the books. @throws Error that says what is wrong */
   check(): Promise<void>;
   /** Deletes the database. */
   close(): Promise<void>;
@@ -20,16 +21,17 @@ export const DATABASES: Record<Storage, () => Promise<Database>> = {
   postgres: async () => postgresDatabase(await startOwnPostgres("durable")),
 };
 
+function requireSound({ findings }: Checked): void {
+  if (findings.length > 0) throw new Error(findings.join(" "));
+}
+
 function sqliteDatabase(): Database {
   const folder = mkdtempSync(join(tmpdir(), "faults-"));
   const file = join(folder, "server.db");
   return {
     url: `sqlite:${file}`,
     async check() {
-      const db = new DatabaseSync(file, { readOnly: true });
-      const found = db.prepare("PRAGMA integrity_check").all();
-      db.close();
-      if (found[0]?.integrity_check !== "ok") throw new Error(JSON.stringify(found));
+      requireSound(checkSqlite(file));
     },
     close: async () => rmSync(folder, { recursive: true }),
   };
@@ -55,6 +57,7 @@ export function postgresDatabase(postgres: {
       await postgres.run(CHECK_INDEXES);
       const damages = await postgres.run(CHECK_TABLES);
       if (damages.length > 0) throw new Error(JSON.stringify(damages));
+      requireSound(await checkPostgres(postgres.url));
     },
     close: () => postgres.close(),
   };
