@@ -20,6 +20,8 @@ export interface LoggedRequest {
   /** The service's reference of the payment that the request was about. */
   reference?: string;
   merchantsReference?: string;
+  /** The name of the program that sent it, from its `User-Agent`: redacted, printable, at most 100 characters. */
+  program?: string;
   /** The request's body or query, redacted, as JSON. */
   sent?: string;
   /** The response's body, redacted, as JSON. */

@@ -49,6 +49,7 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
           returned,
           location: res.get("location"),
           key: req.get("x-api-key"),
+          program: req.get("user-agent"),
         });
       }
     });

@@ -266,4 +266,5 @@ export const REQUEST_COLUMNS = {
   sent: "text",
   returned: "text",
   left_out: "bigint",
+  program: "text",
 } as const;

@@ -126,6 +126,7 @@ function createPlaces() {
 
 function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
   const { requestId, merchantId, operationId, method, status, durationMs, key } = exchange;
+  const program = programOf(exchange);
   const [sent, returned] = [redacted(exchange.sent, key), redacted(exchange.returned, key)];
   const { code } = partOf(exchange.returned);
   const { reference } = partOf(exchange.sent);
@@ -146,6 +147,7 @@ function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
     durationMs: Math.round(durationMs * 10) / 10,
     ...(service !== undefined && { reference: service }),
     ...(typeof merchants === "string" && { merchantsReference: masked(merchants, key) }),
+    ...(program !== "" && { program }),
     ...(sent !== undefined && { sent }),
     ...(returned !== undefined && { returned }),
   };
@@ -166,3 +168,9 @@ function referenceOf({ returned, parameters, location }: Exchange): string | und
 /** The path with its identifiers, as far as they may be shown. */
 const pathOf = ({ route, parameters, key }: Exchange): string =>
   route.replace(/:(\w+)/g, (_, name: string) => masked(parameters[name] ?? "", key));
+
+const LONGEST_NAME = 100;
+
+/** The name of the program that sent a request. It is shortened last, because a part of a key would not be recognised. */
+const programOf = ({ program = "", key }: Exchange): string =>
+  masked(program.replace(/[^!-~]+/g, " ").trim(), key).slice(0, LONGEST_NAME);

@@ -80,7 +80,7 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
   const timeline = timelineOf(payment, {
     event: events.items[0],
     delivery: deliveries.items[0],
-    request: context.config.requestLog ? requests.items[0]?.requestId : undefined,
+    request: context.config.requestLog ? requests.items[0] : undefined,
   });
   showPage(
     context,

@@ -51,6 +51,19 @@ test("a payment's page leads to the request that created it, and the request to 
   expect(await found("?reference=order-7")).toEqual(both);
 });
 
+test("a request and its payment name the program that sent it, as data, without keys", async () => {
+  const { merchant, key } = await server.addMerchant("Agents");
+  const program = `<b>shop</b>/1 \u00fc ${key} sk_abc ${"x".repeat(200)}`;
+  const created = await server.createPayout({}, { key, headers: { "user-agent": program } });
+  const id = String(created.headers["x-request-id"]);
+  await logged(id, merchant.id);
+  const operator = await signedIn(server);
+  const shown = `&lt;b&gt;shop&lt;/b&gt;/1 … sk_… ${"x".repeat(79)}`;
+  expect((await operator.get(`/m/${merchant.id}/requests?request=${id}`)).html).toContain(`Sent by <bdi>${shown}`);
+  const payment = `/m/${merchant.id}/disbursements/${created.body.data.reference}`;
+  expect((await operator.get(payment)).html).toContain(`Requested by ${shown}<`);
+});
+
 test("the list filters by result and operation, has pages, and refuses other filters", async () => {
   for (const count of [15, 15]) {
     const sent = await Promise.all(Array.from({ length: count }, () => server.request("GET", "/sandbox/clock")));

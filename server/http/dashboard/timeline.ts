@@ -3,6 +3,7 @@ import type { Attempt, Delivery } from "../../domain/deliveries.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Event } from "../../domain/events.ts";
+import type { LoggedRequest } from "../../domain/request-log.ts";
 
 /** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
 export interface Moment {
@@ -26,8 +27,8 @@ export interface Moment {
 interface Related {
   event?: Event | undefined;
   delivery?: Delivery | undefined;
-  /** The id of the request that created it. */
-  request?: string | undefined;
+  /** The request that created it. */
+  request?: Pick<LoggedRequest, "requestId" | "program"> | undefined;
 }
 
 /**
@@ -44,7 +45,7 @@ export const OUTCOMES = {
 export function timelineOf(payment: Disbursement | Checkout, { event, delivery, request }: Related): Moment[] {
   const { createdAt, updatedAt, status, due } = payment;
   const approval = "approval" in payment ? payment.approval : undefined;
-  const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created", ...(request !== undefined && { request }) }];
+  const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created", ...(request && createdBy(request)) }];
   if (status !== "pending") {
     moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: OUTCOMES[status].did });
   } else if (due)
@@ -60,6 +61,11 @@ export function timelineOf(payment: Disbursement | Checkout, { event, delivery, 
   }
   return moments;
 }
+
+const createdBy = ({ requestId, program }: NonNullable<Related["request"]>) => ({
+  request: requestId,
+  ...(program !== undefined && { note: `Requested by ${program}` }),
+});
 
 function eventMoment({ type, body, createdAt }: Event, delivery?: Delivery): Moment {
   const note = delivery ? `For ${delivery.url}` : "No webhook: there is no address for it.";

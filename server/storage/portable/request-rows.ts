@@ -18,6 +18,7 @@ export const toRequestRow = (request: LoggedRequest): Values => ({
   sent: request.sent ?? null,
   returned: request.returned ?? null,
   left_out: request.leftOut ?? null,
+  program: request.program ?? null,
 });
 
 export function toLoggedRequest(row: Row): LoggedRequest {
@@ -29,6 +30,7 @@ export function toLoggedRequest(row: Row): LoggedRequest {
     sent: optional<string>(row.sent),
     returned: optional<string>(row.returned),
     leftOut: optional<number>(row.left_out),
+    program: optional<string>(row.program),
   };
   return {
     merchantId: row.merchant_id as string,

@@ -37,6 +37,7 @@ export function requestTests(storage: Current): void {
       sent: '{"amount":1}',
       returned: "{}",
       leftOut: 7,
+      program: "shop/1.0",
     });
     const { status: _, ...lost } = aRequest(ada.id, { at: START + 1 });
     await storage().insertRequests([full, lost, aRequest(kofi.id)]);

@@ -1,0 +1,2 @@
+-- The name of the program that sent the request, from its User-Agent.
+ALTER TABLE request_log ADD COLUMN program text;
