@@ -49,7 +49,7 @@ const moment = (time: string) => time.replace("T", " ").replace(/(\.\d+)?Z$/, " 
 export function renderHtml(report: Report): string {
   const script = read("filter.js");
   const style = `${read("theme.css")}\n${read("style.css")}`;
-  return render("report", {
+  const page = render("report", {
     report,
     words,
     isSide: isSide(report.profile),
@@ -75,4 +75,6 @@ export function renderHtml(report: Report): string {
     repeatOf,
     repeatCommand,
   });
+  // The indentation of the templates is a twentieth of a long report. What the target sent never starts with a tag.
+  return page.replace(/\n\s+</g, "\n<");
 }

@@ -107,7 +107,7 @@ describe("pages", () => {
       for (const [, href] of (await text(path)).matchAll(/(?:href|src)="([^"]+)"/g)) {
         const url = new URL(href!, server.url + path);
         if (url.origin !== server.url) {
-          expect.soft(href).toBe("https://www.standardwebhooks.com");
+          expect.soft(["https://www.standardwebhooks.com", "https://modelcontextprotocol.io"]).toContain(href);
           continue;
         }
         const known = ids.get(url.pathname);
