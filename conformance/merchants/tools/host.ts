@@ -1,6 +1,6 @@
 // The host of a run: it starts a server of tools, or reaches one over HTTP, with the official client of the protocol.
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Transport } from "@modelcontextprotocol/client";
+import type { JsonSchemaType, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import { CannotRun } from "../../cli/probe.ts";
 import { startGroup } from "../client/launch.ts";
 import type { Environment as ClientEnvironment } from "../client/protocol.ts";
@@ -46,7 +46,8 @@ const longestLog = 1_000_000;
 /** Loads the client, which is an optional dependency because of its size. @throws CannotRun */
 async function loadClient() {
   try {
-    return await import("@modelcontextprotocol/client");
+    const { AjvJsonSchemaValidator } = await import("@modelcontextprotocol/client/validators/ajv");
+    return { ...(await import("@modelcontextprotocol/client")), AjvJsonSchemaValidator };
   } catch {
     throw new CannotRun(
       "@modelcontextprotocol/client is not installed, because npm left out optional dependencies, and certify tools needs " +
@@ -87,6 +88,19 @@ function stdio({ ReadBuffer, serializeMessage }: Sdk, { child, kill }: ReturnTyp
   return transport;
 }
 
+/** Validates results by the tools' schemas. A run opens about 170 sessions, and compiles each schema once. */
+function createValidators({ AjvJsonSchemaValidator }: Sdk): jsonSchemaValidator {
+  const validators = new Map<string, JsonSchemaValidator<unknown>>();
+  return {
+    getValidator<T>(schema: JsonSchemaType) {
+      const text = JSON.stringify(schema);
+      const validator = validators.get(text) ?? new AjvJsonSchemaValidator().getValidator(schema);
+      validators.set(text, validator);
+      return validator as JsonSchemaValidator<T>;
+    },
+  };
+}
+
 /** Waits until a server that was started listens. @throws CannotRun */
 async function untilListening(url: string, hasEnded: () => boolean, log: () => string) {
   const address = addressOf(url);
@@ -109,10 +123,11 @@ type Target = {
 };
 
 /** Returns a function that opens sessions. @throws CannotRun if the server cannot be started or reached */
-export const opener =
-  ({ command, url, token, limitMs }: Target): Open =>
-  async (environment) => {
+export function opener({ command, url, token, limitMs }: Target): Open {
+  let validators: jsonSchemaValidator | undefined;
+  return async (environment) => {
     const sdk = await loadClient();
+    validators ??= createValidators(sdk);
     const PORT = url === undefined ? "" : String(await freePort());
     const started = command === undefined ? undefined : startGroup(command, { ...environment, PORT });
     let written = "";
@@ -121,7 +136,13 @@ export const opener =
     const { child } = started ?? {};
     child?.stderr.on("data", note);
     const closed = child && new Promise<void>((resolve) => child.once("close", () => resolve()));
-    const client = new sdk.Client({ name: "certify tools", version: "1" }, { capabilities: { elicitation: {} } });
+    const client = new sdk.Client(
+      { name: "certify tools", version: "1" },
+      {
+        capabilities: { elicitation: {} },
+        jsonSchemaValidator: validators,
+      },
+    );
     // A host that confirms everything, as a person in a hurry does. An approval must not rest on it.
     client.setRequestHandler("elicitation/create", () => ({
       action: "accept",
@@ -172,3 +193,4 @@ export const opener =
       );
     }
   };
+}

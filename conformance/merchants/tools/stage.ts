@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { createRandom, type Random } from "../../generate/random.ts";
 import type { PlannedEntry } from "../client/entries.ts";
+import { environmentFor } from "../client/launch.ts";
 import type { HostileService } from "../client/service.ts";
 import type { Environment, Open, Session } from "./host.ts";
 import { at, fill, readResult, valuesOf, type Returned, type ToolMap, type Values, type Word } from "./map.ts";
@@ -178,7 +179,7 @@ export class Stage {
     const link = approve.link === undefined || !last ? undefined : at(last.returned!, approve.link);
     if (approve.link === undefined) {
       const command = fill(approve.command!, attempt.values);
-      await run("/bin/sh", ["-c", command], { env: { ...process.env, ...environment } });
+      await run("/bin/sh", ["-c", command], { env: environmentFor(environment) });
     } else if (typeof link === "string" && URL.canParse(link)) {
       const response = await fetch(link, { method: "POST" });
       await response.arrayBuffer();
