@@ -1,18 +1,23 @@
-// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do, and verifies them.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// Signs the certificates of real runs of `certify client` and `certify receiver`, as their users do, and of a run against
+// tools within this process, and verifies them.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readPrivateKey, writeKeyPair } from "../certificate/keys.ts";
 import { signCertificate } from "../certificate/sign.ts";
+import { goodParts, mapOf } from "../broken/tools/good.ts";
+import { inProcess } from "../broken/tools/trial.ts";
 import { runSubcommand } from "../cli/subcommands.ts";
+import { judgeTools, readToolsOptions } from "../merchants/tools/command.ts";
+import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { examples, isMissing, withCommand } from "./examples.ts";
 import { freePort, outage } from "./receivers.ts";
 
 const timeout = 300_000;
-const kinds = ["service", "client", "receiver"] as const;
+const kinds = ["service", "client", "receiver", "tools"] as const;
 type Kind = (typeof kinds)[number];
 
 let folder: string;
@@ -43,16 +48,28 @@ const runReceiver = () =>
     return certified("receiver", [...where, "--command", command, "--outage-command", outageCommand]);
   });
 
-/** Signs a certificate of a service, which the other tests obtain from runs. */
-async function signService() {
-  const report = sampleReport([requirement("create.echo", "pass")]);
+/** Judges tools within this process, because starting a server of tools for each scenario takes a minute of CPU time. */
+const runTools = () =>
+  judgeTools(
+    readToolsOptions(["--command", "good", "--timeout", "5000", "--jobs", "64"], {}, () => 1),
+    mapOf(goodParts),
+    inProcess(goodParts),
+    { write: () => undefined },
+    new AbortController().signal,
+  );
+
+/** Signs a report as a run with `--sign` does. */
+async function sign(kind: Kind, report: Report) {
   const json = JSON.stringify(report);
   const key = readPrivateKey(at("key"));
   const jws = await signCertificate(report, json, { key, now: new Date(), validDays: 90 });
-  writeFileSync(at("service.jws"), jws);
+  mkdirSync(at(kind));
+  writeFileSync(reportOf(kind), json);
+  writeFileSync(fileOf(kind), jws);
 }
 
-const fileOf = (kind: Kind) => (kind === "service" ? at("service.jws") : join(at(kind), "certificate.jws"));
+const reportOf = (kind: Kind) => join(at(kind), "report.json");
+const fileOf = (kind: Kind) => join(at(kind), "certificate.jws");
 const verify = (kind: Kind, ...args: string[]) =>
   runSubcommand("verify", [fileOf(kind), "--key", at("key.pub"), ...args], new Date());
 
@@ -60,8 +77,10 @@ let runs: Awaited<ReturnType<typeof certified>>[];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "certificates-"));
   writeKeyPair(at("key"));
-  runs = await Promise.all([runClient(), runReceiver()]);
-  await signService();
+  const [client, receiver, tools] = await Promise.all([runClient(), runReceiver(), runTools()]);
+  runs = [client, receiver];
+  await sign("tools", tools);
+  await sign("service", sampleReport([requirement("create.echo", "pass")]));
 }, timeout);
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -73,8 +92,8 @@ test("a client and a receiver that pass all musts get a certificate", () => {
   ]);
 });
 
-describe.each(["client", "receiver"] as const)("the certificate of a %s", (kind) => {
-  const report = () => join(at(kind), "report.json");
+describe.each(["client", "receiver", "tools"] as const)("the certificate of the kind %s", (kind) => {
+  const report = () => reportOf(kind);
 
   test("is valid for its kind, its target and its report", async () => {
     const { baseUrl } = JSON.parse(readFileSync(report(), "utf8")) as { baseUrl: string };
@@ -84,7 +103,7 @@ describe.each(["client", "receiver"] as const)("the certificate of a %s", (kind)
     expect(text).toMatch(new RegExp(`^VALID[^]*^Kind +${kind}$[^]*matches the given report`, "m"));
   });
 
-  test.each(kinds.filter((other) => other !== kind))("is refused in place of a %s's", async (other) => {
+  test.each(kinds.filter((other) => other !== kind))("is refused in place of one of the kind %s", async (other) => {
     const inPlace = await verify(kind, "--kind", other);
     expect(inPlace).toMatchObject({ exitCode: 1, text: expect.stringContaining(`--kind: it states ${kind};`) });
     const profile = other === "service" ? "core" : other;
