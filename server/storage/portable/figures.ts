@@ -27,7 +27,7 @@ const BEGIN = `INSERT INTO figures_progress (merchant_id, epoch, seq) SELECT id,
 const LOCK = "SELECT epoch, seq FROM figures_progress WHERE merchant_id = :merchant FOR UPDATE";
 const EPOCH = "SELECT epoch FROM merchants WHERE id = :merchant";
 const NEXT = `SELECT max(seq) AS last, count(*) AS count
-  FROM (SELECT seq FROM events WHERE ${OF_EPOCH} AND seq > :after ORDER BY seq LIMIT :limit) AS next`;
+  FROM (SELECT seq FROM events WHERE ${OF_EPOCH} AND seq > :after ORDER BY seq LIMIT :limit) AS found`;
 const STORE_PROGRESS = "UPDATE figures_progress SET epoch = :epoch, seq = :seq WHERE merchant_id = :merchant";
 
 const took = (from: string, to: string) =>
@@ -68,7 +68,7 @@ const nextLane = (which: string) => `SELECT merchant_id, host, next_attempt_at F
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT e.created_at
   FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
   WHERE e.merchant_id = :merchant AND e.host = :host AND e.due_real IS NOT NULL AND e.claimed = false
-  ORDER BY e.next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS waiting`;
+  ORDER BY e.next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 const ATTEMPTS = {
   sqlite: "a.event_id = e.id",
   postgres: "a.merchant_id = :merchant AND a.event_id = e.id",
