@@ -1,10 +1,11 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { goodParts, mapOf, toolsOf } from "../../broken/tools/good.ts";
 import { inProcess } from "../../broken/tools/trial.ts";
 import { OptionsError } from "../../cli/options.ts";
+import { freePort } from "../../target/free-port.ts";
 import { certifyTools, judgeTools, readToolsOptions } from "./command.ts";
 import { opener } from "./host.ts";
 import { propose, renderMap } from "./init.ts";
@@ -81,6 +82,17 @@ test("bounds that the map does not state are not applicable", async () => {
   const scenario = scenarios.find(({ id }) => id === "day-limit")!;
   const run = await runScenario(scenario, { open: inProcess(goodParts), map, seed: 1, timeoutMs: 1000 });
   expect(run).toMatchObject({ ids: ["tools.limits"], notApplicable: { "tools.limits": { code: "target" } } });
+});
+
+test("the command that approves has the environment of the person who started the server", async () => {
+  const file = join(folder, "journal");
+  vi.stubEnv("JOURNAL", "/of/the/person");
+  const map = { ...mapOf(goodParts), approve: { command: `printf %s "$JOURNAL $API_KEY" > '${file}'` } };
+  const fixed = { port: await freePort(), key: "key-of-the-person" };
+  const scenario = scenarios.find(({ id }) => id === "approval-given")!;
+  await runScenario(scenario, { open: inProcess(goodParts), map, seed: 1, timeoutMs: 1000, fixed });
+  expect(readFileSync(file, "utf8")).toBe("/of/the/person key-of-the-person");
+  vi.unstubAllEnvs();
 });
 
 describe("the tools of this repository", () => {

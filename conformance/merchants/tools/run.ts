@@ -91,7 +91,10 @@ export async function runScenario(scenario: ToolScenario, settings: Settings): P
     scenario,
     planned,
     { key, seed, timeoutMs, ...(fixed ? { port: fixed.port } : {}) },
-    async (service, environment) => {
+    async (service, given) => {
+      // The command that approves has to find the state of the server that a person started.
+      const { BASE_URL, API_KEY } = given;
+      const environment = fixed ? { ...given, ...process.env, BASE_URL, API_KEY } : given;
       const stage = new Stage({ scenario, map, planned, service, open, environment, seed });
       try {
         killOnce(service, scenario.kill, () => stage.kill());
