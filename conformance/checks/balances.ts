@@ -56,11 +56,14 @@ export const checks: Check[] = [
     name: "A disbursement that the balance does not cover is refused and leaves nothing",
     ids: ["balances.insufficient-funds"],
     ...pays(2),
-    leaves: "an entry in the statement of the currency XUA for the balance that it sets",
+    leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
+    // A target that serves few currencies refuses every other payout in this one meanwhile.
+    alone: true,
     async run(context) {
       const id = "balances.insufficient-funds";
       const body = disbursementBody(context, { currency: CURRENCIES.refused });
       const { currency, amount, reference } = body;
+      const [before] = inCurrency(listed(await get(context, "/v1/balances")), currency);
       const set = await setBalance(context, currency, Number(amount) - 1);
       if (!set) return context.notApplicable(id, "the target has no PUT /sandbox/balance");
       expectStatus(context, id, set, 200, "for PUT /sandbox/balance");
@@ -86,7 +89,8 @@ export const checks: Check[] = [
       const accepted = await pay(context, body);
       const isNew = accepted.status === 200 && dataOf(accepted)["merchantsReference"] === reference;
       shows(context, id, accepted, isNew, "200 for the same disbursement once the balance covers it");
-      await setBalance(context, currency, 0, false);
+      const available = Math.min(Math.max(Number(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
+      await setBalance(context, currency, available, before?.["enforced"] === true);
     },
   },
 ];
