@@ -88,7 +88,7 @@ function stdio({ ReadBuffer, serializeMessage }: Sdk, { child, kill }: ReturnTyp
   return transport;
 }
 
-/** Validates results by the tools' schemas. A run opens about 170 sessions, and compiles each schema once. */
+/** Validates results by the tools' schemas. A run opens about 160 sessions, and compiles each schema once. */
 function createValidators({ AjvJsonSchemaValidator }: Sdk): jsonSchemaValidator {
   const validators = new Map<string, JsonSchemaValidator<unknown>>();
   return {
