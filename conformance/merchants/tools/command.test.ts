@@ -9,7 +9,7 @@ import { freePort } from "../../target/free-port.ts";
 import { certifyTools, judgeTools, readToolsOptions } from "./command.ts";
 import { opener } from "./host.ts";
 import { propose, renderMap } from "./init.ts";
-import { readMap } from "./map.ts";
+import { fill, readMap } from "./map.ts";
 import { listTools, runScenario } from "./run.ts";
 import { scenarios } from "./scenarios.ts";
 import { attack, looseTexts } from "./texts.ts";
@@ -57,6 +57,19 @@ describe("a map", () => {
     const { prepare, pay } = mapOf(parts);
     expect(proposed).toMatchObject({ pay, ...(prepare ? { prepare: { ...prepare, plan: "plan.id" } } : {}) });
   });
+});
+
+test.each([
+  [15_150, 151.5, "15150", "151.50"],
+  ["15000.5", "15000.5", "15000.5", "150.005"],
+  ["15,000", "15,000", "15,000", "15,000"],
+  // As texts these would be amounts that sound tools pay.
+  [true, true, true, true],
+  [[15_000], [15_000], [15_000], [15_000]],
+  [null, null, null, null],
+])("the amount %j reaches tools as units %j and as texts %j and %j", (amount, ...expected) => {
+  const values = { reference: "a", amount, phoneNumber: "2257", country: "CI", currency: "XOF", purpose: "b" };
+  expect(fill<unknown>(["{units}", "{amountText}", "{unitsText}"], values)).toEqual(expected);
 });
 
 test.each([

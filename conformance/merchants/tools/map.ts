@@ -75,11 +75,14 @@ export const valuesOf = ({ reference, amount, phoneNumber, country, currency }: 
 
 function valueOf(name: string, values: Values): unknown {
   const { amount } = values;
-  // An amount that is no number is passed as it is, because a scenario chose it.
-  if (name === "units") return typeof amount === "number" ? amount / 100 : amount;
-  if (name === "amountText") return String(amount);
+  const isNumber = typeof amount === "number";
+  const isText = typeof amount === "string";
+  // Another amount is passed as it is, because a scenario chose it: as texts, true and [15000] could be valid amounts.
+  if (name === "units") return isNumber ? amount / 100 : amount;
+  if (name === "amountText") return isNumber ? String(amount) : amount;
   if (name === "unitsText") {
-    return Number.isInteger(amount) ? (Number(amount) / 100).toFixed(2) : String(Number(amount) / 100 || amount);
+    if (Number.isInteger(amount)) return (Number(amount) / 100).toFixed(2);
+    return isNumber || isText ? String(Number(amount) / 100 || amount) : amount;
   }
   return values[name as keyof Values];
 }
