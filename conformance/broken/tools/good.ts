@@ -208,7 +208,7 @@ async function read(running: Running, args: Args): Promise<Result> {
   return { result: parts.words[word]!, outside: textOf(found) };
 }
 
-/** Where a person approves the plans of the servers in this process. `self-approval.ts` serves the links. */
+/** Where a person approves the plans of the servers in this process. `trial.ts` serves the links. */
 export const approvals = { linkOf: (_approve: () => void): string => "" };
 const linkFor = (host: Host, id: string) =>
   approvals.linkOf(() => void host.files.set(`approved ${id}`, String(Date.now())));

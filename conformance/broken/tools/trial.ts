@@ -38,25 +38,19 @@ export function inProcess(parts: Parts): Open {
   };
 }
 
-/** Serves the links with which a person approves, until `use` has ended. */
-async function withLinks<T>(use: () => Promise<T>): Promise<T> {
+let links: Promise<void> | undefined;
+
+/** Serves the links with which a person approves, to all trials of this process, because they run at the same time. */
+async function serveLinks(): Promise<void> {
   const waiting: (() => void)[] = [];
   const server = createServer(({ url = "" }, response) => {
     waiting[Number(url.slice(1))]?.();
-    response.end();
+    response.setHeader("connection", "close").end();
   });
-  server.listen(0, "127.0.0.1");
+  server.listen(0, "127.0.0.1").unref();
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const before = approvals.linkOf;
   approvals.linkOf = (approve) => `http://127.0.0.1:${port}/${waiting.push(approve) - 1}`;
-  try {
-    return await use();
-  } finally {
-    approvals.linkOf = before;
-    server.closeAllConnections();
-    server.close();
-  }
 }
 
 /** What a server violated, by requirement, with the scenario and what was found. */
@@ -86,7 +80,8 @@ export async function violations(
       }
     }
   };
-  await withLinks(() => Promise.all(Array.from({ length: 8 }, work)));
+  await (links ??= serveLinks());
+  await Promise.all(Array.from({ length: 8 }, work));
   return found;
 }
 
