@@ -4,9 +4,8 @@ import { describeResponse, type Check, type Context } from "../check.ts";
 import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
-import { delivered, respondWith } from "./deliveries.ts";
 import { expectNoFaults, holds, same } from "./expect.ts";
-import { arrived, expectNotification, first, idOf, mailbox } from "./notifications.ts";
+import { expectNotification, first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, pays, verified, verifyDisbursement } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
@@ -50,20 +49,6 @@ async function notified(context: Context, suffix: string, box = mailbox(context)
 }
 
 export const checks: Check[] = [
-  {
-    name: "Event is sent by POST as JSON",
-    ids: ["events.json"],
-    ...pays(1),
-    needs: ["receiver", "forced-outcomes"],
-    async run(context) {
-      const { box } = await delivered(context, respondWith(204));
-      for (const { method, headers } of box.received) {
-        const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
-        const ok = method === "POST" && mediaType === "application/json";
-        context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`, context.responses);
-      }
-    },
-  },
   {
     name: "Finished disbursement sends the right event",
     ids: ["events.disbursement", "events.data-is-the-record"],
@@ -129,18 +114,6 @@ export const checks: Check[] = [
         const ids = box.received.map(idOf);
         context.judge("events.once", ids.length === 1, "exactly one notification", ids.join(", "), context.responses);
       }
-    },
-  },
-  {
-    name: "Repeated deliveries have the same webhook-id",
-    ids: ["events.once"],
-    ...pays(1),
-    needs,
-    async run(context) {
-      const { box, id } = await delivered(context, respondWith([500, 204]));
-      await advance(context, 60);
-      const received = await arrived(context, box, 2);
-      same(context, "events.once", { what: "webhook-ids", actual: received.map(idOf), expected: [id, id] });
     },
   },
 ];

@@ -47,32 +47,18 @@ export const bodiesOf = (valid: Record<string, unknown>) => [
 
 export const checks: Check[] = [
   {
-    name: "Create refuses a body that is not JSON",
-    ids: ["json.malformed-refused"],
+    name: "Create refuses a body that is not a JSON object, and a missing body",
+    ids: ["json.malformed-refused", "json.object-required", "json.body-required"],
     effect: "must-be-rejected",
     async run(context) {
       for (const [name, body] of malformed(disbursementBody(context))) {
         const response = await payInvalid(context, undefined, asJson(body));
         expectStatus(context, "json.malformed-refused", response, "4xx", `for ${name}`);
       }
-    },
-  },
-  {
-    name: "Create refuses JSON that is not an object",
-    ids: ["json.object-required"],
-    effect: "must-be-rejected",
-    async run(context) {
       for (const [name, body] of nonObjects(disbursementBody(context))) {
         const response = await payInvalid(context, body);
         expectStatus(context, "json.object-required", response, [400, 422], `for ${name}`);
       }
-    },
-  },
-  {
-    name: "Create refuses a missing body",
-    ids: ["json.body-required"],
-    effect: "must-be-rejected",
-    async run(context) {
       for (const headers of [asJson("").headers, {}]) {
         const response = await payInvalid(context, undefined, { headers: { ...headers, "content-length": "0" } });
         expectStatus(context, "json.body-required", response, "4xx", "for a missing body");

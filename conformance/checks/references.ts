@@ -19,18 +19,21 @@ const distance = (a: string, b: string) => [...a].filter((character, index) => c
 
 export const checks: Check[] = [
   {
-    name: "Service references have the documented form",
-    ids: ["references.form"],
+    name: "Service references and record ids have the documented form",
+    ids: ["references.form", "references.record-ids"],
     ...pays(1),
     async run(context) {
       const made = [
-        ["DSB", (await paid(context)).reference],
-        ["CHK", String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
+        ["DSB", "disbursements", (await paid(context)).reference],
+        ["CHK", "checkouts", String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
       ] as const;
-      for (const [prefix, reference] of made) {
+      for (const [prefix, kind, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
         const expected = `${prefix} followed by enough characters for 80 random bits`;
         context.judge("references.form", ok, expected, reference, context.responses);
+        const response = await get(context, `/v1/${kind}/${reference}`);
+        const id = String(dataOf(response)["id"]);
+        context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
       }
     },
   },
@@ -48,20 +51,6 @@ export const checks: Check[] = [
       const expected = "references that differ in at least half of their characters";
       const faults = alike.map((pair) => pair.join(" and "));
       expectNoFaults(context, "references.unguessable", expected, faults);
-    },
-  },
-  {
-    name: "Record ids are version 7 UUIDs",
-    ids: ["references.record-ids"],
-    ...pays(1),
-    async run(context) {
-      const { reference } = await paid(context);
-      const made = String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]);
-      for (const path of [`/v1/disbursements/${reference}`, `/v1/checkouts/${made}`]) {
-        const response = await get(context, path);
-        const id = String(dataOf(response)["id"]);
-        context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
-      }
     },
   },
   {

@@ -1,7 +1,7 @@
 // Checks the retries of failed deliveries (D13).
 import type { Check } from "../check.ts";
 import { delivered, expectDelivery, expectSteps, holding, respondWith } from "./deliveries.ts";
-import { expectNoFaults } from "./expect.ts";
+import { expectNoFaults, same } from "./expect.ts";
 import { arrived, expectAttempts, first, idOf, mailbox } from "./notifications.ts";
 import { paid, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
@@ -27,12 +27,13 @@ function misplaced(attempts: readonly { at?: unknown }[]): string[] {
 export const checks: Check[] = [
   {
     name: "Failed delivery is retried until it succeeds",
-    ids: ["retries.after-failure"],
+    ids: ["retries.after-failure", "events.once"],
     ...one,
     async run(context) {
-      const { box } = await delivered(context, respondWith([500, 500, 204]));
+      const { box, id } = await delivered(context, respondWith([500, 500, 204]));
       await advance(context, 600);
-      await arrived(context, box, 3);
+      const received = await arrived(context, box, 3);
+      same(context, "events.once", { what: "webhook-ids", actual: received.map(idOf), expected: [id, id, id] });
       await advance(context, 86_400);
       const alike = new Set(box.received.map(({ body }) => body)).size + new Set(box.received.map(idOf)).size === 2;
       const expected = "three attempts with the same webhook-id and body, and none after the successful one";

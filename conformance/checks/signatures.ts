@@ -40,12 +40,17 @@ const awkwardEnds = ["é", "世界", "💸", "</script>&amp;", String.raw`\"/`];
 
 export const checks: Check[] = [
   {
-    name: "Delivery has the documented headers",
-    ids: ["signature.headers"],
+    name: "Delivery is a POST of JSON with the documented headers",
+    ids: ["signature.headers", "events.json"],
     ...pays(1),
     needs,
     async run(context) {
-      judgeHeaders(context, await notified(context));
+      const notification = await notified(context);
+      judgeHeaders(context, notification);
+      const { method, headers } = notification;
+      const mediaType = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "no Content-Type";
+      const ok = method === "POST" && mediaType === "application/json";
+      context.judge("events.json", ok, "POST, application/json", `${method}, ${mediaType}`, context.responses);
     },
   },
   {

@@ -5,20 +5,9 @@ import { hasControl } from "../run-options.ts";
 import type { Notification } from "../target/receiver.ts";
 import { shapeOf } from "./checkout.ts";
 import { respondWith } from "./deliveries.ts";
-import { holds } from "./expect.ts";
 import { checkoutStatus, ended, noneEnded } from "./finishing.ts";
-import { arrived, eventName, expectArrival, expectNotification, first, mailbox, type Box } from "./notifications.ts";
-import {
-  checkoutBody,
-  dataOf,
-  disbursementBody,
-  paid,
-  pay,
-  payInvalid,
-  pays,
-  startCheckout,
-  verified,
-} from "./requests.ts";
+import { arrived, eventName, expectArrival, expectNotification, first, mailbox } from "./notifications.ts";
+import { checkoutBody, dataOf, paid, pays, startCheckout, verified } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
 
@@ -58,17 +47,6 @@ export function otherStatus(context: Context, id: string, wanted: "success" | "f
   else context.notApplicable(id, text);
 }
 
-/** Verifies a payout as soon as its outcome was notified, for `life.ends-as-notified` to judge. */
-const lookAgain = (context: Context, reference: string) => verified(context, reference);
-
-/** Judges that a payout with this status is notified. */
-async function* judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
-  const { box, data, reference } = yield* notified(context, phoneNumber);
-  if (data.status !== status) return otherStatus(context, id, status, data.status);
-  await expectArrival(context, id, box, `a notification for the payout with status ${status}`);
-  await lookAgain(context, reference);
-}
-
 /** Returns the strings in a JSON value whose field names match. */
 function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
   if (typeof value === "string") return name.test(key) ? [value] : [];
@@ -90,15 +68,18 @@ function statedStatuses(json: unknown): string[] {
 }
 
 /**
- * Judges that every notification of a payout states only statuses that the payout had, and returns the first one. A
- * payout that fails reveals a target that always notifies success.
+ * Judges that a payout with this status is notified, and that its notifications state only statuses that it had. Returns
+ * the first one. A payout that fails reveals a target that always notifies success.
  */
-async function* judgeTruth(context: Context, phoneNumber: string): AsyncGenerator<void, Notification> {
-  const { box, seen, reference } = yield* notified(context, phoneNumber);
+async function* judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
+  const { box, data, seen, reference } = yield* notified(context, phoneNumber);
+  if (data.status !== status) otherStatus(context, id, status, data.status);
+  else await expectArrival(context, id, box, `a notification for the payout with status ${status}`);
   const notification = await first(context, box);
-  await lookAgain(context, reference);
+  // For life.ends-as-notified, which judges that the outcome is retrievable as soon as it is notified.
+  await verified(context, reference);
   const named = box.received.flatMap(({ json }) => statedStatuses(json));
-  const isTrue = named.every((status) => seen.includes(status));
+  const isTrue = named.every((each) => seen.includes(each));
   const unknown = "the notification states no status that the suite can recognise";
   if (named.length === 0) context.notApplicable("webhook.truth", unknown);
   else
@@ -120,60 +101,28 @@ const headerNames = ({ headers }: Notification) =>
     .filter((name) => !transport.has(name))
     .toSorted();
 
-const about = (
-  { body }: Notification,
-  { reference, body: sent }: { reference: string; body: Record<string, unknown> },
-) => body.includes(reference) || body.includes(String(sent["reference"]));
-
-/** Creates payouts with two addresses and with none, and requests that are refused. Returns what was received. */
-async function* threePayouts(context: Context) {
-  const boxes: [Box, Box] = [mailbox(context), mailbox(context)];
-  const refused = mailbox(context);
-  const made = [
-    await paid(context, { webhookURL: boxes[0].url }),
-    await paid(context, { webhookURL: boxes[1].url }),
-  ] as const;
-  const silent = await paid(context);
-  await payInvalid(context, disbursementBody(context, { amount: -1, webhookURL: refused.url }));
-  await pay(context, { ...made[0].body, webhookURL: refused.url });
-  yield;
-  for (const { reference } of [...made, silent]) await settled(context, reference);
-  for (const box of boxes) await first(context, box);
-  return { boxes, made, silent, refused };
-}
-
-type Payouts = ReturnType<typeof threePayouts> extends AsyncGenerator<void, infer Made> ? Made : never;
-
-const describeStray = ({ body }: Notification) => body.slice(0, 80);
-
-const strayNotifications = ({ boxes, made, silent }: Payouts) =>
-  boxes.flatMap((box, index) =>
-    box.received
-      .filter((notification) => [made[1 - index], silent].some((other) => other && about(notification, other)))
-      .map(describeStray),
-  );
-
-/** Returns true if each address received a notification that names its payout. Otherwise strays cannot be recognised. */
-const areNamed = ({ boxes, made }: Payouts) =>
-  boxes.every((box, index) => box.received.some((notification) => about(notification, made[index]!)));
-
 export const checks: Check[] = [
   {
-    name: "Success is notified",
-    ids: ["webhook.disbursement-success"],
+    name: "Success is notified, with the true status",
+    ids: ["webhook.disbursement-success", ...ofOne],
     ...pays(1),
     needs: ["receiver"],
     async *run(context) {
-      yield* judgeOutcome(context, "webhook.disbursement-success", context.options.recipient, "success");
+      const { recipient } = context.options;
+      const notification = yield* judgeOutcome(context, "webhook.disbursement-success", recipient, "success");
+      context.observe("webhook.event-names", "name", eventName(notification.json));
+      context.observe("webhook.payload", "fields", shapeOf(notification.json));
+      context.observe("webhook.headers", "names", headerNames(notification));
     },
   },
   {
-    name: "Failure is notified",
-    ids: ["webhook.disbursement-failure"],
+    name: "Failure is notified, with the true status",
+    ids: ["webhook.disbursement-failure", "webhook.truth"],
     ...pays(1),
     needs: ["receiver", "failing-recipient"],
     async *run(context) {
-      yield* judgeOutcome(context, "webhook.disbursement-failure", context.options.failingRecipient ?? "", "failed");
+      const { failingRecipient = "" } = context.options;
+      yield* judgeOutcome(context, "webhook.disbursement-failure", failingRecipient, "failed");
     },
   },
   {
@@ -193,44 +142,6 @@ export const checks: Check[] = [
       }
       if (Object.keys(seen).length > 0) context.observe("checkout.states", "statuses by outcome", seen);
       else noneEnded(context, this.ids);
-    },
-  },
-  {
-    name: "Notifications go only to their own webhookURL",
-    ids: ["webhook.only-with-address"],
-    ...pays(4),
-    needs: ["receiver"],
-    async *run(context) {
-      const id = "webhook.only-with-address";
-      const payouts = yield* threePayouts(context);
-      const refused = payouts.refused.received.map((stray) => `for a refused request: ${describeStray(stray)}`);
-      const strays = [...refused, ...strayNotifications(payouts)];
-      if (strays.length === 0 && !areNamed(payouts))
-        return context.notApplicable(id, "notifications do not name their payout, so a stray one cannot be recognised");
-      const expected =
-        "notifications only of an address's own disbursement, and none at the address of a refused request";
-      holds(context, id, strays.length === 0, expected, `also received: ${strays.join("; ")}`);
-    },
-  },
-  {
-    name: "Notification states the true status",
-    ids: ofOne,
-    ...pays(1),
-    needs: ["receiver"],
-    async *run(context) {
-      const notification = yield* judgeTruth(context, context.options.recipient);
-      context.observe("webhook.event-names", "name", eventName(notification.json));
-      context.observe("webhook.payload", "fields", shapeOf(notification.json));
-      context.observe("webhook.headers", "names", headerNames(notification));
-    },
-  },
-  {
-    name: "Notification of a failing payout states the true status",
-    ids: ["webhook.truth"],
-    ...pays(1),
-    needs: ["receiver", "failing-recipient"],
-    async *run(context) {
-      yield* judgeTruth(context, context.options.failingRecipient ?? "");
     },
   },
   {
