@@ -51,7 +51,7 @@ export const checks: Check[] = [
   {
     name: "Invalid request with a duplicate reference is refused and changes nothing",
     ids: ["create.duplicate-invalid-refused"],
-    ...pays(1 + invalid.length),
+    ...pays(2 + invalid.length),
     async run(context) {
       const { body, reference } = await paid(context);
       for (const [what, over] of invalid) {
@@ -63,6 +63,8 @@ export const checks: Check[] = [
         const kept = `the first disbursement unchanged after ${what}`;
         expectNoFaults(context, "create.duplicate-invalid-refused", kept, changed, [response, found.response]);
       }
+      const again = await payInvalid(context, body);
+      expectStatus(context, "create.duplicate-invalid-refused", again, 409, "for the reference after these requests");
     },
   },
   {

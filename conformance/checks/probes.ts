@@ -69,6 +69,8 @@ const trusted: Record<string, string>[] = [
   { authorization: "Bearer null" },
   { cookie: "x-api-key=" },
   { accept: "text/html" },
+  { origin: "https://localhost" },
+  { "user-agent": "kube-probe/1.30" },
 ];
 
 const withHeaders = (headers: TargetRequest["headers"]) => (request: TargetRequest) => ({

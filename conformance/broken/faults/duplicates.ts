@@ -188,6 +188,12 @@ export const faults: readonly Fault[] = [
       };
     },
   ),
+  fault(
+    "repeat-invalid-frees",
+    "A duplicate without a currency is refused, but frees the reference.",
+    "create.duplicate-invalid-refused",
+    repeats((fields, before) => "currency" in fields && !("currency" in before)),
+  ),
   fault("repeat-422", "A duplicate reference returns 422.", "create.duplicate-refused", () =>
     responses(createDisbursement, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
   ),
