@@ -71,6 +71,20 @@ export const checks: Check[] = [
     },
   },
   {
+    name: "Checkout references are unique",
+    ids: ["checkout.reference"],
+    effect: "moves-money",
+    async run(context) {
+      // Equal requests show a reference that is derived from the values.
+      const body = checkoutBody(context);
+      const first = await started(context, body);
+      const second = referencesOf(await started(context, body));
+      const own = referencesOf(first).filter((text) => !second.includes(text));
+      const expected = "a reference that differs from that of another checkout";
+      shows(context, "checkout.reference", first, own.length > 0, expected);
+    },
+  },
+  {
     name: "Malformed checkout is refused",
     ids: ["checkout.malformed-refused"],
     effect: "must-be-rejected",

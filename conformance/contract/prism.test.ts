@@ -58,7 +58,7 @@ describe("Prism as a second opinion", () => {
     expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
     // Prism judges each response, also the responses to the search for limits, and agrees with the suite about all of
     // them: both report the fault that `webhookURL` is null instead of omitted.
-    expect(report?.secondOpinion).toEqual({ answers: 40, disagreements: [] });
+    expect(report?.secondOpinion).toEqual({ answers: 41, disagreements: [] });
   });
 
   test.each([
