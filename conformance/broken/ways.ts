@@ -1,4 +1,5 @@
 // Building blocks for faults in requests and responses.
+import { isUtf8 } from "node:buffer";
 import { routeOf } from "../contract/contract.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 
@@ -101,7 +102,8 @@ export const errors = (operations: Operations, change: (body: Fields, reply: Rep
  */
 export const requests = (operations: Operations, change: (fields: Fields, call: Call) => Fields): Hooks => ({
   handle(call, ask) {
-    const fields = isOf(call, operations) ? fieldsOf(call.body) : undefined;
+    // The sound server refuses bytes that are not UTF-8, which decoding would replace.
+    const fields = isOf(call, operations) && isUtf8(call.body) ? fieldsOf(call.body) : undefined;
     const changed = fields && change(fields, call);
     return ask(changed === fields ? call : withFields(call, changed));
   },
