@@ -81,7 +81,7 @@ export function send(context: Context, form: Partial<Conditions["form"]>, body: 
 /** Returns what a request has in addition because of its sender. */
 const moreOf = (context: Context, { headers, query }: Conditions["sender"]): More => ({
   ...(headers ? { headers: headers(context.fresh()) } : {}),
-  ...(query === undefined ? {} : { path: `/v1/disbursements${query}` }),
+  ...(query ? { path: `/v1/disbursements${query(context.fresh())}` } : {}),
 });
 
 /** Creates a payout. If the target refuses it and may do so, creates one with the usual values instead. */

@@ -24,7 +24,7 @@ type Form = Value & Partial<Serialisation>;
 /** `changes` names the fields that differ from those of the first request. */
 type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
 /** How the repeat reaches the service. `fresh` is an unused text. */
-type Sender = Value & { query?: string; headers?: (fresh: string) => Record<string, string> };
+type Sender = Value & { query?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
 /** Puts unusual characters between those of the reference, so that no text is the same in two runs. */
@@ -129,12 +129,12 @@ const dimensions = {
       headers: (fresh) => ({
         "user-agent": fresh,
         accept: "application/json",
-        "accept-language": "fr",
+        "accept-language": "*",
         "idempotency-key": fresh,
         "x-request-id": fresh,
       }),
     },
-    { what: "with a query in its URL", optional: true, query: "?source=retry" },
+    { what: "with a query in its URL", optional: true, query: (fresh) => `?${encodeURIComponent(fresh)}` },
   ] as Sender[],
   moment: [
     { what: "immediately", at: "once" },

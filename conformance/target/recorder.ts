@@ -62,8 +62,9 @@ export function createRecorder({ redact, merchant, substitutes, secretHeaders, n
       // A create can be repeated only with a new reference, and a duplicate only with the same reference.
       const text = referenceIn(request, bodyText);
       const own = merchant.referenceIn(text);
-      const isNew = own !== undefined && !used.has(`${request.path} ${text}`);
-      used.add(`${request.path} ${text}`);
+      const use = `${request.path.split("?")[0]} ${text}`;
+      const isNew = own !== undefined && !used.has(use);
+      used.add(use);
       const replaced = isNew ? [...substitutes, newReference(own, bodyText)] : substitutes;
       const shown = { method, url, headers: merchant.withoutUsual(headers), body, flags };
       const curl = curlLine(shown, replaced, secretHeaders);
