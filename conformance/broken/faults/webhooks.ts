@@ -75,6 +75,7 @@ const notifications = [
         },
       };
     },
+    "webhook.truth",
   ),
   fault("webhook-to-first", "All webhooks are sent to the first address given.", "webhook.only-with-address", () => {
     let first: string | undefined;
