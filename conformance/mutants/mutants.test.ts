@@ -27,7 +27,7 @@ const sample = [
   ["negation", "isPayable", "===", "!==", "Payment page shows the amount divided by 100"],
   ["arithmetic", "feeFor", "/", "*", "Maximum amount is returned unchanged"],
   ["method", "toRefusal", "some", "every", "400 takes precedence over 422"],
-  ["removed statement", "draft", "record.webhookURL = webhookURL;", ";", "Failure is notified"],
+  ["removed statement", "draft", "record.webhookURL = webhookURL;", ";", "Failure is notified, with the true status"],
   ["removed await", "createDisbursements.create", "await clock.sleep(", "", "408 is recorded and its response delayed"],
   [
     "removed throw",
