@@ -1,6 +1,6 @@
 // Restarts real processes on one PostgreSQL database, one after the other, while payouts are created.
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHttpClient } from "./testing/http.ts";
 import { startLoadBalancer, type LoadBalancer } from "./testing/load-balancer.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
@@ -21,7 +21,8 @@ let receiver: Receiver;
 let balancer: LoadBalancer;
 const running: ServerProcess[] = [];
 
-beforeAll(async () => {
+// For each attempt of the test, since a repeated test must not meet the payouts of the first.
+beforeEach(async () => {
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   receiver = await startReceiver();
   balancer = await startLoadBalancer();
@@ -31,8 +32,6 @@ afterEach(async () => {
     kill("SIGKILL");
     await ended;
   }
-});
-afterAll(async () => {
   await balancer.close();
   await receiver.close();
   await database.drop();
