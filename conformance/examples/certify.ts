@@ -1,7 +1,7 @@
-// npm run certify:examples [-- --check] [-- PATTERN] certifies the examples whose file matches, by default all, and writes
-// README.md beside this file. The results of the others stay. With --check it
-// writes nothing, and fails if a verdict in the README is no longer true. It names the examples whose toolchain is
-// missing, and keeps their results in the README.
+// npm run certify:examples [-- --check | --seeds N] [-- PATTERN] certifies the examples whose file matches, by default
+// all, and writes README.md beside this file. The results of the others stay. With --check it writes nothing, and fails
+// if a verdict in the README is no longer true. With --seeds it judges each with the seeds 1 to N and only prints the
+// verdicts. It names the examples whose toolchain is missing, and keeps their results in the README.
 import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -29,10 +29,9 @@ import {
 import { judgeReceiverExample } from "./receivers.ts";
 
 const readme = new URL("README.md", import.meta.url);
-const seed = 1;
 const quiet = { write: () => undefined };
 const { values, positionals } = parseArgs({
-  options: { check: { type: "boolean", default: false } },
+  options: { check: { type: "boolean", default: false }, seeds: { type: "string", default: "1" } },
   allowPositionals: true,
 });
 const pattern = new RegExp(positionals[0] ?? "");
@@ -40,7 +39,7 @@ const pattern = new RegExp(positionals[0] ?? "");
 /** A busy machine must not make a program give up on a response. */
 const toolsTimeout = "3000";
 
-function judgeTool(example: Example): Promise<Report> {
+function judgeTool(example: Example, seed: number): Promise<Report> {
   return withCommand(example, (command) => {
     const mapFile = join(import.meta.dirname, example.file.replace(/\.\w+$/, ".yaml"));
     const args = ["--command", `exec ${command}`, "--map", mapFile, "--seed", String(seed), "--timeout", toolsTimeout];
@@ -51,8 +50,8 @@ function judgeTool(example: Example): Promise<Report> {
   });
 }
 
-function judge(example: Example): Promise<Report> {
-  if (example.side === "tools") return judgeTool(example);
+function judge(example: Example, seed: number): Promise<Report> {
+  if (example.side === "tools") return judgeTool(example, seed);
   if (example.side === "receiver") return judgeReceiverExample(example, seed);
   return withCommand(example, (command) => {
     const options = readClientOptions(["--command", command, "--seed", String(seed)], () => seed);
@@ -60,6 +59,11 @@ function judge(example: Example): Promise<Report> {
   });
 }
 
+/** The seed of what README.md says. */
+const published = 1;
+const count = Number(values.seeds);
+if (!Number.isInteger(count) || count < 1) throw new Error("--seeds must be a whole number from 1");
+const seeds = Array.from({ length: count }, (_, index) => published + index);
 const reports = new Map<string, Report>();
 for (const example of examples.filter(({ file }) => pattern.test(file))) {
   const { file, toolchain } = example;
@@ -67,10 +71,13 @@ for (const example of examples.filter(({ file }) => pattern.test(file))) {
     console.error(`${file}: not certified without ${toolchain.name}. What README.md says about it is left as it is.`);
     continue;
   }
-  const report = await judge(example);
-  reports.set(file, report);
-  console.log(`${file}: ${report.verdict}. ${report.summary}`);
+  for (const seed of seeds) {
+    const report = await judge(example, seed);
+    if (seed === published) reports.set(file, report);
+    console.log(`${file}${seeds.length > 1 ? `, seed ${seed}` : ""}: ${report.verdict}. ${report.summary}`);
+  }
 }
+if (seeds.length > 1) process.exit();
 
 const committed = await readFile(readme, "utf8");
 const columns = readColumns(committed);
@@ -101,7 +108,7 @@ not a must.
 
 ${tableOf("client", columns)}
 
-With seed ${seed}, the naive client paid entries more than once in ${doubles} scenarios.
+With seed ${published}, the naive client paid entries more than once in ${doubles} scenarios.
 
 ## Receivers
 
@@ -124,7 +131,7 @@ requirement that is not applicable, because the map states no bounds or approval
 
 ${tableOf("tools", columns)}
 
-With seed ${seed}, the naive tools pay twice in ${toolDoubles} scenarios.
+With seed ${published}, the naive tools pay twice in ${toolDoubles} scenarios.
 `;
 const { code: formatted } = await format("README.md", text, { printWidth: 120 });
 /** The rows of verdicts: numbers of scenarios may differ between runs, verdicts may not. */
