@@ -1,5 +1,5 @@
 // Follows a document as a reader does: pastes its commands, saves its files, and compares what it shows.
-import { execFile, spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -10,6 +10,12 @@ import { isShell, type Block } from "./documents.ts";
 
 /** For the start of a program on a busy machine. */
 const PATIENCE = { timeout: 120_000 };
+
+/**
+ * How long a command may take. Rarely, Node itself hangs at the end of a process on a busy machine
+ * (https://github.com/nodejs/node/issues/54918).
+ */
+const LONGEST_COMMAND_MS = 120_000;
 
 /** Commands that go on until they are stopped, with the port on which they listen. */
 const LASTING = [
@@ -81,7 +87,7 @@ export class Terminal {
   }
 
   /** The programs' output that no document has shown. */
-  unshown = (): string => this.#programs.map(({ printed }) => printed).join("");
+  unshown = (): string => this.#programs.map(({ printed }) => withoutNpm(printed)).join("");
 
   async close(): Promise<void> {
     for (const { process: child, closed } of this.#programs.splice(0)) {
@@ -120,28 +126,33 @@ export class Terminal {
     else if (!(name in this.env)) throw new Error(`Nothing was printed that could be ${name}: ${this.#output}`);
   }
 
-  #start(command: string, port: keyof Ports): Promise<void> {
+  /** Runs a command in a shell that leads a group of processes. */
+  #spawn(command: string): Program {
     const options = { cwd: this.folder, env: this.env, detached: true } as const;
     const child = spawn("sh", ["-euc", command], { ...options, stdio: ["ignore", "pipe", "pipe"] });
     const program: Program = { process: child, closed: once(child, "close"), printed: "" };
-    this.#programs.push(program);
     for (const stream of [child.stdout, child.stderr]) {
-      stream.on("data", (chunk: Buffer) => (program.printed += withoutNpm(String(chunk))));
+      stream.setEncoding("utf8").on("data", (text: string) => (program.printed += text));
     }
+    return program;
+  }
+
+  #start(command: string, port: keyof Ports): Promise<void> {
+    const program = this.#spawn(command);
+    this.#programs.push(program);
     return vi.waitFor(async () => {
       if (!(await isOpen(this.ports[port]))) throw new Error(`This does not listen: ${command}\n${program.printed}`);
     }, PATIENCE);
   }
 
-  #paste(command: string): Promise<void> {
-    const options = { cwd: this.folder, env: this.env, maxBuffer: 2 ** 26 };
-    return new Promise((resolve) => {
-      execFile("sh", ["-euc", command], options, (error, stdout, stderr) => {
-        this.#output = withoutNpm(stdout + stderr);
-        this.#failed = error !== null;
-        resolve();
-      });
-    });
+  async #paste(command: string): Promise<void> {
+    const program = this.#spawn(command);
+    const { process: child, closed } = program;
+    const timer = setTimeout(() => endGroup(child.pid!, "SIGKILL"), LONGEST_COMMAND_MS);
+    await closed;
+    clearTimeout(timer);
+    this.#output = withoutNpm(program.printed);
+    this.#failed = child.exitCode !== 0;
   }
 
   async #compare(language: string, shown: string): Promise<void> {
@@ -156,7 +167,7 @@ export class Terminal {
     const pattern = patternOf(shown);
     if (pattern.test(this.#output.trim())) return;
     const program = await vi.waitFor(() => {
-      const found = this.#programs.find(({ printed }) => pattern.test(printed.trim()));
+      const found = this.#programs.find(({ printed }) => pattern.test(withoutNpm(printed).trim()));
       if (found) return found;
       const windows = [this.#output, ...this.#programs.map(({ printed }) => printed)];
       throw new Error(`Shown:\n${shown}\nPrinted:\n${windows.join("\n---\n")}`);
@@ -167,9 +178,9 @@ export class Terminal {
 }
 
 /** Ends a shell with everything that it started, also in the background. */
-function endGroup(pid: number): void {
+function endGroup(pid: number, signal: NodeJS.Signals = "SIGTERM"): void {
   try {
-    process.kill(-pid, "SIGTERM");
+    process.kill(-pid, signal);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
