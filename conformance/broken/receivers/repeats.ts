@@ -69,6 +69,16 @@ function inbox(): Partial<Pieces> {
   };
 }
 
+/** Remembers each id for some time. */
+function rememberingFor(ms: number): Partial<Pieces> {
+  const seen = new Map<string, number>();
+  return remembering(({ key }) => {
+    const isKnown = performance.now() - (seen.get(key) ?? -Infinity) < ms;
+    if (!isKnown) seen.set(key, performance.now());
+    return isKnown;
+  });
+}
+
 export const brokenRepeats: readonly Variant[] = [
   broken("no-memory", "Handles an event whenever it arrives.", "once-in-turn once-at-once", {
     ...remembering(() => false),
@@ -124,6 +134,7 @@ export const brokenRepeats: readonly Variant[] = [
   ),
   broken("last-event", "Remembers the last event only.", "remembers", lastIds(1)),
   broken("last-ten-events", "Remembers the last ten events.", "remembers", lastIds(10)),
+  broken("memory-of-a-moment", "Remembers events for a third of a second.", "remembers", rememberingFor(333)),
   broken("drops-when-alone", "Remembers an event at once, and drops it if the sender has gone.", "lost-response", {
     async handle(event) {
       const { world, key, request } = event;

@@ -12,7 +12,7 @@ const secrets = [
 ] as const;
 const violated: Record<Level, Verdict> = { must: "fail", should: "warn", observe: "observed" };
 /** Short limits, where a longer wait would not change the findings. */
-const limits: Limits = { timeoutMs: 10_000, settleMs: 5000, pieceMs: 20 };
+const limits: Limits = { timeoutMs: 10_000, settleMs: 5000, pieceMs: 20, repeatMs: 400 };
 const lostAfterMs = 700;
 
 export type Trial = {

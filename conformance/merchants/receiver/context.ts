@@ -25,10 +25,12 @@ export type Settings = {
   seed: number;
   /** A text that differs from run to run, so that no event has the id of an earlier run. */
   runId: string;
+  /** Ends the run early when it is aborted. */
+  interrupted?: AbortSignal;
 };
 
 /** What a scenario expects of the effects of an event. It is judged again at the end of the run. */
-type Expectation = { requirement: string; event: Pick<Event, "id">; wanted: number };
+type Expectation = { requirement: string; event: Event; wanted: number };
 
 /** The state that the scenarios of a run share. */
 export type Shared = {
@@ -42,6 +44,8 @@ export type Shared = {
   kills: number;
   /** False after a wait for an effect or for a final response has timed out. */
   isPatient: boolean;
+  /** The first event that took effect, and when. */
+  earliest?: { event: Event; at: number };
 };
 
 export const newShared = (): Shared => ({ expectations: new Map(), requests: 0, silent: 0, kills: 0, isPatient: true });
@@ -138,7 +142,7 @@ export function createContext(
   scenario: Scenario,
   shared: Shared,
 ): { context: Context; notes: Notes } {
-  const { subject, secret, oldSecret, limits, seed, runId } = settings;
+  const { subject, secret, oldSecret, limits, seed, runId, interrupted: signal } = settings;
   const notes: Notes = { findings: [], notApplicable: {}, exchanges: [] };
   const sender = createSender(settings, shared, notes.exchanges);
   const random = createRandom(seed, scenario.id);
@@ -150,7 +154,7 @@ export function createContext(
     ...(oldSecret === undefined ? {} : { oldSecret }),
     random,
     now,
-    sleep: (ms) => sleep(ms),
+    sleep: (ms) => sleep(ms, undefined, signal && { signal }).catch(() => undefined),
     event: (name = "disbursement.completed", changes = {}) => newEvent(received(settings, name), changes),
     stamp({ id }, body, offset = 0, signer = secret) {
       const timestamp = String(Math.floor(now().getTime() / 1000) + offset);
@@ -171,9 +175,11 @@ export function createContext(
       const awaited = (evidence ?? []).every(isSuccess) ? wanted : 0;
       const found = await awaitEffects(settings, shared, event.id, awaited);
       context.judge(id, found.length === wanted, countText(wanted), countText(found.length), evidence);
+      if (wanted === 1 && found.length === 1) shared.earliest ??= { event, at: now().getTime() };
       shared.expectations.set(`${id} ${event.id}`, { requirement: id, event, wanted });
       return found;
     },
+    earliest: () => shared.earliest,
     notProvided: (id, text, provide) => void (notes.notApplicable[id] = { code: "caller", text, provide }),
   };
   return { context, notes };

@@ -20,7 +20,7 @@ export async function judgeAccepted(context: Context, id: string, event: Event, 
 }
 
 /** Judges that a request was answered with 4xx and that its event took no effect. */
-export async function judgeRefused(context: Context, id: string, event: Pick<Event, "id">, sent: Sent) {
+export async function judgeRefused(context: Context, id: string, event: Event, sent: Sent) {
   context.judge(id, isRefusal(sent), "a 4xx response", describe(sent), [sent]);
   await context.judgeEffects(id, event, 0, [sent]);
 }

@@ -155,6 +155,19 @@ export const repeatScenarios: Scenario[] = [
     },
   },
   {
+    // Before the restarts, so that a receiver which forgets only then does not fail here too.
+    id: "half-a-minute-later",
+    name: "The first event of the run again, after half a minute or more",
+    ids: ["receiver.remembers"],
+    async run(context) {
+      if (!context.earliest()) await accepts(context, "receiver.remembers", context.event());
+      const first = context.earliest();
+      if (!first) return;
+      await context.sleep(Math.max(0, first.at + context.limits.repeatMs - context.now().getTime()));
+      await settles(context, "receiver.remembers", first.event);
+    },
+  },
+  {
     id: "killed-in-outage",
     name: "Killed after it has answered while effects fail, then the event again unless the answer was final",
     ids: ["receiver.keeps-acknowledged"],

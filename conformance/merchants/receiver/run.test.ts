@@ -13,7 +13,7 @@ import { runReceiver, type ReceiverRun } from "./run.ts";
 import { effectsFromCommand, type Subject } from "./subject.ts";
 
 const secret = "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDE=";
-const limits = { timeoutMs: 5000, settleMs: 5000, pieceMs: 5 };
+const limits = { timeoutMs: 5000, settleMs: 5000, pieceMs: 5, repeatMs: 0 };
 const closers: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {

@@ -23,11 +23,9 @@ export type ReceiverRun = Settings & {
   failFast?: boolean;
   /** Where the progress is shown; by default nowhere. */
   output?: Output;
-  /** Ends the run early when it is aborted. */
-  interrupted?: AbortSignal;
 };
 
-export const defaultLimits: Limits = { timeoutMs: 15_000, settleMs: 5000, pieceMs: 150 };
+export const defaultLimits: Limits = { timeoutMs: 15_000, settleMs: 5000, pieceMs: 150, repeatMs: 31_000 };
 
 const lacking: Record<Need, NotJudged> = {
   restart: { code: "caller", text: "a command that starts the receiver, to kill it", provide: "--command COMMAND" },

@@ -52,7 +52,9 @@ export type Context = {
    * Judges how often an event took effect, now and again at the end of the run. Waits for an expected effect, unless the
    * evidence shows that the event was not accepted. Returns the effects.
    */
-  judgeEffects(id: string, event: Pick<Event, "id">, wanted: 0 | 1, evidence?: readonly Sent[]): Promise<Effect[]>;
+  judgeEffects(id: string, event: Event, wanted: 0 | 1, evidence?: readonly Sent[]): Promise<Effect[]>;
+  /** Returns the first event of the run that took effect, and when it did, in ms since the epoch. */
+  earliest(): { event: Event; at: number } | undefined;
   /** Records why a requirement could not be judged, and what the caller would have to provide. */
   notProvided(id: string, why: string, provide: string): void;
 };
@@ -64,6 +66,8 @@ export type Limits = {
   settleMs: number;
   /** The time between the pieces of a body that is sent slowly, in milliseconds. */
   pieceMs: number;
+  /** The least time after which the run repeats its first event, in milliseconds. */
+  repeatMs: number;
 };
 
 export type Scenario = {

@@ -189,7 +189,7 @@ export const signatureScenarios: Scenario[] = [
       const body = bodyOf(event);
       const { id } = context.event();
       const sent = await postStamped(context, { ...context.stamp(event, body), id }, body);
-      await judgeRefused(context, "receiver.id-covered", { id }, sent);
+      await judgeRefused(context, "receiver.id-covered", { ...event, id }, sent);
       await context.judgeEffects("receiver.id-covered", event, 0, [sent]);
     },
   },
