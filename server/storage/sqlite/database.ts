@@ -34,9 +34,10 @@ export function openDatabase(path: string): DatabaseSync {
   db.exec("PRAGMA wal_autocheckpoint = 4000");
   // A long read makes the log grow. After the next checkpoint that copies all of it, the file is cut to this size.
   db.exec(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
-  // Creates touch few pages, because references begin with the time (D19). What does not fit into 32 MiB is in the
-  // operating system's cache.
-  db.exec("PRAGMA cache_size = -32768");
+  // A commit that makes the file grow walks the whole page cache, so a larger cache makes such commits slower. Creates
+  // touch few pages, because references begin with the time (D19). What does not fit into 8 MiB is in the operating
+  // system's cache.
+  db.exec("PRAGMA cache_size = -8192");
   return db;
 }
 
