@@ -1,6 +1,6 @@
 // Measures how long each page of the dashboard takes over HTTP, with many stored payouts, webhooks and attempts, one
 // request at a time. Needs no network. Starts a PostgreSQL server, unless TEST_DATABASE_URL names one.
-// Usage: node scripts/bench/dashboard.ts [--storage sqlite|postgres] [--payments N] [--rounds R]
+// Usage: node scripts/bench/dashboard.ts [--storage sqlite|postgres] [--payments N] [--rounds R] [--pages TEXT]
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs, promisify } from "node:util";
@@ -15,6 +15,8 @@ const { values } = parseArgs({
     storage: { type: "string" },
     payments: { type: "string", default: "100000" },
     rounds: { type: "string", default: "20" },
+    /** Only the pages whose name contains this text. */
+    pages: { type: "string", default: "" },
   },
 });
 const PAYMENTS = Number(values.payments);
@@ -148,6 +150,7 @@ async function measure(name: string, database: Database): Promise<void> {
   await database.run(MORE_FIGURES);
   console.log(`\n${name}, ${PAYMENTS} payouts`.padEnd(45), "p50     p95  longest");
   for (const [page, pathOf] of Object.entries(PAGES)) {
+    if (!page.includes(values.pages)) continue;
     const url = `${area}/${pathOf(stored)}`;
     const times: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
