@@ -7,6 +7,7 @@ import { pairOf, payeeIn, type Recipient } from "../generate/countries.ts";
 import { createRandom } from "../generate/random.ts";
 import { openTarget } from "../run/open.ts";
 import type { CertifyOptions } from "./options.ts";
+import type { Target } from "../target/target.ts";
 import { defaultMaxTotal, defaultRecipients, type RunOptions } from "../run-options.ts";
 import { dataOf, type TargetResponse } from "../target/exchange.ts";
 
@@ -74,7 +75,7 @@ function compareSecrets(given: string, response: TargetResponse) {
   );
 }
 
-type Found = Pick<RunOptions, "environment" | "controls">;
+type Found = Pick<RunOptions, "environment" | "controls" | "hadPayments">;
 
 const onLoopback = ({ baseUrl }: CertifyOptions) => isLoopback(new URL(baseUrl).hostname);
 
@@ -112,6 +113,12 @@ export function runOptions(options: CertifyOptions, found: Found): RunOptions {
   };
 }
 
+/** Returns true if the merchant's list of payouts shows any. Only a sandbox of this project's kind has the list (D42). */
+async function hasPayments(target: Target): Promise<boolean> {
+  const { items } = dataOf(await target.send({ method: "GET", path: "/v1/disbursements?limit=1" }));
+  return Array.isArray(items) && items.length > 0;
+}
+
 const dayMs = 86_400_000;
 /** By how many days a run moves a sandbox's time at most, and how far ahead it can be (D18). */
 const movedDays = { core: 1, extended: 75 };
@@ -140,8 +147,11 @@ export async function probe(options: CertifyOptions, outside: Outside = thisMach
   if (environment === "live") return runOptions(options, { environment, controls: [] });
   const effects = effectsFor(options, environment);
   const allowed = { effects: effects === "none" ? "none" : "reject" } as const;
-  const { controls, sandboxTime } = await ask(options, allowed, outside, ({ target }) => findControls(target, effects));
+  const { controls, sandboxTime, hadPayments } = await ask(options, allowed, outside, async ({ target }) => ({
+    ...(await findControls(target, effects)),
+    hadPayments: await hasPayments(target),
+  }));
   if (effects === "money" && options.only === undefined && controls.includes("clock") && sandboxTime !== undefined)
     requireRoom(options, sandboxTime, outside.now());
-  return runOptions(options, { environment, controls });
+  return runOptions(options, { environment, controls, hadPayments });
 }

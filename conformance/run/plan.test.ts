@@ -49,6 +49,13 @@ test("the plan announces that a secret is rotated", () => {
   expect(planLines(plannedChecks(over), { ...over, secondKey: undefined }).join("\n")).not.toContain("rotated");
 });
 
+test("the plan says that the merchant of a sandbox has payments already", () => {
+  const over = { ...options, environment: "sandbox", controls: allControls } as const;
+  const linesWith = (hadPayments: boolean) => planLines([paying], { ...over, hadPayments }).join("\n");
+  expect(linesWith(true)).toContain("This merchant has payments already, which this run did not make.");
+  expect(linesWith(false)).not.toContain("already");
+});
+
 test.each([
   [50_000_000, "Amounts above 167,772.17 are not tried"],
   [Infinity, undefined],
