@@ -10,13 +10,5 @@ setFlagsFromString("--no-allocation-site-pretenuring");
 // objects, which a server at rest does not use.
 setFlagsFromString("--semi-space-growth-factor=1");
 
-/** The first check of readiness, which builds the validators, usually comes within this time after the start. */
-const START_MS = 10_000;
-
-/**
- * Lets the memory for short-lived objects grow with the load, a moment after the call. Call it when the server has
- * started.
- */
-export function letHeapGrow(): void {
-  setTimeout(() => setFlagsFromString("--semi-space-growth-factor=2"), START_MS).unref();
-}
+/** Lets the memory for short-lived objects grow with the load. Call it when the server has started. */
+export const letHeapGrow = (): void => setFlagsFromString("--semi-space-growth-factor=2");
