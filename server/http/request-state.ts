@@ -7,6 +7,7 @@ import type { Session } from "../domain/sign-in.ts";
 import type { TimeBudget } from "../domain/time-budget.ts";
 import type { Trace } from "../domain/trace.ts";
 import type { Resource } from "./docs/library.ts";
+import type { Locale } from "./pages/texts.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
@@ -23,6 +24,8 @@ export interface RequestState {
   keyHash: Uint8Array;
   /** The scopes of the API key; absent if it may do everything. */
   scopes: readonly Scope[];
+  /** The language of the page. */
+  language: Locale;
   /** The visitor of a page of the dashboard. */
   visit: Visit;
   /** The right that the form of the dashboard needs. */

@@ -20,9 +20,10 @@ const shared = ["theme", "base", "forms"]
  * Reads and compiles the templates of a folder, at start. Later, on first use, the process may have no file descriptor
  * left.
  * @param stylesheet the name of a file in the folder; the style that all pages share is added before it
+ * @param functionHeader code at the start of each template
  */
-export function loadTemplates(folder: string, stylesheet: string): Templates {
-  const eta = new Eta({ views: folder, cache: true, autoEscape: true });
+export function loadTemplates(folder: string, stylesheet: string, functionHeader = ""): Templates {
+  const eta = new Eta({ views: folder, cache: true, autoEscape: true, functionHeader });
   for (const name of readdirSync(folder).filter((file) => file.endsWith(".eta"))) {
     const path = join(folder, name);
     eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));

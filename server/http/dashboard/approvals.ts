@@ -6,24 +6,23 @@ import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf } from "./visit.ts";
+import { wordsIn, type English } from "./words.ts";
 
 const ON_A_PAGE = 100;
 
 const ACTIONS = {
   approve: {
-    verb: "Approve",
-    done: "approved",
+    done: ["{count} payout approved.", "{count} payouts approved."],
     effects: ["Each payout goes its way now, and a live service gives it to its rail. This cannot be taken back."],
   },
   reject: {
-    verb: "Reject",
-    done: "rejected",
+    done: ["{count} payout rejected.", "{count} payouts rejected."],
     effects: [
       "Each payout fails with the code not_approved. Amount and fee go back to the balance.",
       "The merchant's program gets the webhook. This cannot be taken back.",
     ],
   },
-} as const;
+} as const satisfies Record<string, { done: readonly [English, English]; effects: readonly English[] }>;
 type Action = keyof typeof ACTIONS;
 
 /** The value of a payout's field in the forms. */
@@ -80,7 +79,8 @@ export function approvalPages(context: DashboardContext): Router {
       totals: totalsOf(payouts),
       address: listAddress(res),
     };
-    showPage(context, res, { template: "approval", ...page }, data);
+    const query = `?${new URLSearchParams([["action", action], ...data.ids.map((id) => ["payment", id])])}`;
+    showPage(context, res, { template: "approval", ...page, query }, data);
   }
 
   async function decide(req: Request, res: Response) {
@@ -91,9 +91,11 @@ export function approvalPages(context: DashboardContext): Router {
       const result = await storage.decideApproval(merchantId, reference, actorIn(res), rejection);
       results.set(result, (results.get(result) ?? 0) + 1);
     }
+    const { plural, said } = wordsIn(res);
     const lines = [...results].map(([result, count]) => {
-      const payouts = `${count} ${count === 1 ? "payout" : "payouts"}`;
-      return result === "decided" ? `${payouts} ${ACTIONS[action].done}.` : `${payouts} not: ${UNDECIDED[result]}`;
+      const [one, other] = ACTIONS[action].done;
+      if (result === "decided") return plural(count, one, other);
+      return plural(count, "{count} payout not: {why}", "{count} payouts not: {why}", { why: said(UNDECIDED[result]) });
     });
     return showList(res, lines);
   }

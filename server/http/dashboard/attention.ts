@@ -8,12 +8,12 @@ import {
 } from "../../domain/attention.ts";
 import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import { formatAmount } from "../pages/money.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import type { Moment } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+import { wordsIn, type English, type Words } from "./words.ts";
 
 const ON_A_PAGE = 100;
 
@@ -79,13 +79,17 @@ async function showList(context: DashboardContext, res: Response): Promise<void>
     limit: ON_A_PAGE,
   });
   const merchants = merchant ? [merchant] : await merchantsOf(context, found);
+  const words = wordsIn(res);
   const data = {
     payments: found.map((each) => ({
       ...each,
       list: listOf(each),
       since: each.conflict?.at ?? each.unknownSince,
-      conflictText: conflictText(each),
-      unknownText: `It is not known ${each.state === "accepted" ? "how it stands at the rail" : "whether the rail has it"}.`,
+      conflictText: conflictText(each, words),
+      unknownText:
+        each.state === "accepted"
+          ? words.t("It is not known how it stands at the rail.")
+          : words.t("It is not known whether the rail has it."),
       of: merchants.find(({ id }) => id === each.merchantId),
     })),
     minutes,
@@ -99,28 +103,29 @@ async function merchantsOf({ storage }: DashboardContext, found: readonly Handov
   return (await Promise.all(ids.map((id) => storage.findMerchant(id)))).filter((each) => each !== undefined);
 }
 
-function conflictText(handover: Handover): string | undefined {
+function conflictText(handover: Handover, words: Words): string | undefined {
   const { amount, currency } = handover.payment;
-  return handover.conflict && describeConflict(handover, formatAmount(amount, currency, "en"));
+  return handover.conflict && words.said(describeConflict(handover, words.amount(amount, currency)));
 }
 
 const STATES = {
   waiting: "Not given to the rail, or it is not known whether the rail has it",
   accepted: "The rail has it, and has not ended it",
   closed: "Ended",
-} as const;
+} as const satisfies Record<Handover["state"], English>;
 
 /** A payment's way over its rail, for its own page. Undefined for a payment from before the service had rails. */
 export async function railOf({ storage }: DashboardContext, reference: string, res: Response) {
   const found = await storage.findHandover(reference);
   if (!found) return undefined;
   const isOperator = visitOf(res).session.merchantId === undefined;
+  const words = wordsIn(res);
   return {
     ...found,
     stateText: STATES[found.state],
-    conflictText: conflictText(found),
+    conflictText: conflictText(found, words),
     canBeClosed: found.conflict !== undefined || (found.status !== "pending" && found.unknownSince !== undefined),
-    moments: (await storage.listExchanges(reference)).map(toMoment),
+    moments: (await storage.listExchanges(reference)).map((exchange) => momentOf(exchange, words)),
     isOperator,
     needsTwo: isOperator && found.status === "pending" && (await needsTwoPeople(storage, actorIn(res))),
   };
@@ -132,7 +137,7 @@ const ACTIONS = {
   find: "Looked the payment up at the rail",
   notification: "The rail sent a notification",
   decision: "Decided by hand",
-} as const satisfies Record<StoredExchange["action"], string>;
+} as const satisfies Record<StoredExchange["action"], English>;
 const RESULTS = {
   pending: ["the rail has it", ""],
   success: ["paid", "good"],
@@ -141,11 +146,12 @@ const RESULTS = {
   missing: ["the rail does not have it", ""],
   unknown: ["no result is known", "bad"],
   "not-sent": ["the rail did not take it", "bad"],
-} as const satisfies Record<StoredExchange["result"], readonly [string, Moment["tone"]]>;
+} as const satisfies Record<StoredExchange["result"], readonly [English, Moment["tone"]]>;
 
-function toMoment({ at, action, result, latencyMs, detail }: StoredExchange): Moment {
-  const [text, tone] = RESULTS[result];
+function momentOf({ at, action, result, latencyMs, detail }: StoredExchange, { t }: Words): Moment {
+  const [become, tone] = RESULTS[result];
   const isCall = action === "pay" || action === "collect" || action === "find";
-  const after = isCall ? ` after ${latencyMs} ms` : "";
-  return { at, tone, text: `${ACTIONS[action]}: ${text}${after}`, ...(detail !== undefined && { note: detail }) };
+  const values = { action: t(ACTIONS[action]), result: t(become), latencyMs };
+  const text = isCall ? t("{action}: {result} after {latencyMs} ms", values) : t("{action}: {result}", values);
+  return { at, tone, text, ...(detail !== undefined && { note: detail }) };
 }

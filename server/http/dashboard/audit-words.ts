@@ -1,7 +1,8 @@
 import type { ActorName, AuditAction, AuditEntry } from "../../domain/audit.ts";
 import type { ApiKey } from "../../domain/keys.ts";
+import type { English, Words } from "./words.ts";
 
-const WORDS: Record<AuditAction, string> = {
+const WORDS = {
   "merchant.create": "Created the merchant",
   "merchant.rename": "Renamed the merchant",
   "merchant.suspend": "Suspended the merchant",
@@ -45,19 +46,21 @@ const WORDS: Record<AuditAction, string> = {
   "dashboard.refuse": "Was refused, because the role does not permit it",
   "dashboard.sign-in": "Signed in",
   "dashboard.sign-out": "Signed out",
-};
+} as const satisfies Record<AuditAction, English>;
 
-const ACTORS: Record<string, (name: string) => string> = {
-  command: (name) => `${name}, on the command line`,
-  server: (name) => `the server’s start, as ${name}`,
-  dashboard: (name) => `${name}, operator`,
-  merchant: (name) => name,
+const ACTORS: Record<string, English> = {
+  command: "{name}, on the command line",
+  server: "the server’s start, as {name}",
+  dashboard: "{name}, operator",
+  merchant: "{name}",
 };
 
 /** Ids for programs. The command `keys audit` prints them. */
 const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
+/** Details whose values are words of the service, and not what a person has typed. */
+const CODED = new Set(["role", "status", "right", "list", "pace"]);
 /** What people read in place of details whose names are not plain English. */
-const LABELS: Record<string, string> = {
+const LABELS: Record<string, English> = {
   perPayment: "per payment",
   perDay: "per day",
   approvalFrom: "approval from",
@@ -68,26 +71,27 @@ const LABELS: Record<string, string> = {
 };
 
 /** Says an entry in words. @param keys the merchant's keys, which the words name */
-export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[]) {
+export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[], words: Words) {
   const nameOf = (id: string | undefined) => {
     const key = keys.find((each) => each.id === id);
     return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
   };
   const isAboutKey = action.startsWith("key.");
   const name = isAboutKey ? nameOf(details.key) : undefined;
+  const who = (by: ActorName) => whoIs(by, nameOf, words);
   const more = Object.entries(details)
     .filter(([label]) => !IDS.has(label) && !(isAboutKey && name !== undefined && label === "name"))
-    .map(
-      ([label, value]) =>
-        `${LABELS[label] ?? label}: ${label === "invitedBy" ? whoIs(value as ActorName, nameOf) : value}`,
-    );
-  const what = name === undefined ? WORDS[action] : `${WORDS[action]} ${name}`;
+    .map(([label, value]) => {
+      const labelled = LABELS[label] ? words.t(LABELS[label]) : words.said(label);
+      return `${labelled}: ${label === "invitedBy" ? who(value as ActorName) : CODED.has(label) ? words.said(value) : value}`;
+    });
+  const what = name === undefined ? words.t(WORDS[action]) : `${words.t(WORDS[action])} ${name}`;
   const { delivery, replay, bySession: session } = details;
-  return { what, more, who: whoIs(actor, nameOf), delivery, replay, session };
+  return { what, more, who: who(actor), delivery, replay, session };
 }
 
-function whoIs(actor: ActorName, nameOf: (id: string) => string | undefined): string {
+function whoIs(actor: ActorName, nameOf: (id: string) => string | undefined, { t }: Words): string {
   const [kind = "", name = ""] = actor.split(/ (.*)/s);
-  if (kind === "key") return `a program with the API key ${nameOf(name) ?? name}`;
-  return ACTORS[kind]!(name);
+  if (kind === "key") return t("a program with the API key {key}", { key: nameOf(name) ?? name });
+  return t(ACTORS[kind]!, { name });
 }

@@ -3,17 +3,17 @@ import { adjust, needsSecond, UNDECIDED_ADJUSTMENT } from "../../domain/adjustme
 import { checkedReason } from "../../domain/attention.ts";
 import { personOf } from "../../domain/audit.ts";
 import type { Adjustment, Balance, StatementEntry } from "../../domain/ledger.ts";
-import { formatAmount } from "../pages/money.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, requireOperator, rootOf, seeOther } from "./visit.ts";
+import { wordsIn, type English, type Words } from "./words.ts";
 
 const ON_A_PAGE = 50;
 
 /** What each kind of entry means, for people. */
-const KINDS: Readonly<Record<string, string>> = {
+const KINDS: Readonly<Record<string, English>> = {
   reserve: "Payout created",
   capture: "Payout succeeded",
   release: "Payout failed: given back",
@@ -25,19 +25,20 @@ const KINDS: Readonly<Record<string, string>> = {
   opening: "Books opened",
 };
 
-function money(amount: number, currency: string): string {
-  const text = formatAmount(Math.abs(amount), currency, "en");
+const moneyIn = (words: Words) => (amount: number, currency: string) => {
+  const text = words.amount(Math.abs(amount), currency);
   return amount < 0 ? `−${text}` : text;
-}
+};
+type Money = ReturnType<typeof moneyIn>;
 
-const inWords = ({ currency, available, reserved, ...balance }: Balance) => ({
+const inWords = ({ currency, available, reserved, ...balance }: Balance, money: Money) => ({
   ...balance,
   currency,
   available: money(available, currency),
   reserved: money(reserved, currency),
 });
 
-const entryInWords = ({ kind, reference, currency, amount, balance, createdAt }: StatementEntry) => ({
+const entryInWords = ({ kind, reference, currency, amount, balance, createdAt }: StatementEntry, money: Money) => ({
   kind: KINDS[kind] ?? kind,
   reference,
   payment: reference.startsWith("DSB") ? "disbursements" : reference.startsWith("CHK") ? "checkouts" : undefined,
@@ -73,6 +74,7 @@ export function balancePages(context: DashboardContext): Router {
 
   router.get("/dashboard/m/:merchant/balances", async (req, res) => {
     const merchant = merchantIn(res);
+    const money = moneyIn(wordsIn(res));
     const cursor = field(req.query, "cursor");
     const statement = await balances.statement(merchant, { limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) });
     showPage(
@@ -80,8 +82,8 @@ export function balancePages(context: DashboardContext): Router {
       res,
       { template: "balances", ...page },
       {
-        balances: (await balances.list(merchant)).map(inWords),
-        entries: statement.items.map(entryInWords),
+        balances: (await balances.list(merchant)).map((balance) => inWords(balance, money)),
+        entries: statement.items.map((entry) => entryInWords(entry, money)),
         next: statement.cursor && queryOf({ cursor: statement.cursor }),
         isFirst: cursor === "",
       },
@@ -89,9 +91,10 @@ export function balancePages(context: DashboardContext): Router {
   });
   router.use("/dashboard/balances", requireOperator);
   router.get("/dashboard/balances", async (_req, res) => {
+    const money = moneyIn(wordsIn(res));
     const names = new Map((await storage.listMerchants()).map(({ id, name }) => [id, name]));
     const all = (await storage.listBalances()).map((balance) => ({
-      ...inWords(balance),
+      ...inWords(balance, money),
       merchant: names.get(balance.merchantId) ?? balance.merchantId,
     }));
     const proposals = (await storage.listProposals()).map((proposal) => ({
@@ -122,6 +125,7 @@ export function balancePages(context: DashboardContext): Router {
   router.use(path, requireOperator);
   router.get(path, async (req, res) => {
     const managed = await find(req);
+    const money = moneyIn(wordsIn(res));
     const adjustment = adjustmentIn({ ...req.query, id: stateOf(res).requestId });
     const { amount, currency } = adjustment;
     const stored = await storage.listBalances(managed.id);
@@ -135,7 +139,9 @@ export function balancePages(context: DashboardContext): Router {
       after: money(available + amount, currency),
       needsSecond: needsSecond(config.secondPersonFrom, adjustment),
     };
-    showPage(context, res, { template: "adjust", title: "Change a balance", section: "merchants" }, data);
+    const { id, reason } = adjustment;
+    const query = queryOf({ id, reason, currency, amount: String(Math.abs(amount)), kind: data.form.kind });
+    showPage(context, res, { template: "adjust", title: "Change a balance", section: "merchants", query }, data);
   });
   router.post(path, async (req, res) => {
     const { id } = await find(req);

@@ -196,7 +196,18 @@ describe("every page passes axe in light and dark colours, and fits a narrow scr
     expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
     const { DASHBOARD_SCREENSHOTS: folder } = process.env;
-    if (folder !== undefined) await screenshots(page, `${folder}/${name.replaceAll(" ", "-")}`);
+    const path = `${folder}/${name.replaceAll(" ", "-")}`;
+    if (folder !== undefined) await screenshots(page, path);
+    // French words are longer.
+    await page.context().addCookies([{ name: "language", value: "fr", url: server.url }]);
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize(NARROW);
+    await page.reload();
+    for (const details of await page.locator("main details > summary").all()) await details.click();
+    expect(await page.locator("html").getAttribute("lang")).toBe("fr");
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
+    if (folder !== undefined) await screenshots(page, `${path}-fr`);
   });
 });
 

@@ -1,5 +1,6 @@
 import { LONGEST_LATENCY_MS, type Chaos } from "../../domain/chaos.ts";
 import { field, PageError } from "./visit.ts";
+import type { English, Words } from "./words.ts";
 
 /** The fields of the form for the chaos switch, each with a description. */
 export const CHAOS_FIELDS = [
@@ -7,31 +8,32 @@ export const CHAOS_FIELDS = [
     name: "latencyMs",
     label: "Delay of each request (ms)",
     largest: LONGEST_LATENCY_MS,
-    effect: (value: number) => `each request waits ${value} ms`,
+    effect: "each request waits {value} ms",
   },
   {
     name: "failedRequestsPercent",
     label: "Requests that get 500 (%)",
     largest: 100,
-    effect: (value: number) => `${value} % of requests get 500`,
+    effect: "{value} % of requests get 500",
   },
   {
     name: "lostResponsesPercent",
     label: "Responses that are lost (%)",
     largest: 100,
-    effect: (value: number) => `${value} % of responses are lost`,
+    effect: "{value} % of responses are lost",
   },
   {
     name: "lostWebhooksPercent",
     label: "Webhooks that are lost (%)",
     largest: 100,
-    effect: (value: number) => `${value} % of webhooks are lost`,
+    effect: "{value} % of webhooks are lost",
   },
-] as const satisfies readonly { name: keyof Chaos; [more: string]: unknown }[];
+] as const satisfies readonly { name: keyof Chaos; label: English; largest: number; effect: English }[];
 
 /** Says in a sentence what the switch does. */
-export function describeChaos(chaos: Chaos): string {
-  const effects = CHAOS_FIELDS.filter(({ name }) => chaos[name] > 0).map(({ name, effect }) => effect(chaos[name]));
+export function describeChaos(chaos: Chaos, { t }: Words): string {
+  const active = CHAOS_FIELDS.filter(({ name }) => chaos[name] > 0);
+  const effects = active.map(({ name, effect }) => t(effect, { value: chaos[name] }));
   const text = effects.join(", ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

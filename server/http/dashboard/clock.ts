@@ -3,8 +3,9 @@ import type { Upcoming, UpcomingItem } from "../../domain/clock-store.ts";
 import { MOST_AHEAD_MS } from "../../domain/time.ts";
 import type { Delivery } from "../../domain/deliveries.ts";
 import type { Event } from "../../domain/events.ts";
-import { attemptMoment, OUTCOMES, type Moment } from "./timeline.ts";
+import { attemptMoment, OUTCOMES, resultOf, type Moment } from "./timeline.ts";
 import { field, PageError } from "./visit.ts";
+import type { English, Words } from "./words.ts";
 
 const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
 const MOST_UNITS = 1_000;
@@ -18,7 +19,7 @@ const STOPS = [
   { label: "1 day", unit: "days", count: 1 },
   { label: "3 days", unit: "days", count: 3 },
   { label: "7 days", unit: "days", count: 7 },
-] as const;
+] as const satisfies { label: English; unit: keyof typeof UNITS_MS; count: number }[];
 const FIRST_STOP = 2;
 /** The largest number of moments in a list. */
 export const SHOWN = 50;
@@ -70,21 +71,21 @@ export interface Story {
 }
 
 /** What will happen to a merchant's payments and webhooks. */
-export const storyOf = ({ items, total }: Upcoming): Story => ({
-  moments: items.map(upcomingMoment),
+export const storyOf = ({ items, total }: Upcoming, words: Words): Story => ({
+  moments: items.map((item) => upcomingMoment(item, words)),
   more: total - items.length,
 });
 
-function upcomingMoment(item: UpcomingItem): Moment {
+function upcomingMoment(item: UpcomingItem, { t }: Words): Moment {
   const { at, reference, kind } = item;
   const common = { at, tone: "next" } as const;
   if (kind === "delivery") {
-    const text = `Webhook ${item.type} is sent${item.step > 0 ? " again" : ""}`;
+    const text = item.step > 0 ? t("Webhook {type} is sent again", item) : t("Webhook {type} is sent", item);
     return { ...common, text, note: reference, link: `webhooks/${item.id}` };
   }
-  const what = OUTCOMES[item.status].will.toLowerCase();
-  const name = kind === "checkout" ? "Checkout" : "Disbursement";
-  return { ...common, text: `${name} ${item.merchantsReference} ${what}`, link: `${kind}s/${reference}` };
+  const name = kind === "checkout" ? t("Checkout") : t("Disbursement");
+  const text = `${name} ${item.merchantsReference} ${t(OUTCOMES[item.status].within)}`;
+  return { ...common, text, link: `${kind}s/${reference}` };
 }
 
 /**
@@ -94,6 +95,7 @@ function upcomingMoment(item: UpcomingItem): Moment {
  */
 export async function storySince(
   storage: Storage,
+  words: Words,
   merchantId: string,
   since: number,
   due: readonly UpcomingItem[],
@@ -104,23 +106,31 @@ export async function storySince(
   const others = due.flatMap((item) => (item.kind === "delivery" && !known.has(item.id) ? [item.id] : []));
   const older = await Promise.all(others.map((id) => storage.findDelivery(merchantId, id)));
   const deliveries = [...newest.items, ...older.filter((delivery) => delivery !== undefined)];
-  const moments = [...events.items.map(eventMoment), ...deliveries.flatMap(attemptMoments)]
+  const moments = [
+    ...events.items.map((event) => eventMoment(event, words)),
+    ...deliveries.flatMap((delivery) => momentsOf(delivery, words)),
+  ]
     .filter(({ at }) => at > since)
     .toSorted((a, b) => a.at - b.at);
   return { moments: moments.slice(0, SHOWN), more: Math.max(0, moments.length - SHOWN) };
 }
 
-function eventMoment({ type, reference, createdAt }: Event): Moment {
+function eventMoment({ type, reference, createdAt }: Event, { t }: Words): Moment {
   const [kind] = type.split(".");
   const tone = type.endsWith("completed") ? "good" : "bad";
-  return { at: createdAt, tone, text: `Event ${type}`, note: reference, link: `${kind}s/${reference}` };
+  return { at: createdAt, tone, text: t("Event {type}", { type }), note: reference, link: `${kind}s/${reference}` };
 }
 
-function attemptMoments(delivery: Delivery): Moment[] {
+function momentsOf(delivery: Delivery, words: Words): Moment[] {
   const { id, type, reference, attempts } = delivery;
   return attempts.map((attempt) => {
-    const { at, tone, text, note } = attemptMoment(attempt, delivery);
+    const { at, tone, note } = attemptMoment(attempt, delivery, words);
     const notes = note === undefined ? reference : `${reference}: ${note}`;
-    return { at, tone, text: `Webhook ${type}, ${text.toLowerCase()}`, note: notes, link: `webhooks/${id}` };
+    const text = words.t("Webhook {type}, attempt {number}: {result} after {latencyMs} ms", {
+      ...attempt,
+      type,
+      result: resultOf(attempt, words),
+    });
+    return { at, tone, text, note: notes, link: `webhooks/${id}` };
   });
 }

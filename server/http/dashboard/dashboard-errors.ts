@@ -5,6 +5,7 @@ import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { PageError } from "./visit.ts";
+import { wordsIn } from "./words.ts";
 
 interface Described {
   status: number;
@@ -22,7 +23,8 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
       context.log.error({ err: error, requestId }, "unexpected error");
     }
     const title = status === 404 ? "Not found" : status < 500 ? "This did not work" : "Something went wrong";
-    showPage(context, res.set(headers ?? {}), { status, template: "error", title }, { message, requestId });
+    const data = { message: wordsIn(res).said(message), requestId };
+    showPage(context, res.set(headers ?? {}), { status, template: "error", title }, data);
   };
 }
 

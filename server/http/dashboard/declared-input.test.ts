@@ -41,6 +41,10 @@ const NEEDED: Readonly<Record<string, string>> = {
   "/dashboard/merchants/:merchant/adjust": "kind=top-up&amount=500&currency=XOF&reason=transfer",
 };
 
+/** Words that no French sentence contains. */
+const ENGLISH =
+  /(?<![.\w-])(the|of|to|and|with|which|this|that|not|yet|is|are|was|has|from|until|since|payouts?|amount|failed|pending|success|created?|nothing|status:|settings)(?![.-]?\w)/i;
+
 /** A server with a payment of each kind, a webhook and a replay. Each has the same ids. */
 async function aService() {
   const server = await startServer();
@@ -176,6 +180,26 @@ describe("pages", () => {
     }
     expect(opened).toEqual(routes);
     expect(await stored(service)).toEqual(before);
+  });
+
+  test("are in French for a browser that prefers it, and say nothing in English", async () => {
+    const { server, operator, values } = service;
+    const headers = { cookie: operator.cookie, "accept-language": "fr-CI,fr;q=0.9,en;q=0.5" };
+    for (const route of routes.filter((each) => each.startsWith("/dashboard"))) {
+      const needed = (NEEDED[route] ?? "").replace(CONFIRM, `${CONFIRM}${values.waiting}`);
+      const response = await fetch(`${server.url}${pathOf(route, values)}?${needed}`, { redirect: "manual", headers });
+      const html = await response.text();
+      if (!html.startsWith("<!doctype html>")) continue;
+      expect.soft(response.headers.get("vary"), route).toBe("Cookie, Accept-Language");
+      expect.soft(html, route).toContain('<html lang="fr">');
+      const attributes = [...html.matchAll(/(?:aria-label|placeholder|title)="([^"]*)"/g)].map(([, text]) => text);
+      const text = html
+        .replaceAll(/<(style|pre|code|bdi)\b[^]*?<\/\1>/g, "")
+        .replaceAll(/<[^>]*>/g, " ")
+        .concat(...attributes.map((each) => ` ${each}`));
+      expect.soft(ENGLISH.exec(text), route).toBeNull();
+      expect.soft(/\{\w+\}|undefined|NaN/.exec(text), route).toBeNull();
+    }
   });
 
   test.each(VARIANTS.slice(1))("never fail for declared parameters, sent %s", async (_, parameter) => {

@@ -1,7 +1,8 @@
 import { LIMITS, limitTexts, parseLimits, type Limits } from "../../domain/limits.ts";
 import { field } from "./visit.ts";
+import type { English } from "./words.ts";
 
-const LABELS: Record<keyof Limits, string> = {
+const LABELS: Record<keyof Limits, English> = {
   perPayment: "Most of one payout",
   perDay: "Most of a day (UTC)",
   countries: "Countries",

@@ -5,10 +5,12 @@ import { parsePhoneNumber } from "../pages/phone-number.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
+import { queryOf } from "./payment-filter.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+import type { English } from "./words.ts";
 
 /** What the form with the terms needs. */
-const TERM_LABELS: Record<keyof Terms, string> = {
+const TERM_LABELS: Record<keyof Terms, English> = {
   disbursementFee: "Fee of a payout",
   checkoutFee: "Fee of a checkout",
   rateLimit: "Requests per second",
@@ -19,20 +21,37 @@ const TERM_FORM = {
 };
 
 /** What an operator can do with a merchant, after a page that says what will happen. */
-const ACTIONS: Record<string, { state: Merchant["state"]; title: string; effects: string[] }> = {
+interface MerchantAction {
+  state: Merchant["state"];
+  title: English;
+  question: English;
+  button: English;
+  effects: English[];
+}
+const ACTIONS: Record<string, MerchantAction> = {
   suspend: {
     state: "suspended",
     title: "Suspend",
+    question: "Suspend <bdi>{name}</bdi>?",
+    button: "Suspend {name}",
     effects: [
       "The merchant can create no payouts and no checkouts: its programs get 403 with merchant_suspended.",
       "Payments that exist go on, with their webhooks, and can be read.",
       "You can reopen the merchant at any time.",
     ],
   },
-  reopen: { state: undefined, title: "Reopen", effects: ["The merchant can create payouts and checkouts again."] },
+  reopen: {
+    state: undefined,
+    title: "Reopen",
+    question: "Reopen <bdi>{name}</bdi>?",
+    button: "Reopen {name}",
+    effects: ["The merchant can create payouts and checkouts again."],
+  },
   close: {
     state: "closed",
     title: "Close",
+    question: "Close <bdi>{name}</bdi>?",
+    button: "Close {name}",
     effects: [
       "The merchant can create no payouts and no checkouts, for good. A closed merchant cannot be reopened.",
       "All its API keys are revoked, for good.",
@@ -62,15 +81,20 @@ export function merchantPages(context: DashboardContext): Router {
     const query = { text: search, phoneNumber: "digits" in number ? number.digits : undefined, limit: MOST_FOUND };
     const found = search === "" ? [] : await storage.searchPayments(query);
     const names = new Map(merchants.map(({ id, name }) => [id, name]));
-    showPage(context, res, page, {
-      search,
-      merchants: merchants.filter(({ id, name }) => id === search || looksLike(name, search)),
-      payments: found.map((payment) => ({
-        ...payment,
-        of: names.get(payment.merchantId),
-        kind: "locale" in payment ? "checkouts" : "disbursements",
-      })),
-    });
+    showPage(
+      context,
+      res,
+      { ...page, query: queryOf({ search }) },
+      {
+        search,
+        merchants: merchants.filter(({ id, name }) => id === search || looksLike(name, search)),
+        payments: found.map((payment) => ({
+          ...payment,
+          of: names.get(payment.merchantId),
+          kind: "locale" in payment ? "checkouts" : "disbursements",
+        })),
+      },
+    );
   });
   router.post("/dashboard/merchants", requireOperator, async (req, res) => {
     const { id } = await createMerchant({ ...context, actor: actorIn(res) }, field(req.body, "name"));

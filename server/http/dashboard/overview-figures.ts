@@ -1,12 +1,14 @@
 import { DAY_MS } from "../../domain/time.ts";
 import type { Day, Figure, PaymentKind, PendingFigure } from "../../domain/figures.ts";
-import { formatAmount } from "../pages/money.ts";
+import { durationIn } from "./duration.ts";
+import type { Words } from "./words.ts";
 
 /** The statuses in the order of the bars, from below. */
 export const STATUSES = {
   disbursement: ["success", "failed", "pending"],
   checkout: ["success", "failed", "cancelled", "pending"],
 } as const satisfies Record<PaymentKind, string[]>;
+type Status = (typeof STATUSES)[PaymentKind][number];
 
 interface Counted {
   day: Day;
@@ -27,6 +29,7 @@ export function summaryOf(
   { from, to }: { from: Day; to: Day },
   figures: readonly Figure[],
   pending: readonly PendingFigure[],
+  words: Words,
 ) {
   const final = figures.filter((each) => each.kind === kind && each.payments > 0);
   const open = pending.filter((each) => each.kind === kind && each.day >= from && each.day <= to);
@@ -36,65 +39,66 @@ export function summaryOf(
     const ofDay = byDay.get(from + index) ?? [];
     return {
       day: isoDay(from + index),
+      text: words.day(isoDay(from + index)),
       counts: countsOf(kind, ofDay),
       total: sum(ofDay),
-      sums: paidOf(ofDay),
+      sums: paidOf(ofDay, words),
     };
   });
   return {
     statuses: STATUSES[kind],
     total: sum(counted),
     days,
-    bars: barsOf(days),
+    bars: barsOf(days, words),
     most: Math.max(...days.map(({ total }) => total)),
-    currencies: currenciesOf(kind, counted),
-    success: rateOf(final),
-    times: kind === "disbursement" ? timesOf(final) : undefined,
+    currencies: currenciesOf(kind, counted, words),
+    success: rateOf(final, words),
+    times: kind === "disbursement" ? timesOf(final, words) : undefined,
     rails: [...Map.groupBy(final, ({ rail }) => rail)]
       .filter(([rail]) => rail !== "")
-      .map(([rail, of]) => ({ rail, payments: sum(of), success: rateOf(of) })),
+      .map(([rail, of]) => ({ rail, payments: sum(of), success: rateOf(of, words) })),
   };
 }
 
 const countsOf = (kind: PaymentKind, counted: readonly Counted[]) =>
   STATUSES[kind].map((status) => ({ status, payments: sum(counted.filter((each) => each.status === status)) }));
 
-const currenciesOf = (kind: PaymentKind, counted: readonly Counted[]) =>
+const currenciesOf = (kind: PaymentKind, counted: readonly Counted[], words: Words) =>
   [...Map.groupBy(counted, ({ currency }) => currency)].toSorted().map(([currency, of]) => ({
     currency,
     amounts: STATUSES[kind].map((status) => {
       const ofStatus = of.filter((each) => each.status === status);
-      return { status, payments: sum(ofStatus), amount: amountOf(ofStatus, currency) };
+      return { status, payments: sum(ofStatus), amount: amountOf(ofStatus, currency, words) };
     }),
   }));
 
 /** The sum of success in each currency. Most of a page's time is spent on formats, so a day formats no other sums. */
-const paidOf = (counted: readonly Counted[]) =>
+const paidOf = (counted: readonly Counted[], words: Words) =>
   [...Map.groupBy(succeeded(counted), ({ currency }) => currency)]
     .toSorted()
-    .map(([currency, of]) => amountOf(of, currency));
+    .map(([currency, of]) => amountOf(of, currency, words));
 
 const succeeded = <T extends { status: string }>(counted: readonly T[]) =>
   counted.filter(({ status }) => status === "success");
 
-const amountOf = (counted: readonly Counted[], currency: string) =>
-  formatAmount(
+const amountOf = (counted: readonly Counted[], currency: string, words: Words) =>
+  words.amount(
     counted.reduce((total, { amount }) => total + amount, 0n),
     currency,
-    "en",
   );
 
 /** The share of final payments that succeeded. It says 100 % only if all did. Undefined if there is none. */
-function rateOf(final: readonly Figure[]): string | undefined {
+function rateOf(final: readonly Figure[], words: Words): string | undefined {
   const total = sum(final);
   if (total === 0) return undefined;
-  return share(sum(succeeded(final)), total);
+  return share(sum(succeeded(final)), total, words);
 }
 
-export const share = (part: number, whole: number): string => `${Math.floor((1_000 * part) / whole) / 10} %`;
+export const share = (part: number, whole: number, { number }: Words): string =>
+  `${number(Math.floor((1_000 * part) / whole) / 10)} %`;
 
 /** How long it took until half and until 95 % of the payouts were final. */
-function timesOf(final: readonly Figure[]): { half: string; most: string } | undefined {
+function timesOf(final: readonly Figure[], words: Words): { half: string; most: string } | undefined {
   const total = sum(final);
   if (total === 0) return undefined;
   const steps = final.toSorted((a, b) => (a.within ?? Infinity) - (b.within ?? Infinity));
@@ -102,33 +106,23 @@ function timesOf(final: readonly Figure[]): { half: string; most: string } | und
     let reached = 0;
     return steps.find((each) => (reached += each.payments) >= part * total)?.within;
   };
-  return { half: duration(until(0.5)), most: duration(until(0.95)) };
+  return { half: duration(until(0.5), words), most: duration(until(0.95), words) };
 }
 
-const UNITS = [
-  [DAY_MS, "day"],
-  [3_600_000, "hour"],
-  [60_000, "minute"],
-  [1_000, "second"],
-] as const;
-
-function duration(within: number | undefined): string {
-  if (within === undefined) return "more than a day";
-  const [size, unit] = UNITS.find(([milliseconds]) => within >= milliseconds)!;
-  const count = within / size;
-  return `${count} ${unit}${count === 1 ? "" : "s"}`;
-}
+const duration = (within: number | undefined, words: Words): string =>
+  within === undefined ? words.t("more than a day") : durationIn(words, within);
 
 /** The size of the chart in its own units. The page stretches it. */
 export const CHART = { width: 720, height: 160 };
 
 /** A bar for each day, of one rectangle for each status. */
 function barsOf(
-  days: readonly { day: string; counts: readonly { status: string; payments: number }[]; total: number }[],
+  days: readonly { text: string; counts: readonly { status: Status; payments: number }[]; total: number }[],
+  { t, number }: Words,
 ) {
   const most = Math.max(1, ...days.map(({ total }) => total));
   const pitch = CHART.width / days.length;
-  return days.map(({ day, counts }, index) => {
+  return days.map(({ text: day, counts }, index) => {
     let y = CHART.height;
     const parts = counts.flatMap(({ status, payments }) => {
       if (payments === 0) return [];
@@ -136,7 +130,7 @@ function barsOf(
       y -= height;
       return [{ status, y: round(y), height: round(height) }];
     });
-    const text = counts.map(({ status, payments }) => `${payments.toLocaleString("en")} ${status}`).join(", ");
+    const text = counts.map(({ status, payments }) => `${number(payments)} ${t(status)}`).join(", ");
     return { x: round(index * pitch + pitch * 0.1), width: round(pitch * 0.8), parts, text: `${day}: ${text}` };
   });
 }

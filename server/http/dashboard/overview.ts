@@ -8,6 +8,7 @@ import { CHART, isoDay, summaryOf } from "./overview-figures.ts";
 import { dayOf, queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { field, PageError, requireOperator } from "./visit.ts";
+import { wordsIn } from "./words.ts";
 
 /** The periods, in days. */
 const RANGES = { day: 1, week: 7, quarter: 90 } as const;
@@ -58,24 +59,25 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
     const { until = to, ...others } = { range, of, until: to, ...changes };
     return `?${new URLSearchParams({ ...others, ...(until < today && { until: isoDay(until) }) })}`;
   };
+  const words = wordsIn(res);
   const data = {
     kind: of,
     ranges: Object.keys(RANGES).map((name) => ({ name, href: linkTo({ range: name }), current: name === range })),
     kinds: Object.keys(KINDS).map((name) => ({ name, href: linkTo({ of: name }), current: name === of })),
     earlier: linkTo({ until: from - 1 }),
     later: to < today ? linkTo({ until: Math.min(today, to + length) }) : undefined,
-    first: isoDay(from),
-    last: isoDay(to),
+    first: words.day(isoDay(from)),
+    last: words.day(isoDay(to)),
     isOneDay: length === 1,
     chart: CHART,
-    summary: summaryOf(kind, { from, to }, figures, pending),
+    summary: summaryOf(kind, { from, to }, figures, pending, words),
     ...attention,
     late: latePayouts(pending, clock.now() - attention.minutes * 60_000, merchant?.clockOffset),
     paymentsLink:
       merchant &&
       ((status: string, day?: string) => linkToPayments(of, status, day ?? isoDay(from), day ?? isoDay(to))),
   };
-  showPage(context, res, { template: "overview", title: "Overview", section: "overview" }, data);
+  showPage(context, res, { template: "overview", title: "Overview", section: "overview", query: linkTo({}) }, data);
 }
 
 const linkToPayments = (of: keyof typeof KINDS, status: string, from: string, to: string) =>

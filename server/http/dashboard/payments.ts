@@ -9,6 +9,7 @@ import { pageOf, type Kind } from "./payment-list.ts";
 import { showPage } from "./show-page.ts";
 import { timelineOf } from "./timeline.ts";
 import { merchantIn, PageError } from "./visit.ts";
+import { wordsIn } from "./words.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
@@ -39,17 +40,16 @@ export function paymentPages(context: DashboardContext): Router {
 }
 
 async function showList(context: DashboardContext, kind: Kind, req: Request, res: Response): Promise<void> {
-  const { title, one, statuses } = KINDS[kind];
+  const { title, statuses } = KINDS[kind];
   const filter = readFilter(req.query, statuses);
   const page = await pageOf(context, kind, merchantIn(res).id, filter);
   const { cursor: _, ...search } = filter.typed;
   showPage(
     context,
     res,
-    { template: "payments", title, section: kind },
+    { template: "payments", title, section: kind, query: queryOf(search) },
     {
       kind,
-      one,
       statuses,
       typed: filter.typed,
       isFiltered: Object.values(search).some((text) => text !== ""),
@@ -76,16 +76,16 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
     context.rails && railOf(context, reference, res),
   ]);
-  const title = `${KINDS[kind].one} ${payment.merchantsReference}`;
-  const timeline = timelineOf(payment, {
+  const related = {
     event: events.items[0],
     delivery: deliveries.items[0],
     request: context.config.requestLog ? requests.items[0] : undefined,
-  });
+  };
+  const timeline = timelineOf(payment, related, wordsIn(res));
   showPage(
     context,
     res,
-    { template: "payment", title, section: kind },
-    { kind, name: KINDS[kind].one, payment, failure: failureIn(payment), timeline, rail },
+    { template: "payment", title: KINDS[kind].one, about: payment.merchantsReference, section: kind },
+    { kind, payment, failure: failureIn(payment), timeline, rail },
   );
 }

@@ -7,6 +7,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { COLUMNS, MOST_ROWS, payrollText, readPayroll, type Payroll, type PayrollRow } from "./payroll-file.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError } from "./visit.ts";
+import { wordsIn } from "./words.ts";
 
 const LARGEST_FILE = 262_144;
 /** The payouts that are looked up or created at a time. */
@@ -93,16 +94,17 @@ export function payrollPages(context: DashboardContext): Router {
     const details = { payouts: String(rows.length), totals: totals.join(", ") };
     await storage.recordAction({ actor, action: "payroll.upload", merchantId: merchant.id, details });
     const origin = { madeBy: actorName(actor), needsApproval: true };
+    const { t, said } = wordsIn(res);
     const outcomes = await inTurn(rows, async (row) => {
       try {
         await disbursements.create(merchant, row, origin);
-        return "created";
+        return t("created");
       } catch (error) {
         // A test number of the sandbox: the program that sent this request would get no response; the payout exists.
-        if (error instanceof ConnectionDropped) return "created";
+        if (error instanceof ConnectionDropped) return t("created");
         if (!(error instanceof ServiceError)) throw error;
-        if (error.code === "duplicate_reference") return "was there already";
-        return `not created: ${error.message}`;
+        if (error.code === "duplicate_reference") return t("was there already");
+        return t("not created: {why}", { why: said(error.message) });
       }
     });
     const counts = [...Map.groupBy(outcomes, (outcome) => outcome)].map(

@@ -2,7 +2,7 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_WAITING_COUNTED, type ReceiverAttempt } from "../../domain/figures.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { share } from "./overview-figures.ts";
-import { inWords } from "./webhook-filter.ts";
+import type { Words } from "./words.ts";
 
 /** The number of webhooks whose attempts show how healthy their receivers are. */
 export const HEALTH_OF = 500;
@@ -11,10 +11,11 @@ const STRIP = 30;
 const MOST_RECEIVERS = 20;
 
 /** People know the listener by the name of its command. */
-export const receiverName = (host: string): string => (host === LISTENER_HOST ? "the program listen" : host);
+export const receiverName = (host: string, { t }: Words): string =>
+  host === LISTENER_HOST ? t("the program listen") : host;
 
 /** How well a merchant's receivers work, those with waiting webhooks first. */
-export async function healthOf(storage: Storage, merchantId: string) {
+export async function healthOf(storage: Storage, merchantId: string, words: Words) {
   const [attempts, failing] = await Promise.all([
     storage.readReceiverAttempts(merchantId, HEALTH_OF),
     storage.listFailingReceivers({ merchantId, limit: MOST_RECEIVERS }),
@@ -25,14 +26,17 @@ export async function healthOf(storage: Storage, merchantId: string) {
     const waiting = failing.find((each) => each.host === host)?.waiting ?? 0;
     return {
       host,
-      name: receiverName(host),
-      waiting: waiting >= MOST_WAITING_COUNTED ? `${MOST_WAITING_COUNTED.toLocaleString("en")} or more` : waiting,
-      ...figuresOf(byHost.get(host) ?? []),
+      name: receiverName(host, words),
+      waiting:
+        waiting >= MOST_WAITING_COUNTED
+          ? words.t("{count} or more", { count: words.number(MOST_WAITING_COUNTED) })
+          : waiting,
+      ...figuresOf(byHost.get(host) ?? [], words),
     };
   });
 }
 
-function figuresOf(attempts: readonly ReceiverAttempt[]) {
+function figuresOf(attempts: readonly ReceiverAttempt[], words: Words) {
   const delivered = attempts.filter(({ isDelivered }) => isDelivered).length;
   const times = attempts.map(({ latencyMs }) => latencyMs).toSorted((a, b) => a - b);
   const within = (part: number) => (times.length === 0 ? "" : `${times[Math.ceil(part * times.length) - 1]} ms`);
@@ -42,10 +46,13 @@ function figuresOf(attempts: readonly ReceiverAttempt[]) {
     .toReversed();
   const good = last.filter(({ isDelivered }) => isDelivered).length;
   return {
-    delivered: attempts.length === 0 ? undefined : share(delivered, attempts.length),
+    delivered: attempts.length === 0 ? undefined : share(delivered, attempts.length, words),
     half: within(0.5),
     most: within(0.95),
-    last: last.map(({ at, isDelivered, result }) => ({ isDelivered, text: `${inWords(at)}: ${result}` })),
-    words: `Of the last ${last.length} attempts, ${good} were delivered.`,
+    last: last.map(({ at, isDelivered, result }) => ({
+      isDelivered,
+      text: `${words.time(at)} UTC: ${words.said(result)}`,
+    })),
+    summary: words.t("Of the last {count} attempts, {good} were delivered.", { count: last.length, good }),
   };
 }

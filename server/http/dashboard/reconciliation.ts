@@ -60,7 +60,7 @@ export function reconciliationPages(context: DashboardContext, rails: Rails): Ro
   /** Shows the form, with the result or the problem. */
   function show(res: Response, asked: Asked, data: object, status = 200) {
     const shown = { status, template: "reconcile", title: "Compare with a rail", section: "rails" } as const;
-    showPage(context, res, shown, { page, names: rails.names, asked, ...data });
+    showPage(context, res, { ...shown, query: queryOf(asked) }, { page, names: rails.names, asked, ...data });
   }
   const serve =
     (work: (asked: Asked, res: Response) => Promise<unknown>) =>

@@ -6,6 +6,7 @@ import { queryOf } from "./payment-filter.ts";
 import { receiverName } from "./receivers.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+import { wordsIn, type English, type Words } from "./words.ts";
 import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
 
 /** The number of replays in the list. */
@@ -21,11 +22,13 @@ export function replayPages(context: DashboardContext): Router {
   const replayAt = (res: Response, id: string) => `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}/replays/${id}`;
 
   router.get(path, async (_req, res) => {
+    const words = wordsIn(res);
     const replays = (await storage.listReplays(merchantIn(res).id, LISTED)).map((replay) => ({
       ...replay,
-      conditions: describe(replay.filter),
+      conditions: describe(replay.filter, words),
     }));
-    showPage(context, res, { template: "replays", title: "Replays", section: "webhooks" }, { replays });
+    const data = { replays, share: shareIn(words) };
+    showPage(context, res, { template: "replays", title: "Replays", section: "webhooks" }, data);
   });
   router.get(`${path}/new`, (req, res) => showPreview(context, req, res));
   router.get(`${path}/:id`, (req, res) => showReplay(context, String(req.params.id), res));
@@ -47,11 +50,19 @@ export function replayPages(context: DashboardContext): Router {
 }
 
 /** What people want to know of a replay: not that it has queued its webhooks, but what became of them. */
-function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Replayed): string {
+function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Replayed) {
   if (state !== "done") return state;
   if (waiting > 0) return "waiting";
   return failed > 0 ? "failed" : delivered > 0 && delivered === replayed ? "delivered" : "done";
 }
+
+/** How much of a replay is queued, for people. */
+const shareIn =
+  ({ t, number }: Words) =>
+  ({ replayed, expected }: Replay) =>
+    expected === undefined
+      ? number(replayed)
+      : t("{part} of {whole}", { part: number(replayed), whole: number(expected) });
 
 const noSuchReplay = () => new PageError(404, "There is no replay with this id.");
 
@@ -64,23 +75,27 @@ function filterIn(fields: unknown) {
   return filter;
 }
 
+const boundOf = (count: number): English => (count === MOST_COUNTED ? "More than {webhooks}" : "At least {webhooks}");
+
 async function showPreview(context: DashboardContext, req: Request, res: Response): Promise<void> {
   const filter = filterIn(req.query);
   const typed = typedFor(filter);
+  const words = wordsIn(res);
   const { count, isExact, hosts } = await context.storage.countDeliveries(merchantIn(res).id, filter);
   const data = {
     typed,
     isWaiting: filter.status === "pending",
     query: queryOf(typed),
-    conditions: describe(filter),
+    conditions: describe(filter, words),
     count,
     isExact,
-    bound: isExact ? "" : count === MOST_COUNTED ? "More than " : "At least ",
-    hosts: hosts.slice(0, HOSTS_SHOWN).map(({ host, ...of }) => ({ ...of, host: receiverName(host) })),
+    bound: (webhooks: string) => (isExact ? webhooks : words.t(boundOf(count), { webhooks })),
+    hosts: hosts.slice(0, HOSTS_SHOWN).map(({ host, ...of }) => ({ ...of, host: receiverName(host, words) })),
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     pace: PACE,
   };
-  showPage(context, res, { template: "replay-new", title: "Replay webhooks", section: "webhooks" }, data);
+  const page = { template: "replay-new", title: "Replay webhooks", section: "webhooks" } as const;
+  showPage(context, res, { ...page, query: data.query }, data);
 }
 
 async function showReplay(context: DashboardContext, id: string, res: Response): Promise<void> {
@@ -88,12 +103,14 @@ async function showReplay(context: DashboardContext, id: string, res: Response):
   if (!replay) throw noSuchReplay();
   const became = await context.storage.countReplayed(replay.merchantId, id);
   const word = wordFor(replay, became);
+  const words = wordsIn(res);
   const data = {
     replay,
     became,
     word,
     mostCounted: MOST_COUNTED,
-    conditions: describe(replay.filter),
+    share: shareIn(words),
+    conditions: describe(replay.filter, words),
     query: queryOf(typedFor(replay.filter)),
   };
   const reloads = word === "running" || word === "waiting";

@@ -6,9 +6,10 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { field, merchantIn, PageError } from "./visit.ts";
+import type { English } from "./words.ts";
 
 /** The results to filter by, with the first digit of the status; 0 for no status. */
-const RESULTS: Readonly<Record<string, { statusClass: number; text: string }>> = {
+const RESULTS: Readonly<Record<string, { statusClass: number; text: English }>> = {
   "2xx": { statusClass: 2, text: "2xx: done" },
   "4xx": { statusClass: 4, text: "4xx: refused" },
   "5xx": { statusClass: 5, text: "5xx: failed" },
@@ -41,7 +42,7 @@ async function showList(context: DashboardContext, req: Request, res: Response):
   showPage(
     context,
     res,
-    { template: "requests", title: "Requests", section: "requests" },
+    { template: "requests", title: "Requests", section: "requests", query: queryOf(search) },
     {
       typed,
       results: RESULTS,
@@ -78,8 +79,11 @@ function shown({ status, reference }: LoggedRequest) {
 }
 
 /** The stored bodies of the request and of the response. */
-function bodiesOf({ sent, returned }: LoggedRequest): { label: string; text: string }[] {
-  const bodies = Object.entries({ Sent: sent, Returned: returned });
+function bodiesOf({ sent, returned }: LoggedRequest): { label: English; text: string }[] {
+  const bodies = [
+    ["Sent", sent],
+    ["Returned", returned],
+  ] as const;
   return bodies.flatMap(([label, text]) =>
     text === undefined ? [] : { label, text: JSON.stringify(JSON.parse(text), undefined, 2) },
   );

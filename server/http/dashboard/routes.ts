@@ -1,6 +1,7 @@
 import express, { type RequestHandler, type Router } from "express";
 import { dashboardRefusal } from "../../config.ts";
 import { ServiceError } from "../../domain/errors.ts";
+import { findLanguage } from "../language.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { dashboardErrors } from "./dashboard-errors.ts";
@@ -34,7 +35,8 @@ import { PageError, visitOf } from "./visit.ts";
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   router.use(liveScript());
-  router.use("/dashboard", dashboardHeaders, refuseUnsafe(context), requireOwnOrigin(context));
+  router.use("/dashboard", dashboardHeaders, findLanguage(context.config), refuseUnsafe(context));
+  router.use("/dashboard", requireOwnOrigin(context));
   router.use("/dashboard", findVisit(context));
   router.use("/dashboard/m/:merchant/payroll", express.Router().use(readUpload));
   router.use("/dashboard", readForm);

@@ -12,6 +12,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { OUTCOMES } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
+import { wordsIn, type Words } from "./words.ts";
 
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
@@ -35,9 +36,10 @@ export function sandboxPages(context: DashboardContext): Router {
   async function show(res: Response, merchant: Merchant, choice: ClockChoice, moved?: Story) {
     const now = sandboxTime(merchant, clock.now());
     const to = now + choice.byMs;
-    const next = storyOf(await storage.listUpcoming(merchant.id, to, SHOWN));
+    const words = wordsIn(res);
+    const next = storyOf(await storage.listUpcoming(merchant.id, to, SHOWN), words);
     const data = {
-      outcomes: outcomeTable(config.settleDelayMs),
+      outcomes: outcomeTable(config.settleDelayMs, words),
       settings: merchant.chaos ?? NO_CHAOS,
       fields: CHAOS_FIELDS,
       now,
@@ -84,7 +86,7 @@ export function sandboxPages(context: DashboardContext): Router {
     const { items } = await storage.listUpcoming(merchant.id, to, SHOWN);
     // A target time, not a duration, so that loading the page again does not move the clock again.
     const moved = await merchantClock.advance(merchant.id, { to }, actorIn(res));
-    await show(res, moved, clockChoice(undefined), await storySince(storage, merchant.id, from, items));
+    await show(res, moved, clockChoice(undefined), await storySince(storage, wordsIn(res), merchant.id, from, items));
   });
   router.post(`${path}/chaos`, async (req, res) => {
     await setChaos(storage, merchantIn(res), chaosIn(req.body), actorIn(res));
@@ -115,19 +117,28 @@ function amountIn(typed: string): number {
 }
 
 /** What a payout to a number with each ending does, in words. */
-function outcomeTable(settleDelayMs: number): { digits: string; text: string; number?: string }[] {
-  const later = `after ${settleDelayMs / 1_000} s`;
+function outcomeTable(settleDelayMs: number, { t }: Words): { digits: string; text: string; number?: string }[] {
+  const seconds = settleDelayMs / 1_000;
   const describe = ({ refuse, status, failure, at, response }: ForcedOutcome) => {
-    if (refuse === "always") return "is refused with 500";
-    if (refuse === "at-first") return "is refused with 503 at first";
+    if (refuse === "always") return t("is refused with 500");
+    if (refuse === "at-first") return t("is refused with 503 at first");
     const result =
       status === undefined
-        ? "stays pending"
-        : `${OUTCOMES[status].will.toLowerCase()} ${at === "once" ? "immediately" : later}`;
+        ? t("stays pending")
+        : t(at === "once" ? "{outcome} immediately" : "{outcome} after {seconds} s", {
+            outcome: t(OUTCOMES[status].within),
+            seconds,
+          });
     if (failure) return `${result}: ${failure}`;
-    return response === "sent" ? result : `${result}; the response is ${response === "held" ? "late" : "lost"}`;
+    if (response === "sent") return result;
+    return response === "held"
+      ? t("{result}; the response is late", { result })
+      : t("{result}; the response is lost", { result });
   };
   const sorted = Object.entries(FORCED_OUTCOMES).toSorted(([a], [b]) => a.localeCompare(b));
   const forced = sorted.map(([digits, outcome]) => ({ digits, text: describe(outcome), number: TEST_NUMBER + digits }));
-  return [...forced, { digits: "any other", text: `succeeds ${later}` }];
+  return [
+    ...forced,
+    { digits: t("any other"), text: t("{outcome} after {seconds} s", { outcome: t("succeeds"), seconds }) },
+  ];
 }

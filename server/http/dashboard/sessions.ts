@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import { findSession, useSession } from "../../domain/sign-in.ts";
+import { cookieIn } from "../cookies.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
@@ -54,12 +55,6 @@ export function watchSession(context: DashboardContext, req: Request): () => Pro
 }
 
 const sessionToken = (config: Address, req: Request) => cookieIn(req, nameOf(config));
-
-function cookieIn(req: Request, name: string): string | undefined {
-  const start = `${name}=`;
-  const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
-  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
-}
 
 /**
  * Derives the token of a session's forms from its cookie. The token is not stored, and is useless without the cookie.

@@ -10,8 +10,9 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
+import type { English } from "./words.ts";
 
-const SCOPE_MEANINGS: Record<Scope, string> = {
+const SCOPE_MEANINGS: Record<Scope, English> = {
   read: "verify and list payments",
   disburse: "create payouts and verify them",
   checkout: "create checkouts and verify them",

@@ -4,17 +4,21 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { formatPhoneNumber } from "../pages/countries.ts";
-import { formatAmount } from "../pages/money.ts";
 import { hasRight, type Right } from "../../domain/roles.ts";
+import { languageLinks } from "../language.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates } from "../templates.ts";
 import { describeChaos } from "./chaos-form.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { scriptName, sendPage } from "./live.ts";
+import { durationIn } from "./duration.ts";
 import { rootOf } from "./visit.ts";
 import { STATUSES } from "./webhook-filter.ts";
+import { wordsIn, type English, type Words } from "./words.ts";
 
-const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css");
+/** The templates say every text with one of these. */
+const WORDS = "const { t, plural, rich, said } = it;";
+const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css", WORDS);
 
 /**
  * Headers of every page of the dashboard. The address of the sign-in page contains a link's token, so no request may
@@ -30,7 +34,7 @@ export const dashboardHeaders: RequestHandler = (_req, res, next) => {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex",
-    Vary: "Cookie",
+    Vary: "Cookie, Accept-Language",
   });
   next();
 };
@@ -39,9 +43,13 @@ export interface DashboardPage {
   status?: number;
   /** The name of its template. */
   template: string;
-  title: string;
+  title: English;
+  /** What the page is about, after the title. */
+  about?: string;
   /** The page's entry in the navigation. */
   section?: Section;
+  /** The query of its address, with the parameters that the page reads and nothing else that a visitor has sent. */
+  query?: string;
   /**
    * True to reload the page every two seconds in a browser without scripts. With scripts, `live.js` updates the page.
    */
@@ -62,7 +70,7 @@ const SECTIONS = {
   settings: "Settings",
   team: "Team",
   audit: "Audit trail",
-} as const;
+} as const satisfies Record<string, English>;
 /** The navigation of the operators' pages, which belong to no merchant. */
 const OPERATOR_SECTIONS = {
   overview: { path: "/overview", label: "Overview" },
@@ -72,29 +80,25 @@ const OPERATOR_SECTIONS = {
   attention: { path: "/attention", label: "Needs attention" },
   rails: { path: "/rails", label: "Rails" },
   team: { path: "/team", label: "Team" },
-};
+} as const satisfies Record<string, { path: string; label: English }>;
 /** The sections that only a live service has, whose payments go over rails. */
 const LIVE_SECTIONS = new Set(["attention", "rails"]);
 type Section = keyof typeof SECTIONS | keyof typeof OPERATOR_SECTIONS;
 
 /** Who has paid a checkout. A payment that was ended by hand has no payer. */
-function payerOf({ status, customer }: Pick<Checkout, "status" | "customer">): string {
+function payerOf({ t }: Words, { status, customer }: Pick<Checkout, "status" | "customer">): string {
   if (customer) return formatPhoneNumber(customer.phoneNumber);
-  return status === "pending" ? "not paid yet" : status === "success" ? "payer unknown" : "not paid";
+  return status === "pending" ? t("not paid yet") : status === "success" ? t("payer unknown") : t("not paid");
 }
 
 /** The functions that every template can use. */
-const helpers = {
-  amount: (amount: number | bigint, currency: string) => formatAmount(amount, currency, "en"),
+const helpersFor = (words: Words) => ({
+  ...words,
   iso: timestamp,
-  /** A time in UTC for people, to the second. */
-  time: (at: number) => timestamp(at).slice(0, 19).replace("T", " "),
   /** What people call the status of a webhook. */
   webhookStatus: (status: DeliveryStatus) => STATUSES[status],
-  payer: payerOf,
-  /** To the minute. */
-  minute: (at: number) => timestamp(at).slice(0, 16).replace("T", " "),
-};
+  payer: (checkout: Pick<Checkout, "status" | "customer">) => payerOf(words, checkout),
+});
 
 /** Sends a page. `data` is passed to its template, beside the visit and the merchant of the request. */
 export function showPage(
@@ -104,22 +108,27 @@ export function showPage(
   data: object = {},
 ) {
   const { visit, merchant } = stateOf(res);
+  const words = wordsIn(res);
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
   const { sandbox, publicUrl } = config;
   const links = area ? linksOf(area, config) : visit && !visit.session.merchantId ? operatorLinks(root, config) : [];
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
-  const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos);
-  const clockAhead = sandbox && merchant && visit ? ahead(merchant.clockOffset) : undefined;
+  const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos, words);
+  const clockAhead = sandbox && merchant && visit ? ahead(merchant.clockOffset, words) : undefined;
+  // The address of a form cannot be loaded with GET, so the page follows its section, which shows the same.
+  const address = res.req.method === "GET" ? undefined : nav.find(({ current }) => current)?.href;
+  const canBeLoaded = res.req.method === "GET" && (page.section ?? page.query) !== undefined;
+  const shown = address ?? (canBeLoaded ? (page.query ?? "") : root);
   const common = {
-    ...helpers,
+    ...helpersFor(words),
     may: (right: Right) => visit !== undefined && hasRight(visit.session.role, right),
     css,
     scriptName,
     isLive: page.section !== undefined,
-    // The address of a form cannot be loaded with GET, so the page follows its section, which shows the same.
-    address: res.req.method === "GET" ? undefined : nav.find(({ current }) => current)?.href,
-    title: page.title,
+    address,
+    languages: languageLinks(words.language, shown),
+    title: page.about === undefined ? words.t(page.title) : `${words.t(page.title)} ${page.about}`,
     reloads: page.reloads,
     root,
     area,
@@ -135,18 +144,9 @@ export function showPage(
 }
 
 /** How far the sandbox's time is ahead, for people: `+6 days`. Undefined below a second. */
-function ahead(offset: number): string | undefined {
-  const [name, size] = UNITS.find(([, milliseconds]) => offset >= milliseconds) ?? [];
-  if (!name || !size) return undefined;
-  const count = Math.floor(offset / size);
-  return `+${count} ${count === 1 ? name : `${name}s`}`;
+function ahead(offset: number, words: Words): string | undefined {
+  return offset < 1_000 ? undefined : `+${durationIn(words, offset)}`;
 }
-const UNITS = [
-  ["day", 86_400_000],
-  ["hour", 3_600_000],
-  ["minute", 60_000],
-  ["second", 1_000],
-] as const;
 
 function linksOf(area: string, { sandbox, requestLog: requests }: DashboardContext["config"]) {
   const served: Record<string, boolean> = { sandbox, requests };

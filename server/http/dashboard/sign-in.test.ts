@@ -222,3 +222,41 @@ test("with DASHBOARD=false there is none", async () => {
   for (const path of ["", "/sign-in"]) expect((await visit(off, path)).status).toBe(404);
   await off.close();
 });
+
+const inLanguage = (path: string, headers: Record<string, string>) => visit(server, path, { headers });
+const langOf = ({ html }: { html: string }) => /<html lang="(\w+)">/.exec(html)?.[1];
+describe("the language", () => {
+  test("is the browser's, and English for others", async () => {
+    for (const [accepted, expected] of [
+      ["fr", "fr"],
+      ["fr-CI,en;q=0.5", "fr"],
+      ["en,fr;q=0.9", "en"],
+      ["de", "en"],
+      ["*", "en"],
+    ] as const)
+      expect.soft(langOf(await inLanguage("/sign-in", { "accept-language": accepted })), accepted).toBe(expected);
+  });
+
+  test("that a link chooses stays, at an address without the choice", async () => {
+    const first = await inLanguage("/sign-in?token=a%26b&lang=fr", {});
+    expect([first.status, first.headers.get("location")]).toEqual([303, "./sign-in?token=a%26b"]);
+    expect(cookieOf(first.headers)).toMatch(/^language=fr; Max-Age=31536000; Path=\/; .*HttpOnly; SameSite=Lax$/);
+    const cookie = cookieOf(first.headers).split(";")[0]!;
+    const page = await inLanguage("/sign-in?token=a%26b", { cookie, "accept-language": "en" });
+    expect(langOf(page)).toBe("fr");
+    expect(page.html).toContain('href="?token=a%26b&amp;lang=en"');
+    expect((await inLanguage("?lang=en", {})).headers.get("location")).toBe("./dashboard");
+    for (const unknown of ["de", "__proto__", "fr&lang=en"])
+      expect((await inLanguage(`/sign-in?lang=${unknown}`, {})).status).toBe(200);
+  });
+
+  test("of an error is the page's", async () => {
+    const { html } = await send(server, "/sign-in", { token: "x" }, { "accept-language": "fr" });
+    expect(html).toContain("Ce lien a déjà servi");
+    const visitor = await signedIn(server);
+    const headers = { cookie: visitor.cookie, "accept-language": "fr" };
+    expect((await inLanguage("/nothing", headers)).html).toContain("Cette page n’existe pas.");
+    const refused = await visitor.post("/team/links", { name: "Esi", role: "owner" }, { "accept-language": "fr" });
+    expect(refused.html).toContain("Choisissez un rôle.");
+  });
+});

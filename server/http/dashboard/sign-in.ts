@@ -4,6 +4,7 @@ import { callerAt, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { openIdPages } from "./openid.ts";
+import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { clearSession, setSession } from "./sessions.ts";
 import { actorIn, field, rootOf, seeOther, visitOf } from "./visit.ts";
@@ -21,7 +22,7 @@ const FAILED_PER_MINUTE = 30;
 export function signInPages(context: DashboardContext): Router {
   const { config, storage } = context;
   const router = Router({ caseSensitive: true, strict: true });
-  const page = { template: "sign-in", title: "Sign in" };
+  const page = { template: "sign-in", title: "Sign in" } as const;
   const common = { minutes: LINK_MS / 60_000, provider: config.openId?.issuer.host };
   const failed = createRequestLimit({
     perMinute: FAILED_PER_MINUTE,
@@ -30,7 +31,8 @@ export function signInPages(context: DashboardContext): Router {
 
   if (config.openId) router.use(openIdPages(context, config.openId, failed));
   router.get("/dashboard/sign-in", (req, res) => {
-    showPage(context, res, page, { token: field(req.query, "token"), used: false, ...common });
+    const token = field(req.query, "token");
+    showPage(context, res, { ...page, query: queryOf({ token }) }, { token, used: false, ...common });
   });
   router.post("/dashboard/sign-in", async (req, res) => {
     const token = await signIn(context, field(req.body, "token"));

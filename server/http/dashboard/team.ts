@@ -17,11 +17,12 @@ import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+import type { English } from "./words.ts";
 
 /** The most links per minute, for a person and for all people of a merchant. */
 const LINKS_PER_MINUTE = { person: 10, team: 30 };
 
-const ROLE_MEANINGS: Record<Role, string> = {
+const ROLE_MEANINGS: Record<Role, English> = {
   viewer: "looks at everything, changes nothing",
   support: "also replays webhooks, uses the sandbox, pauses rails",
   finance: "approves and decides about payments, uses the sandbox, pauses rails",

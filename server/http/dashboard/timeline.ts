@@ -4,6 +4,7 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
+import type { English, Words } from "./words.ts";
 
 /** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
 export interface Moment {
@@ -14,7 +15,7 @@ export interface Moment {
   /** The text below. */
   note?: string;
   /** Messages that were sent or received. */
-  texts?: { label: string; text: string }[];
+  texts?: { label: English; text: string }[];
   /** The id of the webhook's delivery, which has its own page. */
   delivery?: string;
   /** The address of the linked page, relative to the merchant's pages. */
@@ -32,48 +33,55 @@ interface Related {
 }
 
 /**
- * The texts for a payment that will get a status, and for a payment that has it. Only an expiring checkout will be
- * cancelled.
+ * The texts for a payment that will get a status, alone and within a sentence, and for a payment that has it. Only an
+ * expiring checkout will be cancelled.
  */
 export const OUTCOMES = {
-  success: { will: "Succeeds", did: "Succeeded" },
-  failed: { will: "Fails", did: "Failed" },
-  cancelled: { will: "Expires", did: "Cancelled" },
-} as const;
+  success: { will: "Succeeds", within: "succeeds", did: "Succeeded" },
+  failed: { will: "Fails", within: "fails", did: "Failed" },
+  cancelled: { will: "Expires", within: "expires", did: "Cancelled" },
+} as const satisfies Record<string, Record<string, English>>;
 
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
-export function timelineOf(payment: Disbursement | Checkout, { event, delivery, request }: Related): Moment[] {
+export function timelineOf(
+  payment: Disbursement | Checkout,
+  { event, delivery, request }: Related,
+  words: Words,
+): Moment[] {
+  const { t } = words;
   const { createdAt, updatedAt, status, due } = payment;
   const approval = "approval" in payment ? payment.approval : undefined;
-  const moments: Moment[] = [{ at: createdAt, tone: "", text: "Created", ...(request && createdBy(request)) }];
+  const moments: Moment[] = [
+    { at: createdAt, tone: "", text: t("Created"), ...(request && createdBy(request, words)) },
+  ];
   if (status !== "pending") {
-    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: OUTCOMES[status].did });
+    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(OUTCOMES[status].did) });
   } else if (due)
     moments.push({
       at: due.at,
       tone: "next",
-      text: approval ? "Fails unless somebody approves it" : OUTCOMES[due.status].will,
+      text: approval ? t("Fails unless somebody approves it") : t(OUTCOMES[due.status].will),
     });
-  if (event) moments.push(eventMoment(event, delivery));
+  if (event) moments.push(eventMoment(event, delivery, words));
   if (delivery) {
-    moments.push(...attemptMoments(delivery));
-    moments.push(...nextAttempt(delivery));
+    moments.push(...attemptMoments(delivery, words));
+    moments.push(...nextAttempt(delivery, words));
   }
   return moments;
 }
 
-const createdBy = ({ requestId, program }: NonNullable<Related["request"]>) => ({
+const createdBy = ({ requestId, program }: NonNullable<Related["request"]>, { t }: Words) => ({
   request: requestId,
-  ...(program !== undefined && { note: `Requested by ${program}` }),
+  ...(program !== undefined && { note: t("Requested by {program}", { program }) }),
 });
 
-function eventMoment({ type, body, createdAt }: Event, delivery?: Delivery): Moment {
-  const note = delivery ? `For ${delivery.url}` : "No webhook: there is no address for it.";
+function eventMoment({ type, body, createdAt }: Event, delivery: Delivery | undefined, { t }: Words): Moment {
+  const note = delivery ? t("For {url}", { url: delivery.url }) : t("No webhook: there is no address for it.");
   const link = delivery && { delivery: delivery.id };
   return {
     at: createdAt,
     tone: "",
-    text: `Event ${type}`,
+    text: t("Event {type}", { type }),
     note,
     texts: [{ label: "Body", text: indented(body) }],
     ...link,
@@ -93,44 +101,52 @@ export function indented(json: string): string {
 const MOST_ALIKE = 2;
 
 /** Describes a delivery's attempts. Of many with the same result in a row, the last stands for all. */
-export function attemptMoments(delivery: Delivery): Moment[] {
+export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
+  const { t, said, time } = words;
   const runs: { result: string; attempts: Attempt[] }[] = [];
   for (const attempt of delivery.attempts) {
-    const result = attempt.error ?? resultOf(attempt);
+    const result = attempt.error === undefined ? resultOf(attempt, words) : said(attempt.error);
     const last = runs.at(-1);
     if (last?.result === result) last.attempts.push(attempt);
     else runs.push({ result, attempts: [attempt] });
   }
   return runs.flatMap(({ result, attempts }) => {
-    const moments = attempts.map((attempt) => attemptMoment(attempt, delivery));
+    const moments = attempts.map((attempt) => attemptMoment(attempt, delivery, words));
     if (attempts.length <= MOST_ALIKE) return moments;
     const [first, last] = [attempts[0]!, attempts.at(-1)!];
-    const since = `Attempts ${first.number} to ${last.number}, since ${timestamp(first.at).slice(0, 19).replace("T", " ")} UTC. The last is shown.`;
-    return [{ ...moments.at(-1)!, text: `${attempts.length} attempts: ${result}`, note: since }];
+    const note = t("Attempts {first} to {last}, since {since} UTC. The last is shown.", {
+      first: first.number,
+      last: last.number,
+      since: time(first.at),
+    });
+    return [{ ...moments.at(-1)!, text: t("{count} attempts: {result}", { count: attempts.length, result }), note }];
   });
 }
 
-const resultOf = ({ httpStatus }: Attempt) => (httpStatus === undefined ? "no response" : `status ${httpStatus}`);
+export const resultOf = ({ httpStatus }: Attempt, { t }: Words) =>
+  httpStatus === undefined ? t("no response") : t("status {httpStatus}", { httpStatus });
 
 /** The attempt that is due next, if any. */
-export function nextAttempt({ nextAttemptAt, attempts }: Delivery): Moment[] {
+export function nextAttempt({ nextAttemptAt, attempts }: Delivery, { t }: Words): Moment[] {
   const number = (attempts.at(-1)?.number ?? 0) + 1;
-  return nextAttemptAt === undefined ? [] : [{ at: nextAttemptAt, tone: "next", text: `Attempt ${number}` }];
+  return nextAttemptAt === undefined
+    ? []
+    : [{ at: nextAttemptAt, tone: "next", text: t("Attempt {number}", { number }) }];
 }
 
 /** Describes an attempt. Every attempt sends the delivery's body. */
-export function attemptMoment(attempt: Attempt, delivery: Delivery): Moment {
-  const { number, at, latencyMs, httpStatus, responseBody, error } = attempt;
+export function attemptMoment(attempt: Attempt, delivery: Delivery, words: Words): Moment {
+  const { at, httpStatus, responseBody, error } = attempt;
   const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
-  const result = resultOf(attempt);
+  const result = resultOf(attempt, words);
   return {
     at,
     tone: isGood ? "good" : "bad",
-    text: `Attempt ${number}: ${result} after ${latencyMs} ms`,
-    ...(error !== undefined && { note: error }),
+    text: words.t("Attempt {number}: {result} after {latencyMs} ms", { ...attempt, result }),
+    ...(error !== undefined && { note: words.said(error) }),
     texts: [
       { label: "Request", text: requestOf(attempt, delivery) },
-      ...(responseBody ? [{ label: "Response", text: responseBody }] : []),
+      ...(responseBody ? [{ label: "Response", text: responseBody } as const] : []),
     ],
   };
 }

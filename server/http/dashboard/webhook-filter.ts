@@ -2,17 +2,18 @@ import { EVENT_TYPES, type EventType } from "../../domain/events.ts";
 import { timestamp } from "../../domain/representation.ts";
 import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
 import { field, PageError } from "./visit.ts";
+import type { English, Words } from "./words.ts";
 
 /** What people call each status. The server tells why it has given up; for people, the webhook has failed. */
-export const STATUSES: Readonly<Record<DeliveryFilter, string>> = {
+export const STATUSES = {
   failed: "failed",
   pending: "waiting",
   delivered: "delivered",
   ended: "failed",
   exhausted: "failed",
-};
+} as const satisfies Record<DeliveryFilter, English>;
 /** Why a webhook has failed. */
-export const REASONS: Partial<Readonly<Record<DeliveryFilter, string>>> = {
+export const REASONS: Partial<Readonly<Record<DeliveryFilter, English>>> = {
   ended: "the receiver refused it for good (410)",
   exhausted: "all attempts of the schedule were used",
 };
@@ -47,18 +48,19 @@ export function typedFor(search: DeliverySearch): TypedFilter {
 const typedTime = (at?: number) => (at === undefined ? "" : timestamp(at).slice(0, -1));
 
 /** Says in words what a search finds. */
-export function describe({ status, type, host, reference, createdAfter, createdBefore }: DeliverySearch): string[] {
+export function describe(search: DeliverySearch, { t, time }: Words): string[] {
+  const { status, type, host, reference, createdAfter, createdBefore } = search;
+  const reason = status && REASONS[status];
+  const state = status && [t("status: {status}", { status: t(STATUSES[status]) }), ...(reason ? [t(reason)] : [])];
   return [
-    ...(status === undefined ? [] : [[`status: ${STATUSES[status]}`, REASONS[status]].filter(Boolean).join(", ")]),
-    ...(type === undefined ? [] : [`event: ${type}`]),
-    ...(host === undefined ? [] : [`receiver: ${host}`]),
-    ...(reference === undefined ? [] : [`payment: ${reference}`]),
-    ...(createdAfter === undefined ? [] : [`from ${inWords(createdAfter)}`]),
-    ...(createdBefore === undefined ? [] : [`before ${inWords(createdBefore)}`]),
+    ...(state === undefined ? [] : [state.join(", ")]),
+    ...(type === undefined ? [] : [t("event: {type}", { type })]),
+    ...(host === undefined ? [] : [t("receiver: {host}", { host })]),
+    ...(reference === undefined ? [] : [t("payment: {reference}", { reference })]),
+    ...(createdAfter === undefined ? [] : [t("from {time} UTC", { time: time(createdAfter) })]),
+    ...(createdBefore === undefined ? [] : [t("before {time} UTC", { time: time(createdBefore) })]),
   ];
 }
-
-export const inWords = (at: number) => `${timestamp(at).slice(0, 19).replace("T", " ")} UTC`;
 
 /** People may paste a whole address. */
 const hostOf = (typed: string): string => (typed.includes("://") && URL.parse(typed)?.host) || typed.toLowerCase();

@@ -9,6 +9,7 @@ import { showPage } from "./show-page.ts";
 import { attemptMoments, indented, nextAttempt } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 import { HEALTH_OF, healthOf } from "./receivers.ts";
+import { wordsIn } from "./words.ts";
 import { REASONS, searchOf, typedIn } from "./webhook-filter.ts";
 
 const ON_A_PAGE = 25;
@@ -39,12 +40,12 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
     isWhole
       ? storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST })
       : { items: [], cursor: undefined },
-    isWhole ? healthOf(storage, merchantId) : [],
+    isWhole ? healthOf(storage, merchantId, wordsIn(res)) : [],
   ]);
   showPage(
     { config },
     res,
-    { template: "webhooks", title: "Webhooks", section: "webhooks" },
+    { template: "webhooks", title: "Webhooks", section: "webhooks", query: queryOf(typed) },
     {
       // Links of earlier days, and of replays, may have a status that says why a webhook failed.
       statuses: [...new Set(["pending", "delivered", "failed", ...(typed.status === "" ? [] : [typed.status])])],
@@ -72,11 +73,13 @@ async function showDelivery(context: DashboardContext, id: string, res: Response
   const delivery = await storage.findDelivery(merchant.id, id);
   if (!delivery) throw new PageError(404, "There is no webhook with this id.");
   const { nextAttemptAt } = delivery;
-  const timeline = [...attemptMoments(delivery), ...nextAttempt(delivery)];
+  const words = wordsIn(res);
+  const timeline = [...attemptMoments(delivery, words), ...nextAttempt(delivery, words)];
   // After a replay the page shows the attempt as soon as it has been made.
   const isDue = nextAttemptAt !== undefined && nextAttemptAt <= sandboxTime(merchant, clock.now());
   const kind = delivery.reference.startsWith("CHK") ? "checkouts" : "disbursements";
-  const page = { template: "webhook", title: `Webhook ${delivery.type}`, section: "webhooks", reloads: isDue } as const;
+  const shown = { template: "webhook", title: "Webhook", section: "webhooks" } as const;
+  const page = { ...shown, about: delivery.type, reloads: isDue };
   showPage(context, res, page, {
     delivery,
     timeline,
