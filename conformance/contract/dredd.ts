@@ -1,7 +1,6 @@
 // Lets Dredd judge the documented responses. For OpenAPI 3, Dredd does not take body schemas from the document, so each
 // transaction is given its schema. Dredd also compares headers literally, so the expected headers are removed.
 import { EventEmitter } from "node:events";
-import { setImmediate as turn } from "node:timers/promises";
 import { flattened, type Schema } from "./contract.ts";
 import { newDredd, type Perform, type Transaction } from "./dredd-parts.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -118,10 +117,6 @@ export async function runDredd(
 
   const perform: Perform = async (path, { method, headers, body }) => {
     const request = { method, path, headers, ...(body === "" ? {} : { body }), ...current?.prepared.passing };
-    // Loading Dredd blocks the event loop for seconds on a busy machine. Connections that the target has closed meanwhile
-    // must be noticed before one of them is used again: timers and the network come before the second turn.
-    await turn();
-    await turn();
     const response = await target.send(request).catch((error: unknown) => {
       failure ??= { error };
       throw error;

@@ -141,6 +141,17 @@ test("a connection that was idle for a second is not used again, even if its tim
   expect(ports[2]).not.toBe(ports[0]);
 });
 
+test("a connection that the target closed right after a response is not used again", async () => {
+  const port = await listening(createHttpServer(({ socket }, response) => response.end("x", () => socket.end())));
+  const http = createHttpClient();
+  closing.push(() => http.close());
+  const origin = new URL(`http://127.0.0.1:${port}`);
+  for (let count = 0; count < 3; count += 1) {
+    const result = await http.send({ origin, path: "/", method: "GET", headers: {}, timeoutMs: 5000 });
+    expect(result).toMatchObject({ status: 200 });
+  }
+});
+
 test("time in which the process did not run does not count against the target", async () => {
   const port = await listening(
     createHttpServer((_, response) => {

@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } 
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { isIP, type LookupFunction } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
 import { describeError } from "./failures.ts";
 import { tlsContext, type TlsFiles } from "./tls.ts";
 
@@ -97,8 +98,12 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
   for (const agent of [http, identified, anonymous])
     agent.on("free", (socket: object) => freedAt.set(socket, performance.now()));
   return {
-    send: ({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) =>
-      new Promise((resolve) => {
+    async send({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) {
+      // Connections that the target has closed must be noticed before one of them is used again, also after a time in
+      // which this process was blocked: timers and the network come before the second turn.
+      await turn();
+      await turn();
+      return new Promise((resolve) => {
         const secure = origin.protocol === "https:";
         const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
         const https = origin.origin === identity ? identified : anonymous;
@@ -141,7 +146,8 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
             () => void beforeLastByte().then(() => request.end(body.subarray(last))),
           );
         } else request.end(body);
-      }),
+      });
+    },
     close() {
       http.destroy();
       identified.destroy();
