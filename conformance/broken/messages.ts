@@ -8,8 +8,14 @@ export const noContent: Reply = { status: 204, headers: {}, text: "" };
 export const timestampOf = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
 export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
 
+/** Returns the secrets with which the server has signed a message: after a rotation, several. */
+function secretsOf({ headers, claimed: { secrets } }: Message): string[] {
+  const all = [secrets.current, ...secrets.previous.map(({ secret }) => secret)];
+  return all.slice(0, headers["webhook-signature"]?.split(" ").length);
+}
+
 /** Signs a changed message again, so that its signature is valid and the change is its only fault. */
-export function signed(message: Message, secrets = [message.claimed.secrets.current]): Message {
+export function signed(message: Message, secrets = secretsOf(message)): Message {
   const id = message.headers["webhook-id"] ?? "";
   const signature = sign(secrets, id, timestampOf(message), message.body);
   return { ...message, headers: { ...message.headers, "webhook-signature": signature } };

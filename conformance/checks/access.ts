@@ -27,8 +27,12 @@ async function judgeRead(context: Context, id: string, path: string, secrets: st
     await ownerReads();
     await sendProbe(context, id, probe, { method: "GET", path }, secrets);
     if (probe.kind !== "missing") return;
-    const head = await context.target.send(probe.change({ method: "HEAD", path, effect, key: "none" }));
-    shows(context, id, head, !is2xx(head), `no 2xx for HEAD ${probe.what}`);
+    for (const method of ["HEAD", "OPTIONS", "TRACE"]) {
+      const response = await context.target.send(probe.change({ method, path, effect, key: "none" }));
+      const isHidden = !secrets.some((secret) => response.text.includes(secret));
+      const ok = method === "HEAD" ? !is2xx(response) : isHidden;
+      shows(context, id, response, ok, `no ${method === "HEAD" ? "2xx" : "record"} for ${method} ${probe.what}`);
+    }
   });
   await ownerReads();
 }

@@ -146,9 +146,8 @@ function payeeElsewhere({ options, limits, random }: Context, { country, currenc
 }
 
 /** Returns what a repeat changes, and the statuses that refuse it. */
-function changeOf(context: Context, { body, conditions }: Made): { over: Body; statuses: (number | "4xx")[] } {
-  const { repeat, repeatForm, sender } = conditions;
-  const { changes } = repeat;
+function changeOf(context: Context, { body, conditions }: Made): { over: Body; statuses: number[] } {
+  const { changes } = conditions.repeat;
   const payee = payeeElsewhere(context, body) ?? {};
   const amount = body["amount"] === 1 ? 2 : Number(body["amount"]) - 1;
   const webhookURL = body["webhookURL"] === undefined ? someAddress(context) : undefined;
@@ -156,8 +155,7 @@ function changeOf(context: Context, { body, conditions }: Made): { over: Body; s
   const over = changes === "all" ? all : changes in all ? { [changes]: all[changes] } : {};
   // A target may refuse a phone number or a currency of another country.
   const mayRefuse = changes in payee || exceeded(context.limits.all, { ...body, ...over }) !== undefined;
-  const isUnusual = repeatForm.optional || sender.optional;
-  return { over, statuses: isUnusual ? ["4xx"] : mayRefuse ? [409, 400, 422] : [409] };
+  return { over, statuses: mayRefuse ? [409, 400, 422] : [409] };
 }
 
 /** Uses the references again whose turn it is. Ends when the target pays again. */
@@ -171,12 +169,17 @@ export async function repeatAll(context: Context, at: Conditions["moment"]["at"]
     if (isPaid) return;
     const { repeat, repeatForm, sender, moment } = each.conditions;
     const { over, statuses } = changeOf(context, each);
-    const response = await send(context, repeatForm, { ...each.body, ...over }, payInvalid, moreOf(context, sender));
+    const body = { ...each.body, ...over };
+    let response = await send(context, repeatForm, body, payInvalid, moreOf(context, sender));
+    // A target may refuse the form or the sender, which says nothing about the reference.
+    const isFormRefused = (repeatForm.optional || sender.optional) && is4xx(response) && response.status !== 409;
+    if (isFormRefused) response = await send(context, {}, body, payInvalid);
     isPaid ||= response.status === 200;
     const found = await verifyDisbursement(context, String(dataOf(each.response)["reference"]));
     const [actual, expected] = [recordIn(found, each.body), recordOf(each.body, dataOf(each.response))];
     for (const id of ids) {
-      const when = `for a duplicate reference with ${repeat.what}, as ${repeatForm.what}, ${sender.what}, ${moment.what}`;
+      const form = isFormRefused ? "in the usual form" : `as ${repeatForm.what}, ${sender.what}`;
+      const when = `for a duplicate reference with ${repeat.what}, ${form}, ${moment.what}`;
       expectStatus(context, id, response, statuses, when);
       same(context, id, { what: "record of the first", actual, expected }, [response, found]);
     }

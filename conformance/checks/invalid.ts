@@ -170,7 +170,14 @@ const ofPayouts: Check[] = [
     ids: ["create.webhook-format", strict.value.id],
     effect,
     async run(context) {
-      for (const webhookURL of ["not a url", "merchant.example/hooks", "https://merchant example/hooks"]) {
+      const site = siteOf(context);
+      for (const webhookURL of [
+        "not a url",
+        `${site}/hooks`,
+        "/hooks",
+        `//${site}/hooks`,
+        "https://merchant example/",
+      ]) {
         const response = await payInvalid(context, disbursementBody(context, { webhookURL }));
         expectStatus(context, strict.value.id, response, strict.value.status, `for webhookURL: ${webhookURL}`);
         expectStatus(context, "create.webhook-format", response, [400, 422], `for webhookURL: ${webhookURL}`);

@@ -62,14 +62,20 @@ const spellings: ((path: string) => string)[] = [
 const trusted: Record<string, string>[] = [
   { "x-http-method-override": "GET" },
   { "x-http-method-override": "OPTIONS" },
-  { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1", forwarded: "for=127.0.0.1" },
+  {
+    "x-forwarded-for": "127.0.0.1",
+    "x-real-ip": "127.0.0.1",
+    "x-forwarded-host": "localhost",
+    forwarded: "for=127.0.0.1;host=localhost",
+  },
   { "x-forwarded-user": "admin", "x-user-id": "1", "x-authenticated": "true" },
   { "x-middleware-subrequest": "middleware:middleware:middleware:middleware:middleware" },
   { authorization: "Basic Og==" },
   { authorization: "Bearer null" },
   { cookie: "x-api-key=" },
   { accept: "text/html" },
-  { origin: "https://localhost" },
+  { origin: "https://localhost", referer: "https://localhost/dashboard" },
+  { "transfer-encoding": "chunked" },
   { "user-agent": "kube-probe/1.30" },
 ];
 
@@ -107,6 +113,14 @@ export function probesOf(context: Context): Probe[] {
       elsewhere(`the query as ${name}`, withQuery(`${name}=${keyAs(forms.inUrl)}`)),
     ),
     probe("around", "with another key in the query", withQuery("x-api-key=x")),
+    probe("around", "with 5,000 spaces after its body", ({ json, ...request }) =>
+      withHeaders({ "content-type": "application/json" })({
+        ...request,
+        ...(json === undefined ? {} : { body: JSON.stringify(json).padEnd(5000) }),
+      }),
+    ),
+    withKey("around", "a key of 300 characters", wrongKey(context).value.padEnd(300, "x")),
+    withKey("around", "a key outside of ASCII", "cl\u00e9"),
     ...wildcards.map((value) => withKey("around", `the key ${value}`, value)),
     ...spellings.map((spell) =>
       probe("around", `with its path written as ${spell("/v1/checkouts")}`, (request) => ({

@@ -113,6 +113,14 @@ async function payLeadingZeros(context: Context) {
   return { body, response: await pay(context, body) };
 }
 
+/** Pays a number in another country that has the last nine digits of this one. The target may refuse it. */
+async function payNamesake(context: Context, { phoneNumber }: Body) {
+  const digits = String(phoneNumber);
+  const { code, country, currency } = commonPairs.find((pair) => !digits.startsWith(pair.code))!;
+  const body = { ...disbursementBody(context), phoneNumber: code + digits.slice(-9), country, currency };
+  return { body, response: await pay(context, body) };
+}
+
 export const checks: Check[] = [
   {
     name: `Records of ${concurrency} concurrent disbursements have the values of their requests`,
@@ -141,7 +149,7 @@ export const checks: Check[] = [
   {
     name: "Phone numbers of 10 to 15 digits are accepted and recorded digit for digit",
     ids: ["create.phone-lengths-accepted", "create.phone-leading-zeros", "records.phone-digits"],
-    ...pays(lengths.length + 1),
+    ...pays(lengths.length + 2),
     needs: ["safe-numbers"],
     async run(context) {
       const accepted = [];
@@ -159,6 +167,8 @@ export const checks: Check[] = [
       const zeros = await payLeadingZeros(context);
       context.observe("create.phone-leading-zeros", "response status", zeros.response.status ?? "none");
       if (zeros.response.status === 200) accepted.push(zeros);
+      const namesake = accepted[0] && (await payNamesake(context, accepted[0].body));
+      if (namesake?.response.status === 200) accepted.push(namesake);
       const [payee] = accepted.length === 0 ? unserved : [];
       if (payee && !permitted(context, "records.phone-digits", payee)) return;
       given(accepted.length !== 0, "200 for a phone number", zeros.response);

@@ -105,6 +105,7 @@ const dimensions = {
     { what: "a webhookURL with a fragment", optional: true, write: (address) => `${address}#${wordOf(address)}` },
     followed("an encoded URL in its query", "*=https%3A%2F%2F*.example%2F%3Fa%3Db"),
     followed("empty and repeated parameters", "*=&p*=*+b&r*=1&r*=2"),
+    followed("an apostrophe in its query", "*=O'*"),
     followed("more than 1,024 characters", "*".repeat(100)),
   ] as Address[],
   ending: [
@@ -128,12 +129,13 @@ const dimensions = {
       optional: true,
       headers: (fresh) => ({
         "user-agent": fresh,
-        accept: "application/json",
+        accept: "application/json;q=0.9, */*;q=0.8",
         "accept-language": "*",
         "idempotency-key": fresh,
         "x-request-id": fresh,
       }),
     },
+    { what: "with Expect: 100-continue", optional: true, headers: () => ({ expect: "100-continue" }) },
     { what: "with a query in its URL", optional: true, query: (fresh) => `?${encodeURIComponent(fresh)}` },
   ] as Sender[],
   moment: [

@@ -36,6 +36,7 @@ function nearMisses(text: string): [string, unknown][] {
     ["repeated 20 times", text.repeat(20)],
     ["in lower case", text.toLowerCase()],
     ["in upper case", text.toUpperCase()],
+    ["with only its first letter in upper case", first.toUpperCase() + text.slice(1).toLowerCase()],
     ["with a leading space", ` ${text}`],
     ["with a trailing space", `${text} `],
     ["with a trailing line break", `${text}\n`],

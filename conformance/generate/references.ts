@@ -1,42 +1,46 @@
-// Pairs of different references that a service may confuse, because its code or its database compares less than the
+// Families of different references that a service may confuse, because its code or its database compares less than the
 // whole text.
 
 /**
+ * Returns references of which each is another one.
  * @param fresh an unused reference
  * @param digits an unused whole number
  */
-type Pair = (fresh: string, digits: string) => [string, string];
+type Family = (fresh: string, digits: string) => string[];
+
+/** Returns references that begin with the same unused text. */
+const ending =
+  (...ends: string[]): Family =>
+  (fresh) =>
+    ends.map((end) => fresh + end);
+/** Returns references that begin alike, up to their 20th, 32nd and 63rd character, and two that end alike. */
+function long(fresh: string): string[] {
+  const text = fresh.repeat(5);
+  const last = `${text.slice(0, 32)}-${text.slice(0, 30)}`;
+  return [text.slice(0, 20), `${text.slice(0, 32)}.`, `${last}a`, `${last}b`, `0${last.slice(1)}b`];
+}
 
 /** References whose difference is plain. A service that confuses them refuses payouts that were never made. */
-export const differentReferences: readonly [difference: string, pair: Pair][] = [
-  ["by leading zeros", (_, digits) => [digits, `00${digits}`]],
+export const differentReferences: readonly [difference: string, family: Family][] = [
+  ["by leading zeros, a plus sign or a decimal", (_, digits) => [digits, `00${digits}`, `+${digits}`, `${digits}.0`]],
   ["by an exponent", (_, digits) => [`${digits}e3`, `${digits}000`]],
-  ["by a decimal", (_, digits) => [digits, `${digits}.0`]],
   ["by the zeros of a date", (_, digits) => [`${digits}-01-02`, `${digits}-1-2`]],
   ["by a formula", (_, digits) => [`=${digits}+1`, `${BigInt(digits) + 1n}`]],
-  ["by the plus sign of a phone number", (_, digits) => [`+${digits}`, digits]],
-  ["by the 00 of a phone number", (_, digits) => [`+${digits}`, `00${digits}`]],
-  ["by the letter before the digits", (_, digits) => [`a${digits}`, `b${digits}`]],
-  ["by a hyphen", (fresh) => [`${fresh}-a`, `${fresh}a`]],
-  ["by punctuation", (fresh) => [`${fresh}.a`, `${fresh}_a`]],
-  ["in the 21st character", (fresh) => [`${fresh.padEnd(20, fresh)}a`, `${fresh.padEnd(20, fresh)}b`]],
-  ["in the 33rd character", (fresh) => [`${fresh.padEnd(32, fresh)}a`, `${fresh.padEnd(32, fresh)}b`]],
-  ["in the 64th character", (fresh) => [`${fresh.padEnd(63, fresh)}a`, `${fresh.padEnd(63, fresh)}b`]],
-  ["by letters that Latin-1 lacks", (fresh) => [`${fresh}世`, `${fresh}界`]],
-  ["by the upper byte of a letter", (fresh) => [`${fresh}A`, `${fresh}Ł`]],
-  ["by percent-encoding", (fresh) => [`${fresh}b`, `${fresh}%62`]],
-  ["by form encoding", (fresh) => [`${fresh} c`, `${fresh}+c`]],
-  ["by an HTML entity", (fresh) => [`${fresh}&d`, `${fresh}&amp;d`]],
+  ["by punctuation", ending("a", "-a", "a-", ".a", "_a", "\\a", "\u2013a", "'a", "\u2019a")],
+  ["by what follows a slash or a number sign", ending("", "/a", "#a")],
+  ["after the 20th, the 32nd or the 63rd character, or in the first", long],
+  ["by characters beyond the first plane of Unicode", ending("💸", "💳")],
+  ["by the upper byte of a letter", ending("A", "Ł")],
+  ["by percent-encoding or a wildcard", ending("b", "%62", "%b")],
+  ["by form encoding or the number of spaces", ending(" c", "+c", "  c")],
+  ["by HTML", ending("&d", "&amp;d", "<b>&d")],
 ];
 
 /** References that many databases treat as equal. The interface does not forbid this. */
-export const lookalikes: readonly [difference: string, pair: Pair][] = [
-  ["by case", (fresh) => [`${fresh}a`, `${fresh}A`]],
-  ["by a trailing space", (fresh) => [fresh, `${fresh} `]],
-  ["by a leading space", (fresh) => [fresh, ` ${fresh}`]],
-  ["by Unicode normalisation", (fresh) => [`${fresh}é`, `${fresh}e\u0301`]],
-  ["by an accent", (fresh) => [`${fresh}e`, `${fresh}é`]],
+export const lookalikes: readonly [difference: string, family: Family][] = [
+  ["by case, an accent or their Unicode form", ending("a", "A", "a\u200b", "é", "É", "e", "e\u0301", "ﬁ", "fi")],
+  ["by a space", (fresh) => [fresh, `${fresh} `, ` ${fresh}`, `${fresh}\u00a0`]],
 ];
 
-/** Words that programs confuse with a missing value. */
-export const missingWords = ["null", "undefined", "0", "false"] as const;
+/** Words that programs confuse with a missing value, or with one that every object has. */
+export const missingWords = ["null", "undefined", "0", "false", "constructor"] as const;

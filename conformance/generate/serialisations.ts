@@ -42,16 +42,23 @@ export const serialisations: readonly Serialisation[] = [
     what: "with escaped letters in a field's name",
     write: (fields) => asJson(JSON.stringify(fields).replace('"reference"', () => `"${escaped("reference")}"`)),
   },
+  {
+    what: "with an exponent in the amount",
+    write: ({ amount, ...fields }) => {
+      const [, most, last] = /^(\d*)(\d)$/.exec(String(amount)) ?? [];
+      return asJson(`{"amount":${most || 0}.${last}e1,${JSON.stringify(fields).slice(1)}`);
+    },
+    optional: true,
+  },
   { what: "sent in chunks", write: withHeaders({ "transfer-encoding": "chunked" }), optional: true },
-  { what: "with a charset", write: withHeaders({ "content-type": `${type}; charset=utf-8` }), optional: true },
   {
     what: "with a charset in capitals",
     write: withHeaders({ "content-type": `${type};charset=UTF-8` }),
     optional: true,
   },
   {
-    what: "with an unknown field",
-    write: (fields) => asJson(JSON.stringify({ shopExtra: "x", ...fields })),
+    what: "with a long unknown field",
+    write: (fields) => asJson(JSON.stringify({ shopExtra: "x".repeat(5000), ...fields })),
     optional: true,
   },
   {

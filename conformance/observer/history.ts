@@ -44,6 +44,7 @@ const lasting = [
   "createdAt",
   "customer.id",
   "customer.phoneNumber",
+  "merchant.name",
 ];
 /** Fields that a record may lack. If one is missing or null, it must remain so. */
 const optional = ["webhookURL", "redirectURL"];

@@ -78,12 +78,18 @@ function attemptsByIdentity({ records, uncertain }: Facts): Map<string, Attempt[
   );
 }
 
-/** Returns a URL from the name of the mailbox on, without its fragment, which no client sends. */
-const afterName = (url: string, box: string) => url.slice(url.indexOf(`/${box}`)).split("#")[0];
+/** Returns the path and query to which a client sends a request for a URL. It may encode some characters more. */
+const pathsOf = (url: string) =>
+  [url, new URL(url).href].map((each) => each.replace(/^\w+:\/\/[^/?]*/, "").split("#")[0]!);
 
-/** Returns true if a webhook was sent to the URL of one of these requests, with all of its query. */
-const isAsGiven = ({ box, path }: Notification, owners: readonly Attempt[]) =>
-  owners.some(({ sent: { webhookURL } }) => afterName(String(webhookURL), box) === afterName(path, box));
+/**
+ * Returns true if a webhook was sent to the URL of one of these requests, with all of its query. A tunnel may add
+ * segments at the beginning of a path, or remove some.
+ */
+const isAsGiven = ({ path }: Notification, owners: readonly Attempt[]) =>
+  owners.some(({ sent: { webhookURL } }) =>
+    pathsOf(String(webhookURL)).some((given) => given.endsWith(path) || path.endsWith(given)),
+  );
 
 /** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
 export function misdirected(facts: Facts, notifications: readonly Notification[]) {

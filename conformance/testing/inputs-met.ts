@@ -95,6 +95,7 @@ const probes: readonly [what: string, Predicate][] = [
   ["with dot segments", (sent) => !keyOf(sent) && sent.path.includes("/x/")],
   ["in upper case", (sent) => !keyOf(sent) && sent.path.startsWith("/V1/")],
   ["with an encoded letter", (sent) => !keyOf(sent) && /%6[34]/.test(sent.path)],
+  ["in chunks", (sent) => !keyOf(sent) && sent.headers["transfer-encoding"] === "chunked"],
   ["with a trusted header", ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"],
 ];
 
@@ -111,6 +112,9 @@ const inputs: readonly [what: string, Predicate][] = [
     repeat(({ fields }) => Object.keys(fields).some((name) => name.endsWith("Extra"))),
   ],
   ["a repeat with fields that the service decides", repeat(({ fields }) => "status" in fields)],
+  ["a repeat with an exponent", repeat(({ text }) => /"amount":[\d.]+e/.test(text))],
+  ["a repeat with more than 4 KiB", repeat(({ text }) => text.length > 4096)],
+  ["a repeat with Expect", repeat(({ headers }) => headers["expect"] !== undefined)],
   ["a repeat by another program", repeat(({ headers }) => headers["idempotency-key"] !== undefined)],
   ["a repeat with a query", repeat(({ query }) => query !== "")],
   ["a repeat with another amount", differs("amount")],
@@ -143,6 +147,8 @@ const inputs: readonly [what: string, Predicate][] = [
   ["a reference with an exponent", paid(({ reference }) => /^\d+e\d+$/.test(String(reference)))],
   ["the reference null", tried(({ reference }) => reference === "null")],
   ["a reference of 64 characters", paid(({ reference }) => String(reference).length === 64)],
+  ["a reference with a percent sign", paid(({ reference }) => /^[^%]+%b$/.test(String(reference)))],
+  ["a reference with a slash", paid(({ reference }) => /^[^/]+\/a$/.test(String(reference)))],
   ["a reference outside the BMP", paid(({ reference }) => String(reference).includes("💸"))],
   [
     "a payout named like another's service reference",

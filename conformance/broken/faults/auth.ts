@@ -60,6 +60,15 @@ const ways: Way[] = [
   ["parameter", "A path with a parameter after a semicolon", pathIf(/;.*/, "")],
   ["override", "A request with X-HTTP-Method-Override", headed("x-http-method-override")],
   ["forwarding", "A request with X-Forwarded-For: 127.0.0.1", headed("x-forwarded-for", "127.0.0.1")],
+  ["origin", "A request with Origin", headed("origin")],
+  ["referer", "A request with Referer", headed("referer")],
+  ["forwarded-host", "A request with X-Forwarded-Host", headed("x-forwarded-host")],
+  [
+    "health-check",
+    "A request of a health check",
+    ({ headers, path }) => (String(headers["user-agent"]).startsWith("kube-probe/") ? path : undefined),
+  ],
+  ["chunks", "A request whose body is sent in chunks", ({ chunked, path }) => (chunked ? path : undefined)],
   ["rewriting", "A request with X-Original-URL", ({ headers }) => headers["x-original-url"]?.toString()],
 ];
 
@@ -98,6 +107,10 @@ const halfKeys: Record<string, (key: string) => string> = {
   "percent-encoding": (key) => key.replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`),
   null: () => "null",
   hasOwnProperty: () => "hasOwnProperty",
+};
+const crashing: Record<string, (key: string) => boolean> = {
+  long: (key) => key.length > 255,
+  "outside-of-ascii": (key) => /[^\0-\u007f]/.test(key),
 };
 const queries = { [createDisbursement]: "auth.key-only-in-header", [createCheckout]: "auth.key-only-in-header" };
 
@@ -257,6 +270,29 @@ export const faults: readonly Fault[] = [
       handle: (call, ask) =>
         ask(isOf(call, operation) && call.path.includes(`api_key=${world.key}`) ? withKey(call, world.key) : call),
     })),
+  ),
+  fault(
+    "open-when-large",
+    "A create with a body of more than 4 KiB needs no key.",
+    "auth.no-way-around",
+    authenticates(createDisbursement, (given, _, { body }) => noKey(given) && body.length > 4096),
+  ),
+  ...Object.entries(crashing).map(([what, isCrash]) =>
+    fault(`key-${what}-500`, `A key that is ${what} gets 500.`, "errors.no-5xx", {
+      handle: async (call, ask) => (isCrash(keyOf(call) ?? "") ? refusal(500) : ask(call)),
+    }),
+  ),
+  fault(
+    "record-by-options",
+    "OPTIONS returns a disbursement as text and needs no key.",
+    "access.record-hidden-after-owner",
+    (world) => ({
+      async handle(call, ask) {
+        if (call.method !== "OPTIONS") return ask(call);
+        const reply = await ask(withKey({ ...call, method: "GET" }, world.key));
+        return reply && { ...reply, status: 200, headers: { "content-type": "text/plain" } };
+      },
+    }),
   ),
   fault(
     "shared-merchant",

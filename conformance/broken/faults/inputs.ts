@@ -4,6 +4,7 @@ import { drops, isPayout } from "../messages.ts";
 import { type Call, type Fault, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
+  data,
   fieldsOf,
   hasExtra,
   instead,
@@ -11,6 +12,7 @@ import {
   isOf,
   refusal,
   requests,
+  verifyDisbursement,
   withFields,
   type Fields,
 } from "../ways.ts";
@@ -49,6 +51,10 @@ const forms: [id: string, what: string, form: (call: Call) => unknown][] = [
   ["with-charset", "a charset", ({ headers }) => headers["content-type"]],
   ["charset-in-capitals", "a charset in capitals", ({ headers }) => String(headers["content-type"]).includes("UTF-8")],
   ["with-unknown-field", "an unknown field", (call) => hasExtra(fieldsOf(call.body) ?? {})],
+  ["with-exponent", "an exponent in its amount", (call) => /"amount":[\d.]+e/.test(text(call))],
+  ["large", "more than 4 KiB", ({ body }) => body.length > 4096],
+  ["with-expect", "an Expect header", ({ headers }) => headers["expect"]],
+  ["with-accept", "another Accept header", ({ headers }) => headers["accept"]],
   ["with-idempotency-key", "another Idempotency-Key", ({ headers }) => headers["idempotency-key"]],
   ["with-query", "another query", ({ path }) => path],
 ];
@@ -96,6 +102,35 @@ const keys: [id: string, what: string, key: (reference: string) => string][] = [
   ["question-marks", "in Latin-1, with question marks", (reference) => reference.replaceAll(/[^\0-\u00ff]/g, "?")],
   ["latin-1", "in Latin-1, cut off", (reference) => Buffer.from(reference, "latin1").toString("latin1")],
   ["percent", "after percent-decoding", decoded],
+  ["path", "up to a slash, a question mark or a number sign", (reference) => reference.replace(/(.)[/?#].*/s, "$1")],
+  ["end", "by their last 24 characters", (reference) => reference.slice(-24)],
+  ["order", "by the characters that they contain", (reference) => [...reference].toSorted().join("")],
+  ["spaces", "with a single space for several", (reference) => reference.replaceAll(/ +/g, " ")],
+  ["markup", "without HTML tags", (reference) => reference.replaceAll(/<[^>]*>/g, "")],
+  ["backslashes", "without backslashes", (reference) => reference.replaceAll("\\", "")],
+  ["dashes", "with a hyphen for a dash", (reference) => reference.replaceAll("\u2013", "-")],
+  [
+    "quotation-marks",
+    "with a straight quotation mark for a curved one",
+    (reference) => reference.replaceAll("\u2019", "'"),
+  ],
+  [
+    "plane",
+    "without characters beyond the first plane of Unicode",
+    (reference) => reference.replaceAll(/[^\0-\uffff]/gu, "?"),
+  ],
+];
+/** Keys with which databases compare texts. */
+const collations: typeof keys = [
+  [
+    "letters",
+    "without regard to the case of letters outside of ASCII",
+    (reference) => reference.replaceAll(/[^\0-\u007f]/g, (each) => each.toLowerCase()),
+  ],
+  ["accents", "without accents", (reference) => reference.normalize("NFD").replaceAll(/\p{M}/gu, "")],
+  ["compatibility", "after compatibility normalisation", (reference) => reference.normalize("NFKC")],
+  ["zero-width", "without characters that have no width", (reference) => reference.replaceAll("\u200b", "")],
+  ["hard-spaces", "with a space for a space that does not break", (reference) => reference.replaceAll("\u00a0", " ")],
 ];
 
 const creates = (change: (fields: Fields) => Fields): How => requests(createDisbursement, change);
@@ -154,6 +189,50 @@ const values: Fault[] = [
     }),
   ),
   fault(
+    "amount-exponent-lost",
+    "The exponent of an amount such as 1.5e1 is ignored, and its fraction is cut off.",
+    "records.as-requested",
+    requests(createDisbursement, (fields, { body }) => {
+      const [, most = ""] = /"amount":(\d+)(?:\.\d+)?e/.exec(body.toString()) ?? [];
+      return Number(most) > 0 ? { ...fields, amount: Number(most) } : fields;
+    }),
+  ),
+  fault(
+    "customers-by-last-digits",
+    "A recipient whose number has the last nine digits of another recipient's is taken for the other one.",
+    "records.phone-digits",
+    () => {
+      const first = new Map<string, string>();
+      return requests(createDisbursement, (fields) => {
+        const phoneNumber = String(fields["phoneNumber"]);
+        if (!/^[0-9]{10,15}$/.test(phoneNumber)) return fields;
+        const end = phoneNumber.slice(-9);
+        if (!first.has(end)) first.set(end, phoneNumber);
+        return { ...fields, phoneNumber: first.get(end) };
+      });
+    },
+  ),
+  fault(
+    "addresses-normalised",
+    "A record shows its webhookURL as a URL parser writes it, with percent-encoded apostrophes.",
+    "records.as-requested",
+    data(verifyDisbursement, (record) =>
+      typeof record["webhookURL"] === "string" ? { ...record, webhookURL: new URL(record["webhookURL"]).href } : record,
+    ),
+  ),
+  fault(
+    "merchant-of-another",
+    "One record in seven is shown with the name of another merchant.",
+    "life.facts-kept",
+    () => {
+      let count = 0;
+      return data(verifyDisbursement, (record) =>
+        (count += 1) % 7 === 0 ? { ...record, merchant: { name: "Another" } } : record,
+      );
+    },
+    "records.as-requested",
+  ),
+  fault(
     "reference-zeros-lost",
     "A reference of digits loses its leading zeros.",
     "create.references-apart",
@@ -163,7 +242,26 @@ const values: Fault[] = [
         : fields,
     ),
   ),
-  ...["null", "0"].map((word) =>
+  fault(
+    "references-as-patterns",
+    "A reference is refused as a duplicate if it matches another one as a pattern of SQL.",
+    "create.references-apart",
+    () => {
+      const used: string[] = [];
+      return {
+        async handle(call, ask) {
+          const { reference } = (isOf(call, createDisbursement) && fieldsOf(call.body)) || {};
+          if (typeof reference !== "string") return ask(call);
+          const [before = "", ...after] = reference.split("%");
+          const matches = (other: string) => other.startsWith(before) && after.every((part) => other.endsWith(part));
+          if (after.length === 1 && used.some(matches)) return refusal(409);
+          used.push(reference);
+          return ask(call);
+        },
+      };
+    },
+  ),
+  ...["null", "0", "constructor"].map((word) =>
     fault(
       `reference-${word}-refused`,
       `The reference "${word}" is refused as missing.`,
@@ -227,6 +325,9 @@ export const faults: readonly Fault[] = [
   ),
   ...keys.map(([id, what, key]) =>
     fault(`references-compared-${id}`, `References are compared ${what}.`, "create.references-apart", confuses(key)),
+  ),
+  ...collations.map(([id, what, key]) =>
+    fault(`references-collated-${id}`, `References are compared ${what}.`, "limits.reference-as-sent", confuses(key)),
   ),
   ...values,
 ];

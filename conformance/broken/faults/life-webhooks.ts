@@ -216,6 +216,13 @@ const confused = (id: string, what: string, key: (fields: Fields) => unknown): F
   );
 
 export const faults: readonly Fault[] = [
+  fault(
+    "address-in-lower-case",
+    "Webhooks are sent to their addresses in lower case.",
+    "webhook.only-with-address",
+    { webhook: (message, deliver) => deliver({ ...message, url: message.url.toLowerCase() }) },
+    "records.as-requested",
+  ),
   ...webhooks,
   ...checkouts,
   ...addresses,

@@ -119,7 +119,7 @@ export const faults: readonly Fault[] = [
     "rotation-drops-old",
     "After a rotation the old secret stops signing immediately.",
     "signature.rotation",
-    changesMessage((message) => signed(message)),
+    changesMessage((message) => signed(message, [message.claimed.secrets.current])),
   ),
   fault(
     "rotation-keeps-old",
