@@ -129,7 +129,7 @@ const dimensions = {
       optional: true,
       headers: (fresh) => ({
         "user-agent": fresh,
-        accept: "application/json;q=0.9, */*;q=0.8",
+        accept: `application/json, application/${fresh}+json`,
         "accept-language": "*",
         "idempotency-key": fresh,
         "x-request-id": fresh,

@@ -78,6 +78,7 @@ function programOf({ one, below, digits }: Tools): (given: Given) => Headers {
     [["Accept", "application/json"], ["X-Api-Key", ""], ["Content-Type", ""], ["Content-Length", ""], ["Host", ""], ["Connection", "Keep-Alive"], ["User-Agent", `Apache-HttpClient/4.5.${minor} (Java/${java})`], ["Accept-Encoding", "gzip,deflate"]],
     [["Accept", "application/json, application/*+json"], ["Content-Type", ""], ["x-api-key", ""], ["User-Agent", `Java/${java}`], ["Host", ""], ["Connection", "keep-alive"], ["Content-Length", ""]],
     [["Host", ""], ["x-api-key", ""], ["Content-Type", ""], ["Transfer-Encoding", "chunked"]],
+    [["Accept", "application/json"], ["x-api-key", ""], ["Content-Type", ""], ["Host", ""], ["Content-Length", ""], ["Expect", "100-continue"]],
     [["Host", ""], ["User-Agent", "curl/8.5.0"], ["Accept", "*/*"], ["x-api-key", ""], ["Content-Type", ""], ["Content-Length", ""]],
     [["Host", ""], ["User-Agent", `python-requests/2.${digits(2)}.0`], ["Accept-Encoding", "gzip, deflate"], ["Accept", "*/*"], ["Connection", "keep-alive"], ["x-api-key", ""], ["Content-Length", ""], ["Content-Type", ""]],
   ]); // prettier-ignore
