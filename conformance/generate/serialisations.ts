@@ -50,7 +50,11 @@ export const serialisations: readonly Serialisation[] = [
     },
     optional: true,
   },
-  { what: "sent in chunks", write: withHeaders({ "transfer-encoding": "chunked" }), optional: true },
+  {
+    what: "sent in chunks, with a charset",
+    write: withHeaders({ "transfer-encoding": "chunked", "content-type": `${type}; charset=utf-8` }),
+    optional: true,
+  },
   {
     what: "with a charset in capitals",
     write: withHeaders({ "content-type": `${type};charset=UTF-8` }),
