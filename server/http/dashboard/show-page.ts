@@ -34,7 +34,7 @@ export const dashboardHeaders: RequestHandler = (_req, res, next) => {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex",
-    Vary: "Cookie, Accept-Language",
+    Vary: "Cookie",
   });
   next();
 };

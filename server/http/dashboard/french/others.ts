@@ -1,3 +1,5 @@
+import { limitNames } from "./settings.ts";
+
 /**
  * Texts that arrive composed: the errors of pages, and what other parts of the server say in English to programs and on
  * the command line. `{name}` stands for any text, which is itself translated if it is known.
@@ -81,12 +83,7 @@ export const others = {
   // Limits and terms.
   "The limit {name} {what}. It lists values with commas, such as {example}.":
     "La limite {name} {what}. Elle énumère des valeurs séparées par des virgules, comme {example}.",
-  perPayment: "par versement",
-  perDay: "par jour",
-  countries: "pays",
-  currencies: "devises",
-  recipients: "numéros",
-  approvalFrom: "approbation à partir de",
+  ...limitNames,
   "is not valid": "n’est pas valide",
   "has a currency twice": "contient deux fois une devise",
   "can have at most {most} values": "peut avoir au plus {most} valeurs",

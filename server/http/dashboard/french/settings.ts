@@ -1,3 +1,13 @@
+/** The names of limits. Errors name them too. */
+export const limitNames = {
+  perPayment: "par versement",
+  perDay: "par jour",
+  countries: "pays",
+  currencies: "devises",
+  recipients: "numéros",
+  approvalFrom: "approbation à partir de",
+} as const;
+
 /** A merchant's settings, and the team. */
 export const settings = {
   "Your new API key": "Votre nouvelle clé d’API",
@@ -52,12 +62,7 @@ export const settings = {
   "the only phone numbers": "les seuls numéros permis",
   "the amount from which on a payout waits for approval":
     "le montant à partir duquel un versement attend une approbation",
-  perPayment: "par versement",
-  perDay: "par jour",
-  countries: "pays",
-  currencies: "devises",
-  recipients: "numéros",
-  approvalFrom: "approbation à partir de",
+  ...limitNames,
   // The webhook secret and the default address.
   "Webhook secret": "Secret des webhooks",
   "Signs, too, until {time} UTC: <code>{secret}</code>": "Signe aussi, jusqu’au {time} UTC : <code>{secret}</code>",
