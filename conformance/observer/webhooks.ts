@@ -80,7 +80,7 @@ function attemptsByIdentity({ records, uncertain }: Facts): Map<string, Attempt[
 
 /** Returns the path and query to which a client sends a request for a URL. It may encode some characters more. */
 const pathsOf = (url: string) =>
-  [url, new URL(url).href].map((each) => each.replace(/^\w+:\/\/[^/?]*/, "").split("#")[0]!);
+  [url, URL.parse(url)?.href ?? url].map((each) => each.replace(/^\w+:\/\/[^/?]*/, "").split("#")[0]!);
 
 /**
  * Returns true if a webhook was sent to the URL of one of these requests, with all of its query. A tunnel may add
