@@ -1,4 +1,4 @@
-// What the commands `certify client` and `certify receiver` have in common: their options, and what they write.
+// What the commands that judge merchants' programs have in common: their options, and what they write.
 import type { ParseArgsConfig } from "node:util";
 import { didYouMean } from "../cli/nearest.ts";
 import { createReader, parseFlags, readOnly, readSeed } from "../cli/options.ts";
@@ -23,6 +23,18 @@ export const sideFlags = {
   sign: { type: "string" },
   "valid-days": { type: "string", default: "90" },
 } satisfies ParseArgsConfig["options"];
+
+/** Returns what `--help` says about these options. */
+export const sideUsage = (side: Side) => `\
+  --scenario ID,…             run only these scenarios
+  --only ID,…                 judge only these requirements (see certify list --profile ${side})
+  --fail-fast                 end the run at the first scenario that fails
+  --seed N                    repeat the random values of an earlier run
+  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
+  --report DIR                directory for the report (default: ./certify-report)
+  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
+  --sign KEYFILE              sign certificate.jws with this key if the verdict is certified
+  --valid-days N              validity of that certificate in days (default: 90)`;
 
 export type SideOptions = {
   /** The ids of the requirements to judge; undefined for all. */

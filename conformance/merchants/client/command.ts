@@ -7,7 +7,15 @@ import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
 import { quoted } from "../../target/shell.ts";
-import { isFailure, mostProgressLines, readSideOptions, runSide, sideFlags, type SideOptions } from "../command.ts";
+import {
+  isFailure,
+  mostProgressLines,
+  readSideOptions,
+  runSide,
+  sideFlags,
+  sideUsage,
+  type SideOptions,
+} from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { attacher } from "./attach.ts";
 import { launcher } from "./launch.ts";
@@ -36,18 +44,10 @@ It writes a line {"reference": …, "outcome": "paid|failed|pending|refused|unkn
 
   --command CMD               the shell command that starts the program
   --attach                    start the program yourself, for example in a debugger; needs one --scenario
-  --scenario ID,…             run only these scenarios
-  --only ID,…                 judge only these requirements (see certify list --profile client)
-  --fail-fast                 end the run at the first scenario that fails
-  --seed N                    repeat the random faults and moments of an earlier run
-  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --timeout MS                time limit for a request that the program is told (default: 2000)
   --time-limit SECONDS        how long one start of the program may take (default: 120)
   --jobs N                    how many scenarios run at the same time (default: 16)
-  --report DIR                directory for the report (default: ./certify-report)
-  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
-  --sign KEYFILE              sign certificate.jws with this key if the client is certified
-  --valid-days N              validity of that certificate in days (default: 90)`;
+${sideUsage(side)}`;
 
 const hour = 3_600_000;
 

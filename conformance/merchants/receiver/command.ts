@@ -6,7 +6,7 @@ import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
 import { quoted } from "../../target/shell.ts";
-import { runSide, readSideOptions, sideFlags, type SideOptions } from "../command.ts";
+import { runSide, readSideOptions, sideFlags, sideUsage, type SideOptions } from "../command.ts";
 import { outageOf, startSubject } from "./process.ts";
 import { defaultLimits, runReceiver } from "./run.ts";
 import type { Limits } from "./scenario.ts";
@@ -34,16 +34,8 @@ Genuine events take effect, so use a test installation.
                               so (default: all types)
   --serial                    the receiver reads one request at a time, because it is tried without the proxy that reads
                               requests for it; the certificate names what cannot be judged then
-  --scenario ID,…             run only these scenarios
-  --only ID,…                 judge only these requirements (see certify list --profile receiver)
-  --fail-fast                 end the run at the first scenario that fails
-  --seed N                    repeat the values of an earlier run
-  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
-  --report DIR                directory for the report (default: ./certify-report)
-  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
-  --sign KEYFILE              sign certificate.jws with this key if the receiver is certified
-  --valid-days N              validity of that certificate in days (default: 90)
   --yes                       confirm that events may take effect on a receiver that is not on loopback
+${sideUsage("receiver")}
 
 Environment:
   WEBHOOK_SECRET              the receiver's secret; with --command, a new one by default

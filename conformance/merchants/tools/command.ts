@@ -7,7 +7,15 @@ import type { Report } from "../../results.ts";
 import { createProgress, type Output } from "../../run/progress.ts";
 import type { CheckReport } from "../../run/verdicts.ts";
 import { quoted } from "../../target/shell.ts";
-import { isFailure, mostProgressLines, readSideOptions, runSide, sideFlags, type SideOptions } from "../command.ts";
+import {
+  isFailure,
+  mostProgressLines,
+  readSideOptions,
+  runSide,
+  sideFlags,
+  sideUsage,
+  type SideOptions,
+} from "../command.ts";
 import { scenarioReport, sideReport } from "../report.ts";
 import { opener, type Open } from "./host.ts";
 import { propose, renderMap } from "./init.ts";
@@ -44,18 +52,10 @@ The server of tools gets BASE_URL, API_KEY, API_KEY_FILE, TIMEOUT_MS, STATE_DIR 
   --port PORT                 the port of the service, for a server that a person has started
   --map FILE                  the map of the tools (default: ./tools.yaml)
   --init                      propose the map from the tools' schemas, and write it to FILE; judges nothing
-  --scenario ID,…             run only these scenarios
-  --only ID,…                 judge only these requirements (see certify list --profile tools)
-  --fail-fast                 end the run at the first scenario that fails
-  --seed N                    repeat the random faults and moments of an earlier run
-  --challenge TEXT            derive the seed from a text that a partner chose; it is on the certificate
   --timeout MS                time limit for a request that the server is told (default: 2000)
   --time-limit SECONDS        how long one call of a tool may take (default: 60)
   --jobs N                    how many scenarios run at the same time (default: 8)
-  --report DIR                directory for the report (default: ./certify-report)
-  --baseline FILE             known failures to tolerate until they expire (YAML: id, reason, expires)
-  --sign KEYFILE              sign certificate.jws with this key if the tools are certified
-  --valid-days N              validity of that certificate in days (default: 90)
+${sideUsage(side)}
 
 Environment: TOOLS_TOKEN, the bearer token of requests to --url; API_KEY, only with --port.`;
 
