@@ -1,5 +1,6 @@
 // The table of probes: requests without a valid key that an authenticating target refuses on every operation (§5).
 import type { Context } from "../check.ts";
+import { spellings, trusted, wildcards, words } from "../generate/bypasses.ts";
 import * as forms from "../target/key-forms.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { shows } from "./expect.ts";
@@ -29,54 +30,6 @@ export const alteredForms = [
   forms.withWord,
   forms.base64,
   forms.percentEncoded,
-];
-
-/** Values that a lookup in a plain JavaScript object finds, or that stand for a missing key. */
-const words = ["", "constructor", "__proto__", "toString", "hasOwnProperty", "valueOf", "null", "undefined"];
-/** Values that a query or a pattern may take for every key. */
-const wildcards = ["*", "%", "' OR '1'='1", "true"];
-
-/** Other spellings of a path, with which a router may find the operation that a filter did not recognise. */
-const spellings: ((path: string) => string)[] = [
-  (path) => `${path}/`,
-  (path) => `${path}//`,
-  (path) => `/${path}`,
-  (path) => path.replace("/v1/", "/v1//"),
-  (path) => path.replace("/v1/", "/v1/./"),
-  (path) => path.replace("/v1/", "/v1/x/../"),
-  (path) => path.replace("/v1/", "/x/..;/v1/"),
-  (path) => path.replace("/v1/", "/v1%2F"),
-  (path) => path.replace(/^\/v1\/\w+/, (start) => start.toUpperCase()),
-  (path) => path.replace(/^\/v1\/\w/, (start) => start.toUpperCase()),
-  (path) => path.replace(/^\/v1\/d/, "/v1/%64").replace(/^\/v1\/c/, "/v1/%63"),
-  (path) => path.replace(/^\/v1\/d/, "/v1/%2564").replace(/^\/v1\/c/, "/v1/%2563"),
-  (path) => `${path}.json`,
-  (path) => `${path}.css`,
-  (path) => `${path};key=x`,
-  (path) => `${path};.css`,
-  (path) => `${path}%20`,
-  (path) => `${path}%00`,
-];
-
-/** Headers that proxies and frameworks set, and that a server may trust. */
-const trusted: Record<string, string>[] = [
-  { "x-http-method-override": "GET" },
-  { "x-http-method-override": "OPTIONS" },
-  {
-    "x-forwarded-for": "127.0.0.1",
-    "x-real-ip": "127.0.0.1",
-    "x-forwarded-host": "localhost",
-    forwarded: "for=127.0.0.1;host=localhost",
-  },
-  { "x-forwarded-user": "admin", "x-user-id": "1", "x-authenticated": "true" },
-  { "x-middleware-subrequest": "middleware:middleware:middleware:middleware:middleware" },
-  { authorization: "Basic Og==" },
-  { authorization: "Bearer null" },
-  { cookie: "x-api-key=" },
-  { accept: "text/html" },
-  { origin: "https://localhost", referer: "https://localhost/dashboard" },
-  { "transfer-encoding": "chunked" },
-  { "user-agent": "kube-probe/1.30" },
 ];
 
 const withHeaders = (headers: TargetRequest["headers"]) => (request: TargetRequest) => ({
