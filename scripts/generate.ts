@@ -79,8 +79,10 @@ for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`gene
 Object.assign(files, await pictureFiles());
 
 const docs = new URL("generated/docs/", root);
-await mkdir(docs, { recursive: true });
-const stale = (await readdir(docs)).map((name) => `generated/docs/${name}`).filter((name) => !(name in files));
+await mkdir(new URL("fr/", docs), { recursive: true });
+const stale = (await readdir(docs, { recursive: true }))
+  .map((name) => `generated/docs/${name}`)
+  .filter((name) => name.includes(".") && !(name in files));
 if (!check) for (const name of stale) await rm(new URL(name, root));
 for (const [name, text] of Object.entries(files)) {
   const file = new URL(name, root);

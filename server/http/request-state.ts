@@ -6,7 +6,7 @@ import type { Right } from "../domain/roles.ts";
 import type { Session } from "../domain/sign-in.ts";
 import type { TimeBudget } from "../domain/time-budget.ts";
 import type { Trace } from "../domain/trace.ts";
-import type { Resource } from "./docs/library.ts";
+import type { Resource } from "./docs/resource.ts";
 import type { Locale } from "./pages/texts.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { spaced } from "../../../server/http/spaced.ts";
 import { architecture } from "./architecture.ts";
 import { asFile, inPage, type Drawing } from "./drawing.ts";
+import { inFrench } from "./french.ts";
 import { lostResponse } from "./lost-response.ts";
 import { requirements } from "./requirements.ts";
 import { retries } from "./retries.ts";
@@ -10,10 +12,15 @@ const drawings: Readonly<Record<string, Drawing>> = Object.fromEntries(
 );
 
 /** Returns the drawing to which an image in Markdown leads, as a part of a page. */
-export function pictureOf(href: string, label: string): string {
+export const pictureOf = (href: string, label: string): string => inPage(drawingOf(href, label), label);
+
+export const frenchPictureOf = (href: string, label: string): string =>
+  inPage(inFrench(drawingOf(href, label)), spaced(label));
+
+function drawingOf(href: string, label: string): Drawing {
   const drawing = drawings[href.split("/").at(-1)!];
   if (!drawing) throw new Error(`No drawing is named ${href} (${label}).`);
-  return inPage(drawing, label);
+  return drawing;
 }
 
 const styles = new URL("../../../server/http/styles/", import.meta.url);

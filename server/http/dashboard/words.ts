@@ -3,6 +3,7 @@ import { timestamp } from "../../domain/representation.ts";
 import { formatAmount } from "../pages/money.ts";
 import type { Locale } from "../pages/texts.ts";
 import { stateOf } from "../request-state.ts";
+import { spaced } from "../spaced.ts";
 import { french, frenchOfOthers } from "./french/index.ts";
 
 /** A text of the dashboard. Code and templates contain the English text, and `french/` its translation. */
@@ -43,9 +44,6 @@ class Html {
 
 const ENTITIES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const escaped = (text: string) => text.replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign]!);
-
-/** French puts a space before some signs, at which no line may break. */
-const spaced = (text: string) => text.replaceAll(/ (?=[:;?!%»])|(?<=«) /g, "\u00a0");
 
 const htmlOf = (value: unknown) => (value instanceof Html ? value.html : escaped(String(value)));
 

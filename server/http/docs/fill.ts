@@ -1,4 +1,6 @@
 import type { Config } from "../../config.ts";
+import type { Locale } from "../pages/texts.ts";
+import { sayIn } from "./french.ts";
 
 /** The settings that the pages mention. */
 export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | "dashboard">;
@@ -7,19 +9,21 @@ export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | 
 export const EXAMPLE_URL = "http://127.0.0.1:3000";
 
 /** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
-export function fill(text: string, { publicUrl, sandbox, settleDelayMs }: Settings): string {
+export function fill(text: string, settings: Settings, language: Locale): string {
+  const { publicUrl, sandbox, settleDelayMs } = settings;
   return text
     .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
     .replace(/<!-- sandbox -->\n(.*?)<!-- end sandbox -->\n/gs, sandbox ? "$1" : "")
-    .replace("{{mode}}", LIVE)
-    .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
+    .replace("{{mode}}", sayIn(language)("This server is live: its payments are real."))
+    .replaceAll("{{settleDelay}}", seconds(settleDelayMs, language))
     .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
 }
 
-const LIVE = "This server is live: its payments are real.";
-
-export const seconds = (milliseconds: number) =>
-  `${milliseconds / 1_000} ${milliseconds === 1_000 ? "second" : "seconds"}`;
+export function seconds(milliseconds: number, language: Locale): string {
+  const count = milliseconds / 1_000;
+  if (language === "fr") return `${String(count).replace(".", ",")} ${count < 2 ? "seconde" : "secondes"}`;
+  return `${count} ${count === 1 ? "second" : "seconds"}`;
+}
 
 /** Encodes what a shell would interpret, because people paste the guides' commands into a shell. */
 const safeInShell = (url: string) => url.replace(/[^\w.:/~%[\]-]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);

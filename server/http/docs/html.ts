@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { Eta, type TemplateFunction } from "eta";
-import { STATUS_CODES } from "node:http";
+import { languageLinks } from "../language.ts";
+import type { Locale } from "../pages/texts.ts";
 import type { Settings } from "./fill.ts";
+import { pageIn, sayIn, textLanguage, type English } from "./french.ts";
 import { pages, type DocsPage } from "./pages.ts";
 import type { Found } from "./search.ts";
 
-const eta = new Eta({ autoEscape: true });
+const eta = new Eta({ autoEscape: true, functionHeader: "const { t } = it;" });
 const compiled = new Map<string, TemplateFunction>();
 
 /** Read at first use. If this failed while the module was loaded, because no file descriptor was left, the module could never be loaded again. */
@@ -18,6 +20,9 @@ function template(name: string): TemplateFunction {
 }
 
 interface Shown {
+  language: Locale;
+  /** The language of the text, if it is another one. */
+  textLanguage?: Locale;
   title: string;
   summary: string;
   body: string;
@@ -29,30 +34,47 @@ interface Shown {
   query?: string;
 }
 
-const show = (shown: Shown, { sandbox, dashboard }: Settings): string =>
-  eta.render(template("layout"), { ...shown, sandbox, dashboard, pages });
+function show(shown: Shown, { sandbox, dashboard }: Settings): string {
+  const { language, query } = shown;
+  return eta.render(template("layout"), {
+    ...shown,
+    t: sayIn(language),
+    sandbox,
+    dashboard,
+    pages: pages.map((page) => pageIn(page, language)),
+    // Relative to the address of the page, whatever it is.
+    languages: languageLinks(language, query === undefined ? "" : `?${new URLSearchParams({ q: query })}`),
+  });
+}
 
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 
-export const renderPage = (page: DocsPage, body: string, settings: Settings): string =>
-  show({ ...page, base: baseOf(page), body }, settings);
-
-/** The page with what a search found, which links to headings of other pages. */
-export function renderSearch(query: string, found: readonly Found[], settings: Settings): string {
-  const body = eta.render(template("search"), { query, found });
-  const summary = "Parts of the documentation that contain all words of a search.";
-  return show({ title: "Search", summary, base: "", query, body }, settings);
+export function renderPage(page: DocsPage, body: string, settings: Settings, language: Locale): string {
+  const { name, title, summary } = pageIn(page, language);
+  const shown = { name, title, summary, language, textLanguage: textLanguage(page, language) };
+  return show({ ...shown, base: baseOf(page), body }, settings);
 }
 
-const TEXTS: Record<number, string> = {
-  404: "There is no page at this address. It may have moved, or the link has a mistake.",
-  405: "Pages can only be read. Follow a link below.",
+/** The page with what a search found, which links to headings of other pages. */
+export function renderSearch(query: string, found: readonly Found[], settings: Settings, language: Locale): string {
+  const t = sayIn(language);
+  const body = eta.render(template("search"), { query, found, language, t });
+  const summary = t("Parts of the documentation that contain all words of a search.");
+  return show({ language, title: t("Search"), summary, base: "", query, body }, settings);
+}
+
+type ErrorTexts = [title: English, text: English];
+const ERRORS: Readonly<Record<number, ErrorTexts>> = {
+  404: ["Not Found", "There is no page at this address. It may have moved, or the link has a mistake."],
+  405: ["Method Not Allowed", "Pages can only be read. Follow a link below."],
 };
+const OTHER_ERROR: ErrorTexts = ["Bad Request", "The server could not make sense of this request."];
 
 /** @param path the path of the request, to which the links are relative */
-export function renderError(status: number, path: string, settings: Settings): string {
+export function renderError(status: number, path: string, settings: Settings, language: Locale): string {
   const base = "../".repeat(Math.min(8, Math.max(0, path.split("/").length - 3)));
-  const title = STATUS_CODES[status]!;
-  const text = TEXTS[status] ?? "The server could not make sense of this request.";
-  return show({ title, summary: text, base, body: `<h1>${title}</h1><p>${text}</p>` }, settings);
+  const t = sayIn(language);
+  const [heading, advice] = ERRORS[status] ?? OTHER_ERROR;
+  const [title, text] = [t(heading), t(advice)];
+  return show({ language, title, summary: text, base, body: `<h1>${title}</h1><p>${text}</p>` }, settings);
 }

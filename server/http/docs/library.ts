@@ -2,34 +2,28 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import type { Locale } from "../pages/texts.ts";
 import { fill, type Settings } from "./fill.ts";
+import { fileOf, pageIn, textLanguage } from "./french.ts";
 import { CONSOLE_POLICY } from "./policy.ts";
 import { renderError, renderPage, renderSearch } from "./html.ts";
-import { pages } from "./pages.ts";
+import { pages, type DocsPage } from "./pages.ts";
+import type { Resource } from "./resource.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
-
-export interface Resource {
-  type: string;
-  body: Buffer;
-  /** The compressed body, for texts that become smaller. */
-  gzip: Buffer | undefined;
-  /** A hash of the body, which is the same in every process. */
-  etag: string;
-  policy?: string | undefined;
-}
 
 export interface Library {
   /** Returns what is at this path. The resource is made at the first request and kept. */
-  find(path: string): Promise<Resource | undefined>;
+  find(path: string, language: Locale): Promise<Resource | undefined>;
   /** Returns the page with the parts of all pages that contain these words. */
-  searchPage(query: string): Promise<string>;
-  errorPage(status: number, path: string): string;
+  searchPage(query: string, language: Locale): Promise<string>;
+  errorPage(status: number, path: string, language: Locale): string;
 }
 
 interface Source {
   type: string;
-  read(): Promise<string | Buffer> | string | Buffer;
-  policy?: string;
+  read(language: Locale): Promise<string | Buffer>;
+  isTranslated?: boolean;
+  policy?: string | undefined;
 }
 
 const HTML = "text/html; charset=utf-8";
@@ -61,60 +55,76 @@ const FILES: Record<string, Source> = {
   "/docs/assets/reference.js": file(SCRIPT, here("templates/reference.js")),
 };
 
-function sourcesOf(settings: Settings): Map<string, Source> {
-  const generated = (name: string) => async () =>
-    fill(await readFile(new URL(`../../../generated/docs/${name}`, import.meta.url), "utf8"), settings);
+const readGenerated = (name: string) => readFile(new URL(`../../../generated/docs/${name}`, import.meta.url), "utf8");
 
+/** The text of a page for readers of this language. */
+async function textOf(page: DocsPage, extension: "html" | "md", settings: Settings, language: Locale): Promise<string> {
+  return fill(await readGenerated(fileOf(page, extension, language)), settings, textLanguage(page, language));
+}
+
+function sourcesOf(settings: Settings): Map<string, Source> {
   const sources = new Map(Object.entries(FILES));
-  sources.set("/llms.txt", { type: TEXT, read: generated("llms.txt") });
+  sources.set("/llms.txt", { type: TEXT, read: async () => fill(await readGenerated("llms.txt"), settings, "en") });
   for (const page of pages) {
-    sources.set(`/docs/${page.name}.md`, { type: MARKDOWN, read: generated(`${page.name}.md`) });
-    const path = page.name === "index" ? "/docs" : `/docs/${page.name}`;
-    const body = generated(`${page.name}.html`);
-    const policy = page.name === "reference" ? CONSOLE_POLICY : undefined;
-    sources.set(path, { type: HTML, policy, read: async () => renderPage(page, await body(), settings) });
+    sources.set(`/docs/${page.name}.md`, {
+      type: MARKDOWN,
+      isTranslated: !page.englishOnly,
+      read: (language) => textOf(page, "md", settings, language),
+    });
+    sources.set(page.name === "index" ? "/docs" : `/docs/${page.name}`, {
+      type: HTML,
+      isTranslated: true,
+      policy: page.name === "reference" ? CONSOLE_POLICY : undefined,
+      read: async (language) => renderPage(page, await textOf(page, "html", settings, language), settings, language),
+    });
   }
   return sources;
 }
 
+/** The parts of all pages, as a search for readers of this language finds them. */
+async function readSections(settings: Settings, language: Locale): Promise<Section[]> {
+  const parts = pages.map(async (page) =>
+    sectionsOf(pageIn(page, language), textLanguage(page, language), await textOf(page, "html", settings, language)),
+  );
+  return (await Promise.all(parts)).flat();
+}
+
 export function openLibrary(settings: Settings): Library {
   const sources = sourcesOf(settings);
-  let sections: Promise<Section[]> | undefined;
+  const read = new Map<Locale, Promise<Section[]>>();
   const made = new Map<string, Promise<Resource>>();
 
   return {
-    async find(path) {
+    async find(path, language) {
       const source = sources.get(path);
       if (!source) return undefined;
-      const making = made.get(path) ?? make(source);
-      made.set(path, making);
+      const key = `${source.isTranslated ? language : ""} ${path}`;
+      const making = made.get(key) ?? make(source, language);
+      made.set(key, making);
       // If a file could not be opened, the next request tries again.
-      making.catch(() => made.delete(path));
+      making.catch(() => made.delete(key));
       return making;
     },
-    async searchPage(query) {
-      sections ??= Promise.all(
-        pages.map(async (page) => {
-          const html = await readFile(new URL(`../../../generated/docs/${page.name}.html`, import.meta.url), "utf8");
-          return sectionsOf(page, fill(html, settings));
-        }),
-      ).then((parts) => parts.flat());
+    async searchPage(query, language) {
+      const reading = read.get(language) ?? readSections(settings, language);
+      read.set(language, reading);
       // If a file could not be opened, the next search tries again.
-      sections.catch(() => (sections = undefined));
-      return renderSearch(query, search(await sections, query), settings);
+      reading.catch(() => read.delete(language));
+      return renderSearch(query, search(await reading, query), settings, language);
     },
-    errorPage: (status, path) => renderError(status, path, settings),
+    errorPage: (status, path, language) => renderError(status, path, settings, language),
   };
 }
 
-async function make({ type, read, policy }: Source): Promise<Resource> {
-  const body = Buffer.from(await read());
+async function make({ type, read, isTranslated = false, policy }: Source, language: Locale): Promise<Resource> {
+  const body = Buffer.from(await read(language));
   const zipped = await promisify(gzip)(body);
   return {
     type,
     body,
     gzip: zipped.length < body.length ? zipped : undefined,
     etag: createHash("sha256").update(body).digest("base64url"),
+    isTranslated,
     policy,
   };
 }

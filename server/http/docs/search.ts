@@ -1,18 +1,17 @@
+import type { Locale } from "../pages/texts.ts";
 import type { DocsPage } from "./pages.ts";
 
 /** A part of a page, from one heading to the next. */
 export interface Section {
   page: DocsPage;
+  language: Locale;
   heading: string;
   /** The id of the heading; empty for the page's title. */
   id: string;
   text: string;
 }
 
-export interface Found {
-  page: DocsPage;
-  heading: string;
-  id: string;
+export interface Found extends Omit<Section, "text"> {
   excerpt: { text: string; isMatch: boolean }[];
 }
 
@@ -34,30 +33,30 @@ const plain = (html: string) =>
     .trim();
 
 /** Splits the HTML of a page at its headings. */
-export function sectionsOf(page: DocsPage, html: string): Section[] {
+export function sectionsOf(page: DocsPage, language: Locale, html: string): Section[] {
   return html.split(/(?=<h[1-3] id=")/).flatMap((part) => {
     const [all, level, id, heading] = /^<h([1-3]) id="([^"]+)"[^>]*>([^]*?)<\/h\1>/.exec(part) ?? [];
     if (all === undefined) return [];
     const text = plain(part.slice(all.length));
-    return [{ page, heading: plain(heading!), id: level === "1" ? "" : id!, text }];
+    return [{ page, language, heading: plain(heading!), id: level === "1" ? "" : id!, text }];
   });
 }
 
 /** Finds the sections that contain every word, those with the words in a heading first. */
 export function search(sections: readonly Section[], query: string): Found[] {
-  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
+  const words = [...new Set(folded(query).split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
   if (words.length === 0) return [];
   const scored = sections.map((section) => ({ section, score: scoreOf(section, words) }));
   return scored
     .filter(({ score }) => score > 0)
     .toSorted((a, b) => b.score - a.score)
     .slice(0, MOST)
-    .map(({ section: { page, heading, id, text } }) => ({ page, heading, id, excerpt: excerptOf(text, words) }));
+    .map(({ section: { text, ...rest } }) => ({ ...rest, excerpt: excerptOf(text, words) }));
 }
 
 function scoreOf({ page, heading, id, text }: Section, words: readonly string[]): number {
-  const title = `${heading} ${id === "" ? page.title : ""}`.toLowerCase();
-  const body = text.toLowerCase();
+  const title = folded(`${heading} ${id === "" ? page.title : ""}`);
+  const body = folded(text);
   let score = 0;
   for (const word of words) {
     const inTitle = title.includes(word);
@@ -69,14 +68,27 @@ function scoreOf({ page, heading, id, text }: Section, words: readonly string[])
 
 /** The text around the first match, cut at the matches. */
 function excerptOf(text: string, words: readonly string[]): Found["excerpt"] {
-  const lower = text.toLowerCase();
-  const places = words.map((word) => lower.indexOf(word)).filter((place) => place >= 0);
+  const plainText = folded(text);
+  const places = words.map((word) => plainText.indexOf(word)).filter((place) => place >= 0);
   const at = places.length > 0 ? Math.min(...places) : 0;
   const start = at <= BEFORE ? 0 : text.indexOf(" ", at - BEFORE) + 1;
   const end = at + AFTER >= text.length ? text.length : text.lastIndexOf(" ", at + AFTER);
   const shown = `${start > 0 ? "… " : ""}${text.slice(start, Math.max(start, end))}${end < text.length ? " …" : ""}`;
-  const pattern = new RegExp(`(${words.map(literal).join("|")})`, "gi");
-  return shown.split(pattern).map((part, index) => ({ text: part, isMatch: index % 2 === 1 }));
+  const pattern = new RegExp(`(${words.map(literal).join("|")})`, "g");
+  let from = 0;
+  return folded(shown)
+    .split(pattern)
+    .map((part, index) => ({
+      text: shown.slice(from, (from += part.length)),
+      isMatch: index % 2 === 1,
+    }));
 }
 
 const literal = (word: string) => word.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+
+/** A text as it is compared: without capitals and accents, and as long as the text, so that places are the same. */
+const folded = (text: string) =>
+  text
+    .toLowerCase()
+    .replaceAll(/[\u00e0-\u017f]/g, (letter) => letter.normalize("NFD")[0]!)
+    .replaceAll("’", "'");
