@@ -1,8 +1,9 @@
 // Pages that update automatically, in a real browser.
-import type { Browser, Page } from "playwright-core";
+import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { linkAddress } from "../../domain/sign-in.ts";
+import { violationsOf } from "../../testing/accessibility.ts";
 import { newLink, send, signedIn } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
@@ -14,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => Promise.all([browser.close(), server.close()]));
 
 /** Opens a page of the merchant in a browser of its own. Fails the test if a page's policy blocks anything. */
-async function opened(path = "disbursements"): Promise<Page> {
-  const context = await browser.newContext();
+async function opened(path = "disbursements", options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext(options);
   context.on("weberror", (error) => expect.fail(String(error.error())));
   const page = await context.newPage();
   await page.goto(linkAddress(server.url, await newLink(server)));
@@ -73,6 +74,30 @@ test("a page asks again after its server was away, gets nothing that it has, and
   await page.context().clearCookies();
   await page.getByRole("alert").filter({ hasText: "You are signed out" }).waitFor();
   await page.context().close();
+});
+
+const timeOf = (page: Page, text: string) => page.getByRole("row").filter({ hasText: text }).locator("time:visible");
+
+test("the visitor's local time stands beside UTC, also in what has changed, unless it is the same", async () => {
+  await server.createPayout({ reference: "local-0" });
+  const page = await opened("disbursements", { timezoneId: "Africa/Lagos" });
+  await server.createPayout({ reference: "local-1" });
+  await shows(page, "local-1");
+  const time = timeOf(page, "local-1");
+  const at = Date.parse((await time.getAttribute("datetime"))!);
+  const inLagos = new Date(at + 3_600_000).toISOString().slice(11, 16);
+  expect(await time.locator("small").textContent()).toBe(`${inLagos} in your time zone`);
+  expect(await page.locator("time:visible > small").count()).toBe(await page.locator("time:visible").count());
+  expect(await violationsOf(page)).toEqual([]);
+  await page.getByRole("link", { name: "local-1" }).click();
+  await page.locator(".timeline time > small").first().waitFor();
+  await page.getByRole("link", { name: "Sandbox", exact: true }).click();
+  await page.locator("p > time[title$='in your time zone']").first().waitFor();
+  await page.context().close();
+
+  const inUtc = await opened("disbursements", { timezoneId: "Africa/Abidjan" });
+  expect(await timeOf(inUtc, "local-1").textContent()).not.toContain("zone");
+  await inUtc.context().close();
 });
 
 test("settings and team follow what others change, and keep forms that are half filled in", async () => {

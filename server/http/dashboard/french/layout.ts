@@ -52,7 +52,7 @@ export const layout = {
     "Il vous faut un lien. Affichez-en un sur la machine du serveur :",
   "It works once, within {minutes} minutes. With a merchant’s id after the command, it shows that merchant only.":
     "Il sert une seule fois, dans les {minutes} minutes. Avec l’identifiant d’un marchand après la commande, il ne montre que ce marchand.",
-  // Durations.
+  // Times.
   "{count} day": "{count} jour",
   "{count} days": "{count} jours",
   "{count} hour": "{count} heure",
@@ -61,6 +61,7 @@ export const layout = {
   "{count} minutes": "{count} minutes",
   "{count} second": "{count} seconde",
   "{count} seconds": "{count} secondes",
+  "{time} in your time zone": "{time} dans votre fuseau horaire",
   // Lists and forms.
   Search: "Rechercher",
   Clear: "Effacer",

@@ -1,5 +1,5 @@
-// Keeps a page up to date: reads the page again every two seconds and updates its parts that have `data-live`. The
-// server puts the library idiomorph before this text.
+// Keeps a page up to date: reads the page again every two seconds and updates its parts that have `data-live`. Adds the
+// visitor's local time to times in UTC. The server puts the library idiomorph before this text.
 const PAUSE_MS = 2_000;
 /**
  * How long a request may take. Without a limit, a connection that has died silently would stop the updates for ever.
@@ -32,7 +32,7 @@ async function readOnce() {
   if (response.redirected && response.url.endsWith("/sign-in")) return signedOut();
   if (!response.ok) return;
   const next = parts(new DOMParser().parseFromString(await response.text(), "text/html"));
-  for (const [index, part] of parts(document).entries()) if (next[index]) update(part, next[index]);
+  for (const [index, part] of parts(document).entries()) if (next[index]) update(part, withLocalTimes(next[index]));
   version = response.headers.get("etag");
 }
 
@@ -53,6 +53,34 @@ function withIds(part) {
   return part;
 }
 
+const twoDigits = (count) => String(count).padStart(2, "0");
+
+/** The visitor's time of day, after the day if it is another one in UTC. */
+function localTimeOf(date) {
+  const clock = [date.getHours(), date.getMinutes()].map(twoDigits).join(":");
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits);
+  if (day.join("-") === date.toISOString().slice(0, 10)) return clock;
+  return `${document.documentElement.lang === "fr" ? day.toReversed().join("/") : day.join("-")} ${clock}`;
+}
+
+/** Adds the visitor's time to each time, unless it is that of UTC: below it, or as its title within a sentence. */
+function withLocalTimes(part) {
+  for (const time of part.querySelectorAll("time")) {
+    const date = new Date(time.dateTime);
+    if (date.getTimezoneOffset() === 0) continue;
+    const text = document.body.dataset.localTime.replace("{time}", localTimeOf(date));
+    if (time.nextSibling?.data?.trim()) {
+      time.title = text;
+      continue;
+    }
+    const small = document.createElement("small");
+    small.className = "under";
+    small.textContent = text;
+    time.append(" ", small);
+  }
+  return part;
+}
+
 /** What a person has typed, chosen or opened stays. */
 const callbacks = {
   beforeNodeMorphed: (node) => node.nodeName !== "SELECT",
@@ -63,6 +91,7 @@ const callbacks = {
 /** Changes an element so that it equals another one. What stays keeps its focus, scroll position and selection. */
 const update = (part, next) => Idiomorph.morph(withIds(part), withIds(next), { callbacks });
 
+withLocalTimes(document);
 if (parts(document).length > 0) {
   document.addEventListener("visibilitychange", read);
   setTimeout(follow, PAUSE_MS);
