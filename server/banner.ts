@@ -47,9 +47,7 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   // A pasted line must not pay anybody.
   if (config.rails) return `${lines.join("\n")}\n`;
   lines.push(
-    newKey === undefined
-      ? `  Create a first payout, with your key in API_KEY (\`${PROGRAM} keys create\` makes another if you lost it):`
-      : "  Create a first payout:",
+    newKey === undefined ? `  Create a first payout, with ${knownKey(config)} in API_KEY:` : "  Create a first payout:",
     "",
     curlLine(config.publicUrl, keyInShell(newKey)),
     "",
@@ -71,6 +69,12 @@ const destinations = ({ webhookAllowPrivate }: Config) =>
   webhookAllowPrivate
     ? "may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
     : "go to public addresses only (WEBHOOK_ALLOW_PRIVATE).";
+
+/** The key that a person has, as nothing shows it. */
+const knownKey = ({ sandboxApiKey }: Config) =>
+  sandboxApiKey === undefined
+    ? `your key (lost? \`${PROGRAM} keys create MERCHANT\` makes another; \`keys merchants\` lists the merchants)`
+    : "the key that you set in SANDBOX_API_KEY";
 
 /** The key as the curl command contains it: the key itself, its file's content, or a variable. */
 function keyInShell(newKey: Banner["newKey"]): string {
