@@ -23,7 +23,7 @@ export const isoDay = (day: Day): string => new Date(day * DAY_MS).toISOString()
 const sum = (counted: readonly Pick<Counted, "payments">[]) =>
   counted.reduce((total, { payments }) => total + payments, 0);
 
-/** Sums figures for people. Amounts are texts. */
+/** Sums figures for people. Amounts are texts. @param figures may begin before the period, to compare with */
 export function summaryOf(
   kind: PaymentKind,
   { from, to }: { from: Day; to: Day },
@@ -31,7 +31,9 @@ export function summaryOf(
   pending: readonly PendingFigure[],
   words: Words,
 ) {
-  const final = figures.filter((each) => each.kind === kind && each.payments > 0);
+  const ofKind = figures.filter((each) => each.kind === kind && each.payments > 0);
+  const final = ofKind.filter(({ day }) => day >= from);
+  const before = ofKind.filter(({ day }) => day < from);
   const open = pending.filter((each) => each.kind === kind && each.day >= from && each.day <= to);
   const counted: Counted[] = [...final, ...open.map((each) => ({ ...each, status: "pending" }))];
   const byDay = Map.groupBy(counted, ({ day }) => day);
@@ -39,7 +41,7 @@ export function summaryOf(
     const ofDay = byDay.get(from + index) ?? [];
     return {
       day: isoDay(from + index),
-      text: words.day(isoDay(from + index)),
+      text: `${words.weekday(isoDay(from + index))} ${words.day(isoDay(from + index))}`,
       counts: countsOf(kind, ofDay),
       total: sum(ofDay),
       sums: paidOf(ofDay, words),
@@ -51,8 +53,13 @@ export function summaryOf(
     days,
     bars: barsOf(days, words),
     most: Math.max(...days.map(({ total }) => total)),
-    currencies: currenciesOf(kind, counted, words),
+    currencies: currenciesOf(kind, counted, words).map((each) => ({
+      ...each,
+      success: rateOf(inCurrency(final, each.currency), words),
+      before: rateOf(inCurrency(before, each.currency), words),
+    })),
     success: rateOf(final, words),
+    before: rateOf(before, words),
     times: kind === "disbursement" ? timesOf(final, words) : undefined,
     rails: [...Map.groupBy(final, ({ rail }) => rail)]
       .filter(([rail]) => rail !== "")
@@ -71,6 +78,9 @@ const currenciesOf = (kind: PaymentKind, counted: readonly Counted[], words: Wor
       return { status, payments: sum(ofStatus), amount: amountOf(ofStatus, currency, words) };
     }),
   }));
+
+const inCurrency = (figures: readonly Figure[], wanted: string) =>
+  figures.filter(({ currency }) => currency === wanted);
 
 /** The sum of success in each currency. Most of a page's time is spent on formats, so a day formats no other sums. */
 const paidOf = (counted: readonly Counted[], words: Words) =>

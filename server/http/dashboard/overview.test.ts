@@ -44,7 +44,7 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   expect(text).toMatch(/Payouts 5 .* final 75 % .* within 5 seconds/);
   expect(text).toContain("KES KES 7.00 1 payout none none");
   expect(text).toContain("XOF XOF 4,000.00 2 payouts XOF 50.00 1 payout XOF 30.00 1 payout");
-  expect(text).toMatch(/2026-11-20 2 1 0 KES 7.00 XOF 1,500.00 2026-11-21 1 0 1 XOF 2,500.00/);
+  expect(text).toMatch(/Fri 2026-11-20 2 1 0 KES 7.00 XOF 1,500.00 Sat 2026-11-21 1 0 1 XOF 2,500.00/);
   expect(week.html.match(/<rect class="success"/g)).toHaveLength(2);
   expect(text).toMatch(/127.0.0.1:\d+ fails: 1 webhook waits/);
   expect(text).toContain("Payouts are pending for more than 60 minutes, the oldest since 2026-11-21");
@@ -63,4 +63,24 @@ test("shows the overview of all merchants to operators only, and refuses other p
   expect((await member.get("/overview")).status).toBe(404);
   for (const query of ["range=year", "range=__proto__", "of=fees", "until=yesterday"])
     expect((await member.get(`/m/${server.merchant.id}/overview?${query}`)).status).toBe(422);
+});
+
+test("compares the success of each currency with the period before, and names the days of the week", async () => {
+  const { merchant, key } = await server.addMerchant("Kofi");
+  const kenyan = { currency: "KES", country: "KE" };
+  const payout = (changes: object) => server.createPayout(changes, { key });
+  await payout(kenyan);
+  await payout({});
+  await server.pass(7 * DAY);
+  for (const phoneNumber of ["254712345001", FAILS]) await payout({ ...kenyan, phoneNumber });
+  await payout({ currency: "GHS" });
+  await server.pass(5_000);
+  await countAll();
+
+  const operator = await signedIn(server);
+  const text = textOf((await operator.get(`/m/${merchant.id}/overview`)).html);
+  expect(text).toMatch(/final 66\.6 % 100 % in the period before Half/);
+  expect(text).toMatch(/KES KES [\d.]+ 1 payout KES [\d.]+ 1 payout none 50 % 100 % in the period before/);
+  expect(text).toMatch(/GHS GHS [\d.]+ 1 payout none none 100 % KES/);
+  expect(text).toContain("Sat 2026-11-28 ");
 });

@@ -50,7 +50,8 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
   const merchantId = merchant?.id;
   const pendingFrom = Math.min(from, today - LONGEST + 1);
   const [figures, pending, attention] = await Promise.all([
-    storage.readFigures({ merchantId, from, to }),
+    // With the period before, to compare with.
+    storage.readFigures({ merchantId, from: from - length, to }),
     // The clocks of other merchants may be ahead.
     storage.readPending({ merchantId, from: pendingFrom, to: today + MOST_AHEAD_MS / DAY_MS }),
     attentionOf(context, merchantId),

@@ -30,6 +30,8 @@ export interface Words {
   minute(at: number): string;
   /** A day, from its form in an address. */
   day(iso: string): string;
+  /** The short name of a day of the week. */
+  weekday(iso: string): string;
   /** A time in UTC as an element, for `rich`. */
   stamp(at: number, precision?: "time" | "minute"): Html;
 }
@@ -54,6 +56,7 @@ function wordsOf(language: Locale): Words {
   const isFrench = language === "fr";
   const rules = new Intl.PluralRules(language);
   const numbers = new Intl.NumberFormat(language);
+  const weekdays = new Intl.DateTimeFormat(language, { weekday: "short", timeZone: "UTC" });
   const find = (english: English): string => (isFrench ? spaced(french[english] ?? english) : english);
   const counted = (count: number, one: English, other: English) => (rules.select(count) === "one" ? one : other);
   const day = (iso: string) => (isFrench ? iso.split("-").toReversed().join("/") : iso);
@@ -75,6 +78,7 @@ function wordsOf(language: Locale): Words {
     time: (at) => until(at, 19),
     minute: (at) => until(at, 16),
     day,
+    weekday: (iso) => weekdays.format(Date.parse(iso)),
     stamp: (at, precision = "time") => new Html(`<time datetime="${timestamp(at)}">${words[precision](at)}</time>`),
   };
   return words;
