@@ -22,6 +22,8 @@ export interface LoggedRequest {
   merchantsReference?: string;
   /** The name of the program that sent it, from its `User-Agent`: redacted, printable, at most 100 characters. */
   program?: string;
+  /** The id of its API key; absent for a request from before the log kept it. */
+  keyId?: string;
   /** The request's body or query, redacted, as JSON. */
   sent?: string;
   /** The response's body, redacted, as JSON. */

@@ -74,6 +74,8 @@ export interface Exchange extends Pick<RequestEnded, "requestId" | "method" | "r
   location: string | undefined;
   /** The API key. */
   key: string | undefined;
+  /** The id of the API key. */
+  keyId: string | undefined;
   /** The `User-Agent`, as it was sent. */
   program: string | undefined;
 }

@@ -27,7 +27,7 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
     if (trace) state.trace = trace;
     res.setHeader("x-request-id", requestId);
     res.on("close", () => {
-      const { operation, merchant, returned } = state;
+      const { operation, merchant, keyId, returned } = state;
       const ended = {
         requestId,
         method: req.method,
@@ -49,6 +49,7 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
           returned,
           location: res.get("location"),
           key: req.get("x-api-key"),
+          keyId,
           program: req.get("user-agent"),
         });
       }

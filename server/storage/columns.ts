@@ -267,4 +267,5 @@ export const REQUEST_COLUMNS = {
   returned: "text",
   left_out: "bigint",
   program: "text",
+  key_id: "text",
 } as const;

@@ -19,6 +19,7 @@ const anExchange = (changes: Partial<Exchange> = {}): Exchange => ({
   returned: undefined,
   location: undefined,
   key: "sk_of_ada",
+  keyId: undefined,
   program: undefined,
   ...changes,
 });

@@ -125,7 +125,7 @@ function createPlaces() {
 }
 
 function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
-  const { requestId, merchantId, operationId, method, status, durationMs, key } = exchange;
+  const { requestId, merchantId, operationId, method, status, durationMs, key, keyId } = exchange;
   const program = programOf(exchange);
   const [sent, returned] = [redacted(exchange.sent, key), redacted(exchange.returned, key)];
   const { code } = partOf(exchange.returned);
@@ -148,6 +148,7 @@ function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
     ...(service !== undefined && { reference: service }),
     ...(typeof merchants === "string" && { merchantsReference: masked(merchants, key) }),
     ...(program !== "" && { program }),
+    ...(keyId !== undefined && { keyId }),
     ...(sent !== undefined && { sent }),
     ...(returned !== undefined && { returned }),
   };

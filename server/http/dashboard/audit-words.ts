@@ -70,12 +70,15 @@ const LABELS: Record<string, English> = {
   rateLimit: "requests per second",
 };
 
+/** What people call a key of the merchant's. Undefined for a key that is not among these. */
+export function keyName(keys: readonly ApiKey[], id: string | undefined): string | undefined {
+  const key = keys.find((each) => each.id === id);
+  return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
+}
+
 /** Says an entry in words. @param keys the merchant's keys, which the words name */
 export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[], words: Words) {
-  const nameOf = (id: string | undefined) => {
-    const key = keys.find((each) => each.id === id);
-    return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
-  };
+  const nameOf = (id: string | undefined) => keyName(keys, id);
   const isAboutKey = action.startsWith("key.");
   const name = isAboutKey ? nameOf(details.key) : undefined;
   const who = (by: ActorName) => whoIs(by, nameOf, words);

@@ -2,6 +2,7 @@ import { Router, type Request, type Response } from "express";
 import { failureIn } from "../../domain/representation.ts";
 import { curlLine } from "../curl-line.ts";
 import { railOf } from "./attention.ts";
+import { keyName } from "./audit-words.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { sendCsv } from "./export.ts";
 import { queryOf, readFilter } from "./payment-filter.ts";
@@ -69,18 +70,17 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
   if (!payment) throw new PageError(404, "There is no payment with this reference.");
   // A record has one event. Without a webhook address it has no delivery.
   const query = { merchantId: id, reference, limit: 1 };
-  const [events, deliveries, requests, rail] = await Promise.all([
+  const [events, deliveries, requests, rail, keys] = await Promise.all([
     storage.listEvents(query),
     storage.listDeliveries(query),
     // Only the successful request: a refused duplicate has the same reference.
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
     context.rails && railOf(context, reference, res),
+    storage.listKeysOf(id),
   ]);
-  const related = {
-    event: events.items[0],
-    delivery: deliveries.items[0],
-    request: context.config.requestLog ? requests.items[0] : undefined,
-  };
+  const request = context.config.requestLog ? requests.items[0] : undefined;
+  const key = keyName(keys, request?.keyId) ?? request?.keyId;
+  const related = { event: events.items[0], delivery: deliveries.items[0], request, key };
   const timeline = timelineOf(payment, related, wordsIn(res));
   showPage(
     context,

@@ -51,7 +51,7 @@ test("a payment's page leads to the request that created it, and the request to 
   expect(await found("?reference=order-7")).toEqual(both);
 });
 
-test("a request and its payment name the program that sent it, as data, without keys", async () => {
+test("a request and its payment name the program that sent it, as data, and its API key by its hint", async () => {
   const { merchant, key } = await server.addMerchant("Agents");
   const program = `<b>shop</b>/1 \u00fc ${key} sk_abc ${"x".repeat(200)}`;
   const created = await server.createPayout({}, { key, headers: { "user-agent": program } });
@@ -60,8 +60,9 @@ test("a request and its payment name the program that sent it, as data, without 
   const operator = await signedIn(server);
   const shown = `&lt;b&gt;shop&lt;/b&gt;/1 … sk_… ${"x".repeat(79)}`;
   expect((await operator.get(`/m/${merchant.id}/requests?request=${id}`)).html).toContain(`Sent by <bdi>${shown}`);
+  expect((await operator.get(`/m/${merchant.id}/requests`)).html).toContain(`API key <bdi>…${key.slice(-4)}<`);
   const payment = `/m/${merchant.id}/disbursements/${created.body.data.reference}`;
-  expect((await operator.get(payment)).html).toContain(`Requested by ${shown}<`);
+  expect((await operator.get(payment)).html).toContain(`Requested by ${shown} · API key …${key.slice(-4)}<`);
 });
 
 test("the list filters by result and operation, has pages, and refuses other filters", async () => {

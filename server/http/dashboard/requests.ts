@@ -2,6 +2,7 @@ import { Router, type Request, type Response } from "express";
 import document from "../../../generated/openapi.json" with { type: "json" };
 import { masked } from "../../domain/redaction.ts";
 import type { RequestQuery, LoggedRequest } from "../../domain/request-log.ts";
+import { keyName } from "./audit-words.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
@@ -33,12 +34,9 @@ type Typed = Record<(typeof FIELDS)[number], string>;
 async function showList(context: DashboardContext, req: Request, res: Response): Promise<void> {
   const typed = Object.fromEntries(FIELDS.map((name) => [name, field(req.query, name)])) as Typed;
   const { cursor, ...search } = typed;
-  const page = await context.storage.listRequests({
-    merchantId: merchantIn(res).id,
-    ...filterOf(typed),
-    limit: ON_A_PAGE,
-    ...(cursor !== "" && { cursor }),
-  });
+  const { id: merchantId } = merchantIn(res);
+  const query = { merchantId, ...filterOf(typed), limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) };
+  const [page, keys] = await Promise.all([context.storage.listRequests(query), context.storage.listKeysOf(merchantId)]);
   showPage(
     context,
     res,
@@ -48,7 +46,7 @@ async function showList(context: DashboardContext, req: Request, res: Response):
       results: RESULTS,
       operations: OPERATIONS,
       isFiltered: Object.values(search).some((text) => text !== ""),
-      requests: page.items.map((request) => ({ ...request, ...shown(request) })),
+      requests: page.items.map((request) => ({ ...request, ...shown(request), key: keyName(keys, request.keyId) })),
       // With the bodies of all requests the page would be too large.
       bodies: typed.request === "" ? [] : page.items.flatMap(bodiesOf),
       query: queryOf(search),

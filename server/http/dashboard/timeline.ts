@@ -30,6 +30,8 @@ interface Related {
   delivery?: Delivery | undefined;
   /** The request that created it. */
   request?: Pick<LoggedRequest, "requestId" | "program"> | undefined;
+  /** What people call the API key of that request. */
+  key?: string | undefined;
 }
 
 /**
@@ -45,14 +47,14 @@ export const OUTCOMES = {
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
 export function timelineOf(
   payment: Disbursement | Checkout,
-  { event, delivery, request }: Related,
+  { event, delivery, request, key }: Related,
   words: Words,
 ): Moment[] {
   const { t } = words;
   const { createdAt, updatedAt, status, due } = payment;
   const approval = "approval" in payment ? payment.approval : undefined;
   const moments: Moment[] = [
-    { at: createdAt, tone: "", text: t("Created"), ...(request && createdBy(request, words)) },
+    { at: createdAt, tone: "", text: t("Created"), ...(request && createdBy(request, key, words)) },
   ];
   if (status !== "pending") {
     moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(OUTCOMES[status].did) });
@@ -70,10 +72,13 @@ export function timelineOf(
   return moments;
 }
 
-const createdBy = ({ requestId, program }: NonNullable<Related["request"]>, { t }: Words) => ({
-  request: requestId,
-  ...(program !== undefined && { note: t("Requested by {program}", { program }) }),
-});
+function createdBy({ requestId, program }: NonNullable<Related["request"]>, key: string | undefined, { t }: Words) {
+  const said = [
+    program !== undefined && t("Requested by {program}", { program }),
+    key !== undefined && t("API key {key}", { key }),
+  ].filter((text) => text !== false);
+  return { request: requestId, ...(said.length > 0 && { note: said.join(" · ") }) };
+}
 
 function eventMoment({ type, body, createdAt }: Event, delivery: Delivery | undefined, { t }: Words): Moment {
   const note = delivery ? t("For {url}", { url: delivery.url }) : t("No webhook: there is no address for it.");

@@ -19,6 +19,7 @@ export const toRequestRow = (request: LoggedRequest): Values => ({
   returned: request.returned ?? null,
   left_out: request.leftOut ?? null,
   program: request.program ?? null,
+  key_id: request.keyId ?? null,
 });
 
 export function toLoggedRequest(row: Row): LoggedRequest {
@@ -31,6 +32,7 @@ export function toLoggedRequest(row: Row): LoggedRequest {
     returned: optional<string>(row.returned),
     leftOut: optional<number>(row.left_out),
     program: optional<string>(row.program),
+    keyId: optional<string>(row.key_id),
   };
   return {
     merchantId: row.merchant_id as string,

@@ -38,6 +38,7 @@ export function requestTests(storage: Current): void {
       returned: "{}",
       leftOut: 7,
       program: "shop/1.0",
+      keyId: "key-1",
     });
     const { status: _, ...lost } = aRequest(ada.id, { at: START + 1 });
     await storage().insertRequests([full, lost, aRequest(kofi.id)]);

@@ -107,6 +107,7 @@ export const payments = {
   Cancelled: "Annulé",
   "Fails unless somebody approves it": "Échoue si personne ne l’approuve",
   "Requested by {program}": "Demandé par {program}",
+  "API key {key}": "Clé d’API {key}",
   "For {url}": "Pour {url}",
   "No webhook: there is no address for it.": "Pas de webhook : aucune adresse n’est définie.",
   "Event {type}": "Événement {type}",

@@ -116,6 +116,7 @@ export const webhooks = {
   Sent: "Envoyé",
   Returned: "Renvoyé",
   "Sent by <bdi>{program}</bdi>": "Envoyée par <bdi>{program}</bdi>",
+  "API key <bdi>{key}</bdi>": "Clé d’API <bdi>{key}</bdi>",
   "{count} more request up to about this time was not kept":
     "{count} autre requête jusqu’à ce moment environ n’a pas été gardée",
   "{count} more requests up to about this time were not kept":
