@@ -23,7 +23,7 @@ test("uses $API_KEY in the command if no key was created", () => {
   const text = shown({ SANDBOX_API_KEY: "sk_wanted_by_somebody" });
   expect(text).toContain('-H "x-api-key: $API_KEY"');
   expect(text).not.toContain("sk_");
-  expect(text).toContain("with the key that you set in SANDBOX_API_KEY in API_KEY:");
+  expect(text).toContain("with the value of SANDBOX_API_KEY in the variable API_KEY:");
   expect(shown({})).toContain("`npx disbursement-checkout keys create MERCHANT` makes another");
 });
 

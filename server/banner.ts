@@ -47,7 +47,9 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   // A pasted line must not pay anybody.
   if (config.rails) return `${lines.join("\n")}\n`;
   lines.push(
-    newKey === undefined ? `  Create a first payout, with ${knownKey(config)} in API_KEY:` : "  Create a first payout:",
+    newKey === undefined
+      ? `  Create a first payout, with ${knownKey(config)} in the variable API_KEY:`
+      : "  Create a first payout:",
     "",
     curlLine(config.publicUrl, keyInShell(newKey)),
     "",
@@ -74,7 +76,7 @@ const destinations = ({ webhookAllowPrivate }: Config) =>
 const knownKey = ({ sandboxApiKey }: Config) =>
   sandboxApiKey === undefined
     ? `your key (lost? \`${PROGRAM} keys create MERCHANT\` makes another; \`keys merchants\` lists the merchants)`
-    : "the key that you set in SANDBOX_API_KEY";
+    : "the value of SANDBOX_API_KEY";
 
 /** The key as the curl command contains it: the key itself, its file's content, or a variable. */
 function keyInShell(newKey: Banner["newKey"]): string {
