@@ -60,6 +60,9 @@ const dashboard = () => `${server.url}/dashboard`;
 const pageOf = (reference: string) => `${dashboard()}/m/${server.merchant.id}/disbursements/${reference}`;
 const COMPARISON = "rails/reconcile?rail=test&from=2026-11-20&to=2026-11-20";
 
+/** Words that no French sentence contains, and no message of the rail. */
+const ENGLISH = /\b(of|with|this|paid|unknown|pending|failed|reason)\b/i;
+
 /** Every page that only a live service has, with the problems above. */
 const PAGES: Record<string, () => string> = {
   "what needs attention": () => `${dashboard()}/attention`,
@@ -78,6 +81,14 @@ test.each(Object.entries(PAGES))("%s passes axe in light and dark colours, and f
   expect(await violationsOf(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: "dark" });
   expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
+  // French words are longer.
+  await page.context().addCookies([{ name: "language", value: "fr", url: server.url }]);
+  await page.reload();
+  for (const details of await page.locator("main details > summary").all()) await details.click();
+  expect(await page.locator("html").getAttribute("lang")).toBe("fr");
+  expect(await page.locator("main").textContent()).not.toMatch(ENGLISH);
+  expect(await violationsOf(page)).toEqual([]);
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
 });
 
