@@ -43,6 +43,7 @@ export const payments = {
   "No checkouts in this period.": "Aucun encaissement pendant cette période.",
   "Success, of those that are final": "Réussite, parmi les paiements terminés",
   "none is final": "aucun n’est terminé",
+  "Success rate": "Taux de réussite",
   "{share} in the period before": "{share} à la période précédente",
   "Half are final within": "La moitié se termine en",
   "95 % are final within": "95 % se terminent en",
