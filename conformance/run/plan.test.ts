@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Check } from "../check.ts";
 import { checks as allChecks } from "../checks/index.ts";
+import { readOptions } from "../cli/options.ts";
 import { allControls, type RunOptions } from "../run-options.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines, worstCase } from "./plan.ts";
 import { plannedChecks } from "./run.ts";
@@ -116,6 +117,12 @@ describe("the order of the checks", () => {
 });
 
 describe("the plan", () => {
+  test("finds that the default budget covers a run against a sandbox on this machine", () => {
+    const { maxPayouts } = readOptions(["--base-url", "http://127.0.0.1:3000"], { API_KEY: "key" }, () => 1);
+    const over = { ...options, environment: "sandbox", controls: allControls, loopback: true } as const;
+    expect(worstCase(plannedChecks(over), over).payouts).toBeLessThanOrEqual(maxPayouts);
+  });
+
   test("names the worst case in money and the recipient's last digits", () => {
     const text = planLines([looking, paying, ours], options).join("\n");
     expect(text).toContain("at most 3 payouts with a total of 400 to **********473");
