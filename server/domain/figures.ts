@@ -32,6 +32,8 @@ export interface PendingFigure {
   amount: bigint;
   /** When the oldest was created, in real time. */
   oldestAt: number;
+  /** The merchant of the oldest. */
+  oldestOf: string;
 }
 
 /** A receiver whose last attempt failed, so that its webhooks wait for a retry. */

@@ -56,6 +56,7 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
     storage.readPending({ merchantId, from: pendingFrom, to: today + MOST_AHEAD_MS / DAY_MS }),
     attentionOf(context, merchantId),
   ]);
+  const late = latePayouts(pending, clock.now() - attention.minutes * 60_000, merchant?.clockOffset);
   const linkTo = (changes: { range?: string; of?: string; until?: number | undefined }) => {
     const { until = to, ...others } = { range, of, until: to, ...changes };
     return `?${new URLSearchParams({ ...others, ...(until < today && { until: isoDay(until) }) })}`;
@@ -73,7 +74,8 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
     chart: CHART,
     summary: summaryOf(kind, { from, to }, figures, pending, words),
     ...attention,
-    late: latePayouts(pending, clock.now() - attention.minutes * 60_000, merchant?.clockOffset),
+    late,
+    lateOf: merchant ?? (late && (await storage.findMerchant(late.oldestOf))),
     paymentsLink:
       merchant &&
       ((status: string, day?: string) => linkToPayments(of, status, day ?? isoDay(from), day ?? isoDay(to))),
@@ -84,10 +86,12 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
 const linkToPayments = (of: keyof typeof KINDS, status: string, from: string, to: string) =>
   `${of === "payouts" ? "disbursements" : "checkouts"}${queryOf({ status, from, to })}`;
 
-/** Since when payouts are pending for too long, in the merchant's time. A checkout waits for its payer. */
-function latePayouts(pending: readonly PendingFigure[], before: number, offset = 0): { oldestAt: number } | undefined {
-  const late = pending.filter(({ kind, oldestAt }) => kind === "disbursement" && oldestAt <= before);
-  return late.length === 0 ? undefined : { oldestAt: offset + Math.min(...late.map(({ oldestAt }) => oldestAt)) };
+/** The oldest of the payouts that are pending for too long, in the merchant's time. A checkout waits for its payer. */
+function latePayouts(pending: readonly PendingFigure[], before: number, offset = 0) {
+  const [oldest] = pending
+    .filter(({ kind, oldestAt }) => kind === "disbursement" && oldestAt <= before)
+    .toSorted((a, b) => a.oldestAt - b.oldestAt);
+  return oldest && { oldestAt: offset + oldest.oldestAt, oldestOf: oldest.oldestOf };
 }
 
 /** What a person should look at. */

@@ -18,14 +18,18 @@ export function toFigure(row: Row): Figure {
   };
 }
 
-export const toPending = (row: Row): PendingFigure => ({
-  day: row.day as number,
-  kind: row.kind as PaymentKind,
-  currency: row.currency as string,
-  payments: row.payments as number,
-  amount: amountOf(row),
-  oldestAt: row.oldest as number,
-});
+export function toPending(row: Row): PendingFigure {
+  const [oldestAt, oldestOf = ""] = (row.oldest as string).split(" ");
+  return {
+    day: row.day as number,
+    kind: row.kind as PaymentKind,
+    currency: row.currency as string,
+    payments: row.payments as number,
+    amount: amountOf(row),
+    oldestAt: Number(oldestAt),
+    oldestOf,
+  };
+}
 
 export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({
   merchantId: lane.merchant_id as string,

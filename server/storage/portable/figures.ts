@@ -53,10 +53,13 @@ const FORGET = `DELETE FROM daily_figures WHERE ${OF_EPOCH}`;
 
 const READ = `SELECT day, kind, status, currency, rail, took, payments, amount_high, amount_low FROM daily_figures
   WHERE merchant_id = :merchant AND epoch = :epoch AND day >= :from AND day <= :to`;
-/** With CROSS JOIN, SQLite begins with the merchants, and so uses the index on merchant and status. */
+/**
+ * The oldest is a text of its time and its merchant; times have 13 digits until the year 2286. With CROSS JOIN, SQLite begins with the merchants, and so uses the
+ * index on merchant and status.
+ */
 const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${DAY_MS} AS day, '${kind}' AS kind,
-    r.currency, count(*) AS payments, min(r.created_real) AS oldest, ${AMOUNTS}
-  FROM (SELECT r.created_at, r.created_at - m.clock_offset AS created_real, r.currency, r.amount
+    r.currency, count(*) AS payments, min(r.created_real || ' ' || r.merchant_id) AS oldest, ${AMOUNTS}
+  FROM (SELECT r.created_at, r.created_at - m.clock_offset AS created_real, m.id AS merchant_id, r.currency, r.amount
     FROM merchants m CROSS JOIN ${TABLES[kind]} r
     WHERE r.merchant_id = m.id AND r.epoch = m.epoch AND r.status = 'pending' AND r.created_at >= :from AND r.created_at < :end ${which} LIMIT ${MOST_PENDING}) AS r
   GROUP BY 1, 3`;

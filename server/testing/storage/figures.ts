@@ -108,6 +108,7 @@ export function figureTests(storage: Current): void {
       payments: 2,
       amount: 20_000n,
       oldestAt: START,
+      oldestOf: merchantId,
     };
     expect(await storage().readPending({ ...all, merchantId })).toEqual([pending]);
     expect(await storage().readPending(all)).toEqual([pending]);

@@ -30,6 +30,7 @@ export const payments = {
   "Payouts are pending for more than {minutes} minutes, the oldest since {time} UTC.":
     "Des versements sont en attente depuis plus de {minutes} minutes, le plus ancien depuis le {time} UTC.",
   "See the payouts": "Voir les versements",
+  "See the payouts of <bdi>{name}</bdi>": "Voir les versements de <bdi>{name}</bdi>",
   "Nothing.": "Rien.",
   Period: "Période",
   Day: "Jour",
@@ -44,7 +45,7 @@ export const payments = {
   "Success, of those that are final": "Réussite, parmi les paiements terminés",
   "none is final": "aucun n’est terminé",
   "Success rate": "Taux de réussite",
-  "{share} in the period before": "{share} à la période précédente",
+  "Earlier: {share}": "Avant : {share}",
   "Half are final within": "La moitié se termine en",
   "95 % are final within": "95 % se terminent en",
   "more than a day": "plus d’un jour",
