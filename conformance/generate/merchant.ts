@@ -187,6 +187,7 @@ export function createMerchant(options: MerchantOptions) {
     },
     /** Returns the reference of this run that a text contains, in any case, and its number; undefined without a reference. */
     referenceIn(text: string): { reference: string; number: number } | undefined {
+      if (text === "") return undefined;
       const lower = text.toLowerCase();
       const index = made.findLastIndex((own) => lower.includes(own));
       return index < 0 ? undefined : { reference: made[index]!, number: index + 1 };

@@ -41,7 +41,7 @@ export async function run(options: RunOptions, output: Output, outside: Outside)
   const { interrupted } = outside;
   const startedAt = outside.now();
   // Most allocations of a run are short-lived. Without these flags the process uses twice the memory.
-  setFlagsFromString("--max-semi-space-size=1");
+  setFlagsFromString("--max-semi-space-size=4");
   setFlagsFromString("--optimize-for-size");
   const reports: CheckReport[] = [];
   const errors: string[] = [];

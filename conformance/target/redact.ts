@@ -25,6 +25,9 @@ export const maskPhone = (phone: string) => phone.replaceAll(/\d(?=\d{3})/g, "*"
 /** A phone number in a field of that name. */
 export const phoneField = /("phone_?number"\s*:\s*"?\+?)(\d{4,})/gi;
 
+/** How many texts without a secret are kept, and how many characters these may have. */
+const mostKept = 200;
+
 /** Returns a function that removes secrets in every form of key-forms.ts. */
 export function secretsRemover(secrets: readonly string[]): (text: string) => string {
   const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
@@ -32,10 +35,14 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
   );
   const forms = longestFirst.flatMap(hiddenForms);
   const finders = longestFirst.flatMap(findersOf);
+  // Most texts are names and values of headers, which come again with every exchange.
+  const harmless = new Set<string>();
   return (text) => {
+    if (harmless.has(text)) return text;
     let result = text;
     for (const form of forms) result = result.replaceAll(form, masked);
     for (const { hint, pattern } of finders) if (hint(result)) result = result.replaceAll(pattern(), masked);
+    if (result === text && text.length <= mostKept && harmless.size < mostKept) harmless.add(text);
     return result;
   };
 }
