@@ -45,7 +45,7 @@ type Deps = {
 const mostReads = 5;
 
 /** The largest number of payouts that finding all limits takes. */
-export const mostPayouts = 100;
+export const mostPayouts = 75;
 
 const isPaid = ({ response }: Attempt) => isAccepted(response);
 

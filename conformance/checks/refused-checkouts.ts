@@ -22,6 +22,7 @@ import {
   startInvalidCheckout,
 } from "./requests.ts";
 import { advance, finishAny, listed } from "./sandbox-controls.ts";
+import { invalidAtOnce, several } from "./several.ts";
 
 type Refused = [what: string, send: (context: Context, body: Record<string, unknown>) => Promise<TargetResponse>];
 
@@ -53,16 +54,14 @@ const refused: Refused[] = [
 
 /** Sends every refused checkout, each with a separate address. Returns the refusals. */
 async function refuseAll(context: Context, over: Record<string, unknown> = {}): Promise<TargetResponse[]> {
-  const responses: TargetResponse[] = [];
-  for (const [what, send] of refused) {
+  const sent = await several(refused, invalidAtOnce(context), async ([what, send]) => {
     const box = context.receiver?.openMailbox();
-    const response = await send(context, checkoutBody(context, { ...over, ...addressOf(box) }));
-    if (!isRefused(response)) continue;
-    responses.push(response);
-    watchAddress(context, `${what} (checkout)`, box, response);
-  }
-  if (responses.length === 0) throw new Prerequisite("a refusal of an invalid checkout", "all were accepted");
-  return responses;
+    return { what, box, response: await send(context, checkoutBody(context, { ...over, ...addressOf(box) })) };
+  });
+  const refusals = sent.filter(({ response }) => isRefused(response));
+  for (const { what, box, response } of refusals) watchAddress(context, `${what} (checkout)`, box, response);
+  if (refusals.length === 0) throw new Prerequisite("a refusal of an invalid checkout", "all were accepted");
+  return refusals.map(({ response }) => response);
 }
 
 /** Judges how many disbursements and checkouts with this reference of the merchant are listed. */

@@ -28,7 +28,7 @@ Money:
   --effects none|reject|money what the run may do (default: money for a sandbox on loopback, otherwise none)
   --recipient PHONE           phone number that receives the payouts (default: 2257038102473; made up in a sandbox)
   --failing-recipient PHONE   phone number whose payouts fail (default for a sandbox: one like 2250000000089)
-  --max-payouts N             maximum number of payouts (default: 600)
+  --max-payouts N             maximum number of payouts (default: 500)
   --max-total AMOUNT          maximum sum of payouts, in the lowest denomination (default: 50000000;
                               no limit for a sandbox on loopback)
   --yes                       confirm payouts on a target that is not on loopback
@@ -95,7 +95,7 @@ export const flags = {
   "webhook-listen": { type: "string" },
   recipient: { type: "string" },
   "failing-recipient": { type: "string" },
-  "max-payouts": { type: "string", default: "600" },
+  "max-payouts": { type: "string", default: "500" },
   "max-total": { type: "string" },
   timeout: { type: "string", default: "10000" },
   "settle-timeout": { type: "string" },

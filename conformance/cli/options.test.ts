@@ -23,7 +23,7 @@ describe("options", () => {
       effects: undefined,
       recipient: "2257038102473",
       failingRecipient: undefined,
-      maxPayouts: 600,
+      maxPayouts: 500,
       maxTotal: undefined,
       webhookListen: undefined,
       seed: 7,

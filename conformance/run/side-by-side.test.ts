@@ -81,7 +81,7 @@ describe("lanes", () => {
     const seen: string[] = [];
     for await (const { report } of inLanes(all, run)) seen.push(report);
     expect(seen).toEqual(all.map(({ name }) => name));
-    expect(most).toBe(12);
+    expect(most).toBe(16);
   });
 
   test("start no further check when the caller ends the run", async () => {

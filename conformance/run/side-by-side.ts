@@ -8,7 +8,7 @@ import type { Budget } from "../target/budget.ts";
 /** From this median time of a response on, checks run side by side. */
 const slowMs = 80;
 /** How many checks run at the same time. */
-const lanes = 12;
+const lanes = 16;
 
 /** What a check may need and still leave other checks alone: nothing that changes the merchant's time or settings. */
 const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes", "finish"]);
