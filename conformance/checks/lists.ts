@@ -77,18 +77,30 @@ const rounds = 3;
 /** The most records of one millisecond that ten pages of one record list. */
 const mostPages = 10;
 
+/** How many pages of records are searched for some with the same millisecond. */
+const searched = 5;
+
 /** Returns the references of some records that have the same millisecond, and the query that lists them. */
 async function coinciding(context: Context) {
-  const records = listed(await list(context, "/v1/disbursements", "limit=100")) as Made[];
-  // The page may end within the last millisecond.
-  const groups = [...Map.groupBy(records, ({ createdAt }) => createdAt).values()].slice(0, -1);
-  const group = groups.find(({ length }) => length > 1 && length < mostPages);
-  if (!group) return undefined;
-  const next = new Date(Date.parse(group[0]!.createdAt) + 1).toISOString();
-  return {
-    references: group.map(({ reference }) => reference).toSorted(),
-    query: `limit=1&${since(group[0]!)}&createdBefore=${encodeURIComponent(next)}`,
-  };
+  for (let page = 0, query: string | undefined = "limit=100"; page < searched && query !== undefined; page += 1) {
+    const response = await list(context, "/v1/disbursements", query);
+    // A page may begin or end within a millisecond.
+    const groups = [...Map.groupBy(listed(response) as Made[], ({ createdAt }) => createdAt).values()].slice(
+      page > 0 ? 1 : 0,
+      -1,
+    );
+    const group = groups.find(({ length }) => length > 1 && length < mostPages);
+    if (group) {
+      const next = new Date(Date.parse(group[0]!.createdAt) + 1).toISOString();
+      return {
+        references: group.map(({ reference }) => reference).toSorted(),
+        query: `limit=1&${since(group[0]!)}&createdBefore=${encodeURIComponent(next)}`,
+      };
+    }
+    const { nextCursor } = dataOf(response);
+    query = typeof nextCursor === "string" ? `limit=100&cursor=${encodeURIComponent(nextCursor)}` : undefined;
+  }
+  return undefined;
 }
 
 /** Creates records at once. Returns their references, and the query that lists them. */
