@@ -80,7 +80,7 @@ const mostPages = 10;
 /** How many pages of records are searched for some with the same millisecond. */
 const searched = 5;
 
-/** Returns the references of some records that have the same millisecond, and the query that lists them. */
+/** Returns the references of some records with the same millisecond and of the next older ones, and the query that lists them. */
 async function coinciding(context: Context) {
   for (let page = 0, query: string | undefined = "limit=100"; page < searched && query !== undefined; page += 1) {
     const response = await list(context, "/v1/disbursements", query);
@@ -89,12 +89,15 @@ async function coinciding(context: Context) {
       page > 0 ? 1 : 0,
       -1,
     );
-    const group = groups.find(({ length }) => length > 1 && length < mostPages);
-    if (group) {
+    const start = groups.findIndex(
+      ({ length }, index) => length > 1 && length + (groups[index + 1]?.length ?? 0) < mostPages,
+    );
+    const [group, older] = groups.slice(start);
+    if (start >= 0 && group && older) {
       const next = new Date(Date.parse(group[0]!.createdAt) + 1).toISOString();
       return {
-        references: group.map(({ reference }) => reference).toSorted(),
-        query: `limit=1&${since(group[0]!)}&createdBefore=${encodeURIComponent(next)}`,
+        references: [...group, ...older].map(({ reference }) => reference).toSorted(),
+        query: `limit=1&${since(older[0]!)}&createdBefore=${encodeURIComponent(next)}`,
       };
     }
     const { nextCursor } = dataOf(response);
