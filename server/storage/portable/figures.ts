@@ -54,8 +54,8 @@ const FORGET = `DELETE FROM daily_figures WHERE ${OF_EPOCH}`;
 const READ = `SELECT day, kind, status, currency, rail, took, payments, amount_high, amount_low FROM daily_figures
   WHERE merchant_id = :merchant AND epoch = :epoch AND day >= :from AND day <= :to`;
 /**
- * The oldest is a text of its time and its merchant; times have 13 digits until the year 2286. With CROSS JOIN, SQLite begins with the merchants, and so uses the
- * index on merchant and status.
+ * The oldest is a text of its time and its merchant; times have 13 digits until the year 2286. With CROSS JOIN, SQLite
+ * begins with the merchants, and so uses the index on merchant and status.
  */
 const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${DAY_MS} AS day, '${kind}' AS kind,
     r.currency, count(*) AS payments, min(r.created_real || ' ' || r.merchant_id) AS oldest, ${AMOUNTS}
