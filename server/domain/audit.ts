@@ -4,13 +4,15 @@ import type { Page } from "./pages.ts";
 export interface AuditQuery {
   /** If set, only the entries of this merchant are listed. */
   merchantId?: string;
+  /** The id of an API key. If set, only what was done to this key is listed. */
+  keyId?: string;
   limit: number;
   /** A cursor from an earlier page. */
   cursor?: string;
 }
 
 export interface AuditLog {
-  /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` never returned the cursor */
+  /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` and `keyId` never returned the cursor */
   listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
   /** Records an action that changes nothing in the storage, such as an export. */
   recordAction(entry: NewEntry): Promise<void>;

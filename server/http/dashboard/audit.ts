@@ -1,9 +1,9 @@
 import { Router } from "express";
-import { inWords } from "./audit-words.ts";
+import { inWords, keyName } from "./audit-words.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
-import { field, merchantIn } from "./visit.ts";
+import { field, merchantIn, PageError } from "./visit.ts";
 import { wordsIn } from "./words.ts";
 
 const ON_A_PAGE = 50;
@@ -12,10 +12,17 @@ const ON_A_PAGE = 50;
 export function auditPage(context: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.get("/dashboard/m/:merchant/audit", async (req, res) => {
-    const cursor = field(req.query, "cursor");
-    const query = { merchantId: merchantIn(res).id, limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) };
-    const page = await context.storage.listAudit(query);
-    const keys = await context.storage.listKeysOf(query.merchantId);
+    const [cursor, keyId] = [field(req.query, "cursor"), field(req.query, "key")];
+    const { id: merchantId } = merchantIn(res);
+    const keys = await context.storage.listKeysOf(merchantId);
+    const about = keyName(keys, keyId);
+    if (keyId !== "" && about === undefined) throw new PageError(404, "There is no API key with this id.");
+    const page = await context.storage.listAudit({
+      merchantId,
+      limit: ON_A_PAGE,
+      ...(keyId !== "" && { keyId }),
+      ...(cursor !== "" && { cursor }),
+    });
     const words = wordsIn(res);
     showPage(
       context,
@@ -23,7 +30,8 @@ export function auditPage(context: DashboardContext): Router {
       { template: "audit", title: "Audit trail", section: "audit" },
       {
         entries: page.items.map((entry) => ({ ...entry, ...inWords(entry, keys, words) })),
-        next: page.cursor && queryOf({ cursor: page.cursor }),
+        about,
+        next: page.cursor && queryOf({ ...(keyId !== "" && { key: keyId }), cursor: page.cursor }),
         isFirst: cursor === "",
       },
     );

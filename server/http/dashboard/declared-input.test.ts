@@ -25,7 +25,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   [`${MERCHANT}/replays/new`]: SEARCH,
   [`${MERCHANT}/requests`]: ["result", "operation", "reference", "request", "cursor"],
   [`${MERCHANT}/sandbox`]: ["stop", "count", "unit"],
-  [`${MERCHANT}/audit`]: ["cursor"],
+  [`${MERCHANT}/audit`]: ["key", "cursor"],
   [`${MERCHANT}/balances`]: ["cursor"],
   [`${MERCHANT}/approvals/confirm`]: ["action", "payment"],
   "/dashboard/approvals/confirm": ["action", "payment"],

@@ -39,13 +39,23 @@ export function auditLog({ database, read, write }: Executor): AuditLog {
   const { end, position, length } = ORDERS[database];
   return {
     recordAction: (entry) => write(() => recordAction(entry)),
-    async listAudit({ merchantId, limit, cursor }) {
-      const scope = merchantId ?? "";
+    async listAudit({ merchantId, keyId, limit, cursor }) {
+      const scope = [merchantId, keyId].filter((id) => id !== undefined).join(" ");
       const [at, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor, length);
-      const which = merchantId === undefined ? "" : "merchant_id = :merchant AND ";
+      const which = [
+        ...(merchantId === undefined ? [] : ["merchant_id = :merchant AND"]),
+        ...(keyId === undefined ? [] : ["details LIKE :aboutKey AND"]),
+      ].join(" ");
       const found = await read({
-        text: `SELECT * FROM audit WHERE ${which}${end}`,
-        values: { merchant: scope, at: at!, id: toUuid(id), limit: limit + 1 },
+        text: `SELECT * FROM audit WHERE ${which} ${end}`,
+        values: {
+          merchant: merchantId ?? "",
+          // What `recordAction` writes. An id has no wildcards.
+          aboutKey: `%"key":"${keyId}"%`,
+          at: at!,
+          id: toUuid(id),
+          limit: limit + 1,
+        },
       });
       return toPage(found, limit, toEntry, (last) => sealCursor("audit", scope, position(last)));
     },

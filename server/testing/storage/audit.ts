@@ -94,13 +94,29 @@ export function auditTests(storage: Current): void {
     expect(await actions({ merchantId: id })).toEqual(["merchant.create"]);
   });
 
-  test("lists all merchants or one, newest first, in pages", async () => {
+  test("lists what was done to one merchant or key, newest first", async () => {
     const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
     await storage().insertKey(aKey(ada.id), ACTOR);
     expect(await actions({ merchantId: ada.id })).toEqual(["merchant.create", "key.create"]);
     expect(await actions({ merchantId: kofi.id })).toEqual(["merchant.create"]);
     expect(await actions({ merchantId: "nobody" })).toEqual([]);
 
+    const key = aKey(kofi.id);
+    await storage().insertKey(key, ACTOR);
+    await storage().insertKey(aKey(kofi.id), ACTOR);
+    await storage().revokeKey(key.id, START, ACTOR);
+    const aboutKey = { merchantId: kofi.id, keyId: key.id };
+    expect(await actions(aboutKey)).toEqual(["key.create", "key.revoke"]);
+    const newest = await storage().listAudit({ ...aboutKey, limit: 1 });
+    expect(await actions({ ...aboutKey, cursor: newest.cursor! })).toEqual(["key.create"]);
+    await expect(storage().listAudit({ merchantId: kofi.id, limit: 1, cursor: newest.cursor! })).rejects.toThrow(
+      InvalidCursorError,
+    );
+  });
+
+  test("lists all merchants in pages", async () => {
+    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
+    await storage().insertKey(aKey(ada.id), ACTOR);
     const first = await storage().listAudit({ limit: 2 });
     expect(first.items.map(({ merchantId }) => merchantId)).toEqual([ada.id, kofi.id]);
     const cursor = first.cursor!;

@@ -2,6 +2,10 @@
 export const audit = {
   "Nothing was recorded yet. Keys, secrets, replays, addresses, exports and sign-ins appear here, with who used them and when.":
     "Rien n’a encore été noté. Les clés, secrets, renvois, adresses, exports et connexions apparaissent ici, avec leur auteur et leur date.",
+  "Only what was done to the API key <bdi>{key}</bdi>.": "Seulement ce qui concerne la clé d’API <bdi>{key}</bdi>.",
+  "Show everything": "Tout afficher",
+  "There is no API key with this id.": "Aucune clé d’API n’a cet identifiant.",
+  "What was done to it": "Son historique",
   Who: "Qui",
   "Session {session}": "Session {session}",
   "Created the merchant": "A créé le marchand",
