@@ -27,7 +27,7 @@ const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", 
 const UNREADABLE = new Set<Trouble>(["changed", "log-changed"]);
 const RETRY_AFTER_SECONDS = 5;
 /** A disk that could not be written counts as usable again after a commit that follows this long without a failure. */
-const RECOVERED_AFTER_MS = 2_000;
+const RECOVERED_AFTER_MS = 5_000;
 
 export interface Health {
   /** True while the storage does not work. */
