@@ -87,7 +87,7 @@ export default defineConfig({
     // clusters, databases and browsers share the machine there. Elsewhere a failure is shown at once.
     retry: process.env.CI ? 1 : 0,
     // Only ends a test that hangs: some of them start a process or a browser, which takes long on a busy machine.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

@@ -7,7 +7,7 @@ import { fault } from "./fault.ts";
 import { faults } from "./faults.ts";
 import { data, verifyDisbursement } from "./ways.ts";
 
-const timeout = 120_000;
+const timeout = 300_000;
 let baseline: Baseline;
 
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { startBroken } from "./server.ts";
 import { optionsFor, runTrial } from "./trial.ts";
 import { createDisbursement, instead, refusal, responses, withBody } from "./ways.ts";
 
-const timeout = 120_000;
+const timeout = 300_000;
 
 /** Runs the checks of these requirements. Returns the ids of those that passed. */
 async function passed(how: How, only: readonly string[], args: readonly string[] = []): Promise<string[]> {

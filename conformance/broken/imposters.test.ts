@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
 import { runCertify } from "../testing/command-line.ts";
 
-const timeout = 120_000;
+const timeout = 300_000;
 
 /** Starts an HTTP server, calls `use` with its URL, and stops the server when the promise of `use` settles. */
 async function serving<T>(listener: RequestListener, use: (url: string) => Promise<T>): Promise<T> {

@@ -5,7 +5,7 @@ import type { Ask, Call } from "./fault.ts";
 import { startBroken, type Running } from "./server.ts";
 import { createCheckout, requests } from "./ways.ts";
 
-const timeout = 120_000;
+const timeout = 300_000;
 let server: Running;
 afterEach(() => server.stop());
 

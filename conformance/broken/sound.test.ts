@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { trySound } from "./catch.ts";
 import { soundServers } from "./sound.ts";
 
-const timeout = 180_000;
+const timeout = 300_000;
 /** One of the sound servers that differ where the interface is silent; `npm run certify:self-test` tests all of them. */
 const sound = (id: string) => soundServers.find((server) => server.id === id)!;
 

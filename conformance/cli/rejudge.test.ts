@@ -61,7 +61,7 @@ test.each(["core", "extended"])("certifies the reference server for %s, without 
   expect({ verdict, errors, alarms }).toEqual({ verdict: "certified", errors: [], alarms: [] });
 });
 
-test("a run is judged again offline, and agrees with its report", { timeout: 60_000 }, async () => {
+test("a run is judged again offline, and agrees with its report", { timeout: 180_000 }, async () => {
   const { code, output } = await certify(
     ["rejudge", join(folder, "extended")],
     ["--require", join(folder, "offline.cjs")],

@@ -50,7 +50,7 @@ test.each(["none", "reject"])("never certifies a mock, --effects %s", { timeout:
 });
 
 describe("Prism as a second opinion", () => {
-  test("judges the same responses, also behind a path prefix", { timeout: 60_000 }, async () => {
+  test("judges the same responses, also behind a path prefix", { timeout: 180_000 }, async () => {
     const target = await startSoundTarget({ key, prefix: "/api" });
     const args = ["--only", "verify.found", "--effects", "money", "--through-prism"];
     const { code, report } = await runCertify(target.url, key, args);

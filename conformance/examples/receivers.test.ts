@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { examples, isMissing, readColumns } from "./examples.ts";
 import { judgeReceiverExample } from "./receivers.ts";
 
-const timeout = 120_000;
+const timeout = 300_000;
 const here = import.meta.dirname;
 const columns = readColumns(readFileSync(join(here, "README.md"), "utf8"));
 const receivers = examples.filter(({ side }) => side === "receiver");
