@@ -16,7 +16,7 @@ import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { examples, isMissing, withCommand } from "./examples.ts";
 import { freePort, outage } from "./receivers.ts";
 
-const timeout = 300_000;
+const timeout = 600_000;
 const kinds = ["service", "client", "receiver", "tools"] as const;
 type Kind = (typeof kinds)[number];
 
@@ -38,7 +38,16 @@ async function certified(kind: Kind, args: readonly string[]) {
 }
 
 const runClient = () =>
-  withCommand(clientExample, (command) => certified("client", ["--command", command, "--jobs", "16"]));
+  withCommand(clientExample, (command) => certified("client", ["--command", command, "--jobs", "6"]));
+
+/**
+ * On a busy machine the client may wait for a response for longer than its own limit of two seconds, so that it reports
+ * `unknown`. As the tests, the run is repeated where they decide whether a change is accepted.
+ */
+async function runClientAgain() {
+  const first = await runClient();
+  return first.code === 0 || !process.env["CI"] ? first : runClient();
+}
 
 const runReceiver = () =>
   withCommand(receiverExample, async (command) => {
@@ -77,7 +86,7 @@ let runs: Awaited<ReturnType<typeof certified>>[];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "certificates-"));
   writeKeyPair(at("key"));
-  const [client, receiver, tools] = await Promise.all([runClient(), runReceiver(), runTools()]);
+  const [client, receiver, tools] = await Promise.all([runClientAgain(), runReceiver(), runTools()]);
   runs = [client, receiver];
   await sign("tools", tools);
   await sign("service", sampleReport([requirement("create.echo", "pass")]));
