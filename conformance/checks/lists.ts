@@ -51,7 +51,12 @@ function judgeItems(context: Context, id: string, response: TargetResponse, expe
  * Requests a list page by page, at most `mostPages`. Returns the references in order. `between` runs after the first
  * page.
  */
-async function follow(context: Context, path: string, query: string, between: () => Promise<unknown>) {
+async function follow(
+  context: Context,
+  path: string,
+  query: string,
+  between = async (): Promise<unknown> => undefined,
+) {
   const seen: unknown[] = [];
   const responses: TargetResponse[] = [];
   let cursor: unknown;
@@ -77,33 +82,26 @@ const rounds = 3;
 /** The most records of one millisecond that ten pages of one record list. */
 const mostPages = 10;
 
-/** How many pages of records are searched for some with the same millisecond. */
-const searched = 5;
-
-/** Returns the references of some records with the same millisecond and of the next older ones, and the query that lists them. */
+/** Returns the references of some records with the same millisecond and of the next older ones, and a query for them. */
 async function coinciding(context: Context) {
-  for (let page = 0, query: string | undefined = "limit=100"; page < searched && query !== undefined; page += 1) {
-    const response = await list(context, "/v1/disbursements", query);
-    // A page may begin or end within a millisecond.
-    const groups = [...Map.groupBy(listed(response) as Made[], ({ createdAt }) => createdAt).values()].slice(
-      page > 0 ? 1 : 0,
-      -1,
-    );
-    const start = groups.findIndex(
-      ({ length }, index) => length > 1 && length + (groups[index + 1]?.length ?? 0) < mostPages,
-    );
-    const [group, older] = groups.slice(start);
-    if (start >= 0 && group && older) {
-      const next = new Date(Date.parse(group[0]!.createdAt) + 1).toISOString();
-      return {
-        references: [...group, ...older].map(({ reference }) => reference).toSorted(),
-        query: `limit=1&${since(older[0]!)}&createdBefore=${encodeURIComponent(next)}`,
-      };
-    }
-    const { nextCursor } = dataOf(response);
-    query = typeof nextCursor === "string" ? `limit=100&cursor=${encodeURIComponent(nextCursor)}` : undefined;
-  }
-  return undefined;
+  const { responses } = await follow(context, "/v1/disbursements", "limit=100");
+  const records = (responses.flatMap(listed) as Made[]).filter(({ createdAt }) => !Number.isNaN(Date.parse(createdAt)));
+  // The last page may end within a millisecond.
+  const groups = [...Map.groupBy(records, ({ createdAt }) => createdAt).values()].slice(0, -1);
+  const start = groups.findIndex(
+    ({ length }, index) => length > 1 && length + (groups[index + 1]?.length ?? mostPages) < mostPages,
+  );
+  if (start < 0) return undefined;
+  const [newest, oldest] = [groups[start]![0]!, groups[start + 1]![0]!];
+  const next = new Date(Date.parse(newest.createdAt) + 1).toISOString();
+  return {
+    references: groups
+      .slice(start, start + 2)
+      .flat()
+      .map(({ reference }) => reference)
+      .toSorted(),
+    query: `limit=1&${since(oldest)}&createdBefore=${encodeURIComponent(next)}`,
+  };
 }
 
 /** Creates records at once. Returns their references, and the query that lists them. */
@@ -160,7 +158,7 @@ export const checks: Check[] = [
         made = await createdAtOnce(context);
         found = (await coinciding(context)) ?? (round + 1 < rounds ? undefined : made);
       }
-      const { seen, responses } = await follow(context, "/v1/disbursements", found.query, async () => {});
+      const { seen, responses } = await follow(context, "/v1/disbursements", found.query);
       const expected = "each record once, also those of the same millisecond";
       const actual = responses.map(describeResponse).join("; ");
       context.judge("lists.pages", isDeepStrictEqual(seen.toSorted(), found.references), expected, actual, responses);

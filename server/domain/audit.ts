@@ -12,7 +12,10 @@ export interface AuditQuery {
 }
 
 export interface AuditLog {
-  /** Lists the newest first. @throws InvalidCursorError if the list with this `merchantId` and `keyId` never returned the cursor */
+  /**
+   * Lists the newest first.
+   * @throws InvalidCursorError if the list with this `merchantId` and `keyId` never returned the cursor
+   */
   listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
   /** Records an action that changes nothing in the storage, such as an export. */
   recordAction(entry: NewEntry): Promise<void>;
