@@ -1,19 +1,20 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 
+const NAMESPACE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] as const;
+
 /**
- * PostgreSQL refuses to run as root. In a user namespace whose only user is root, such as `unshare -r` makes, there is
- * no other user, so PostgreSQL gets its own namespace. Returns the command that creates the namespace, or nothing on
- * other systems.
+ * PostgreSQL refuses to run as root. Another user may have no access to this checkout, or may not exist, so PostgreSQL gets
+ * a user namespace in which root has another id. Returns the command that creates the namespace, or nothing where that is
+ * not needed or not possible.
  */
-function asOrdinaryUser(): string[] {
+function asOrdinaryUser(): readonly string[] {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return [];
-  const [, , users] = readFileSync("/proc/self/uid_map", "utf8").trim().split(/\s+/);
-  return users === "1" ? ["unshare", "--user", "--map-user=1000", "--map-group=1000"] : [];
+  const [command, ...args] = NAMESPACE;
+  return spawnSync(command, [...args, "true"]).status === 0 ? NAMESPACE : [];
 }
 
 /**
