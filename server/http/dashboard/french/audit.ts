@@ -4,7 +4,6 @@ export const audit = {
     "Rien n’a encore été noté. Les clés, secrets, renvois, adresses, exports et connexions apparaissent ici, avec leur auteur et leur date.",
   "Only what was done to the API key <bdi>{key}</bdi>.": "Seulement ce qui concerne la clé d’API <bdi>{key}</bdi>.",
   "Show everything": "Tout afficher",
-  "There is no API key with this id.": "Aucune clé d’API n’a cet identifiant.",
   "What was done to it": "Son historique",
   Who: "Qui",
   "Session {session}": "Session {session}",

@@ -9,6 +9,7 @@ export const others = {
   "There is no such page.": "Cette page n’existe pas.",
   "There is no such form.": "Ce formulaire n’existe pas.",
   "This page of the list does not exist.": "Cette page de la liste n’existe pas.",
+  "There is no API key with this id.": "Aucune clé d’API n’a cet identifiant.",
   "The form cannot be read.": "Le formulaire est illisible.",
   "The server failed. Its log has the details, with the request id below.":
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",
