@@ -31,9 +31,17 @@ type Trial = {
   service: Pick<HostileService, "ledger" | "calls" | "foreignCalls">;
   runs: readonly Run[];
   key: string;
-  settings: { limitMs: number };
+  settings: { limitMs: number; timeoutMs: number };
   durationMs: number;
+  /** The longest time in which the suite did not run although it could have, in ms. */
+  heldUpMs: number;
 };
+
+/**
+ * What a sound program also fails if the machine is so busy that responses come late. The time limit of its requests goes
+ * on while it waits for a processor.
+ */
+const patience: ReadonlySet<string> = new Set(["client.finds-out", "client.bounded-time", "client.loses-nothing"]);
 
 /**
  * How a requirement is judged: what is expected, the faults, one line each, and the requests that show them, by default
@@ -407,9 +415,12 @@ export function findingOf(id: string, judgement: Judgement, evidence: Exchange[]
   return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
 }
 
-/** Judges a scenario by everything that the service and the program left behind. */
-export function judge(trial: Trial): ScenarioRun {
-  const { scenario, planned, service, runs, key, settings, durationMs } = trial;
+/**
+ * Judges a scenario by everything that the service and the program left behind. `wasHeldUp` says that the machine was too
+ * busy to judge all of it.
+ */
+export function judge(trial: Trial): ScenarioRun & { wasHeldUp: boolean } {
+  const { scenario, planned, service, runs, key, settings, durationMs, heldUpMs } = trial;
   const redact = createRedactor(
     [key],
     planned.map(({ phoneNumber }) => phoneNumber),
@@ -421,10 +432,17 @@ export function judge(trial: Trial): ScenarioRun {
   const notRun: Record<string, string> = overdueOf(trial).length > 0 ? { "client.loses-nothing": why } : {};
   const exchanges = new Map(service.calls.map((call) => [call, exchangeOf(call, redact)]));
   const judged = ids.filter((id) => !(id in notRun));
-  const findings = judged.map((id) => {
+  const all = judged.map((id) => {
     const judgement = judges[id]!();
     return findingOf(id, judgement, judgement.shownBy?.map((call) => exchanges.get(call)!) ?? []);
   });
+  const isDoubtful = ({ id, ok }: Finding) => !ok && heldUpMs > settings.timeoutMs / 8 && patience.has(id);
+  for (const { id } of all.filter(isDoubtful)) {
+    notRun[id] =
+      `the machine was too busy: the suite waited ${Math.round(heldUpMs)} ms for a processor, and the program has ` +
+      `${settings.timeoutMs} ms for a request. Run it again with fewer --jobs`;
+  }
+  const findings = all.filter((finding) => !isDoubtful(finding));
   // An idle client would pass most requirements by doing nothing.
   const isIdle = service.calls.length === 0 && runs.every(({ claims }) => claims.length === 0);
   const silent = new Prerequisite(
@@ -439,6 +457,7 @@ export function judge(trial: Trial): ScenarioRun {
     exchanges: [...exchanges.values()],
     durationMs,
     ...(isIdle ? { thrown: silent } : {}),
+    wasHeldUp: all.some(isDoubtful),
     selectFlags: ["--scenario", scenario.id],
   };
 }
