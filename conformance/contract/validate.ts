@@ -83,7 +83,7 @@ export function createValidators(profile: Profile): (schema: string) => Validato
 }
 
 function compile(profile: Profile): (schema: string) => Validator {
-  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   // The package's types do not match its default export under ESM, so cast it.
   (formats as unknown as (ajv: Ajv2020) => void)(ajv);
   ajv.addFormat("int64", true);

@@ -10,11 +10,19 @@ type Group = readonly number[];
 
 const indices = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-/** Returns the name of a row's combination of values in a group; undefined if the row lacks a value of the group. */
-const combination = (row: readonly (number | undefined)[], group: Group) =>
-  group.every((dimension) => row[dimension] !== undefined)
-    ? group.map((dimension) => `${dimension}:${row[dimension]}`).join(" ")
-    : undefined;
+/**
+ * Returns a number that stands for a row's combination of values in a group; undefined if the row lacks a value of the
+ * group. There are at most 255 dimensions of 256 values, so that three values fit into an exact number.
+ */
+function combination(row: readonly (number | undefined)[], group: Group): number | undefined {
+  let name = 0;
+  for (const dimension of group) {
+    const value = row[dimension];
+    if (value === undefined) return undefined;
+    name = name * 2 ** 16 + dimension * 2 ** 8 + value + 1;
+  }
+  return name;
+}
 
 /** Returns every pair of dimensions. */
 export const pairsOf = (dimensions: number): Group[] =>
@@ -37,12 +45,12 @@ function bestValue(
   dimension: number,
   size: number,
   groups: readonly Group[],
-  open: ReadonlyMap<string, unknown>,
+  open: ReadonlyMap<number | undefined, unknown>,
 ) {
   const own = groups.filter((group) => group.includes(dimension));
   const gains = indices(size).map((value) => {
     const tried = row.with(dimension, value);
-    return own.filter((group) => open.has(combination(tried, group) ?? "")).length;
+    return own.filter((group) => open.has(combination(tried, group))).length;
   });
   return gains.indexOf(Math.max(...gains));
 }

@@ -37,7 +37,7 @@ export type ToolMap = {
 };
 
 const schema = JSON.parse(readFileSync(new URL("map.schema.json", import.meta.url), "utf8")) as object;
-const ajv = new Ajv2020({ allErrors: true, useDefaults: true });
+const ajv = new Ajv2020({ allErrors: true, useDefaults: true, validateSchema: false });
 const fits = ajv.compile<ToolMap>(schema);
 
 /** Reads the text of a `tools.yaml`. @throws OptionsError with every fault found */

@@ -1,0 +1,83 @@
+// Runs the checks against a service: `certify` without a command.
+import { checks as dreddChecks } from "../checks/dredd.ts";
+import { requireDredd } from "../contract/dredd-parts.ts";
+import { thisMachine } from "../outside/outside.ts";
+import { createRecording } from "../outside/recording.ts";
+import { complain, print } from "../report/print.ts";
+import { renderTerminal } from "../report/terminal.ts";
+import { oneLine } from "../report/visible.ts";
+import type { Report } from "../results.ts";
+import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../run/plan.ts";
+import { plannedChecks } from "../run/run.ts";
+import { readOptions } from "./options.ts";
+import { CannotRun, probe } from "./probe.ts";
+import { exchangesOf, runChecks } from "./recorded.ts";
+import { makeFolder, writeReports } from "./reporting.ts";
+
+/**
+ * Certifies a service and returns the exit code.
+ * @throws OptionsError if an option is invalid
+ * @throws CannotRun if nothing can be judged
+ */
+export async function certifyService(args: readonly string[], newSeed: () => number): Promise<number> {
+  const given = readOptions(args, process.env, newSeed);
+  if (given.interactive && !process.stdin.isTTY) {
+    throw new CannotRun(
+      "--interactive needs a terminal, because a person must respond, but stdin is not one. Nothing was sent. " +
+        "Run the command in a terminal, or leave the option out.",
+    );
+  }
+  const interrupted = new AbortController();
+  const recording = createRecording(thisMachine(interrupted.signal));
+  const { outside } = recording;
+  const options = await probe(given, outside);
+  const planned = plannedChecks(options);
+  for (const line of [...planLines(planned, options), ...missingLines(planned, options)]) print(line);
+  if (planned.length === 0) {
+    throw new CannotRun(
+      `No check to run: --effects ${options.effects} excludes every check of the requirements in --only.`,
+    );
+  }
+  if (planned.some((check) => dreddChecks.includes(check))) requireDredd();
+  if (given.reporting.signing !== undefined && checksBeyondBudget(planned, options).length > 0) {
+    throw new CannotRun(
+      "This budget is too small to earn a certificate. Nothing was paid. Raise --max-payouts and --max-total as shown above, or omit --sign.",
+    );
+  }
+  if (needsConsent(planned, options) && !given.yes) {
+    throw new CannotRun(
+      "This run creates payouts on a target that is not on loopback. Nothing was paid. Add --yes to confirm.",
+    );
+  }
+  try {
+    makeFolder(given.reporting);
+  } catch (error) {
+    throw new CannotRun(`--report: ${(error as Error).message}`);
+  }
+  process.once("SIGINT", () => interrupted.abort());
+  process.once("SIGTERM", () => interrupted.abort());
+  const { results, now } = await runChecks(given, options, process.stdout, outside);
+  const exchanges = exchangesOf(recording, given, results);
+  const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, now, exchanges);
+  console.log(`\n${renderTerminal(report, { color: process.stdout.isTTY })}`);
+  for (const line of secondOpinionLines(report)) print(line);
+  print(`Written: ${files.join(", ")}`);
+  if (refusal !== undefined) complain(refusal);
+  return exitCode;
+}
+
+const judgement = (faults: readonly string[]) => faults.join(", ") || "valid";
+
+/** Describes the responses about which Prism and the suite disagree; no lines if the run did not use Prism. */
+function secondOpinionLines({ secondOpinion }: Report): string[] {
+  if (!secondOpinion) return [];
+  const { answers, disagreements } = secondOpinion;
+  return [
+    `Prism validated ${answers} responses and disagrees with the suite about ${disagreements.length} of them.`,
+    ...disagreements.slice(0, 5).map(({ exchange, suite, prism }) => {
+      return oneLine(
+        `  ${exchange.method} ${exchange.url} → ${exchange.status}: suite: ${judgement(suite)}; Prism: ${judgement(prism)}`,
+      );
+    }),
+  ];
+}
