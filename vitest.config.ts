@@ -48,11 +48,16 @@ const LONG = new Set([
   "server/webhooks/send.test.ts",
 ]);
 
-/** Test files that get a process each, because their packages replace global objects, or because they measure times. */
+/**
+ * Test files that get a process each, because their packages replace global objects, or because they measure times. They
+ * run before all others, so that the time limits that they set are not used up by other tests.
+ */
 const ALONE = new Set([
+  "client/chaos/chaos.test.ts",
   "client/receiver.test.ts",
   "client/receivers.test.ts",
   "server/overload.test.ts",
+  "server/rolling-restart.test.ts",
   "server/time-budget.test.ts",
   "server/webhooks/fairness.test.ts",
   "server/workers/fairness.test.ts",
@@ -69,19 +74,26 @@ function projectOf(file: string): string {
 // The processes that tests start take most of their time to compile the same modules.
 process.env.NODE_COMPILE_CACHE ??= resolve("node_modules/.cache/node");
 
+// Many tests run whole servers and mostly wait, so one worker per processor would leave processors idle: on two processors 3
+// workers take a quarter longer than 5.
+const maxWorkers = Math.max(5, availableParallelism());
+
 export default defineConfig({
   test: {
     // `npm run test:quick` runs only the quick files, for the loop of a contributor. Files of a project share processes,
     // since most files take longer to load the same modules than to run their tests.
     projects: ["alone", "slow", "quick"].map((name) => ({
       extends: true as const,
-      test: { name, include: all.filter((file) => projectOf(file) === name), isolate: name === "alone" },
+      test: {
+        name,
+        include: all.filter((file) => projectOf(file) === name),
+        ...(name === "alone"
+          ? { isolate: true, maxWorkers: 2, sequence: { groupOrder: 0 } }
+          : { isolate: false, maxWorkers, sequence: { groupOrder: 1 } }),
+      },
     })),
     globalSetup: "./scripts/testing/shared.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
-    // Many tests run whole servers and mostly wait, so one worker per processor would leave processors idle: on two
-    // processors 3 workers take a quarter longer than 5.
-    maxWorkers: Math.max(5, availableParallelism()),
     sequence: { sequencer: LongestFirst },
     // Where the tests decide whether a change is accepted, one that fails is repeated, and named if it then passes: whole
     // clusters, databases and browsers share the machine there. Elsewhere a failure is shown at once.

@@ -93,7 +93,7 @@ function startLoad() {
 
 test(
   "a rolling restart fails no request, pays nothing twice and makes each attempt once",
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     const old = await Promise.all([start(), start(), start()]);
     const load = startLoad();

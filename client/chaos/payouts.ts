@@ -132,13 +132,22 @@ function startClockJumps(random: () => number): () => void {
   };
 }
 
-/** Creates payouts through the proxy and checks the report of each. */
-export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, width = 100 } = {}): Promise<Report> {
+/**
+ * Creates payouts through the proxy and checks the report of each.
+ * @param timeout the time limit of an attempt, in milliseconds; some responses are delayed beyond it
+ */
+export async function runChaos({
+  payouts: count = 300,
+  seed = 1,
+  rate = 0.3,
+  width = 100,
+  timeout = 1000,
+} = {}): Promise<Report> {
   const started = performance.now();
   const apiKey = "chaos_key_0123456789abcdef";
   setMaxListeners(0);
   const server = await startServer(apiKey, { SETTLE_DELAY_MS: "1000" });
-  const proxy = await startProxy(server.baseUrl, { seed, rate });
+  const proxy = await startProxy(server.baseUrl, { seed, rate, delay: 1.5 * timeout });
   const restoreClock = startClockJumps(seeded(seed + 2));
   try {
     const random = seeded(seed + 1);
@@ -146,7 +155,7 @@ export async function runChaos({ payouts: count = 300, seed = 1, rate = 0.3, wid
     const client = createClient({
       baseUrl: proxy.baseUrl,
       apiKey,
-      timeout: 1000,
+      timeout,
       retry: { minDelay: 20, maxDelay: 500 },
     });
     await inParallel(payouts, width, (payout) => pay(client, payout));
