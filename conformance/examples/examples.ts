@@ -2,7 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, parse } from "node:path";
+import { join, parse, resolve } from "node:path";
 import { requirementsOf } from "../contract/requirements.ts";
 import type { Report, Side, Verdict } from "../results.ts";
 
@@ -51,7 +51,7 @@ export const toolchains = {
 
 export type Example = {
   side: Side;
-  /** The path of the program in this folder. */
+  /** The path of the program, seen from this folder. */
   file: string;
   toolchain: Toolchain;
   about: string;
@@ -105,7 +105,7 @@ export async function withCommand<T>(
   { file, toolchain }: Pick<Example, "file" | "toolchain">,
   use: (command: string) => Promise<T>,
 ): Promise<T> {
-  const path = join(import.meta.dirname, file);
+  const path = resolve(import.meta.dirname, file);
   const { probe, build, start } = toolchain;
   if (!build) return use(start(path, ""));
   const folder = await mkdtemp(join(tmpdir(), "example-"));
@@ -133,7 +133,8 @@ export const columnOf = ({ requirements, verdict }: Report): Column =>
 export function readColumns(page: string): Map<string, Column> {
   const columns = new Map<string, Map<string, string>>();
   let files: string[] = [];
-  for (const line of page.split("\n").filter((each) => each.startsWith("|"))) {
+  const tables = page.split("\n\n").filter((part) => part.startsWith("| requirement"));
+  for (const line of tables.flatMap((table) => table.trim().split("\n"))) {
     const [name = "", , ...values] = line.split("|").slice(1, -1);
     if (name.trim() === "requirement") {
       files = values.map((value) => /\((.+)\)/.exec(value)?.[1] ?? "");
@@ -154,6 +155,12 @@ export function tableOf(side: Side, columns: ReadonlyMap<string, Column>): strin
   const last = [verdictRow, "", ...cellsOf(verdictRow)];
   return [head, head.map(() => "---"), ...rows, last].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
+
+/** Returns the requirements that an example fails, those that are not a must in brackets. */
+export const failuresOf = ({ requirements }: Report): string[] =>
+  requirements.flatMap(({ id, verdict }) =>
+    verdict === "fail" ? `\`${id}\`` : verdict === "warn" ? `(\`${id}\`)` : [],
+  );
 
 /** Says in how many scenarios an example violated a requirement. */
 export function violations({ requirements }: Report, id: string): number {
