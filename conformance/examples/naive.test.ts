@@ -38,9 +38,13 @@ test.each(files.filter((file) => file.endsWith(".py")))(
   async (file) => {
     const example = examples.find((each) => each.file === file)!;
     if (isMissing(example)) return console.warn(`${example.toolchain.name} is missing, so ${file} is not tried.`);
-    const judge = example.side === "client" ? judgeClientExample : judgeReceiverExample;
     const options = ["--scenario", naiveVersions[file]!.scenario];
-    const failed = failuresOf(await withNaive(example, (naive) => judge(naive, 1, options)));
+    const report = await withNaive(example, (naive) =>
+      example.side === "client"
+        ? judgeClientExample(naive, 1, options)
+        : judgeReceiverExample(naive, 1, [...options, "--settle-timeout", "1"]),
+    );
+    const failed = failuresOf(report);
     expect(failed).not.toEqual([]);
     expect(written.get(file)!.split(", ")).toEqual(expect.arrayContaining(failed));
     return undefined;
