@@ -44,6 +44,56 @@ const pays = (outcomeOf: string) => `
     console.log(JSON.stringify({ reference, outcome }));
   }`;
 
+describe("a machine that is too busy", () => {
+  const plain = { id: "plain", name: "Nothing happens", entries: entries("success") };
+  /** Starts the good client; at its first starts, one that gives up. */
+  function gaveUp(starts: number, busyMs: number): { launch: Launch; started: () => number } {
+    const launchGood = inProcess(programOf(good));
+    let started = 0;
+    const giveUp = async (input: string): Promise<Ended> => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
+      const references = input
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { reference: string }).reference);
+      const stdout = references.map((reference) => JSON.stringify({ reference, outcome: "unknown" })).join("\n");
+      return { code: 0, stdout, stderr: "" };
+    };
+    const launch: Launch = (environment, input) => {
+      started += 1;
+      return started > starts ? launchGood(environment, input) : { ended: giveUp(input), kill: () => undefined };
+    };
+    return { launch, started: () => started };
+  }
+  const run = ({ launch }: { launch: Launch }, timeoutMs = 2000) =>
+    runScenario(plain, { launch, seed: 1, timeoutMs, limitMs: 60_000 });
+
+  test("gets another run, in which the program is judged", async () => {
+    const program = gaveUp(1, 400);
+    const { findings, notRun } = await run(program);
+    expect(program.started()).toBe(2);
+    expect(findings.filter(({ ok }) => !ok)).toEqual([]);
+    expect(notRun).toEqual({});
+  });
+
+  test("that stays so judges neither that outcomes are unknown nor that entries are not paid", async () => {
+    const program = gaveUp(9, 400);
+    const { findings, notRun } = await run(program);
+    expect(program.started()).toBe(3);
+    expect(findings.filter(({ ok }) => !ok)).toEqual([]);
+    expect(Object.keys(notRun!)).toEqual(["client.finds-out", "client.loses-nothing"]);
+    expect(notRun!["client.finds-out"]).toMatch(/^the machine was too busy: the suite waited \d+ ms for a processor/);
+  });
+
+  test("is not the reason if the program had time enough", async () => {
+    const program = gaveUp(9, 400);
+    const { findings } = await run(program, 60_000);
+    expect(program.started()).toBe(1);
+    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.finds-out", "client.loses-nothing"]);
+  });
+});
+
 describe("the options of certify client", () => {
   test("have defaults", () => {
     expect(read("--command", "node pay.js")).toMatchObject({

@@ -159,9 +159,10 @@ async function runOnce(scenario: Scenario, given: Settings) {
       await sleep(settings.watchMs ?? defaultWatchMs, undefined, signal && { signal }).catch(() => undefined);
     }
   } finally {
-    delays.disable();
     await service.close();
     await rm(state, { recursive: true, force: true });
+    // Not before: the last delay is measured in the turn after it.
+    delays.disable();
   }
   checkStarted(runs, service);
   service.ledger.settle();
