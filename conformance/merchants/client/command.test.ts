@@ -44,28 +44,29 @@ const pays = (outcomeOf: string) => `
     console.log(JSON.stringify({ reference, outcome }));
   }`;
 
+/** Starts the good client; at its first starts, one that gives up. */
+function gaveUp(starts: number, busyMs: number): { launch: Launch; started: () => number } {
+  const launchGood = inProcess(programOf(good));
+  let started = 0;
+  const giveUp = async (input: string): Promise<Ended> => {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
+    const references = input
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { reference: string }).reference);
+    const stdout = references.map((reference) => JSON.stringify({ reference, outcome: "unknown" })).join("\n");
+    return { code: 0, stdout, stderr: "" };
+  };
+  const launch: Launch = (environment, input) => {
+    started += 1;
+    return started > starts ? launchGood(environment, input) : { ended: giveUp(input), kill: () => undefined };
+  };
+  return { launch, started: () => started };
+}
+
 describe("a machine that is too busy", () => {
   const plain = { id: "plain", name: "Nothing happens", entries: entries("success") };
-  /** Starts the good client; at its first starts, one that gives up. */
-  function gaveUp(starts: number, busyMs: number): { launch: Launch; started: () => number } {
-    const launchGood = inProcess(programOf(good));
-    let started = 0;
-    const giveUp = async (input: string): Promise<Ended> => {
-      await new Promise((resolve) => setTimeout(resolve, 30));
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
-      const references = input
-        .trim()
-        .split("\n")
-        .map((line) => (JSON.parse(line) as { reference: string }).reference);
-      const stdout = references.map((reference) => JSON.stringify({ reference, outcome: "unknown" })).join("\n");
-      return { code: 0, stdout, stderr: "" };
-    };
-    const launch: Launch = (environment, input) => {
-      started += 1;
-      return started > starts ? launchGood(environment, input) : { ended: giveUp(input), kill: () => undefined };
-    };
-    return { launch, started: () => started };
-  }
   const run = ({ launch }: { launch: Launch }, timeoutMs = 2000) =>
     runScenario(plain, { launch, seed: 1, timeoutMs, limitMs: 60_000 });
 
