@@ -59,6 +59,7 @@ const looks: Partial<TargetRequest & { query: string }>[] = [
   { query: "?status=failed&amount=1" },
   { json: { status: "failed", amount: 1 } },
   { headers: { "x-http-method-override": "DELETE" } },
+  { headers: { accept: "text/html, application/xml, application/json" } },
   { key: "none" },
 ];
 

@@ -12,6 +12,7 @@ import { expectData, expectStatus, same } from "./expect.ts";
 import { judgeRecord, recordIn, recordOf, type Body } from "./records.ts";
 import { dataOf, disbursementBody, get, is4xx, pay, payInvalid, permitted, someAddress } from "./requests.ts";
 import { verifyDisbursement, type More } from "./requests.ts";
+import { isRefused } from "./refused-requests.ts";
 import { listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { several } from "./several.ts";
@@ -79,9 +80,9 @@ export function send(context: Context, form: Partial<Conditions["form"]>, body: 
 }
 
 /** Returns what a request has in addition because of its sender. */
-const moreOf = (context: Context, { headers, query }: Conditions["sender"]): More => ({
+const moreOf = (context: Context, { headers, end }: Conditions["sender"]): More => ({
   ...(headers ? { headers: headers(context.fresh()) } : {}),
-  ...(query ? { path: `/v1/disbursements${query(context.fresh())}` } : {}),
+  ...(end ? { path: `/v1/disbursements${end(context.fresh())}` } : {}),
 });
 
 /** Creates a payout. If the target refuses it and may do so, creates one with the usual values instead. */
@@ -92,7 +93,7 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   const response = await send(context, conditions.form, body);
   const isChanged = (name: Name) => fields[name] !== undefined && wanted[fields[name]] !== body[fields[name]];
   const tried = without(planned, (name) => (isChanged(name) ? "outside the target's limits" : undefined));
-  const isRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
+  const wasRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
   const { fails } = tried.conditions.ending;
   if (fails && response.status === 200) servesFailing.add(context.facts);
   // Nothing says that the target serves the number of --failing-recipient, until it does.
@@ -100,7 +101,7 @@ async function create(context: Context, planned: Planned): Promise<Made> {
     name === "ending" ? fails && !servesFailing.has(context.facts) : isOptional(tried, name);
   const usualOne = without(tried, (name) => (mayRefuse(name) ? "refused" : undefined));
   const hasOptional = valuesOf(tried.conditions).some(([name]) => mayRefuse(name));
-  if (hasOptional && isRefused) return create(context, usualOne);
+  if (hasOptional && wasRefused) return create(context, usualOne);
   await judgeRecord(context, ["create.generated-valid-accepted", "records.as-requested"], body, response);
   const { amount, reference: merchantsReference } = body;
   expectData(context, "create.amount-echoed", response, { amount }, "as sent");
@@ -172,7 +173,7 @@ export async function repeatAll(context: Context, at: Conditions["moment"]["at"]
     const body = { ...each.body, ...over };
     let response = await send(context, repeatForm, body, payInvalid, moreOf(context, sender));
     // A target may refuse the form or the sender, which says nothing about the reference.
-    const isFormRefused = (repeatForm.optional || sender.optional) && is4xx(response) && response.status !== 409;
+    const isFormRefused = (repeatForm.optional || sender.optional) && isRefused(response) && response.status !== 409;
     if (isFormRefused) response = await send(context, {}, body, payInvalid);
     isPaid ||= response.status === 200;
     const found = await verifyDisbursement(context, String(dataOf(each.response)["reference"]));

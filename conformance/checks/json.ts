@@ -72,9 +72,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const type of ["application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
         const body = disbursementBody(context, { reference: `${context.fresh()}-é` });
-        const response = await pay(context, body, {
-          headers: { "content-type": type },
-        });
+        const response = await pay(context, body, { headers: { "content-type": type } });
         const when = `for Content-Type ${type}, with the reference read as UTF-8`;
         expectData(context, "json.charset-accepted", response, { merchantsReference: body["reference"] }, when);
       }

@@ -59,10 +59,10 @@ const spellings: [what: string, spell: (text: string) => string, other: (referen
   ["with a space at the start", (text) => ` ${text}`, (reference) => reference.trim()],
 ];
 
-/** Returns a request's webhookURL; nothing if the run does not receive webhooks. */
 /** How many payouts are created at the same time. */
 const concurrency = 6;
 
+/** Returns a request's webhookURL; nothing if the run does not receive webhooks. */
 const address = ({ receiver }: Context) => (receiver ? { webhookURL: receiver.openMailbox().url } : {});
 
 function plans(context: Context): Plan[] {

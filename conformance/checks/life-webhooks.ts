@@ -10,6 +10,7 @@ import {
   misdirected,
   notNotified,
   statements,
+  unreadable,
 } from "../observer/webhooks.ts";
 import { counted } from "../report/words.ts";
 import { aged } from "./ageing.ts";
@@ -32,12 +33,13 @@ const lookAtOpen = (context: Context) =>
 
 /** Judges that every final record of a kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: string, kind: "disbursement" | "checkout") {
-  const state = () => notNotified(context.facts, all(context), kind);
+  const { readAfterWriteMs, replicas = readAfterWriteMs !== undefined } = context.limits.all;
+  const state = () => notNotified(context.facts, all(context), kind, replicas);
   await eventually(context, () => state().lost.length === 0, patienceOf(context));
   const { due, lost } = state();
   if (due === 0) return context.couldNotRun(id, `no ${kind} with a webhookURL became final`);
   const names = lost.slice(0, 5).map((record) => historyOf(context.facts, record)?.reference);
-  const expected = `a notification for each of ${counted(due, `final ${kind}`)}`;
+  const expected = `a notification for each of ${counted(due, "outcome")} of a ${kind} in a response`;
   const otherwise = `none for ${lost.length} of ${due}: ${names.join(", ")}`;
   const evidence = lost.map(({ response }) => response);
   holds(context, id, lost.length === 0, expected, otherwise, evidence);
@@ -91,30 +93,27 @@ async function judgeEnds(context: Context) {
 }
 
 /** Returns the values of the fields named `amount` in a JSON value. */
-function amountsIn(value: unknown, name = ""): string[] {
-  if (typeof value === "number" || typeof value === "string") return /^amount$/i.test(name) ? [String(value)] : [];
+function amountsIn(value: unknown, name = ""): unknown[] {
+  if (typeof value === "number" || typeof value === "string") return /^amount$/i.test(name) ? [value] : [];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, inner]) => amountsIn(inner, key));
 }
 
-/** Judges that every amount which a notification of a payout states has every digit. */
+/** Judges that a notification which states an amount states it as the integer of the request. */
 function judgeAmounts(context: Context) {
   const id = "webhook.amount";
-  const payouts = context.facts.records.filter(({ kind }) => kind === "disbursement");
-  const byBox = Map.groupBy(payouts, ({ mailbox }) => mailbox);
+  const byBox = Map.groupBy(context.facts.records, ({ mailbox }) => mailbox);
   const made = all(context).flatMap(({ box, json }) => {
     const [owner, ...others] = byBox.get(box) ?? [];
     const stated = amountsIn(json);
     return owner && others.length === 0 && stated.length > 0 ? [{ owner, stated }] : [];
   });
   if (made.length === 0) return context.notApplicable(id, "no notification with an amount was received");
-  const faults = made
-    .filter(({ owner, stated }) => !stated.includes(String(owner.sent["amount"])))
-    .map(({ owner, stated }) => ({
-      actual: `${stated.join(", ")} for an amount of ${String(owner.sent["amount"])}`,
-      evidence: owner.response,
-    }));
-  expectNone(context, id, "the amount of the payout in its notification", faults, counted(made.length, "webhook"));
+  const faults = made.flatMap(({ owner: { sent, response: evidence }, stated }) => {
+    const actual = `${JSON.stringify(stated)} for an amount of ${String(sent["amount"])}`;
+    return stated.includes(sent["amount"]) ? [] : [{ actual, evidence }];
+  });
+  expectNone(context, id, "the payment's amount in its notification", faults, counted(made.length, "webhook"));
 }
 
 /** Returns how a webhook differs from D11, and the response with its record; undefined if it does not, or if its record has no final status. */
@@ -165,11 +164,17 @@ export const checks: Check[] = [
       }
       judgeAmounts(context);
       const made = statements(context.facts, received);
-      const faults = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
+      const lies = falseStatements(made).map(({ statement: { owner, history }, fields }) => ({
         actual: `${fields.join(", ")} of ${history.reference}`,
         evidence: [owner.response, ...fields.flatMap((field) => history.facts.get(field)?.response ?? [])],
       }));
-      if (made.length === 0) context.notApplicable("life.webhooks-true", "no notification names its record");
+      const broken = unreadable(received).map((notification) => ({
+        actual: `JSON that cannot be parsed: ${notification.body.slice(0, 80)}`,
+        evidence: requestsBehind(context, notification),
+      }));
+      const faults = [...broken, ...lies];
+      if (made.length + broken.length === 0)
+        context.notApplicable("life.webhooks-true", "no notification names its record");
       else
         expectNone(context, "life.webhooks-true", "the facts of the record", faults, counted(made.length, "webhook"));
       judgeAddressed(context, received, made.length);

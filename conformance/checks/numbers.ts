@@ -53,10 +53,8 @@ function divided({ limits }: Context, all: readonly number[]): [permitted: numbe
 /** Pays amounts of every size. Judges that each is recorded exactly. */
 async function judgeExact(context: Context, permitted: readonly number[]) {
   for (const amount of permitted) {
-    const usual = disbursementBody(context, { webhookURL: someAddress(context) });
-    const body = { ...usual, amount };
-    const response = await pay(context, body);
-    await judgeRecord(context, "numbers.exact", body, response);
+    const body = { ...disbursementBody(context, { webhookURL: someAddress(context) }), amount };
+    await judgeRecord(context, "numbers.exact", body, await pay(context, body));
   }
 }
 

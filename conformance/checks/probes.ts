@@ -1,6 +1,6 @@
 // The table of probes: requests without a valid key that an authenticating target refuses on every operation (§5).
 import type { Context } from "../check.ts";
-import { spellings, trusted, wildcards, words } from "../generate/bypasses.ts";
+import { otherTypes, spellings, trusted, wildcards, words } from "../generate/bypasses.ts";
 import * as forms from "../target/key-forms.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { shows } from "./expect.ts";
@@ -36,6 +36,11 @@ const withHeaders = (headers: TargetRequest["headers"]) => (request: TargetReque
   ...request,
   headers: { ...request.headers, ...headers },
 });
+/** Writes the body as a text with these headers. */
+const written =
+  (headers: Record<string, string>, length = 0) =>
+  ({ json, ...request }: TargetRequest) =>
+    withHeaders(headers)({ ...request, ...(json === undefined ? {} : { body: JSON.stringify(json).padEnd(length) }) });
 const withQuery = (query: string) => (request: TargetRequest) => ({
   ...request,
   path: `${request.path}${request.path.includes("?") ? "&" : "?"}${query}`,
@@ -66,11 +71,9 @@ export function probesOf(context: Context): Probe[] {
       elsewhere(`the query as ${name}`, withQuery(`${name}=${keyAs(forms.inUrl)}`)),
     ),
     probe("around", "with another key in the query", withQuery("x-api-key=x")),
-    probe("around", "with 5,000 spaces after its body", ({ json, ...request }) =>
-      withHeaders({ "content-type": "application/json" })({
-        ...request,
-        ...(json === undefined ? {} : { body: JSON.stringify(json).padEnd(5000) }),
-      }),
+    probe("around", "with 5,000 spaces after its body", written({ "content-type": "application/json" }, 5000)),
+    ...otherTypes.map((headers) =>
+      probe("around", `with Content-Type ${headers["content-type"] ?? "missing"}`, written(headers)),
     ),
     withKey("around", "a key of 300 characters", wrongKey(context).value.padEnd(300, "x")),
     withKey("around", "a key outside of ASCII", "cl\u00e9"),

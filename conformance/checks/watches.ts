@@ -58,6 +58,12 @@ const successOf = (id: string, operationId: string, what: string): Watch => ({
   faults: differences,
 });
 
+function recordsIn(json: unknown): Record<string, unknown>[] {
+  const { data } = (json ?? {}) as { data?: Record<string, unknown> };
+  const found = Array.isArray(data?.["items"]) ? (data["items"] as unknown[]) : [data];
+  return found.filter((each): each is Record<string, unknown> => typeof each === "object" && each !== null);
+}
+
 const coreWatches: Watch[] = [
   {
     id: "json.answers",
@@ -115,6 +121,17 @@ const coreWatches: Watch[] = [
   },
   successOf("create.result-shape", "createDisbursement", "Results of create match the schema"),
   successOf("verify.record-shape", "verifyDisbursement", "Records match the schema"),
+  {
+    id: "verify.updated-not-before-created",
+    name: "Records were created before they were updated",
+    expected: "updatedAt not earlier than createdAt",
+    applies: (response) => response.status === 200 && operationOf(response) === "verifyDisbursement",
+    faults({ json }) {
+      const { createdAt, updatedAt } = recordsIn(json)[0] ?? {};
+      const isEarlier = Date.parse(String(updatedAt)) < Date.parse(String(createdAt));
+      return isEarlier ? [`createdAt ${String(createdAt)}, updatedAt ${String(updatedAt)}`] : [];
+    },
+  },
 ];
 
 /** Returns false for web pages and operational endpoints such as health probes, which are not part of the API. */
@@ -123,12 +140,6 @@ const ofApi = ({ request }: TargetResponse) =>
 
 /** The operations that return records, or lists of them. */
 const showsRecords = new Set(["verifyDisbursement", "listDisbursements", "verifyCheckout", "listCheckouts"]);
-
-function recordsIn(json: unknown): Record<string, unknown>[] {
-  const { data } = (json ?? {}) as { data?: Record<string, unknown> };
-  const found = Array.isArray(data?.["items"]) ? (data["items"] as unknown[]) : [data];
-  return found.filter((each): each is Record<string, unknown> => typeof each === "object" && each !== null);
-}
 
 const isRetryAfter = (value: string) =>
   /^\d+$/.test(value) || (value.endsWith(" GMT") && !Number.isNaN(Date.parse(value)));

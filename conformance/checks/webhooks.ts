@@ -25,8 +25,12 @@ async function* notified(context: Context, phoneNumber: string) {
   const box = mailbox(context);
   const made = await paid(context, { phoneNumber, webhookURL: box.url });
   yield;
+  const hasClock = hasControl(context.options, "clock");
+  // A merchant who relies on notifications verifies no payout before. Afterwards, the payout may still be pending.
+  if (hasClock) await advance(context, 60);
+  const isTold = !hasClock || (await arrived(context, box)).length > 0;
   const { data, seen } = await settled(context, made.reference);
-  return { ...made, box, data, seen: [made.data.status, ...seen] };
+  return { ...made, box, data, seen: [made.data.status, ...seen], isTold: isTold || seen.length > 1 };
 }
 
 /** The flags that name a recipient whose payouts end in a status, and what the caller then provides. */
@@ -72,9 +76,10 @@ function statedStatuses(json: unknown): string[] {
  * the first one. A payout that fails reveals a target that always notifies success.
  */
 async function* judgeOutcome(context: Context, id: string, phoneNumber: string, status: "success" | "failed") {
-  const { box, data, seen, reference } = yield* notified(context, phoneNumber);
+  const { box, data, seen, reference, isTold } = yield* notified(context, phoneNumber);
   if (data.status !== status) otherStatus(context, id, status, data.status);
-  else await expectArrival(context, id, box, `a notification for the payout with status ${status}`);
+  else if (await expectArrival(context, id, box, `a notification for the payout with status ${status}`))
+    context.judge(id, isTold, "a notification before the payout is verified", "none until then", context.responses);
   const notification = await first(context, box);
   // For life.ends-as-notified, which judges that the outcome is retrievable as soon as it is notified.
   await verified(context, reference);

@@ -1,7 +1,7 @@
 // Keys, paths and headers with which requests have bypassed the authentication of other services.
 
 /** Values that a lookup in a plain JavaScript object finds, or that stand for a missing key. */
-export const words = ["", "constructor", "__proto__", "toString", "hasOwnProperty", "valueOf", "null", "undefined"];
+export const words = ["", "constructor", "__proto__", "toString", "hasOwnProperty", "null", "undefined"];
 /** Values that a query or a pattern may take for every key. */
 export const wildcards = ["*", "%", "' OR '1'='1", "true"];
 
@@ -27,7 +27,10 @@ export const spellings: ((path: string) => string)[] = [
   (path) => `${path}%00`,
 ];
 
-/** Headers that proxies and frameworks set, and that a server may trust. */
+/**
+ * Headers that proxies, frameworks and health checks send, and that a server may trust. Headers that do not depend on
+ * each other share a request, because services limit how many requests without a valid key they refuse.
+ */
 export const trusted: Record<string, string>[] = [
   { "x-http-method-override": "GET" },
   { "x-http-method-override": "OPTIONS" },
@@ -37,13 +40,16 @@ export const trusted: Record<string, string>[] = [
     "x-forwarded-host": "localhost",
     forwarded: "for=127.0.0.1;host=localhost",
   },
-  { "x-forwarded-user": "admin", "x-user-id": "1", "x-authenticated": "true" },
+  { "x-forwarded-user": "admin", "x-user-id": "1", "x-authenticated": "true", "user-agent": "GoogleHC/1.0" },
   { "x-middleware-subrequest": "middleware:middleware:middleware:middleware:middleware" },
-  { authorization: "Basic Og==" },
-  { authorization: "Bearer null" },
-  { cookie: "x-api-key=" },
-  { accept: "text/html" },
+  { authorization: "Basic Og==", "user-agent": "ELB-HealthChecker/2.0" },
+  { authorization: "Bearer null", origin: "null", "user-agent": "Mozilla/5.0+(compatible; UptimeRobot/2.0)" },
+  { cookie: "x-api-key=", "user-agent": "Prometheus/2.53.0" },
+  { accept: "text/html", "user-agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)" },
   { origin: "https://localhost", referer: "https://localhost/dashboard" },
   { "transfer-encoding": "chunked" },
   { "user-agent": "kube-probe/1.30" },
 ];
+
+/** The Content-Types of requests that a filter for JSON may pass on without a look. `{}`: none. */
+export const otherTypes: Record<string, string>[] = [{ "content-type": "text/plain" }, {}];

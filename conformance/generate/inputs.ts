@@ -23,8 +23,8 @@ type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
 /** `changes` names the fields that differ from those of the first request. */
 type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
-/** How the repeat reaches the service. `fresh` is an unused text. */
-type Sender = Value & { query?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
+/** How the repeat reaches the service. `end` is added to its path. `fresh` is an unused text. */
+type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
 /** Puts unusual characters between those of the reference, so that no text is the same in two runs. */
@@ -104,8 +104,7 @@ const dimensions = {
     { what: "a webhookURL with /?", optional: true, write: (address) => address.replace(/\/?\?/, "/?") },
     { what: "a webhookURL with a fragment", optional: true, write: (address) => `${address}#${wordOf(address)}` },
     followed("an encoded URL in its query", "*=https%3A%2F%2F*.example%2F%3Fa%3Db"),
-    followed("empty and repeated parameters", "*=&p*=*+b&r*=1&r*=2"),
-    followed("an apostrophe in its query", "*=O'*"),
+    followed("empty and repeated parameters and an apostrophe", "*=&p*=*+b&r*=1&r*=2&s*=O'*"),
     followed("more than 1,024 characters", "*".repeat(100)),
   ] as Address[],
   ending: [
@@ -129,14 +128,15 @@ const dimensions = {
       optional: true,
       headers: (fresh) => ({
         "user-agent": fresh,
-        accept: `application/json, application/${fresh}+json`,
+        accept: `text/html, application/xml, application/${fresh}+json, application/json`,
         "accept-language": "*",
         "idempotency-key": fresh,
         "x-request-id": fresh,
       }),
     },
     { what: "with Expect: 100-continue", optional: true, headers: () => ({ expect: "100-continue" }) },
-    { what: "with a query in its URL", optional: true, query: (fresh) => `?${encodeURIComponent(fresh)}` },
+    { what: "with a query in its URL", optional: true, end: (fresh) => `?${encodeURIComponent(fresh)}` },
+    { what: "with a slash after its path", optional: true, end: () => "/" },
   ] as Sender[],
   moment: [
     { what: "immediately", at: "once" },

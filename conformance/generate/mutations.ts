@@ -41,6 +41,7 @@ function nearMisses(text: string): [string, unknown][] {
     ["with a trailing space", `${text} `],
     ["with a trailing line break", `${text}\n`],
     ["with a space inside", `${first} ${text.slice(1)}`],
+    ["with a hyphen inside", `${first}-${text.slice(1)}`],
     ["with a letter inside", `${text.slice(0, -2)}O${text.slice(-1)}`],
     ["with a digit inside", `${first}0${text.slice(2)}`],
     ["with an accented letter", `${text.slice(0, -1)}\u00cd`],
@@ -62,12 +63,17 @@ function nearMisses(text: string): [string, unknown][] {
   ];
 }
 
+/** Texts that a program may take for a number. */
+const texts = ["1000000", "1,000", "1 000", "1.000", "100.00", "1e3"];
 const largest = Number.MAX_SAFE_INTEGER;
 
 function numbers({ minimum, maximum }: Schema): [string, unknown][] {
   const bounds = [minimum, maximum].filter((bound) => typeof bound === "number");
   const near = bounds.flatMap((bound) => [bound - 1, bound, bound + 1]);
-  return [...near, 0, -1, -0.5, 0.1, 1.0000001, -largest, 1e21, 1e300].map((number) => [String(number), number]);
+  return [...near, 0, -1, -0.5, 0.1, 1.0000001, 435.5, 1_000_000.25, -largest, 1e21, 1e300].map((number) => [
+    String(number),
+    number,
+  ]);
 }
 
 /** Returns the text with a length next to the lengths that a pattern permits. */
@@ -105,7 +111,7 @@ function casesOf(schema: Schema, valid: unknown, host: string): [string, unknown
   const text =
     typeof valid === "string"
       ? [...nearMisses(valid), ...lengths(schema, valid)]
-      : [["the number as a string", String(valid)] as [string, unknown]];
+      : [...texts, String(valid)].map((each): [string, unknown] => [`the text ${each}`, each]);
   return [...ofEveryType, ...converted(valid), ...text, ...more];
 }
 

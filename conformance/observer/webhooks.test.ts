@@ -3,7 +3,7 @@ import type { Notification } from "../target/receiver.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Attempt, Facts } from "./facts.ts";
 import { createHistories } from "./histories.ts";
-import { claimedEnd, falseStatements, lastEnds, misdirected, notNotified, statements } from "./webhooks.ts";
+import { claimedEnd, falseStatements, lastEnds, misdirected, notNotified, statements, unreadable } from "./webhooks.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -88,7 +88,7 @@ describe("a statement", () => {
 
   test.each([
     ["the same amount", { amount: 100 }, []],
-    ["the amount as text", { amount: "100" }, []],
+    ["the amount as text", { amount: "100" }, ["amount"]],
     ["another amount", { amount: 101 }, ["amount"]],
     ["another fee", { fee: 2 }, ["fee"]],
     ["another currency", { currency: "GHS" }, ["currency"]],
@@ -106,6 +106,16 @@ describe("a statement", () => {
     expect(wrong(foreign)).toEqual([]);
     expect(wrong(about("1"), foreign)).toEqual(["reference"]);
   });
+});
+
+test.each([
+  ["JSON by its Content-Type", "text", "application/json; charset=utf-8", true],
+  ["JSON by its first character", '{"a":"', "text/plain", true],
+  ["a form", "a=1", "application/x-www-form-urlencoded", false],
+  ["empty", "", "application/json", false],
+])("a webhook that cannot be parsed and is %s is judged: %#", (_, body, type, expected) => {
+  const webhook = { ...notification("a", undefined), body, headers: { "content-type": type } };
+  expect(unreadable([webhook])).toEqual(expected ? [webhook] : []);
 });
 
 test("the last statement of an end counts, in any case, and pending is no end", () => {
@@ -141,4 +151,29 @@ describe("a record is not notified", () => {
       expect(due(attempts, ...received)).toEqual(expected);
     },
   );
+
+  const two = [{ mailbox: "a" }, { mailbox: "b", number: "2" }];
+  test("if webhooks of such records name them, and its own names none", () => {
+    expect(due(two, ["a", about("1")], ["b", { paid: true }])).toEqual([2, 1]);
+    expect(due(two, ["a", { paid: true }], ["b", { paid: true }])).toEqual([2, 0]);
+  });
+
+  test.each([
+    ["a success that became pending", ["pending", "success", "pending", "success"], ["success"], false, [2, 1]],
+    ["the same, if responses may be stale", ["success", "pending", "success"], ["success"], true, [1, 0]],
+    ["a success that became a failure", ["success", "failed"], ["failed"], false, [2, 1]],
+    ["both of them", ["success", "failed"], ["success", "failed"], false, [2, 0]],
+    ["a repeated delivery", ["success", "failed"], ["failed", "failed"], false, [2, 1]],
+  ])("as often as its status became final: %s", (_, statuses, notified, mayBeStale, expected) => {
+    const facts = factsOf([{ mailbox: "a", status: "pending" }]);
+    for (const [index, status] of statuses.entries()) {
+      const request = { method: "GET", path: "/v1/disbursements/DSB-00000001" } as const;
+      const exchange = { at: new Date(1000 * (index + 1)).toISOString() };
+      const json = { data: { reference: "DSB-00000001", status } };
+      facts.histories.see({ request, status: 200, json, exchange } as unknown as TargetResponse);
+    }
+    const received = notified.map((status) => notification("a", { data: { reference: "DSB-00000001", status } }));
+    const { due: all, lost } = notNotified(facts, received, "disbursement", mayBeStale);
+    expect([all, lost.length]).toEqual(expected);
+  });
 });

@@ -143,7 +143,8 @@ export function statements(facts: Facts, notifications: readonly Notification[])
 
 const digits = (value: unknown) => (/^\+?\d+$/.test(String(value)) ? String(value).replace("+", "") : undefined);
 const code = (value: unknown) => (/^[A-Z]{2,3}$/.test(String(value)) ? value : undefined);
-const integer = (value: unknown) => (/^\d+$/.test(String(value)) ? Number(value) : undefined);
+/** Amounts are integers (§1), so digits in a text are another value than the number. */
+const integer = (value: unknown) => (/^\d+$/.test(String(value)) ? value : undefined);
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** The fields of a payload that can be recognised, each with its fact and the form in which it may occur. */
@@ -192,22 +193,60 @@ export function lastEnds(all: readonly Statement[]): Statement[] {
   return [...new Map(ends.map((statement) => [statement.history, statement])).values()];
 }
 
-/** Returns the records of a kind that have a mailbox and a final status, but of which no webhook arrived. */
+/** Returns the webhooks that are JSON by their Content-Type or their first character, but cannot be parsed. */
+export const unreadable = (notifications: readonly Notification[]): Notification[] =>
+  notifications.filter(
+    ({ json, body, headers }) =>
+      json === undefined && body !== "" && (/json/i.test(headers["content-type"] ?? "") || /^\s*\{/.test(body)),
+  );
+
+/** A final status that a response stated of a record. */
+type End = { record: RecordFact; status: string };
+
+/** Returns true if a webhook states this status or none. */
+function mayState({ json }: Notification, status: string): boolean {
+  const stated = strings(json).filter(([name]) => name === "status");
+  return stated.length === 0 || stated.some(([, word]) => word === status);
+}
+
+/** Returns the final statuses of a record that none of the webhooks about it can have announced. */
+function unannounced(ends: readonly End[], about: readonly Notification[]): End[] {
+  // A repeated delivery announces nothing more.
+  const left = new Map(about.map((notification) => [notification.body, notification]));
+  return ends.filter(({ status }) => {
+    const found = [...left.values()].find((each) => ends.length === 1 || mayState(each, status));
+    return !found || !left.delete(found.body);
+  });
+}
+
+/**
+ * Returns the final statuses of records of a kind that have a mailbox, and those of which no webhook arrived. A webhook
+ * that names no record counts for any record with its address, unless webhooks of this target name such records.
+ * @param mayBeStale true if a response may be older than an earlier one, so that a status may seem to return
+ */
 export function notNotified(
   facts: Facts,
   notifications: readonly Notification[],
   kind: Attempt["kind"],
+  mayBeStale = false,
 ): { due: number; lost: RecordFact[] } {
-  const isDue = (record: RecordFact) =>
-    record.kind === kind && isFinal(historyOf(facts, record)?.statuses.at(-1)?.status);
-  const byBox = Map.groupBy(facts.records.filter(isDue), ({ mailbox }) => mailbox);
-  byBox.delete(undefined);
-  const lost = [...byBox].flatMap(([box, records]) => {
-    const received = notifications.filter((notification) => notification.box === box);
-    const unnamed = records.filter((record) => !received.some((notification) => mentions(notification, record)));
-    // A webhook that names no record counts for any record with its address.
-    const anonymous = received.filter((notification) => !records.some((record) => mentions(notification, record)));
-    return unnamed.slice(anonymous.length);
+  const received = Map.groupBy(notifications, ({ box }) => box);
+  const due = facts.records
+    .filter((record) => record.kind === kind && record.mailbox !== undefined)
+    .map((record) => {
+      const seen = historyOf(facts, record)?.statuses.flatMap(({ status }) => (isFinal(status) ? [status] : [])) ?? [];
+      const ends = (mayBeStale ? [...new Set(seen)] : seen).map((status): End => ({ record, status }));
+      const about = (received.get(record.mailbox!) ?? []).filter((notification) => mentions(notification, record));
+      return { record, ends, about };
+    });
+  const named = new Set(due.flatMap(({ ends, about }) => (about.length > 0 ? ends.map(({ status }) => status) : [])));
+  const isNameable = ({ record: { sent }, status }: End) =>
+    named.has(status) && String(sent["reference"] ?? "").length >= leastLength;
+  const lost = [...Map.groupBy(due, ({ record }) => record.mailbox!)].flatMap(([box, group]) => {
+    const unnamed = group.flatMap(({ ends, about }) => unannounced(ends, about));
+    const isAnonymous = (notification: Notification) => !group.some(({ record }) => mentions(notification, record));
+    const anonymous = (received.get(box) ?? []).filter(isAnonymous);
+    return [...unnamed.filter(isNameable), ...unnamed.filter((end) => !isNameable(end)).slice(anonymous.length)];
   });
-  return { due: [...byBox.values()].flat().length, lost };
+  return { due: due.flatMap(({ ends }) => ends).length, lost: lost.map(({ record }) => record) };
 }

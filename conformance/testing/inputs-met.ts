@@ -96,6 +96,8 @@ const probes: readonly [what: string, Predicate][] = [
   ["in upper case", (sent) => !keyOf(sent) && sent.path.startsWith("/V1/")],
   ["with an encoded letter", (sent) => !keyOf(sent) && /%6[34]/.test(sent.path)],
   ["in chunks", (sent) => !keyOf(sent) && sent.headers["transfer-encoding"] === "chunked"],
+  ["as text", (sent) => !keyOf(sent) && sent.headers["content-type"] === "text/plain"],
+  ["by a health check", (sent) => !keyOf(sent) && /^(kube-probe|GoogleHC|ELB)/.test(sent.headers["user-agent"] ?? "")],
   ["with a trusted header", ({ headers }) => headers["x-forwarded-for"] === "127.0.0.1"],
 ];
 

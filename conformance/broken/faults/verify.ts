@@ -165,6 +165,7 @@ export const faults: readonly Fault[] = [
     "updatedAt is before createdAt.",
     "verify.updated-not-before-created",
     shown((record) => ({ ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) - 1).toISOString() })),
+    "verify.found",
   ),
   fault(
     "record-fee-on-amount",
