@@ -75,6 +75,7 @@ export function probesOf(context: Context): Probe[] {
     ...otherTypes.map((headers) =>
       probe("around", `with Content-Type ${headers["content-type"] ?? "missing"}`, written(headers)),
     ),
+    probe("around", "by PUT", ({ method, ...rest }) => ({ ...rest, method: method === "POST" ? "PUT" : method })),
     withKey("around", "a key of 300 characters", wrongKey(context).value.padEnd(300, "x")),
     withKey("around", "a key outside of ASCII", "cl\u00e9"),
     ...wildcards.map((value) => withKey("around", `the key ${value}`, value)),

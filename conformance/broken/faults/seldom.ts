@@ -12,7 +12,6 @@ import {
   isOf,
   keyOf,
   lastPart,
-  requests,
   responses,
   verifyDisbursement,
   withKey,
@@ -292,14 +291,4 @@ export const faults: readonly Fault[] = [
           : call,
       ),
   })),
-  fault(
-    "reference-line-break-lost",
-    "A line break or tab in a reference becomes a space.",
-    "records.as-requested",
-    requests(createDisbursement, (fields) =>
-      typeof fields["reference"] === "string" && /[\t\n]/.test(fields["reference"])
-        ? { ...fields, reference: fields["reference"].replaceAll(/[\t\n]/g, " ") }
-        : fields,
-    ),
-  ),
 ];
