@@ -172,11 +172,9 @@ export const checks: Check[] = [
         actual: `JSON that cannot be parsed: ${notification.body.slice(0, 80)}`,
         evidence: requestsBehind(context, notification),
       }));
-      const faults = [...broken, ...lies];
-      if (made.length + broken.length === 0)
-        context.notApplicable("life.webhooks-true", "no notification names its record");
-      else
-        expectNone(context, "life.webhooks-true", "the facts of the record", faults, counted(made.length, "webhook"));
+      const [id, faults] = ["life.webhooks-true", [...broken, ...lies]] as const;
+      if (made.length + broken.length === 0) context.notApplicable(id, "no notification names its record");
+      else expectNone(context, id, "the facts of the record", faults, counted(made.length, "webhook"));
       judgeAddressed(context, received, made.length);
     },
   },
