@@ -1,7 +1,7 @@
 // Servers that are broken under one condition only: some values in a webhook, some senders of a request, some moments of
 // a record (§1, §3 to §7). They were written from the interface document alone.
 import { type Fault, fault, type Call, type How, type Message } from "../fault.ts";
-import { changesMessage, drops, isPayout, noContent, signed } from "../messages.ts";
+import { changesMessage, isPayout, noContent, signed } from "../messages.ts";
 import {
   accepts,
   createCheckout,
@@ -17,6 +17,9 @@ import {
   withKey,
   type Fields,
 } from "../ways.ts";
+
+/** The checks of this requirement pay amounts of every size and references of every kind, to every kind of address. */
+const paid = "records.as-requested";
 
 /** Changes the text of the webhooks that `fits` accepts, and signs them again. */
 const rewrites = (change: (body: string) => string, fits: (message: Message) => boolean = () => true): How =>
@@ -38,6 +41,7 @@ const asText = ["amount", "fee"].flatMap((field) =>
         `The ${field}${what} is a text in the webhook.`,
         "life.webhooks-true",
         rewrites((body) => body.replace(new RegExp(`"${field}":(\\d+)`), `"${field}":"$1"`), fits),
+        id === "-of-checkouts" ? "checkout.optional-fields" : paid,
       ),
     ),
 );
@@ -126,31 +130,35 @@ let made = 0;
 export const faults: readonly Fault[] = [
   ...asText,
   ...texts.map(([id, what, change]) =>
-    fault(`webhook-${id}`, `${what} in a webhook.`, "life.webhooks-true", rewrites(change)),
+    fault(`webhook-${id}`, `${what} in a webhook.`, "life.webhooks-true", rewrites(change), paid),
   ),
   fault(
     "status-early-success",
     "The first verify of a pending payout says success.",
     "life.webhooks-sent",
     earlySuccess(() => true, 0),
+    paid,
   ),
   fault(
     "status-early-success-of-failures",
     "A payout that fails is a success for the first 100 ms.",
     "life.webhooks-sent",
     earlySuccess(isFailing, 100),
+    paid,
   ),
   fault(
     "status-early-success-from-a-million",
     "A payout of a million or more is a success when it is first verified.",
     "life.webhooks-sent",
     earlySuccess(({ amount }) => Number(amount) >= 1_000_000, 0),
+    paid,
   ),
   fault(
     "status-created-success",
     "The create returns success for a payout that is pending.",
     "life.webhooks-sent",
     data(createDisbursement, (created) => ({ ...created, status: "success" })),
+    paid,
   ),
   ...openings.map(([id, what, operation, fits, change]) =>
     fault(
@@ -161,29 +169,18 @@ export const faults: readonly Fault[] = [
     ),
   ),
   fault(
-    "webhooks-once-for-an-address",
-    "Of the webhooks to one address, only the first is sent.",
-    "life.webhooks-sent",
-    () => {
-      const seen = new Map<string, string>();
-      return drops(({ url, claimed }) => {
-        const first = seen.get(url) ?? claimed.event.reference;
-        seen.set(url, first);
-        return first !== claimed.event.reference;
-      }) as object;
-    },
-  ),
-  fault(
     "errors-as-html-on-request",
     "A client that accepts text/html gets errors as HTML.",
     "json.answers",
     negotiated(/text\/html/, (status) => status >= 400 && status !== 401, "<h1>Error</h1>", "text/html"),
+    paid,
   ),
   fault(
     "records-as-xml-on-request",
     "A client that accepts application/xml gets XML.",
     "json.answers",
     negotiated(/xml/, (status) => status === 200, "<data/>", "application/xml"),
+    "reads.verify-changes-nothing",
   ),
   fault("repeat-with-slash-paid", "A repeat to the path with a slash at its end is paid.", "create.duplicate-refused", {
     handle(call, ask) {
@@ -202,6 +199,7 @@ export const faults: readonly Fault[] = [
       const reference = String(record["merchantsReference"]).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
       return JSON.stringify({ event, reference, status: record["status"] });
     }),
+    paid,
   ),
   fault(
     "settles-when-verified",
@@ -237,6 +235,7 @@ export const faults: readonly Fault[] = [
         ? { ...record, updatedAt: new Date(Date.parse(String(record["updatedAt"])) - 3_600_000).toISOString() }
         : record,
     ),
+    "webhook.disbursement-failure",
   ),
   fault(
     "amount-as-text-from-a-million",
