@@ -207,20 +207,20 @@ export const faults: readonly Fault[] = [
     "webhook.disbursement-success",
     () => {
       const verified = new Set<string>();
+      const waiting = new Map<string, () => unknown>();
       return {
-        handle(call, ask) {
-          if (isOf(call, verifyDisbursement)) verified.add(lastPart(call));
-          return ask(call);
+        async handle(call, ask) {
+          const reply = await ask(call);
+          if (!isOf(call, verifyDisbursement)) return reply;
+          verified.add(lastPart(call));
+          void waiting.get(lastPart(call))?.();
+          waiting.delete(lastPart(call));
+          return reply;
         },
         async webhook(message, deliver) {
-          if (!isPayout(message)) return deliver(message);
           const { reference } = message.claimed.event;
-          const send = async (): Promise<unknown> => {
-            if (verified.has(reference)) return deliver(message);
-            return new Promise((resolve) => setTimeout(resolve, 20)).then(send);
-          };
-          if (verified.has(reference)) return deliver(message);
-          void send();
+          if (!isPayout(message) || verified.has(reference)) return deliver(message);
+          waiting.set(reference, () => deliver(message));
           return noContent;
         },
       };
