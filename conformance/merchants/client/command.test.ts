@@ -44,18 +44,18 @@ const pays = (outcomeOf: string) => `
     console.log(JSON.stringify({ reference, outcome }));
   }`;
 
-/** Starts the good client; at its first starts, one that gives up. */
-function gaveUp(starts: number, busyMs: number): { launch: Launch; started: () => number } {
+/** Starts the good client; at its first starts, one that waits and then reports an outcome without a request. */
+function gaveUp(starts: number, outcome = "unknown"): { launch: Launch; started: () => number } {
   const launchGood = inProcess(programOf(good));
   let started = 0;
   const giveUp = async (input: string): Promise<Ended> => {
     await new Promise((resolve) => setTimeout(resolve, 30));
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyMs);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
     const references = input
       .trim()
       .split("\n")
       .map((line) => (JSON.parse(line) as { reference: string }).reference);
-    const stdout = references.map((reference) => JSON.stringify({ reference, outcome: "unknown" })).join("\n");
+    const stdout = references.map((reference) => JSON.stringify({ reference, outcome })).join("\n");
     return { code: 0, stdout, stderr: "" };
   };
   const launch: Launch = (environment, input) => {
@@ -71,7 +71,7 @@ describe("a machine that is too busy", () => {
     runScenario(plain, { launch, seed: 1, timeoutMs, limitMs: 60_000 });
 
   test("gets another run, in which the program is judged", async () => {
-    const program = gaveUp(1, 400);
+    const program = gaveUp(1);
     const { findings, notRun } = await run(program);
     expect(program.started()).toBe(2);
     expect(findings.filter(({ ok }) => !ok)).toEqual([]);
@@ -79,7 +79,7 @@ describe("a machine that is too busy", () => {
   });
 
   test("that stays so judges neither that outcomes are unknown nor that entries are not paid", async () => {
-    const program = gaveUp(9, 400);
+    const program = gaveUp(9);
     const { findings, notRun } = await run(program);
     expect(program.started()).toBe(3);
     expect(findings.filter(({ ok }) => !ok)).toEqual([]);
@@ -87,8 +87,15 @@ describe("a machine that is too busy", () => {
     expect(notRun!["client.finds-out"]).toMatch(/^the machine was too busy: the suite waited \d+ ms for a processor/);
   });
 
+  test("is not the reason that a program calls refused what nobody refused", async () => {
+    const program = gaveUp(9, "refused");
+    const { findings } = await run(program);
+    expect(program.started()).toBe(1);
+    expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.loses-nothing"]);
+  });
+
   test("is not the reason if the program had time enough", async () => {
-    const program = gaveUp(9, 400);
+    const program = gaveUp(9);
     const { findings } = await run(program, 60_000);
     expect(program.started()).toBe(1);
     expect(findings.flatMap(({ id, ok }) => (ok ? [] : id))).toEqual(["client.finds-out", "client.loses-nothing"]);

@@ -38,10 +38,13 @@ type Trial = {
 };
 
 /**
- * What a sound program also fails if the machine is so busy that responses come late. The time limit of its requests goes
- * on while it waits for a processor.
+ * Returns true for what a sound program also fails if the machine is so busy that responses come late, since the time limit
+ * of its requests goes on while it waits for a processor: it ends late, or reports unknown what it has perhaps not paid.
  */
-const patience: ReadonlySet<string> = new Set(["client.finds-out", "client.bounded-time", "client.loses-nothing"]);
+function needsTime({ id }: Finding, all: readonly Finding[]): boolean {
+  const isUnknown = all.some((finding) => finding.id === "client.finds-out" && !finding.ok);
+  return id === "client.finds-out" || id === "client.bounded-time" || (id === "client.loses-nothing" && isUnknown);
+}
 
 /**
  * How a requirement is judged: what is expected, the faults, one line each, and the requests that show them, by default
@@ -436,7 +439,8 @@ export function judge(trial: Trial): ScenarioRun & { wasHeldUp: boolean } {
     const judgement = judges[id]!();
     return findingOf(id, judgement, judgement.shownBy?.map((call) => exchanges.get(call)!) ?? []);
   });
-  const isDoubtful = ({ id, ok }: Finding) => !ok && heldUpMs > settings.timeoutMs / 8 && patience.has(id);
+  const isHeldUp = heldUpMs > settings.timeoutMs / 8;
+  const isDoubtful = (finding: Finding) => isHeldUp && !finding.ok && needsTime(finding, all);
   for (const { id } of all.filter(isDoubtful)) {
     notRun[id] =
       `the machine was too busy: the suite waited ${Math.round(heldUpMs)} ms for a processor, and the program has ` +
