@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "..");
 const others = /^(broken|examples|mutants|second|testing|vectors|node_modules|dist)\/|\.test\.ts$|^(pack|build)\.ts$/;
 /** Files whose output is not a line, or has escape sequences of their own, and the texts that they print. */
 const own = {
-  "certify.ts": ["console.log(`\\n${renderTerminal("],
+  "cli/certify-service.ts": ["console.log(`\\n${renderTerminal("],
   "merchants/command.ts": ["console.log(`\\n${renderTerminal("],
   "report/print.ts": ["console.log(visible(", "console.error(visible("],
   "run/progress.ts": [],
