@@ -38,6 +38,19 @@ describe("the probe", () => {
     expect(await effectsFromUrl(await serving(200, JSON.stringify(effects)))()).toEqual(effects);
   });
 
+  test("uses no connection twice, since the receiver may be closing it", async () => {
+    const asked: (string | undefined)[] = [];
+    const server = createServer(({ headers }, response) => {
+      asked.push(headers.connection);
+      response.end(JSON.stringify(effects));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    closers.push(() => server.close());
+    const probe = effectsFromUrl(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    expect([await probe(), await probe()]).toEqual([effects, effects]);
+    expect(asked).toEqual(["close", "close"]);
+  });
+
   test("returns the effects that a command prints", async () => {
     const env = { ...process.env, LIST: JSON.stringify(effects) };
     expect(await effectsFromCommand('printf %s "$LIST"', env)()).toEqual(effects);

@@ -65,7 +65,9 @@ export function effectsFromUrl(url: string): Subject["effects"] {
     const source = "--effects-url";
     try {
       // A redirect could lead the suite to a service that only this machine reaches.
-      const options = { signal: AbortSignal.timeout(probeTimeoutMs), redirect: "manual" } as const;
+      const signal = AbortSignal.timeout(probeTimeoutMs);
+      // The receiver may close an idle connection at the moment in which it would be used again.
+      const options = { signal, redirect: "manual", headers: { connection: "close" } } as const;
       const response = await fetch(url, options);
       if (response.status >= 300 && response.status <= 399)
         throw new CannotRun(
