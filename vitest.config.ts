@@ -13,7 +13,7 @@ class LongestFirst extends BaseSequencer {
     const long =
       /(certify|sound|catch|prism|browser|money|imposters|accessible|package|runtimes|faults|journey|commands|processes|main|mode|bad-days|dead-target|operators-day)\.test\.ts$/;
     const rank = ({ project, moduleId }: TestSpecification) =>
-      ["alone", "slow", "quick"].indexOf(project.name) * 2 + (long.test(moduleId) ? 0 : 1);
+      ["slow", "quick"].indexOf(project.name) * 2 + (long.test(moduleId) ? 0 : 1);
     return files.toSorted((a, b) => rank(a) - rank(b));
   }
 }

@@ -159,3 +159,6 @@ export const otherReferences =
       },
     };
   };
+
+/** Moves a time of a record, in milliseconds. */
+export const shifted = (time: unknown, ms: number): string => new Date(Date.parse(String(time)) + ms).toISOString();

@@ -13,6 +13,7 @@ import {
   refusal,
   requests,
   responses,
+  shifted,
   verifyDisbursement,
   withBody,
   withFields,
@@ -62,7 +63,7 @@ const changesAmount = (is: (amount: number) => boolean, change: (amount: number)
   });
 const anHourLater = (text: string) =>
   text.replaceAll(/"(createdAt|updatedAt)":"([^"]*)"/g, (_, name: string, time: string) => {
-    return `"${name}":"${new Date(Date.parse(time) + hour).toISOString()}"`;
+    return `"${name}":"${shifted(time, hour)}"`;
   });
 const ofCountry: Record<string, string> = { CI: "XOF", NG: "NGN", GH: "GHS", KE: "KES" };
 

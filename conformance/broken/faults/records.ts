@@ -6,15 +6,16 @@ import {
   data,
   dataOf,
   fieldsOf,
+  hasExtra,
   instead,
   isAccepted,
   isOf,
   refusal,
   requests,
+  shifted,
   verifyDisbursement,
   withBody,
   type Fields,
-  hasExtra,
 } from "../ways.ts";
 
 const records = (change: (record: Fields) => Fields): How => data(verifyDisbursement, change);
@@ -71,7 +72,7 @@ const refusesLength = (length: number) =>
 
 /** Moves the times of a record ahead by some hours. */
 function withTimesAhead({ createdAt, updatedAt, ...record }: Fields, hours: number): Fields {
-  const ahead = (time: unknown) => new Date(Date.parse(String(time)) + hours * 3_600_000).toISOString();
+  const ahead = (time: unknown) => shifted(time, hours * 3_600_000);
   return { ...record, createdAt: ahead(createdAt), updatedAt: ahead(updatedAt) };
 }
 

@@ -3,7 +3,6 @@ import { type Fault, fault, type Call, type How } from "../fault.ts";
 import { isPayout, noContent } from "../messages.ts";
 import {
   accepts,
-  responses,
   data,
   fieldsOf,
   isAccepted,
@@ -11,6 +10,8 @@ import {
   keyOf,
   refusal,
   requests,
+  responses,
+  shifted,
   verifyDisbursement,
   withBody,
   withKey,
@@ -30,7 +31,7 @@ const list = (operation: string, change: (each: Fields[], call: Call) => unknown
       : reply;
   });
 
-const anHourLater = (time: unknown) => new Date(Date.parse(String(time)) + 3_600_000).toISOString();
+const anHourLater = (time: unknown) => shifted(time, 3_600_000);
 
 export const faults: readonly Fault[] = [
   fault(
@@ -44,9 +45,7 @@ export const faults: readonly Fault[] = [
     "Records that fall due while the clock advances are dated at the end of the step.",
     "sandbox.clock",
     data(verifyDisbursement, (record) =>
-      record["status"] === "pending"
-        ? record
-        : { ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) + 3_600_000).toISOString() },
+      record["status"] === "pending" ? record : { ...record, updatedAt: anHourLater(record["createdAt"]) },
     ),
   ),
   fault("clock-responds-early", "Advancing the clock returns before due work is done.", "sandbox.clock", () => {

@@ -12,6 +12,7 @@ import {
   isOf,
   keyOf,
   lastPart,
+  shifted,
   responses,
   verifyDisbursement,
   withKey,
@@ -231,9 +232,7 @@ export const faults: readonly Fault[] = [
     "The updatedAt of a failed payout is in another time zone.",
     "verify.updated-not-before-created",
     data(verifyDisbursement, (record) =>
-      record["status"] === "failed"
-        ? { ...record, updatedAt: new Date(Date.parse(String(record["updatedAt"])) - 3_600_000).toISOString() }
-        : record,
+      record["status"] === "failed" ? { ...record, updatedAt: shifted(record["updatedAt"], -3_600_000) } : record,
     ),
     "webhook.disbursement-failure",
   ),

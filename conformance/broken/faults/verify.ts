@@ -1,7 +1,6 @@
 // Servers that return the wrong record or a malformed one (§2.3, §4.2).
 import { type Fault, fault, type How } from "../fault.ts";
 import {
-  responses,
   createDisbursement,
   data,
   dataOf,
@@ -10,6 +9,8 @@ import {
   keyOf,
   lastPart,
   refusal,
+  responses,
+  shifted,
   verifyDisbursement,
   withBody,
   withStatus,
@@ -164,7 +165,7 @@ export const faults: readonly Fault[] = [
     "updated-before-created",
     "updatedAt is before createdAt.",
     "verify.updated-not-before-created",
-    shown((record) => ({ ...record, updatedAt: new Date(Date.parse(String(record["createdAt"])) - 1).toISOString() })),
+    shown((record) => ({ ...record, updatedAt: shifted(record["createdAt"], -1) })),
     "verify.found",
   ),
   fault(
