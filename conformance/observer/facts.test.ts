@@ -55,6 +55,14 @@ describe("collected facts", () => {
     expect(collected.uncertain).toMatchObject([{ sent: body, status: 500 }]);
   });
 
+  test("keep no valid create that was refused as one to send again: a balance may cover it later", async () => {
+    const { target, facts: collected } = facts(422);
+    const invalid = { ...create, effect: "must-be-rejected" } as const;
+    await target.send({ ...invalid, json: { amount: 1 } });
+    await target.send(create);
+    expect(collected.answered("POST /v1/disbursements", 422)?.request).toMatchObject({ json: { amount: 1 } });
+  });
+
   test("name the mailbox to which a webhookURL leads", async () => {
     const receiver = await createReceiver({ host: "127.0.0.1", port: 0 }, now);
     const { url, name } = receiver.openMailbox();

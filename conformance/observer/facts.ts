@@ -61,11 +61,16 @@ const kindOf = (request: TargetRequest) => (/checkout/i.test(pathOf(request)) ? 
 const writes = ({ method, path }: TargetRequest) =>
   method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
 
-/** True if the request can be sent again as it is. A forced outcome has a status of 500 or more. */
+/**
+ * True if the request can be sent again as it is. A forced outcome has a status of 500 or more. What a balance or a
+ * limit has refused is left out: it may be accepted later.
+ */
 function isPlain({ request, status = 0 }: TargetResponse): boolean {
-  const { body, headers = {}, key = "own", forced = false } = request;
+  const { body, headers = {}, key = "own", forced = false, effect } = request;
   const others = Object.keys(headers).filter((name) => name.toLowerCase() !== "content-type");
-  return !Buffer.isBuffer(body) && others.length === 0 && (key === "own" || status === 401) && forced === status >= 500;
+  const mayChange = (status === 400 || status === 422) && effect === "moves-money";
+  const hasOwnKey = key === "own" || status === 401;
+  return !Buffer.isBuffer(body) && others.length === 0 && hasOwnKey && forced === status >= 500 && !mayChange;
 }
 
 /** Returns the service's reference in a response to create or verify; undefined if there is none. */
