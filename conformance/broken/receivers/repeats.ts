@@ -217,6 +217,17 @@ export const brokenRepeats: readonly Variant[] = [
   broken("remembers-first", "Remembers an event before it acts, and not in one transaction.", "survives-crash", {
     ...inSteps(crashMs, remember, act),
   }),
+  broken(
+    "remembers-first-briefly",
+    "Remembers an event in one commit and acts in the next, a fifth of the handling later.",
+    "survives-crash",
+    {
+      async handle(event): Promise<Reply> {
+        await event.world.pause(8);
+        return inSteps(2, remember, act).handle!(event);
+      },
+    },
+  ),
   broken("acts-first", "Acts before it remembers the event, and not in one transaction.", "survives-crash", {
     ...inSteps(crashMs, act, remember),
   }),

@@ -3,20 +3,20 @@ import { bodyOf, type Event } from "./events.ts";
 import { accepts, post, postStamped } from "./judgements.ts";
 import { describe, isFinal, isSuccess, type Context, type Scenario, type Sent } from "./scenario.ts";
 
-/** Judges that a repeated event was acknowledged and took effect once. */
+/** Judges that a repeated event was acknowledged and took effect once. Returns true if it took effect once. */
 async function judgeRepeat(context: Context, id: string, event: Event, sent: Sent) {
   context.judge(id, isSuccess(sent), "a 2xx response to the repetition", describe(sent), [sent]);
   await context.settle();
-  await context.judgeEffects(id, event, 1);
+  return (await context.judgeEffects(id, event, 1)).length === 1;
 }
 
 /** Delivers an event until the response is final. Judges that it took effect once, whatever earlier requests did. */
 async function settles(context: Context, id: string, event: Event) {
-  await judgeRepeat(context, id, event, await context.deliver(event));
+  return judgeRepeat(context, id, event, await context.deliver(event));
 }
 
-/** The moments, in milliseconds after the request, at which a run kills the receiver. */
-const moments = [0, 1, 2, 5, 10, 20, 50, 100];
+/** How often a run kills the receiver in a scenario, at moments that are spread over the time that handling takes. */
+const kills = 10;
 
 /** How many copies of an event arrive at once. */
 const copies = 8;
@@ -40,13 +40,14 @@ function barrier(count: number): () => Promise<void> {
 /** How long effects fail after an event was acknowledged meanwhile. */
 const outageMs = 2500;
 
-/**
- * The events sent at once. A receiver that handles an event in two steps is between the steps only briefly. With many
- * events, it is at most moments between the steps of one of them.
- */
+/** The number of events that a receiver has at once when it is killed. */
 const burst = 16;
-/** The moments, in milliseconds after the first response to a burst, at which a run kills the receiver. */
-const bursts = [0, 5, 20];
+/**
+ * A receiver that handles an event in two commits is between the commits for a small part of the time, so it is killed
+ * in more bursts if it starts quickly: until there were so many, or this time, in milliseconds, is over.
+ */
+const mostBursts = 50;
+const burstsMs = 8000;
 
 /** How long a run waits for an effect before it kills the receiver. */
 const watchedMs = 1000;
@@ -67,6 +68,34 @@ async function untilEffect(context: Context, event: Event, sending: Promise<unkn
     if (found.some(({ id }) => id === event.id)) return;
     await context.sleep(1);
   }
+}
+
+/** Sends events at once. Returns when the first response came and when the last took effect, in ms from the start. */
+async function timesOf(context: Context, events: readonly Event[]) {
+  const start = performance.now();
+  let first = 0;
+  const sending = events.map(async (event) => {
+    const sent = await post(context, event);
+    first ||= performance.now() - start;
+    return sent;
+  });
+  const responses = await Promise.all(sending);
+  let last = performance.now() - start;
+  // The receiver may act after it has responded.
+  const awaited = new Set(events.filter((_, index) => isSuccess(responses[index]!)).map(({ id }) => id));
+  while (last < watchedMs) {
+    const asked = performance.now() - start;
+    for (const { id } of await context.subject.effects()) awaited.delete(id);
+    if (awaited.size === 0) break;
+    last = asked;
+    await context.sleep(1);
+  }
+  return { first, last };
+}
+
+/** Waits until this time, in ms on the clock of `performance`. Timers of Node are not exact enough for a fast receiver. */
+async function untilExactly(time: number) {
+  while (performance.now() < time) await new Promise((resolve) => void setImmediate(resolve));
 }
 
 export const repeatScenarios: Scenario[] = [
@@ -216,38 +245,53 @@ export const repeatScenarios: Scenario[] = [
   },
   {
     id: "killed-while-handling",
-    name: `Killed at ${moments.length} moments while it handles an event, then the event again`,
+    name: `Killed ${kills} times while it handles an event, then the event again`,
     ids: ["receiver.survives-crash"],
     needs: ["restart"],
     async run(context) {
-      for (const moment of moments) {
+      const { last } = await timesOf(context, [context.event()]);
+      for (let count = 0; count < kills; count += 1) {
         const event = context.event();
+        const start = performance.now();
         const sending = Promise.allSettled([post(context, event)]);
-        await context.sleep(moment + context.random(0, Math.ceil(moment / 2)));
+        await untilExactly(start + (last * (count + context.random(0, 99) / 100)) / kills);
         await restart(context);
         await sending;
-        await settles(context, "receiver.survives-crash", event);
+        if (!(await settles(context, "receiver.survives-crash", event))) return;
       }
     },
   },
   {
     id: "killed-in-burst",
-    name: `Killed ${bursts.length} times among ${burst} events at once, then the events again whose response was not final`,
+    name: `Killed ${kills} to ${mostBursts} times among ${burst} events at once, the events again whose response was not final`,
     ids: ["receiver.survives-crash"],
     needs: ["restart"],
     async run(context) {
-      for (const moment of bursts) {
-        const events = Array.from({ length: burst }, () => context.event());
-        const sending = events.map((event) => post(context, event));
+      const events: Event[] = [];
+      let open: Event[] = [];
+      const fill = () => {
+        const fresh = Array.from({ length: burst - open.length }, () => context.event());
+        events.push(...fresh);
+        open.push(...fresh);
+      };
+      fill();
+      const { first, last } = await timesOf(context, open);
+      const end = performance.now() + burstsMs;
+      for (let count = 0; count < kills || (count < mostBursts && performance.now() < end); count += 1) {
+        fill();
+        const sending = open.map((event) => post(context, event));
         // From the first response on, some events are done, and some are not.
         await Promise.race(sending);
-        await context.sleep(moment);
+        const share = ((count % kills) + context.random(0, 99) / 100) / kills;
+        await untilExactly(performance.now() + Math.max(0, last - first) * share);
         await restart(context);
-        for (const [index, sent] of (await Promise.all(sending)).entries()) {
-          if (!isFinal(sent)) await context.deliver(events[index]!);
-        }
-        await context.settle();
-        for (const event of events) await context.judgeEffects("receiver.survives-crash", event, 1);
+        const responses = await Promise.all(sending);
+        open = open.filter((_, index) => !isFinal(responses[index]!));
+      }
+      for (const event of open) await context.deliver(event);
+      await context.settle();
+      for (const event of events) {
+        if ((await context.judgeEffects("receiver.survives-crash", event, 1)).length !== 1) return;
       }
     },
   },

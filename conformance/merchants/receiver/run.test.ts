@@ -145,10 +145,11 @@ test("requests that a kill left without a response do not end the run", async ()
   const burst = Promise.withResolvers<void>();
   let arrived = 0;
   let isRestarted = false;
-  // It responds to one request of the burst before the kill. The others wait, as in the queue of a slow server.
+  // It responds to a whole burst, and to one request of the next before the kill. The others wait, as in the queue of a
+  // slow server.
   const server = createServer(({ headers }, response) => {
-    if ((arrived += 1) === 16) burst.resolve();
-    if (!isRestarted && effects.size > 0) return;
+    if ((arrived += 1) === 32) burst.resolve();
+    if (!isRestarted && arrived > 17) return;
     const id = String(headers["webhook-id"]);
     effects.set(id, { id });
     response.writeHead(204).end();
