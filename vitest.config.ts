@@ -11,7 +11,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const long =
-      /(certify|sound|catch|prism|browser|money|imposters|accessible|package|runtimes|faults|journey|commands|processes|main|mode|bad-days|dead-target|operators-day)\.test\.ts$/;
+      /(certify|sound|catch|migrate|rejudge|prism|browser|money|imposters|accessible|package|runtimes|faults|journey|commands|processes|main|mode|bad-days|dead-target|operators-day)\.test\.ts$/;
     const rank = ({ project, moduleId }: TestSpecification) =>
       ["slow", "quick"].indexOf(project.name) * 2 + (long.test(moduleId) ? 0 : 1);
     return files.toSorted((a, b) => rank(a) - rank(b));

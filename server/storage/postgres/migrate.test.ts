@@ -151,3 +151,18 @@ test("an index whose construction was interrupted is built again at the next sta
   await concurrently(2, () => migratePostgres(database.url));
   expect(await schemaOf(database)).toEqual(latest);
 });
+
+test("a process that waits for another's migration leaves no transaction open, for whose end an index would wait", async () => {
+  const database = await databaseOf(5);
+  const other = new Client(database.url);
+  await other.connect();
+  await other.query("BEGIN; SELECT pg_advisory_xact_lock(7305808868)");
+  const url = new URL(database.url);
+  url.searchParams.set("application_name", "waiting");
+  const migrating = migratePostgres(url.href);
+  const last = () => database.run("SELECT state, query FROM pg_stat_activity WHERE application_name = 'waiting'");
+  await expect.poll(last).toEqual([{ state: "idle", query: "ROLLBACK" }]);
+  await other.query("COMMIT");
+  await other.end();
+  expect(await migrating).toEqual({ from: 5, to: MIGRATIONS.length });
+});

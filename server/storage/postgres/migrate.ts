@@ -50,17 +50,15 @@ export const migratePostgres = (url: string, patienceMs = PATIENCE_MS): Promise<
 /** Applies all missing migrations to a database that no server uses, within a transaction. */
 export async function migrateWithin(client: ClientBase): Promise<void> {
   await client.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
-  await takeTurn(client);
+  while (!(await takeTurn(client))) await sleep(LOOK_EVERY_MS);
   await applyAll(client, (await versionOf(client)) ?? 0);
 }
 
 /** Applies the next migration, or all to an empty database. Resolves with false if there was none. */
 async function applyNext(client: ClientBase): Promise<boolean> {
-  await client.query(BEGIN);
+  await beginTurn(client);
   try {
-    await client.query(`SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`);
-    await takeTurn(client);
-    await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const version = await versionOf(client);
     const [next] = missingMigrations(migrations, version ?? 0);
     if (version === undefined) await applyAll(client, 0);
@@ -94,24 +92,28 @@ async function apply(client: ClientBase, { name, version }: Migration, sql: stri
   }
 }
 
+/** Keeps other processes from migrating until the transaction ends. Resolves with false if one of them migrates. */
+async function takeTurn(client: ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ taken: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`);
+  return rows[0]!.taken;
+}
+
 /**
- * Waits until no other process migrates, for the rest of the transaction. Asks again and again, because the snapshot of a
- * statement that waits would stop another process that builds an index.
+ * Waits until no other process migrates, and begins a transaction. Meanwhile it ends each transaction in which it asked:
+ * another process that builds an index may wait for the end of every transaction that it saw asking.
  */
-async function takeTurn(client: ClientBase): Promise<void> {
+async function beginTurn(client: ClientBase): Promise<void> {
   for (;;) {
-    // With a parameter, the statement would keep its snapshot until the transaction's next one.
-    const { rows } = await client.query<{ taken: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`);
-    if (rows[0]!.taken) return;
+    await client.query(`${BEGIN}; SET LOCAL idle_in_transaction_session_timeout = 0`);
+    if (await takeTurn(client)) return;
+    await client.query("ROLLBACK");
     await sleep(LOOK_EVERY_MS);
   }
 }
 
 /** Builds the missing indexes, one after the other. @param guard a connection that keeps other processes from migrating */
 async function buildIndexes(client: ClientBase, guard: ClientBase, patienceMs: number): Promise<void> {
-  await guard.query(BEGIN);
-  await guard.query("SET LOCAL idle_in_transaction_session_timeout = 0");
-  await takeTurn(guard);
+  await beginTurn(guard);
   for (const { name, sql } of await missingIndexes(client, indexes)) {
     await patiently(
       client,
