@@ -33,6 +33,16 @@ async function statuses(context: Context, body: unknown) {
   return responses;
 }
 
+/** Returns the test of a payout that is recorded and whose response does not come. */
+const recorded =
+  (suffix: string, expected: string, limit: { timeoutMs?: number } = {}): Forced["run"] =>
+  async (context, id) => {
+    const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
+    const lost = await pay(context, body, { forced: true, ...limit });
+    shows(context, id, lost, lost.status === undefined, expected);
+    expectStatus(context, id, await pay(context, body), 409, "for the same request afterwards");
+  };
+
 const forced: Forced[] = [
   { id: "forced.001-success", name: "001 succeeds immediately", payouts: 1, run: immediate("001", "success") },
   { id: "forced.002-failed", name: "002 fails immediately", payouts: 1, run: immediate("002", "failed") },
@@ -77,25 +87,13 @@ const forced: Forced[] = [
     id: "forced.504-answer-lost",
     name: "504 is recorded and its response lost",
     payouts: 2,
-    async run(context, id) {
-      const body = disbursementBody(context, { phoneNumber: forcing("504") });
-      const lost = await pay(context, body, { forced: true });
-      shows(context, id, lost, lost.status === undefined, "a connection closed without a response");
-      const again = await pay(context, body);
-      expectStatus(context, id, again, 409, "for the same request afterwards");
-    },
+    run: recorded("504", "a connection closed without a response"),
   },
   {
     id: "forced.408-answer-late",
     name: "408 is recorded and its response delayed",
     payouts: 2,
-    async run(context, id) {
-      const body = disbursementBody(context, { phoneNumber: forcing("408") });
-      const late = await pay(context, body, { forced: true, timeoutMs: delayedMs });
-      shows(context, id, late, late.status === undefined, `no response within ${delayedMs} ms`);
-      const again = await pay(context, body);
-      expectStatus(context, id, again, 409, "for the same request in the meantime");
-    },
+    run: recorded("408", `no response within ${delayedMs} ms`, { timeoutMs: delayedMs }),
   },
   {
     id: "forced.duplicate-first",

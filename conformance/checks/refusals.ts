@@ -1,4 +1,5 @@
-// Checks the status of a refusal, which of several faults a refusal reports, and the error message (D1, D2).
+// Checks the status of a refusal, which of several faults a refusal reports, the error message, and the ids of requests
+// (D1, D2, D20).
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -191,6 +192,24 @@ export const checks: Check[] = [
         const isTold = fields.every((field) => String(message).includes(field));
         const told = `${expected} with a message that names ${names}`;
         shows(context, "error-body.names-fields", response, isExpected && isTold, told);
+      }
+    },
+  },
+  {
+    name: "Each response has its own request id",
+    ids: ["answers.request-id-own"],
+    effect: "none",
+    async run(context) {
+      const chosen = `${context.target.merchant.unknown}-chosen-by-the-caller`;
+      const path = `/v1/disbursements/${context.fresh()}`;
+      const seen = new Set(["", chosen]);
+      const requests: Record<string, string>[] = [{}, {}, { "x-request-id": chosen }];
+      for (const headers of requests) {
+        const response = await get(context, path, { headers });
+        const id = String(response.headers["x-request-id"] ?? "");
+        const expected = "an x-request-id that the service made for this request alone";
+        context.judge("answers.request-id-own", !seen.has(id), expected, id || "none", response);
+        seen.add(id);
       }
     },
   },

@@ -1,5 +1,4 @@
-// Checks that a move of one merchant's sandbox time leaves another merchant's records alone (D18), and that the pages of
-// events and deliveries are complete.
+// Checks that a merchant changes nothing of another merchant in the sandbox: time, cursors, secrets and checkouts (D8, D18).
 import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
@@ -119,6 +118,22 @@ export const checks: Check[] = [
       const isSame = (await read()) === before;
       const expected = "the same current and previous secrets";
       holds(context, "signature.rotation-own", isSame, expected, "the secrets have changed");
+    },
+  },
+  {
+    name: "Only the owner can finish a checkout",
+    ids: ["sandbox.finish-own"],
+    effect: "moves-money",
+    needs: ["finish", "second-key"],
+    async run(context) {
+      const { reference } = await started(context);
+      const path = `/sandbox/checkouts/${encodeURIComponent(reference)}/finish`;
+      const request = { method: "POST", path, effect: "moves-money", json: { outcome: "success" } } as const;
+      const foreign = await context.target.send({ ...request, key: "second" });
+      expectStatus(context, "sandbox.finish-own", foreign, 404, "for another merchant's checkout");
+      const response = await verifyCheckout(context, reference);
+      const actual = dataOf(response)["status"];
+      same(context, "sandbox.finish-own", { what: "status afterwards:", actual, expected: "pending" }, response);
     },
   },
 ];

@@ -1,4 +1,4 @@
-// Checks the sandbox operations (D18).
+// Checks the sandbox operations, and that refused advances of its time name their invalid fields (D2, D18, D46).
 import { Prerequisite, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -32,6 +32,16 @@ const badSteps: [string, unknown, number][] = [
   ["1.5", 1.5, 400],
   ["the string 60", "60", 400],
   ["missing", undefined, 400],
+];
+
+const invalidAdvances: [advance: Record<string, unknown>, status: number, fields: string[]][] = [
+  [{}, 400, ["seconds", "to"]],
+  [{ seconds: 1, to: "2030-01-01T00:00:00.000Z" }, 400, ["seconds", "to"]],
+  [{ seconds: -1 }, 422, ["seconds"]],
+  [{ to: 1 }, 400, ["to"]],
+  [{ to: "2030-01-01" }, 422, ["to"]],
+  // Lenient parsers read 30 February as 2 March.
+  [{ to: "2030-02-30T00:00:00.000Z" }, 422, ["to"]],
 ];
 
 /** By how much a reading of the clock may exceed the expected time, because real time passes between two readings. */
@@ -148,6 +158,26 @@ export const checks: Check[] = [
       const moved = after - before;
       const expected = "no advance of the other merchant's clock";
       context.judge("sandbox.clock-own", moved < slackMs, expected, `${moved} ms later`, context.responses);
+    },
+  },
+  {
+    name: "Refusals of clock advances name the invalid fields",
+    ids: ["sandbox.clock-bounds", "error-code.fields", "error-body.names-fields"],
+    effect: "must-be-rejected",
+    needs: ["clock"],
+    async run(context) {
+      const request = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
+      for (const [json, status, expected] of invalidAdvances) {
+        const when = `for an advance of ${JSON.stringify(json)}`;
+        const response = await context.target.send({ ...request, json });
+        expectStatus(context, "sandbox.clock-bounds", response, status, when);
+        const { fields, message } = (response.json ?? {}) as { fields?: { path?: unknown }[]; message?: unknown };
+        const actual = Array.isArray(fields) ? fields.map(({ path }) => String(path)).toSorted() : [];
+        same(context, "error-code.fields", { what: `fields ${when}:`, actual, expected }, response);
+        const isNamed = expected.every((field) => new RegExp(`\\b${field}\\b`).test(String(message)));
+        const wanted = `a message that names ${expected.join(" and ")} ${when}`;
+        shows(context, "error-body.names-fields", response, isNamed, wanted);
+      }
     },
   },
 ];

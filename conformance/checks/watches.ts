@@ -146,26 +146,30 @@ const isRetryAfter = (value: string) =>
 /** `undefined` would be a valid name of a method, so only names in upper case count. */
 const isAllow = (value: string) => /^[A-Z]+( *, *[A-Z]+)*$/.test(value);
 
+/** The body of an error; HEAD has none. */
+const hasErrorBody = (response: TargetResponse) =>
+  ofApi(response) && isError(response) && response.request.method !== "HEAD";
+const errorOf = ({ json }: TargetResponse) => (json ?? {}) as { message?: unknown; code?: unknown };
+
 const extendedWatches: Watch[] = [
   {
     id: "error-body.message",
     name: "Errors have a message",
     expected: "a non-empty message",
-    applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
+    applies: hasErrorBody,
     faults(response) {
-      const { message } = (response.json ?? {}) as { message?: unknown };
-      return typeof message === "string" && message.trim() !== ""
-        ? []
-        : [`message is ${JSON.stringify(message) ?? "missing"}`];
+      const { message } = errorOf(response);
+      const isText = typeof message === "string" && message.trim() !== "";
+      return isText ? [] : [`message is ${JSON.stringify(message) ?? "missing"}`];
     },
   },
   {
     id: "error-code.documented",
     name: "Errors have a documented code",
     expected: "a code that the OpenAPI document lists",
-    applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
+    applies: hasErrorBody,
     faults(response) {
-      const { code } = (response.json ?? {}) as { code?: unknown };
+      const { code } = errorOf(response);
       return errorCodes.includes(code) ? [] : [`code is ${JSON.stringify(code) ?? "missing"}`];
     },
   },
@@ -173,7 +177,7 @@ const extendedWatches: Watch[] = [
     id: "error-body.everywhere",
     name: "Errors have the documented shape everywhere",
     expected: "JSON with statusCode (the HTTP status), error and message",
-    applies: (response) => ofApi(response) && isError(response) && response.request.method !== "HEAD",
+    applies: hasErrorBody,
     faults: (response, validator) => [
       ...typeFaults(response),
       ...bodyFaults(response),
