@@ -142,9 +142,9 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "status-early-success-of-failures",
-    "A payout that fails is a success for the first 100 ms.",
+    "A payout that fails is a success for the first 500 ms.",
     "life.webhooks-sent",
-    earlySuccess(isFailing, 100),
+    earlySuccess(isFailing, 500),
     paid,
   ),
   fault(
