@@ -1,4 +1,5 @@
-// Checks that a merchant changes nothing of another merchant in the sandbox: time, cursors, secrets and checkouts (D8, D18).
+// Checks that sandbox controls of one merchant leave another's records, secrets and checkouts alone, and that lists of
+// events and deliveries have ends and cursors of their own (D8, D18).
 import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";

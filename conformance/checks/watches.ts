@@ -146,7 +146,7 @@ const isRetryAfter = (value: string) =>
 /** `undefined` would be a valid name of a method, so only names in upper case count. */
 const isAllow = (value: string) => /^[A-Z]+( *, *[A-Z]+)*$/.test(value);
 
-/** The body of an error; HEAD has none. */
+/** True for an error with a body; a response to HEAD has none. */
 const hasErrorBody = (response: TargetResponse) =>
   ofApi(response) && isError(response) && response.request.method !== "HEAD";
 const errorOf = ({ json }: TargetResponse) => (json ?? {}) as { message?: unknown; code?: unknown };

@@ -68,7 +68,8 @@ const writes = ({ method, path }: TargetRequest) =>
 function isPlain({ request, status = 0 }: TargetResponse): boolean {
   const { body, headers = {}, key = "own", forced = false, effect } = request;
   const others = Object.keys(headers).filter((name) => name.toLowerCase() !== "content-type");
-  const mayChange = (status === 400 || status === 422) && effect === "moves-money";
+  const isRefusal = status >= 400 && status < 500 && status !== 401 && status !== 409;
+  const mayChange = isRefusal && effect === "moves-money";
   const hasOwnKey = key === "own" || status === 401;
   return !Buffer.isBuffer(body) && others.length === 0 && hasOwnKey && forced === status >= 500 && !mayChange;
 }

@@ -25,17 +25,10 @@ export type Work = "payments" | "webhooks" | "others";
  */
 const OTHERS_MS = 150;
 const OTHERS_UTILIZATION = 0.9;
-/** Others that have waited for so many milliseconds are refused: their callers give up soon. */
-const OTHERS_WAIT_MS = 2_000;
 const ALL: readonly Work[] = ["payments", "webhooks", "others"];
 const FIRST: readonly Work[] = ["payments", "webhooks"];
 
-interface Waiting {
-  since: number;
-  begin(): void;
-  refuse(error: ServiceError): void;
-}
-interface Merchant extends Record<Work, Waiting[]> {
+interface Merchant extends Record<Work, (() => void)[]> {
   /** The time that this merchant's work has used lately, in milliseconds. */
   usedMs: number;
 }
@@ -45,8 +38,7 @@ export interface Turns {
   /**
    * Resolves when it is the turn of a merchant's work; undefined if that is now. A merchant's payments go before the
    * merchant's webhooks.
-   * @throws ServiceError `rate_limited` if too many of the merchant's requests of this kind wait already, or if others
-   *   have waited for too long
+   * @throws ServiceError `rate_limited` if too many of the merchant's requests of this kind wait already
    */
   take(merchantId: string, work: Work): Promise<void> | undefined;
 }
@@ -132,27 +124,15 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
 
   /** Begins the next work. Each waiting request and webhook defers a call, which may begin the work of another. */
   function begin() {
-    refuseLate();
-    if (waiting.size === 0) return;
     const isOpen = hasTime();
     const chosen = isOpen ? next() : undefined;
     // If only others wait, the utilization shows after a pause whether the loop has time for them.
     if (!chosen) return isOpen && webhooksMs < WEBHOOKS_MS ? loop.rest(begin) : loop.defer(begin);
     const { merchant, work } = chosen;
-    const { begin: resolve } = merchant[work].shift()!;
-    if (hasNone(merchant)) waiting.delete(merchant);
+    const resolve = merchant[work].shift()!;
+    if (ALL.every((kind) => merchant[kind].length === 0)) waiting.delete(merchant);
     last = { merchant, work, at: clock.monotonic() };
     resolve();
-  }
-
-  const hasNone = (merchant: Merchant) => ALL.every((kind) => merchant[kind].length === 0);
-
-  function refuseLate() {
-    const oldest = clock.monotonic() - OTHERS_WAIT_MS;
-    for (const merchant of waiting) {
-      while (merchant.others[0] && merchant.others[0].since < oldest) merchant.others.shift()!.refuse(noTime());
-      if (hasNone(merchant)) waiting.delete(merchant);
-    }
   }
 
   /** Called at the start of the next turn, before its deferred work. */
@@ -175,9 +155,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
   function wait(merchant: Merchant, work: Work): Promise<void> {
     waiting.add(merchant);
     loop.defer(begin);
-    return new Promise((resolve, reject) =>
-      merchant[work].push({ since: clock.monotonic(), begin: resolve, refuse: reject }),
-    );
+    return new Promise((resolve) => merchant[work].push(resolve));
   }
 
   return {
@@ -191,6 +169,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
   };
 }
 
-const refusal = (message: string) => new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
-const tooMany = () => refusal("Too many of your requests wait already. Send fewer at a time.");
-const noTime = () => refusal("The server has no time for lists and exports at the moment. Retry later.");
+const tooMany = () =>
+  new ServiceError("rate_limited", "Too many of your requests wait already. Send fewer at a time.", {
+    retryAfterSeconds: 1,
+  });

@@ -219,10 +219,11 @@ export const brokenRepeats: readonly Variant[] = [
   }),
   broken(
     "remembers-first-briefly",
-    "Remembers an event in one commit and acts in the next, a fifth of the handling later.",
+    "Remembers an event in one commit and acts in the next, between which it is for a fifth of the time.",
     "survives-crash",
     {
       async handle(event): Promise<Reply> {
+        if (event.world.durable.seen.has(event.key)) return received();
         await event.world.pause(8);
         return inSteps(2, remember, act).handle!(event);
       },

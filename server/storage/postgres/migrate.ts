@@ -58,7 +58,7 @@ export async function migrateWithin(client: ClientBase): Promise<void> {
 async function applyNext(client: ClientBase): Promise<boolean> {
   await beginTurn(client);
   try {
-    await client.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
+    await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const version = await versionOf(client);
     const [next] = missingMigrations(migrations, version ?? 0);
     if (version === undefined) await applyAll(client, 0);
@@ -94,6 +94,7 @@ async function apply(client: ClientBase, { name, version }: Migration, sql: stri
 
 /** Keeps other processes from migrating until the transaction ends. Resolves with false if one of them migrates. */
 async function takeTurn(client: ClientBase): Promise<boolean> {
+  // With a parameter, the statement would keep its snapshot, and the transaction would hold up an index.
   const { rows } = await client.query<{ taken: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`);
   return rows[0]!.taken;
 }
@@ -104,7 +105,7 @@ async function takeTurn(client: ClientBase): Promise<boolean> {
  */
 async function beginTurn(client: ClientBase): Promise<void> {
   for (;;) {
-    await client.query(`${BEGIN}; SET LOCAL idle_in_transaction_session_timeout = 0`);
+    await client.query(`${BEGIN}; SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`);
     if (await takeTurn(client)) return;
     await client.query("ROLLBACK");
     await sleep(LOOK_EVERY_MS);
