@@ -142,9 +142,9 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "status-early-success-of-failures",
-    "A payout that fails is a success for the first 500 ms.",
-    "life.webhooks-sent",
-    earlySuccess(isFailing, 500),
+    "A payout that fails is a success for the first 100 ms.",
+    "life.ends-as-notified",
+    earlySuccess(isFailing, 100),
     paid,
   ),
   fault(
