@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { trySound } from "./catch.ts";
+import { runAgainst, trySound } from "./catch.ts";
 import { soundServers } from "./sound.ts";
 
 const timeout = 300_000;
@@ -10,6 +10,19 @@ const sound = (id: string) => soundServers.find((server) => server.id === id)!;
 test("certifies for core a server with another body of checkouts", { timeout }, async () => {
   const { verdict, alarms } = await trySound(sound("other-checkout-body"), "core", ["warn"]);
   expect({ verdict, alarms }).toEqual({ verdict: "certified", alarms: [] });
+});
+
+test("a live service is not blamed, in extended, for the sandbox that it does not have", { timeout }, async () => {
+  const ids = ["answers.exact", "life.checkout-events-sent"];
+  const some = ["sandbox.reads", "verify.unknown-404", ...ids];
+  const report = await runAgainst(sound("no-sandbox"), "extended", {
+    choose: (all) => all.filter((check) => check.ids.some((id) => some.includes(id))),
+  });
+  const judged = report.requirements.filter(({ id }) => ids.includes(id)).map(({ id, verdict }) => [id, verdict]);
+  expect(judged).toEqual([
+    ["life.checkout-events-sent", "not-applicable"],
+    ["answers.exact", "pass"],
+  ]);
 });
 
 test("says nothing about webhooks if payouts stay pending for longer than --settle-timeout", { timeout }, async () => {

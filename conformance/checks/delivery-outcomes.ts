@@ -22,16 +22,11 @@ export const checks: Check[] = [
       const statuses = [300, 404, 429, 503, 299];
       const made = await delivered(context, respondWith([...statuses, 500]));
       await advance(context, 86_400);
-      const { response, delivery, attempts } = await expectDelivery(
-        context,
-        "retries.any-2xx",
-        made,
-        statuses,
-        "delivered",
-      );
+      const id = "retries.any-2xx";
+      const { response, delivery, attempts } = await expectDelivery(context, id, made, statuses, "delivered");
       const actual = { numbers: attempts.map(({ number }) => number), next: delivery["nextAttemptAt"] ?? "none" };
       const expected = { numbers: [1, 2, 3, 4, 5], next: "none" };
-      same(context, "retries.any-2xx", { what: "its attempts:", actual, expected }, response);
+      same(context, id, { what: "its attempts:", actual, expected }, response);
     },
   },
   {
