@@ -34,6 +34,8 @@ const badSteps: [string, unknown, number][] = [
   ["missing", undefined, 400],
 ];
 
+const advanceRequest = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
+
 const invalidAdvances: [advance: Record<string, unknown>, status: number, fields: string[]][] = [
   [{}, 400, ["seconds", "to"]],
   [{ seconds: 1, to: "2030-01-01T00:00:00.000Z" }, 400, ["seconds", "to"]],
@@ -95,8 +97,7 @@ export const checks: Check[] = [
     needs: ["clock"],
     async run(context) {
       for (const [what, seconds, expected] of badSteps) {
-        const request = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
-        const response = await context.target.send({ ...request, json: { seconds } });
+        const response = await context.target.send({ ...advanceRequest, json: { seconds } });
         expectStatus(context, "sandbox.clock-bounds", response, expected, `for seconds: ${what}`);
       }
     },
@@ -166,10 +167,9 @@ export const checks: Check[] = [
     effect: "must-be-rejected",
     needs: ["clock"],
     async run(context) {
-      const request = { method: "POST", path: "/sandbox/clock/advance", effect: "must-be-rejected" } as const;
       for (const [json, status, expected] of invalidAdvances) {
         const when = `for an advance of ${JSON.stringify(json)}`;
-        const response = await context.target.send({ ...request, json });
+        const response = await context.target.send({ ...advanceRequest, json });
         expectStatus(context, "sandbox.clock-bounds", response, status, when);
         const { fields, message } = (response.json ?? {}) as { fields?: { path?: unknown }[]; message?: unknown };
         const actual = Array.isArray(fields) ? fields.map(({ path }) => String(path)).toSorted() : [];
