@@ -16,7 +16,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
 /** Other parts of the repository, as files or folders. */
 const OTHERS = ["config", "service", "main", "cli", "banner", "log", "operator", "client", "conformance", "scripts"];
 
-/** The files of a folder import nothing of these, types included. */
+/** The files of a folder import nothing from these files and folders, also no types. */
 const without = (folder: string, names: readonly string[], message: string): OxlintOverride => ({
   files: [`${folder}/**`],
   rules: {

@@ -5,8 +5,8 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Starts the slowest files first, so that none is left running alone at the end, and ends with the quick ones. A worker
- * only goes on to files of the same project, so each project's files are together.
+ * Starts the slowest files first, so that no slow file runs alone at the end, and ends with the quick files. A worker
+ * only goes on to files of the same project, so the files of a project are together.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -18,7 +18,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** What a test file contains, or the folder that it is in, if it starts a process, a database or a run of the suite. */
+/**
+ * Texts and folders by which this file recognises test files that start a process, a database or a run of the suite.
+ */
 const SLOW = /child_process|postgres|playwright|browser|spawn|testing\/(process|command-line|sound-target)|certify\.ts/;
 const SLOW_FOLDER = /\/(broken|chaos|examples|mutants|postgres)\//;
 
@@ -49,8 +51,8 @@ const LONG = new Set([
 ]);
 
 /**
- * Test files that get a process each, because their packages replace global objects, or because they measure times. They
- * run before all others, so that the time limits that they set are not used up by other tests.
+ * Test files that each get a process, because their packages replace global objects, or because they measure times.
+ * These files run before all other files, so that other tests do not use up the time limits that they set.
  */
 const ALONE = new Set([
   "client/chaos/chaos.test.ts",
@@ -95,10 +97,11 @@ export default defineConfig({
     globalSetup: "./scripts/testing/shared.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],
     sequence: { sequencer: LongestFirst },
-    // Where the tests decide whether a change is accepted, one that fails is repeated, and named if it then passes: whole
-    // clusters, databases and browsers share the machine there. Elsewhere a failure is shown at once.
+    // In CI, where the tests decide whether a change is accepted, a test that fails is repeated, and is named if it
+    // then passes: whole clusters, databases and browsers share the machine. Elsewhere a failure is shown at once.
     retry: process.env.CI ? 1 : 0,
-    // Only ends a test that hangs: some of them start a process or a browser, which takes long on a busy machine.
+    // This limit only ends a test that hangs. Some tests start a process or a browser, which takes long on a busy
+    // machine.
     testTimeout: 120_000,
     hookTimeout: 120_000,
   },

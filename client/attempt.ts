@@ -77,7 +77,7 @@ export function report(
   info: RequestInfo & { error?: ResponseInfo["error"] },
 ) {
   if (logLevel === "debug" || (logLevel === "warn" && info.error)) console.log(`disbursement-checkout ${name}`, info);
-  // If the hook is missing, the error of calling it is ignored, too.
+  // If the hook is missing, the call fails, and this error is ignored too.
   notify(() => hooks[name]!(info as never), info);
 }
 

@@ -1,5 +1,5 @@
 // `npm run bench -w client [-- --json]` measures the CPU time per call and compares it with plain openapi-fetch with a
-// timeout signal. The two clients take turns. The server runs in another process.
+// timeout signal. The client and openapi-fetch take turns. The server runs in another process.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,6 +1,7 @@
-// Writes the JavaScript, types and source maps of the published package to dist/, and the licence beside it. dist/cjs/
-// has the same as CommonJS, for programs that cannot load ES modules. tsconfig.build.json excludes Node's types, so that
-// code which needs Node does not compile. Only the file journal and the command have them, in tsconfig.journal.json.
+// Writes the JavaScript, types and source maps of the published package to dist/, and the licence beside dist/.
+// dist/cjs/ has the same code as CommonJS, for programs that cannot load ES modules. tsconfig.build.json excludes
+// Node's types, so that code which needs Node does not compile. Only the file journal and the command have them, in
+// tsconfig.journal.json.
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

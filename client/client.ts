@@ -70,7 +70,7 @@ export interface Disbursements {
    * created at this moment may not be in the list yet, so undefined does not prove that a payment may be sent again: use
    * `resume` for that.
    *
-   * @throws {NotFoundError} The service has no list. Not every service has one.
+   * @throws {NotFoundError} The service has no list. Not every service has lists.
    */
   find(merchantsReference: string, options?: CallOptions): Promise<Disbursement | undefined>;
   /**
@@ -85,7 +85,7 @@ export interface Disbursements {
    * Returns payouts, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
    * page.
    *
-   * @throws {NotFoundError} The service has no list. Not every service has one.
+   * @throws {NotFoundError} The service has no list. Not every service has lists.
    */
   list(filters?: DisbursementFilters, options?: CallOptions): DisbursementList;
 }
@@ -124,7 +124,7 @@ export interface Checkouts {
   /**
    * Returns the checkout with your own reference, or undefined if the service's list has none.
    *
-   * @throws {NotFoundError} The service has no list. Not every service has one.
+   * @throws {NotFoundError} The service has no list. Not every service has lists.
    */
   find(merchantsReference: string, options?: CallOptions): Promise<Checkout | undefined>;
   /**
@@ -139,12 +139,12 @@ export interface Checkouts {
    * Returns checkouts, the newest first. Reads page after page while you iterate, and nothing before. `page()` reads one
    * page.
    *
-   * @throws {NotFoundError} The service has no list. Not every service has one.
+   * @throws {NotFoundError} The service has no list. Not every service has lists.
    */
   list(filters?: CheckoutFilters, options?: CallOptions): CheckoutList;
 }
 
-/** What the merchant can pay out, and how it came about. */
+/** What the merchant can pay out, and the changes that led to it. */
 export interface Balances {
   /**
    * Returns the balance of each currency that the merchant has used.

@@ -1,4 +1,5 @@
-// Doubt across calls: what one call could not find out, no later call of the same client may deny.
+// Doubt across calls: if a call could not find out whether it paid, no later call of the same client may say that
+// nothing was paid.
 import { describe, expect, test } from "vitest";
 import { AbortedError, OutcomeUnknownError } from "./index.ts";
 import type { DisbursementClient } from "./index.ts";

@@ -28,7 +28,10 @@ export interface FakeService {
   delay: number;
   /** The secret of the webhooks that `settle` signs. */
   secret: string;
-  /** Loses the next responses to creates with the merchant's reference: the record exists, and the client does not hear of it. */
+  /**
+   * Loses the next responses to creates with the merchant's reference: the record exists, and the client does not know
+   * it.
+   */
   loseResponse(merchantsReference: string, times?: number): void;
   /**
    * Refuses creates with the merchant's reference from now on, and records nothing. Called with null, accepts them

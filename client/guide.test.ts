@@ -31,7 +31,7 @@ interface Program {
   lineOf?(lines: string[], reference: string): string | undefined;
   /** False for a program that calls `create`, which the README allows for requests that are certainly new. */
   runsAgain?: false;
-  /** What the program prints of a payment that exists, and of a payment that proven does not. */
+  /** What the program prints about a payment that exists, and about a payment that certainly does not exist. */
   says: { exists: RegExp; missing: RegExp; unknown: RegExp };
 }
 

@@ -104,7 +104,10 @@ describe("in an editor", () => {
 
 test("the named interfaces equal the types of openapi-typescript", () => {
   type Schemas = components["schemas"];
-  /** An open list of values is `string` there, and keeps its values here. */
+  /**
+   * An open list of values is `string` in the types of openapi-typescript, and keeps its values in the named
+   * interfaces.
+   */
   type Same<A, B> = [A, B] extends [B, A] ? true : false;
   expectTypeOf<Same<models.DisbursementRequest, Schemas["DisbursementRequest"]>>().toEqualTypeOf<true>();
   expectTypeOf<Same<models.DisbursementCreated, Schemas["DisbursementCreated"]>>().toEqualTypeOf<true>();

@@ -38,7 +38,10 @@ export interface Job {
   query?: object;
   /** True if the response has the requested data. */
   matches(data: Data | undefined): boolean;
-  /** If set, the request is repeated until this is true of the data. A record that is missing may appear meanwhile. */
+  /**
+   * If set, the request is repeated until this function returns true for the data. A missing record may appear
+   * meanwhile.
+   */
   until?: ((data: Data) => boolean) | undefined;
 }
 

@@ -24,7 +24,7 @@ interface Content {
 
 const nothing = (): Content => ({ entries: new Map() });
 
-/** A change of the rate that is stored. */
+/** A change of the rate that is large enough to store. */
 const notableChange = 0.05;
 
 const header = '{"journal":"@disbursement-checkout/client","version":1}\n';
@@ -130,7 +130,7 @@ function summaryOf(payout: JournaledPayout): JournaledPayout {
   return { reference, merchantsReference, amount, fee, status, ...(recovered && { recovered }) };
 }
 
-/** An amount that JSON does not know is refused later, by the request, so that it costs no more than its entry. */
+/** An amount that JSON cannot represent is refused later, by the request, so that it fails only its own entry. */
 const writable = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
 
 function hashOf({ reference, amount, phoneNumber, country, currency }: DisbursementRequest): string {
@@ -161,7 +161,9 @@ function createAppender(file: FileHandle): OpenJournal["append"] {
   };
 }
 
-/** Reads the entries of a journal. Starts a new one in an empty file, and removes a last line that is incomplete. */
+/**
+ * Reads the entries of a journal. Starts a new journal in an empty file, and removes a last line that is incomplete.
+ */
 async function load(file: FileHandle, path: string, content: Content) {
   let number = 0;
   let rest = "";

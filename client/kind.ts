@@ -8,7 +8,7 @@ export interface Kind {
   final: RegExp;
 }
 
-/** What a list contains: its name in the operation id, and its path. */
+/** What a list contains: the name of its items in the operation id, and the path of the list. */
 export interface Listed {
   name: KindName | "Balance" | "Statement";
   path: Path;

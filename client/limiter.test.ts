@@ -183,7 +183,7 @@ describe("a call that waits for its turn", () => {
   });
 
   test("lets a retry go first", async () => {
-    // The first requests of the first burst are refused; all later ones wait for the pause.
+    // The first requests of the first burst are refused; all later requests wait for the pause.
     const order: string[] = [];
     const { time, pay } = limitedClient(refuseFirst(1, 2), {
       options: { hooks: { onRequest: ({ reference }: { reference: string }) => void order.push(reference) } },

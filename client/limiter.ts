@@ -31,14 +31,17 @@ const firstGrowth = 4;
 const leastGrowth = 0.001;
 // After the n-th accepted request since a refusal, the growth is at least this much times n.
 const acceleration = 1e-5;
-// A refusal is sporadic, so not about the rate, if the rate is below this share of the rate of the last refusal about the
-// rate, and it is alone: so many requests were accepted before it, or so many others are in flight that are not refused.
+// A refusal is sporadic, and not about the rate, if two things are true. The rate is below this share of the rate at
+// the last refusal about the rate. The refusal is alone: so many requests were accepted before it, or so many requests
+// are in flight that are not refused.
 const belowCeiling = 0.99;
 const manyAccepted = 40;
 const manyInFlight = 8;
-// Sporadic refusals show that the rate was lowered for no reason. Each doubles the growth, up to this.
+// Sporadic refusals show that the rate was lowered for no reason. Each sporadic refusal doubles the growth, up to this
+// factor.
 const mostRegrowth = 0.05;
-// A 429 holds back the other calls of the client for at most so long, in ms. A mistaken one would stop them for days.
+// A 429 holds back the other calls of the client for at most so long, in ms. A mistaken `Retry-After` would stop them
+// for days.
 const longestPause = 30_000;
 // If a timer fires late, the following requests make up for at most this much of the delay, in ms.
 const catchUp = 50;
@@ -47,9 +50,9 @@ const catchUp = 50;
  * Creates a limiter, which lets requests pass without delay until the service refuses some with 429. Then it sends
  * nothing before `Retry-After` has passed, and continues below the rate that the service accepted.
  *
- * The rate grows with each accepted request and shrinks with each refusal that is about the rate (AIMD). It grows fast
- * after the first refusal, because the first estimate can be far too low, and slower after each further one; without
- * refusals it grows faster and faster.
+ * The rate grows with each accepted request and shrinks with each refusal that is about the rate (AIMD). The rate grows
+ * fast after the first refusal, because the first estimate can be far too low, and slower after each further refusal.
+ * Without refusals it grows faster and faster.
  */
 export function createLimiter(runtime: Runtime): Limiter {
   const queue: (() => void)[] = [];
@@ -128,7 +131,8 @@ export function createLimiter(runtime: Runtime): Limiter {
         window = inFlight + queue.length > 0 ? window + 0.5 : firstWindow;
       } else {
         const pause = Math.min(retryAfter, longestPause);
-        // Requests that were in flight at a refusal are refused for the same reason. If there are any, it is the rate.
+        // Requests that were in flight at a refusal are refused for the same reason as it. If such requests are refused
+        // too, the reason is the rate.
         const isFirst = entered > refusedAt;
         if (isFirst) {
           isSporadic = (count >= manyAccepted || inFlight >= manyInFlight) && rate <= ceiling * belowCeiling;

@@ -74,7 +74,7 @@ export interface CheckoutList extends List<Checkout> {}
 /** Changes of balances. */
 export interface Statement extends List<StatementEntry> {}
 
-/** Returns the records of a list. Requests a page when the previous page is used up, and nothing before. */
+/** Returns the records of a list. Requests a page only when the previous page is used up. */
 export function list(
   context: Context,
   kind: Listed,

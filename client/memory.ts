@@ -8,8 +8,8 @@ export interface Memory {
   end(reference: string, isRecorded: boolean | undefined): void;
 }
 
-// The references of this many existing records are remembered, and of up to twice as many, so that a client which runs
-// for months stays small.
+// The client remembers the references of at least this many existing records and of at most twice as many, so that a
+// client which runs for months stays small.
 const leastRecorded = 5000;
 
 /**

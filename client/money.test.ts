@@ -114,7 +114,7 @@ describe("phone", () => {
   });
 
   test("that can be read in two ways is refused", () => {
-    // A number of 10 digits in Germany, or one of 11 without its trunk prefix.
+    // A number of 10 digits in Germany, or a number of 11 digits without its trunk prefix.
     expect(() => phone("0151 2345678", "DE")).toThrow("two ways");
     expect(phone("+49 151 2345678", "DE")).toBe("491512345678");
   });

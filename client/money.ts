@@ -59,8 +59,8 @@ export function format(
 
 /**
  * Returns the `phoneNumber` of a request for a mobile number as people write it: `phone("+225 07 01 02 03 04", "CI")`
- * is `2250701020304`. Knows how many digits the mobile numbers of a country have, and no more: whether the number exists,
- * only the wallet's operator knows.
+ * is `2250701020304`. Checks only how many digits the mobile numbers of a country have. Only the wallet's operator
+ * knows whether the number exists.
  *
  * @param text The number with the country's calling code or without.
  * @param country The ISO code of the number's country, for example `CI`.

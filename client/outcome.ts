@@ -48,7 +48,7 @@ const refusalErrors: Record<number, ErrorClass> = {
 };
 
 // A gateway in front of the service refuses requests with these statuses too, and the error bodies of Fastify and Hapi
-// have the fields of §7. What they lack is a code in lower case, so only the code proves who refused a create.
+// have the fields of §7. Gateways do not send a code in lower case, so only the code proves who refused a create.
 const ofGateways = /^4(0[1345]|1[35])$/;
 const codeOfService = /^[a-z]+(_[a-z]+)*$/;
 
@@ -69,7 +69,7 @@ interface Failure {
   cause?: Failure;
 }
 
-/** True if the failure is that of making a connection, so that no request was sent. */
+/** True if no connection could be made, so that no request was sent. */
 const isOfConnecting = ({ syscall, errors }: Failure): boolean =>
   syscall === "connect" || !!errors?.every(isOfConnecting);
 

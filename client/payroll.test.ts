@@ -359,10 +359,10 @@ describe("createAll with a journal", () => {
     journal.rate = 20;
     const started = time.now();
     await time.run(all(createAll(client, [entry("b"), entry("c"), entry("d")], { journal })));
-    // One request each 50 ms. The second makes up for 50 ms before the first.
+    // One request each 50 ms. The second request makes up for 50 ms before the first request.
     expect(sent.slice(1).map(({ at }) => at - started)).toEqual([0, 0, 50]);
     expect(journal.rate).toBeCloseTo(20, 1);
-    // A rate that the client knows better stays.
+    // If the client knows a better rate, this rate stays.
     journal.rate = 1000;
     await time.run(all(createAll(client, [entry("e")], { journal })));
     expect(journal.rate).toBeCloseTo(20, 1);

@@ -60,11 +60,11 @@ export interface Progress {
   /** Payouts that this payroll created, in this run or in an earlier run of its journal. */
   created: number;
   /**
-   * Payouts that existed when they were sent: a response was lost, or another run created them. If nothing was lost, the
-   * entries may be last month's.
+   * Payouts that existed when they were sent: a response was lost, or another run created them. If no response was
+   * lost, the input may have the entries of last month.
    */
   existed: number;
-  /** Entries for which proven nothing was paid. */
+  /** Entries for which certainly nothing was paid. */
   refused: number;
   /** Entries that may have been paid. Run the payroll again with its journal. */
   unknown: number;
@@ -72,7 +72,7 @@ export interface Progress {
   repeated: number;
 }
 
-/** Options of `createAll` and `verifyAll`: those of a call, and how many calls to make at the same time. */
+/** Options of `createAll` and `verifyAll`: the options of a call, and how many calls to make at the same time. */
 export interface ManyOptions extends CallOptions {
   /** How many calls may be in progress at the same time. Default 16. */
   concurrency?: number;
@@ -148,7 +148,8 @@ const inUse = new WeakSet<Journal>();
  *
  * Iterate over it for one result per entry, in the order in which they become ready, or await it for a summary. A payout
  * that fails is a result, not an exception. The same payroll can be run again after a crash: a payout that exists already
- * and matches its entry is found. With a `journal`, the second run sends no request for a payout that the journal has.
+ * and matches its entry is found. With a `journal`, the second run sends no request for a payout that is in the
+ * journal.
  *
  * Without a journal, an earlier run may have sent any entry, so a refused entry that is not found is `unknown`.
  *

@@ -11,8 +11,8 @@ type Work<Item, R> = (item: Item, index: number, fail: (error: unknown) => void)
  * Runs `work` for each item and returns the results as they become ready. Takes an item only when a place is free. At most
  * `concurrency` items are in work or have a result that nobody has read, so that memory stays bounded.
  *
- * If the source or `work` fails or the signal is aborted, takes no further items, finishes the ones in work, returns their
- * results, and then throws.
+ * If the source or `work` fails or the signal is aborted, takes no further items, finishes the items in work, returns
+ * their results, and then throws.
  */
 export async function* runAll<Item, R>(
   source: Source<Item>,

@@ -35,14 +35,14 @@ export interface ReceiverOptions {
   /**
    * Handles an event, once. The service waits 15 seconds for the response, so put long work into a queue. If the handler
    * throws, the response is 500, and the service delivers the event again. If it never settles, the event stays claimed.
-   * Ignore events that you do not know, because new ones may be added.
+   * Ignore events that you do not know, because new events may be added.
    */
   onEvent(event: WebhookEvent, webhook: VerifiedWebhook): unknown;
   /** Where handled events are remembered. Default: the last 10,000 in the memory of this process. */
   store?: EventStore;
   /** Called with every error that causes a 500. Responses contain no details. Default: `console.error`. */
   onError?(error: unknown): void;
-  /** The largest accepted body, in bytes; a larger one gets 413. Default 1,048,576. */
+  /** The largest accepted body, in bytes; a larger body gets 413. Default 1,048,576. */
   maxBytes?: number;
   /** Maximum difference between `webhook-timestamp` and now, in seconds, in either direction. Default 300. */
   tolerance?: number;

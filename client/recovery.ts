@@ -33,7 +33,7 @@ interface Finding {
 
 /** How a create behaves besides its settings. */
 interface CreateMode {
-  /** True if the request may have been sent before. A refusal then proves nothing. */
+  /** True if the request may have been sent before. If true, a refusal proves nothing. */
   inDoubt: boolean;
   /** What the client remembers of the references of this kind of record. */
   memory: Memory;
@@ -88,7 +88,7 @@ export async function create(
   }
 }
 
-/** What speaks against the proof that a refusal is. */
+/** Why a refusal may prove nothing. */
 interface Doubt {
   /** The caller says that the request may have been sent before. */
   inDoubt: boolean;
@@ -145,8 +145,8 @@ function created({ data, response }: Received, recovered: boolean): Received {
 const forms = [/^\d+$/, /^[A-Z]{3}$/, /^[A-Z]{2}$/, /^\d{10,15}$/];
 
 /**
- * Compares a record with a request. Only a value of the contract's form that differs proves another payment: a list may
- * leave fields out, or hide digits of the recipient.
+ * Compares a record with a request. Only a different value that has the contract's form proves another payment: a list
+ * may leave fields out, or hide digits of the recipient.
  */
 function isSamePayment(record: ExistingRecord, body: CreateRequest): boolean | undefined {
   const { phoneNumber } = body;
@@ -166,8 +166,8 @@ function isSamePayment(record: ExistingRecord, body: CreateRequest): boolean | u
 }
 
 /**
- * Finds the record with the merchant's reference, without changing anything: where the `Location` of a 409 points to
- * (D5), else in the list of records (D42).
+ * Finds the record with the merchant's reference, without changing anything: at the `Location` of a 409 (D5), else in
+ * the list of records (D42).
  */
 async function findExisting(
   context: Context,

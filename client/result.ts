@@ -100,7 +100,7 @@ type Read<R extends { status: unknown }> =
  * How a create of a payout ended:
  * - `created`: the payout exists, and this call received the response to its create;
  * - `existed`: the payout exists, and the client read it, because a response was lost or an earlier call created it;
- * - `refused`: proven that this payment is not recorded; `error` says why;
+ * - `refused`: this payment is certainly not recorded; `error` says why;
  * - `unknown`: the payout may or may not exist; call `error.resume()` later.
  */
 export type DisbursementResult = Created<CreatedDisbursement>;
@@ -115,13 +115,13 @@ export type SettledDisbursement = Read<FinalDisbursement>;
 /** How waiting for a checkout ended. */
 export type SettledCheckout = Read<FinalCheckout>;
 
-/** A call in progress. Await it for its data, which throws on failure, or await its `result()`. */
+/** A call in progress. Await the call for its data, which throws on failure, or await its `result()`. */
 export interface Call<Data, Result> extends Promise<Data> {
   /** Returns failures as values, discriminated by `outcome`, instead of throwing a ClientError. */
   result(): Promise<Result>;
   /**
-   * Returns the data together with the response that it is from, for its status and headers. The body has been read. A
-   * recovered record is from the response to reading it. Throws on failure, like the call.
+   * Returns the data together with its response, for the status and headers. The body has been read. For a recovered
+   * record, this is the response that contained the record. Throws on failure, like the call.
    */
   withResponse(): Promise<{ data: Data; response: Response }>;
 }
@@ -175,8 +175,8 @@ export function toCall(toFailure: (error: ClientError) => Failed, run: () => Pro
       },
     );
   const withResponse = () => {
-    // The caller handles the failure of the other promise. A call of which nobody handles any promise must not fail
-    // silently: an unhandled rejection ends a Node process.
+    // The caller may handle the failure of the other promise. If nobody handles any promise of a call, the call must
+    // not fail silently: an unhandled rejection ends a Node process.
     promise.catch(ignore);
     return received;
   };

@@ -54,7 +54,7 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
   return createFetchClient<paths>({
     baseUrl,
     // Following a redirect could send the key to another host, and turns a POST into a GET. The mode is not "error",
-    // because Workers do not support that.
+    // because Workers do not support that mode.
     redirect: "manual",
     async fetch(request) {
       request.headers.set("x-api-key", await apiKey());
@@ -64,8 +64,8 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
 }
 
 /**
- * Creates the transport of the typed calls. They do not use the raw client, because middleware that a caller adds to it
- * could alter their responses.
+ * Creates the transport of the typed calls. Typed calls do not use the raw client, because middleware that a caller
+ * adds to the raw client could alter responses.
  */
 export function createTransport({ baseUrl, fetch }: TransportOptions): Transport {
   const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });

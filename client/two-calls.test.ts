@@ -1,5 +1,5 @@
-// Every pair of faults in two calls about the same payment, with a service that counts what it records: nothing that a
-// call says about the payment may be false, nobody is paid twice, and an undisturbed resume ends every doubt.
+// Every pair of faults in two calls about the same payment, with a service that counts what it records. No call may say
+// anything false about the payment, nobody is paid twice, and an undisturbed resume ends every doubt.
 import { expect, test } from "vitest";
 import type { DisbursementClient, DisbursementResult } from "./index.ts";
 import {
@@ -58,7 +58,7 @@ const cases = Object.keys(faults).flatMap((first) =>
     [
       ["create", true],
       ["resume", true],
-      // Another process knows nothing of the first call, so it resumes.
+      // The second call is made by another process, which knows nothing of the first call, so it resumes.
       ["resume", false],
     ].map(([way, isSameClient]) => ({ first, list, way: way as string, isSameClient: isSameClient as boolean })),
   ),

@@ -1,7 +1,7 @@
 // A payroll in two runs, each with its own fault, in every combination of: what was lost in the first run, what the
-// second run meets, what the service shows of its records, a journal or none, and the same process or a new one. A service
-// that counts is the judge: no result may say anything false, nobody is paid twice, and an undisturbed third run pays
-// everybody who is not paid yet.
+// second run meets, what the service shows of its records, with or without a journal, and in the same or a new process.
+// The service counts what it records. No result may say anything false, nobody is paid twice, and an undisturbed third
+// run pays everybody who is not paid yet.
 import { expect, test } from "vitest";
 import type { DisbursementRequest } from "./index.ts";
 import { createAll } from "./payroll.ts";

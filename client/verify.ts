@@ -5,7 +5,7 @@ import type { Settings } from "./options.ts";
 import { isRecord } from "./outcome.ts";
 import { sendWithRetries } from "./retry.ts";
 
-/** What a call ends with: the record, and the response that it is from. */
+/** What a call ends with: the record, and its response. */
 export interface Received {
   data: Data;
   response?: Response | undefined;

@@ -1,2 +1,2 @@
-/** The version in package.json, which tests compare with it. */
+/** The version in package.json; a test compares the two. */
 export const version = "1.0.0";

@@ -44,8 +44,8 @@ export interface SignOptions {
 /**
  * Verifies the signature and timestamp of a webhook and returns its event.
  *
- * An event may be delivered more than once, so deduplicate on `id`. Ignore events that you do not know, because new ones
- * may be added.
+ * An event may be delivered more than once, so deduplicate on `id`. Ignore events that you do not know, because new
+ * events may be added.
  *
  * @param body The body as received, text or bytes, because the signature covers its exact bytes.
  * @param secret `whsec_…`; during a rotation an array of the current and earlier secrets.
@@ -67,7 +67,7 @@ export async function verifyWebhook(
   if (typeof body !== "string" && !(body instanceof ArrayBuffer) && !ArrayBuffer.isView(body))
     throw new UsageError("The body was parsed. Pass it raw: express.raw({ type: '*/*' }), or await request.text().");
   const accepted = await Promise.all(keys.map((key) => sign(key, id, timestamp, body)));
-  // Compares every pair, each to the end, so that the duration reveals nothing about a valid signature.
+  // Compares every pair of signatures to the end, so that the duration reveals nothing about a valid signature.
   const matches = signatures.split(" ").flatMap((given) => accepted.map((one) => isEqual(given, one)));
   check(matches.includes(true), "No signature matches: check the secret, and pass the body unchanged.");
   const age = Math.floor(Number(now) / 1000) - Number(timestamp);

@@ -11,9 +11,9 @@ const require = createRequire(import.meta.url);
 const packed = join(require.resolve("@sparticuz/chromium"), "../../bin/chromium.br");
 const unpacked = packed.replace(/\.br$/, "");
 
-// These flags replace the package's recommended flags, which are for serverless functions: --disable-web-security, and
-// --single-process, with which closing a page ends the browser. --no-sandbox is needed because CI often runs as root,
-// for which Chromium has no sandbox.
+// These flags replace the flags that the package recommends for serverless functions. Two of those do harm here:
+// --disable-web-security, and --single-process, with which closing a page ends the browser. --no-sandbox is needed
+// because CI often runs as root, for which Chromium has no sandbox.
 const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
 
 /**

@@ -42,6 +42,6 @@ test.each([1, 2, 3, 6])("the busiest hour is %i times the average, and the day k
 test("a webhook that always fails is attempted ten times, spread over the following days", () => {
   const load = { ...LOAD, failing: 0.5, peak: 4 };
   expect(sum(attemptsByHour(load))).toBeCloseTo(86_400 * (1 + 0.5 * 9));
-  // The third and later retries fall into other hours.
+  // The third retry and later retries fall into other hours.
   expect(Math.max(...attemptsByHour(load))).toBeLessThan(4 * 3_600 * (1 + 0.5 * 9));
 });

@@ -1,5 +1,5 @@
-// npm run check: everything that can be checked without running the project. The commands run at the same time; what
-// each prints is shown when it ends.
+// npm run check: everything that can be checked without running the project. The commands run at the same time. When a
+// command has failed, its output is shown.
 import { exec } from "node:child_process";
 
 const COMMANDS = [

@@ -14,7 +14,7 @@ const TUTORIAL = "server/docs/tutorial.md";
 
 interface Elsewhere {
   document: string;
-  /** The commands that this entry is about; by default all of the document. */
+  /** The commands that this entry is about; by default all commands of the document. */
   commands?: RegExp;
   test: string;
   /** A text that the test file contains if it runs the commands. */
@@ -132,7 +132,7 @@ const ELSEWHERE: Elsewhere[] = [
   },
 ];
 
-/** The guides in French have the same commands as in English, which server/http/docs/french.test.ts checks. */
+/** The French guides have the same commands as the English guides, which server/http/docs/french.test.ts checks. */
 const NOT_OWN = new Set(["node_modules", "dist", "generated", "data", "coverage", "reports", "certify-report", "fr"]);
 
 const isForeign = (path: string) => NOT_OWN.has(basename(path));

@@ -1,8 +1,8 @@
 import type { Reporter, TestModule } from "vitest/node";
 
 /**
- * Prints "N passed, M failed" as the last line of a run, for scripts to parse, and before it each test that failed at
- * first and passed when it was repeated.
+ * Prints "N passed, M failed" as the last line of a run, for scripts to parse. Before that line it prints each test
+ * that failed at first and passed when it was repeated.
  */
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]) {

@@ -1,4 +1,4 @@
-// Short forms of most campaigns of `npm run faults`, which has longer ones and the others.
+// Short forms of most runs of `npm run faults`, which has the long forms, and the other runs.
 import { expect, test, vi } from "vitest";
 import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";

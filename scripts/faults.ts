@@ -46,7 +46,7 @@ const OPTIONS = {
   disconnects: { type: "string", default: "20" },
   abuse: { type: "string" },
 } as const;
-/** In this order; as many as fit into the time, including the measurement after each. */
+/** The run makes the outages in this order: as many as fit into the time, with the measurement after each outage. */
 const OUTAGES = ["restart", "pause", "crash", "pause", "restart"] as const;
 const OUTAGE_MS = 25_000;
 /** Longer than the server waits for any statement. */
@@ -54,7 +54,7 @@ const FROZEN_MS = 6_000;
 
 type Values = ReturnType<typeof read>;
 
-/** The runs. Each returns the violations that it found. */
+/** The runs. Each run returns the violations that it found. */
 const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<string[]>> = {
   random: ({ minutes = 2, recoverySeconds }, shared) =>
     runFaults({ ...shared, faults: FAULTS, milliseconds: minutes * 60_000, recoveryMs: recoverySeconds * 1_000 }),

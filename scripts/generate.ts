@@ -1,6 +1,6 @@
-// Generates all files in generated/ from spec/openapi.yaml, those in generated/docs/ also from the guides, the suite's
-// copy of the theme of the server's pages, the drawings, and the table of the client's README that says what is proven.
-// With --check it writes nothing and fails if a file is stale.
+// Generates all files in generated/ from spec/openapi.yaml, and the files in generated/docs/ also from the guides. Also
+// generates the suite's copy of the theme of the server's pages, the drawings, and the table of the client's README
+// that says what is proven. With --check it writes nothing and fails if a file is stale.
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { bundle, createConfig } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";

@@ -1,4 +1,4 @@
-// Tests the contract's webhook guide against the reference server. Its code, unchanged, must verify real
+// Tests the contract's webhook guide against the reference server. The guide's code, unchanged, must verify real
 // deliveries.
 import { afterEach, expect, test, vi } from "vitest";
 import { startReceiver } from "../server/testing/receiver.ts";

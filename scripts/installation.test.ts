@@ -1,4 +1,5 @@
-// The README's run command installs only the ordinary dependencies. The commands of the server must import nothing else.
+// The README's run command installs only the ordinary dependencies. The commands of the server must import no other
+// package.
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import ts from "typescript";

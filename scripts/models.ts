@@ -73,9 +73,9 @@ function describe(schema: Schema, schemas: Schemas = {}): string {
   const { description, default: value, $ref = schema.anyOf?.[0]?.$ref } = schema;
   const target = $ref ? schemas[nameOf($ref)]! : undefined;
   const texts = [description, value === undefined ? "" : `Default: \`${String(value)}\`.`];
-  // A named type has a hover of its own.
+  // An editor shows the description of a named type by itself.
   if (target && !(description && isNamed(target))) texts.push(describe(target));
-  // The marks of extensions are for implementers of a service. For its users they are noise.
+  // The marks of extensions are for implementers of a service, and do not help its users.
   return texts.flatMap((text) => text?.replaceAll(/\*\*Extension[.:]\*\* /g, "").trim() || []).join("\n\n");
 }
 

@@ -19,7 +19,7 @@ const SECONDS = Number(values.minutes) * 60;
 const SHARE = 0.8;
 const PROBE = 20_000;
 const SLOW = { senders: 1_000, perSecond: 200, seconds: 40 };
-/** Longer than a connection without requests stays open. */
+/** This is longer than a connection without requests stays open. */
 const REST_S = 70;
 /** The criteria. Memory is judged in the second half, when caches are full. */
 const MOST = { growthMbPerMinute: 3, moreHandles: 16, latencyRatio: 1.5, slowRatio: 2 };

@@ -1,5 +1,5 @@
-// Prints, as a Markdown table, each statement of the interface document with the parts of the OpenAPI document that
-// express it and the requirements that test it.
+// Prints a Markdown table of the statements of the interface document: for each, the parts of the OpenAPI document that
+// express it, and the requirements that test it.
 import { judgesOf, placesOf, statements } from "../spec/statements.ts";
 
 const list = (items: string[]) => [...new Set(items)].map((item) => `\`${item}\``).join("<br>");

@@ -5,7 +5,10 @@ import type { DatabaseAddress } from "./storage/open.ts";
 const fileOf = (database: DatabaseAddress): string | undefined =>
   database.kind === "sqlite" && database.path !== ":memory:" ? `${database.path}.address` : undefined;
 
-/** Returns the address of the server that runs on this database, or ended without removing it; undefined if unknown. */
+/**
+ * Returns the address of the server that runs on this database, or of a server that ended without removing the file;
+ * undefined if there is no file.
+ */
 export function readAddress(database: DatabaseAddress): string | undefined {
   const file = fileOf(database);
   if (file === undefined) return undefined;

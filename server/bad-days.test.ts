@@ -89,7 +89,7 @@ test.each<[string, RegExp, () => void]>([
   server.kill("SIGTERM");
   expect((await server.ended).code).toBe(0);
   expect(server.output().match(new RegExp(message, "g"))).toHaveLength(1);
-  // The log still has every commit, because the server has not copied the log into a file that another program has
+  // The log still has every commit, because the server does not copy the log into a file that another program has
   // replaced.
   expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
   if (!message.source.includes("shm")) return;

@@ -72,7 +72,7 @@ const destinations = ({ webhookAllowPrivate }: Config) =>
     ? "may go to loopback and private addresses (WEBHOOK_ALLOW_PRIVATE)."
     : "go to public addresses only (WEBHOOK_ALLOW_PRIVATE).";
 
-/** The key that a person has, as nothing shows it. */
+/** The key that the person has; the server does not show it. */
 const knownKey = ({ sandboxApiKey }: Config) =>
   sandboxApiKey === undefined
     ? `your key (lost? \`${PROGRAM} keys create MERCHANT\` makes another; \`keys merchants\` lists the merchants)`

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// The entry of the command line. It runs on every Node that people still use, to tell an old one what it lacks.
+// The entry of the command line. It runs on every Node that people still use, so that it can tell the user of an old
+// Node which version is needed.
 import { existsSync } from "node:fs";
 import * as module from "node:module";
 
@@ -14,7 +15,7 @@ if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
   process.exitCode = 1;
 } else {
   module.enableCompileCache();
-  // The published package contains JavaScript, the repository TypeScript.
+  // The published package contains JavaScript, and the repository contains TypeScript.
   const compiled = new URL("dist/server/cli.js", import.meta.url);
   await import(existsSync(compiled) ? compiled.href : new URL("cli.ts", import.meta.url).href);
 }

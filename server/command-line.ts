@@ -31,7 +31,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
   trigger: async () => (await import("./commands/trigger.ts")).trigger,
 };
 
-/** Errors whose message tells the caller of a command what to do. By name, so that their modules need not be loaded. */
+/**
+ * Errors whose message tells the caller of a command what to do. They are recognised by name, so that their modules
+ * need not be loaded.
+ */
 const EXPECTED = new Set(["UsageError", "ConfigError", "StorageError", "ServiceError", "ResponseError", "Unreachable"]);
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */

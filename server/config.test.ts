@@ -16,7 +16,7 @@ function fileWith(text: string): string {
   return file;
 }
 
-/** The problems of an environment, one line each. */
+/** The problems of an environment, each on its own line. */
 function problemsOf(env: Record<string, string>): readonly string[] {
   try {
     readConfig(env);

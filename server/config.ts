@@ -27,7 +27,7 @@ export interface Config {
    * mode (D80).
    */
   mode: AskedMode;
-  /** What carries the money of a live service (D73). Set for every live server. */
+  /** What carries the money of a live service (D73). Always present in a live server. */
   rails?: RailsSettings;
   sandboxApiKey?: string;
   settleDelayMs: number;
@@ -35,7 +35,10 @@ export interface Config {
   webhookAllowPrivate: boolean;
   /** Allows webhooks over plain http, and to ports below 1024 other than 443. */
   webhookAllowInsecure: boolean;
-  /** The keys of the webhook secrets in the database: the first encrypts, all decrypt. Absent to store them as they are. */
+  /**
+   * The keys of the webhook secrets in the database: the first key encrypts, and all keys decrypt. Absent to store
+   * secrets as they are.
+   */
   secretKeys?: readonly Buffer[];
   /** False to serve no dashboard. */
   dashboard: boolean;
@@ -48,7 +51,7 @@ export interface Config {
   /** Phone numbers of payments that have been final for longer are erased, in days; kept for ever if absent. */
   phoneRetentionDays?: number;
   trustProxy: boolean | number | string;
-  /** Serves `/metrics`; if there is a token, only to requests with it. */
+  /** Serves `/metrics`. If there is a token, only requests with the token get metrics. */
   metrics?: { token?: string };
   /** Sends traces to a collector if present (D68). */
   traces?: TracesSettings;
@@ -173,7 +176,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     ...(traces === undefined ? {} : { traces }),
     ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),
     fees: {
-      // The rate stays below 100 %, so that the fee for the largest amount, fixed part included, is still an exact
+      // The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact
       // integer.
       disbursement: {
         basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 9_999)),
@@ -278,8 +281,8 @@ function defaultPublicUrl(host: string, port: number): string {
 }
 
 /**
- * Why a server with these settings serves no dashboard: the cookie of a session in a live service must never be sent
- * unencrypted, unless it stays on this machine. Undefined if the server may serve a dashboard.
+ * Why a server with these settings serves no dashboard. In a live service, the cookie of a session must never leave
+ * this machine unencrypted. Undefined if the server may serve a dashboard.
  */
 export function dashboardRefusal({ sandbox, publicUrl }: Pick<Config, "sandbox" | "publicUrl">): string | undefined {
   const { protocol, hostname: host } = new URL(publicUrl);

@@ -13,7 +13,7 @@ function cell(text: string | number): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** A quoted cell or another cell, and what ends it: a comma, or the end of the line or of the text. */
+/** A cell, with or without quotes, and what ends it: a comma, or the end of the line or of the text. */
 const CELL = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/y;
 /** The most characters of a row. A quotation mark that never ends must not read a whole file into memory. */
 const LONGEST_ROW = 65_536;

@@ -3,11 +3,11 @@ import { setFlagsFromString } from "node:v8";
 
 // V8 learns where to allocate an object from how long objects of its kind live. At start, when the memory is small and
 // full of requests in progress, V8 learns the wrong thing: it then allocates whole requests where garbage is rarely
-// collected. Without this flag that took half of the server's memory under load and a tenth of its CPU time.
+// collected. Without this flag, this behaviour took half of the server's memory under load and a tenth of its CPU time.
 setFlagsFromString("--no-allocation-site-pretenuring");
 
-// Almost everything that a start allocates stays. Without this flag V8 would enlarge the memory for short-lived
-// objects, which a server at rest does not use.
+// Almost all objects that a start allocates stay in memory. Without this flag V8 would enlarge the memory for
+// short-lived objects, which a server at rest does not use.
 setFlagsFromString("--semi-space-growth-factor=1");
 
 /** Lets the memory for short-lived objects grow with the load. Call it when the server has started. */

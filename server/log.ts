@@ -28,7 +28,7 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
   );
   let dropped = 0;
   output.on("drop", () => (dropped += 1));
-  // The next flush retries. Nothing can be logged here.
+  // The next flush retries. This error cannot be logged, because it is an error of the log.
   output.on("error", () => undefined);
   output.on("drain", () => {
     if (dropped === 0) return;
@@ -46,7 +46,7 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
   };
 }
 
-/** How far down an error's own properties are logged. */
+/** The depth to which an error's own properties are logged. */
 const DEEPEST = 4;
 
 /** An error, without the phone numbers that a library or a database may quote in it. */

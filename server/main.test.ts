@@ -286,7 +286,7 @@ test("idle connections cannot lock others out, even with few file descriptors", 
   await Promise.all(idle.map((socket) => once(socket, "connect")));
   const checkout = await server.client(KEY).request("POST", "/v1/checkouts", { body: aCheckout() });
   expect(checkout.status).toBe(200);
-  // The payment page needs no file that is read at its first use.
+  // The payment page reads no file at its first use.
   expect((await fetch(checkout.body.data.url)).status).toBe(200);
   for (const socket of idle) socket.destroy();
 });

@@ -77,7 +77,7 @@ async function start(config: Config): Promise<void> {
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const first = config.sandbox ? "Sandbox Merchant" : "First Merchant";
   const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, first, config.sandboxApiKey));
-  // A key from SANDBOX_API_KEY must be valid at the first request.
+  // Store a key from SANDBOX_API_KEY before the server listens, because it must be valid at the first request.
   const given = config.sandboxApiKey === undefined ? undefined : await prepare();
 
   let service!: Service;
@@ -105,7 +105,7 @@ async function start(config: Config): Promise<void> {
   const running = withPort(config, httpServer.port);
   const signIn = await signInLink(running, merchants);
   const forget = writeAddress(config.database, running.publicUrl);
-  // Whoever reads the banner may send a signal at once.
+  // Handle signals first: a program that reads the banner may send a signal at once.
   stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget });
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
   watchLoopDelay(telemetry.emit);
@@ -113,7 +113,7 @@ async function start(config: Config): Promise<void> {
 }
 
 /**
- * Lets a signal end the process while nothing has to be finished. Without a handler, the first process of a container
+ * Lets a signal end the process while no work has to be finished. Without a handler, the first process of a container
  * ignores signals.
  */
 async function untilSignal<T>(work: () => Promise<T>, flush: (timeoutMs: number) => Promise<void>): Promise<T> {
@@ -144,7 +144,7 @@ async function exportTraces(context: TracesContext): Promise<Traces> {
 /**
  * Decides where a new key is shown. Output that is not a terminal may be a log that others read, so the key then goes
  * into a file that only its owner may read: beside the database, or under `data` if the database is elsewhere. The key
- * of an in-memory database ends with the process, so it needs no file.
+ * of an in-memory database is lost when the process ends, so it needs no file.
  */
 function keep(text: string, { database }: Config): { text: string } | { file: string } {
   const path = database.kind === "sqlite" ? database.path : "data/server";
@@ -241,7 +241,10 @@ const USAGE = `Usage: npm start, or: node server/main.ts
 Starts the server. There are no options: environment variables such as PORT and DATABASE_URL configure it. The page
 "Operating the server" of the documentation lists them.`;
 
-/** Ends the process if it was started with arguments: an ignored argument would start a server that nobody asked for. */
+/**
+ * Ends the process if it was started with arguments. If arguments were ignored, a mistyped command would start a
+ * server.
+ */
 function readArguments(args: readonly string[]): void {
   if (args.length === 0) return;
   const isHelp = args.every((arg) => arg === "--help" || arg === "-h");

@@ -1,6 +1,6 @@
 // A day of operating a live service, once in the dashboard and once on the command line: a new merchant, its key and
-// secret, a receiver that fails, a bulk replay, a rotation, a revocation. A secret may appear only in the place that
-// shows it once.
+// secret, a receiver that fails, a bulk replay, a rotation, a revocation. A secret may appear only where the service
+// shows it once on purpose.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -42,7 +42,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A way to operate the service. Every method returns the text that a person reads. */
+/**
+ * A way to operate the service: the dashboard or the command line. Every method returns the text that a person reads.
+ */
 interface Operator {
   createMerchant(name: string): Promise<string>;
   createKey(merchantId: string, name: string): Promise<string>;
@@ -70,7 +72,7 @@ interface Operator {
   readTrail(merchantId: string): Promise<string>;
 }
 
-/** The texts seen outside of the places that show a secret once, by where they were seen. */
+/** All texts that were read, except where a secret is shown once on purpose, by the place where each text was read. */
 type Seen = Map<string, string>;
 
 /** Finds a secret in a text that a person reads, and adds it to the secrets of the run. */
@@ -88,7 +90,7 @@ async function visit(path: string, init: RequestInit) {
   return { status: response.status, headers: response.headers, html: await response.text() };
 }
 
-/** Operates by the dashboard alone. Only the first link comes from the command line: there is no other way in. */
+/** Operates by the dashboard alone. Only the first link comes from the command line: nobody can sign in without it. */
 async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
   const form = (path: string, fields: Record<string, string>, headers: Record<string, string>) =>
     visit(path, { method: "POST", body: new URLSearchParams(fields), headers: { origin: server.url, ...headers } });
@@ -311,7 +313,7 @@ test.each([
     await operator.revokeKey(merchant, "Payroll");
     await expect.poll(async () => (await request("GET", "/v1/disbursements")).status, PATIENT).toBe(401);
     const trail = await operator.readTrail(merchant);
-    // The command shows the names of actions, the dashboard says them in words.
+    // The command shows the names of actions, and the dashboard describes the actions in words.
     for (const action of [
       /merchant\.create|Created the merchant/,
       /key\.create|Created the API key “Payroll”/,
@@ -357,7 +359,7 @@ test.each([
     server = await startProcess(env);
     const operator = await begin(new Map(), new Set());
     const [, merchant] = /^(\S+) {2}First Merchant$/m.exec(await show("merchants"))!;
-    // Nobody has made the key of the first start, so any operator may approve its payouts.
+    // No person has made the key of the first start, so any operator may approve its payouts.
     const key = readFileSync(join(folder, "first-api-key"), "utf8").trim();
     const client = createHttpClient({ port: server.port, key, sandbox: false });
     clients.push(client);

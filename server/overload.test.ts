@@ -29,7 +29,7 @@ interface Created {
   tookMs: number;
 }
 
-/** Creates payouts with many callers until the returned function ends this. Each reference is used once. */
+/** Creates payouts with many callers until the returned function ends this. The test uses each reference once. */
 function startLoad() {
   const { request, close } = server.client(KEY);
   const results: Created[] = [];
@@ -83,7 +83,7 @@ test("a frozen database refuses creates in time, loses none and is used again wh
   const referencesOf = (status: number) => load.with(status).map(({ body }) => body.reference);
   expect(referencesOf(200).filter((reference) => !stored.has(reference))).toEqual([]);
   expect(referencesOf(503).filter((reference) => stored.has(reference))).toEqual([]);
-  // 500 means that the outcome is unknown. Repeating the request shows it: 200 if the payout was not recorded,
+  // 500 means that the outcome is unknown. A repeated request shows the outcome: 200 if the payout was not recorded,
   // otherwise 409.
   for (const { body } of load.with(500)) {
     const again = await request("POST", PATH, { body });

@@ -17,12 +17,12 @@ const NODES = {
   "Node 24": process.execPath,
   "Node 22": join(import.meta.dirname, "../scripts/node22/node_modules/node/bin/node"),
 };
-/** Pretends that Node is this version, because the tests have no Node this old. */
+/** Pretends that Node has this version, because the tests have no Node that is so old. */
 const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];
 
 const RAILS_YAML = "rails: { bank: { module: bank.ts, settings: { folder: FOLDER } } }\nroutes: [{ rail: bank }]\n";
 const guide = readFileSync(join(import.meta.dirname, "docs/rails.md"), "utf8");
-/** A file of the guide about rails, as its readers copy it. */
+/** A file of the guide about rails, as readers copy it. */
 const inGuide = (name: string): string => guide.split(`<!-- ${name} -->\n\n\`\`\`ts\n`)[1]!.split("```")[0]!;
 
 let project: Project;

@@ -141,7 +141,8 @@ test.each([
   ],
   [
     "a host that does not exist",
-    // A label of 64 characters is refused without asking a resolver, which a machine without a network lacks.
+    // A label of 64 characters is refused without asking a resolver, because a machine without a network has no
+    // resolver.
     { hostname: `${"x".repeat(64)}.invalid` },
     /ENOTFOUND x{64}\.invalid\. Check DATABASE_URL\.\n$/,
   ],
@@ -166,7 +167,7 @@ test("a backup names the program that makes it", async () => {
   expect(stderr).toContain("pg_dump");
 });
 
-/** The payouts of the race below, of which the limit permits half. `npm run faults -- funds` has longer races. */
+/** The payouts of the race below. The limit permits half of them. `npm run faults -- funds` has longer races. */
 const RACED = 400;
 
 // `scripts/faults.test.ts` does the same on SQLite.
@@ -174,7 +175,7 @@ test("four processes accept exactly as many payouts of 64 callers as the limit o
   const servers = await Promise.all(Array.from({ length: 4 }, () => start()));
   const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;
   const counts = new Map<string, number>();
-  // A race during midnight has two days, and is repeated.
+  // A race that runs over midnight has two days, and is repeated.
   for (let day = -1; day !== new Date().getUTCDate();) {
     day = new Date().getUTCDate();
     counts.clear();

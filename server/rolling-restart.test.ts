@@ -12,7 +12,7 @@ const KEY = "a-key-for-tests-of-restarts";
 const CALLERS = 3;
 /** The limit of outstanding webhooks, so that the load is the same on machines of any speed. */
 const OUTSTANDING = 4;
-/** Requests follow each other through the restart, and leave the processor to the processes that start. */
+/** Requests are sent one after another during the restart, so that the starting processes have the processor. */
 const PAUSE_MS = 10;
 const PAYOUTS_PER_STEP = 20;
 /** A machine that is too busy refuses payouts without a restart too. The refusal promises that nothing was recorded. */
@@ -23,7 +23,7 @@ let receiver: Receiver;
 let balancer: LoadBalancer;
 const running: ServerProcess[] = [];
 
-// For each attempt of the test, since a repeated test must not meet the payouts of the first.
+// Different for each attempt of the test: a repeated test must not find the payouts of the first attempt.
 beforeEach(async () => {
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   receiver = await startReceiver();
@@ -53,8 +53,8 @@ async function start(): Promise<ServerProcess> {
 }
 
 /**
- * Creates payouts until the returned `end` is called. Two of three are final immediately; a worker
- * settles the third.
+ * Creates payouts until the returned `end` is called. Two of three payouts are final immediately, and a worker settles
+ * the third payout.
  */
 function startLoad() {
   const { request, close } = createHttpClient({ port: balancer.port, key: KEY, sandbox: true });

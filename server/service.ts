@@ -43,7 +43,7 @@ const CLAIM_EVERY_MS = 100;
 const REPLAY_EVERY_MS = 250;
 /** How often payments that have become final are counted for the overview. */
 const COUNT_FIGURES_EVERY_MS = 2_000;
-/** SQLite blocks the event loop while it counts a step, for a few milliseconds. */
+/** With SQLite, counting a step blocks the event loop for a few milliseconds. */
 const COUNTED_PER_STEP = 500;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
@@ -53,7 +53,7 @@ const CALLS_IN_PROGRESS = { perHost: 64, total: 256 };
 const CLOSE_RAILS_MS = 500;
 /**
  * The limits of reads at a time. A list reads one page. An export reads many pages one after another, for as long as
- * its visitor reads it.
+ * the visitor reads the file.
  */
 const LISTS_AT_A_TIME = { perMerchant: 2, total: 4 };
 const EXPORTS_AT_A_TIME = { perMerchant: 1, total: 32 };
@@ -87,7 +87,7 @@ export interface Service {
   replays: Replays;
   /** Hands payments to rails; absent in a sandbox. */
   handovers?: QueueWorker | undefined;
-  /** Makes the service not ready and ends its search for background work. It still serves requests. */
+  /** Makes the service not ready, and ends its search for background work. It still serves requests. */
   drain(): void;
   /** Makes the service send the responses that it delays. Call it before waiting for open connections. */
   release(): void;
@@ -158,7 +158,7 @@ export function createService(options: Options): Service {
       ),
       // A process without background work also attempts deliveries, which a move of a merchant's clock makes due.
       renewal: startLoop(worker.renew, RENEW_EVERY_MS, { clock, log }),
-      // A SQLite database has one process, so no other process takes its claims over.
+      // A SQLite database has one process, so there is no other process that could take over its claims.
       lapse:
         config.database.kind === "postgres"
           ? startLoop(async () => worker.endLapsed(), END_LAPSED_EVERY_MS, { clock, log })
@@ -241,7 +241,7 @@ export function createService(options: Options): Service {
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
   const { settleDelayMs, fees } = config;
-  // The storage for requests. The workers use it without limits.
+  // The storage for requests. The workers use the storage without these limits.
   const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }), turns);
   const handOver = () => rails?.handOver();
   const routeOf = options.rails?.routeOf;
@@ -306,7 +306,7 @@ export function createService(options: Options): Service {
       await sender.close();
       await Promise.all([deliveries.idle(), rails?.worker.idle()]);
       await endAll([keyUseLoop, ...[deliveryQueue, rails?.queue].flatMap((queue) => [queue?.renewal, queue?.lapse])]);
-      // If the storage fails, the leases expire instead, and the last minute's uses of keys are not recorded.
+      // If the storage fails, the leases expire instead, and the uses of keys of the last minute are lost.
       await deliveries.giveUp().catch(() => undefined);
       await rails?.worker.giveUp().catch(() => undefined);
       await keyUses.record().catch(() => undefined);

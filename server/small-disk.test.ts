@@ -1,4 +1,4 @@
-// Runs the real process with its database on a small disk, which gets full or breaks down.
+// Runs the real process with its database on a small disk that becomes full or fails.
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test, type TestContext } from "vitest";

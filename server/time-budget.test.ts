@@ -1,4 +1,4 @@
-// A real process whose database is slow, or whose connections the network has forgotten.
+// A real process whose database is slow, or whose connections the network drops without a sign.
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { startPostgresProxy, type PostgresProxy } from "./testing/postgres-proxy.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
@@ -37,7 +37,7 @@ async function create(body: ReturnType<typeof aPayout>) {
 }
 
 test("a create of many operations on a slow database ends in time, and what it says of its outcome is true", async () => {
-  // The sandbox refuses the first two attempts with this number, so each attempt counts in the storage.
+  // The sandbox refuses the first two attempts with this number, so the storage counts each attempt.
   const body = aPayout({ phoneNumber: "2257038102503" });
   for (let attempt = 0; attempt < 2; attempt += 1) expect((await create(body)).status).toBe(503);
   proxy.delayMs = 1_500;

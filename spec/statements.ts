@@ -33,8 +33,8 @@ export function placesOf({ where }: Statement): [pointer: string, value: unknown
 }
 
 /**
- * The part of the document at a JSON pointer, and the sections that mark it or else its closest marked ancestor. A
- * pointer may lead through $ref; a reference and its target are marked together.
+ * The part of the document at a JSON pointer, and the sections that mark the part or, if it has no mark, its closest
+ * marked ancestor. A pointer may lead through $ref; a reference and its target are marked together.
  */
 export function resolve(pointer: string): { part: unknown; sections: string[] } {
   let chain: Node[] = [document];
@@ -54,8 +54,8 @@ export function resolve(pointer: string): { part: unknown; sections: string[] } 
 }
 
 /**
- * A node, the target of its $ref, that target's target, and so on; empty if it is not an object. The target of an open list
- * of values is the list.
+ * A node, the target of its $ref, the target of that target's $ref, and so on; empty if the node is not an object. The
+ * target of an open list of values is the list.
  */
 function withTargets(node: unknown): Node[] {
   if (typeof node !== "object" || node === null) return [];
@@ -67,7 +67,7 @@ function cited(mark: unknown): string[] {
   return typeof mark === "string" ? (mark.match(/§[\d.]+/g) ?? []) : [];
 }
 
-/** Whether a part of the document has the value: in a text or list, otherwise as the part itself. */
+/** Whether a part of the document has the value: a text or list contains the value, and any other part equals it. */
 export function has(part: unknown, value: unknown): boolean {
   if (value === undefined) return part !== undefined;
   if (typeof part === "string") return part.replaceAll(/\s+/g, " ").includes(String(value));
@@ -75,7 +75,10 @@ export function has(part: unknown, value: unknown): boolean {
   return isDeepStrictEqual(part, value);
 }
 
-/** The sections under which requirements may judge a statement: its own, and those of the statement it restates. */
+/**
+ * The sections under which requirements may judge a statement: its own sections, and the sections of the statement that
+ * it restates.
+ */
 export function sectionsOf({ section, restates }: Statement): string[] {
   return restates ? [section, ...sectionsOf(statementOf(restates))] : [section];
 }

@@ -90,7 +90,7 @@ async function check(baseUrl: string, apiKey: string, payouts: number) {
 }
 
 /**
- * Runs the payroll until it ends by itself, and kills it `kills` times before.
+ * Kills the payroll `kills` times, then runs it until it ends by itself.
  *
  * @param rate The server's limit, in requests per second.
  */

@@ -85,7 +85,7 @@ export async function runChaos(options: Options) {
         const call = await connect(running[place]!.url);
         while (made < calls) {
           const n = upTo(recipients);
-          // Some agents describe the same payment in other words after a while.
+          // Some agents describe the same payment with another wording after a while.
           const purpose = random() < 0.2 ? `the invoice with number ${n}` : `invoice ${n}`;
           made++;
           const { plan } = await call("prepare_payout", { ...wanted[n], purpose });

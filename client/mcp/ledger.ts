@@ -5,7 +5,10 @@ import { closeSync, constants, fdatasyncSync, fstatSync, openSync, readSync, wri
 /** A payout that is about to be sent, with the bounds that held then, so that a later policy does not change the past. */
 export interface Reservation {
   reserve: string;
-  /** A hash of recipient, amount and currency: two plans with the same value may be the same payment in other words. */
+  /**
+   * A hash of recipient, amount and currency: two plans with the same value may be the same payment with another
+   * wording.
+   */
   payment: string;
   currency: string;
   amount: number;
@@ -65,7 +68,7 @@ export class Ledger {
     return this.plans.get(id);
   }
 
-  /** The other plan that may be this payment in other words: one in doubt, else the latest. */
+  /** The other plan that may be this payment with another wording: a plan in doubt, else the latest plan. */
   equalTo({ reserve, payment }: Reservation): string | undefined {
     this.refresh();
     const others = this.equals(payment).filter((plan) => plan.reserve !== reserve);
@@ -91,7 +94,7 @@ export class Ledger {
 
   /** Reserves the amount of a payout before it is sent, durably. */
   reserve(reservation: Reservation): Verdict {
-    // Of two sessions that reserve at the same time, both read both lines, in the same order.
+    // If two sessions reserve at the same time, both sessions read both lines, in the same order.
     this.append({ ...reservation });
     this.refresh();
     return this.verdicts.get(reservation.reserve)!;

@@ -1,5 +1,5 @@
-// The payments behind the tools. Whether something was paid is decided by the client and its journal; this adds the
-// plans, the bounds of the policy, and results in words.
+// The payments behind the tools. Whether something was paid is decided by the client and its journal; this module adds
+// the plans, the bounds of the policy, and results in words.
 import type { DisbursementClient } from "../client.ts";
 import { ClientError, NotFoundError, UsageError } from "../errors.ts";
 import { fileJournal } from "../journal.ts";
@@ -297,7 +297,7 @@ export class Payments {
     };
   }
 
-  /** @throws {Refusal} The verdict is not that the payout may be sent. */
+  /** @throws {Refusal} The verdict does not allow the payout to be sent. */
   private demand(verdict: Verdict, reservation: Reservation) {
     if (verdict === "accepted") return;
     throw new Refusal(refusalTexts[verdict](reservation.reserve, this.context.ledger.equalTo(reservation)));

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
 
-/** What a payment is: two plans that agree in this are the same plan. */
+/** What a payment is: two plans with the same values here are the same plan. */
 export const paymentFields = {
   amount: z
     .int()

@@ -10,9 +10,9 @@ const schema = z.strictObject({
   limits: z.record(
     z.string().regex(/^[A-Z]{3}$/),
     z.strictObject({
-      /** The most of one payout. */
+      /** The largest amount of a payout. */
       payout: amount.optional(),
-      /** The most of one day (UTC). */
+      /** The largest sum of a day (UTC). */
       day: amount.optional(),
       /** A person approves each payout above this amount. */
       approval: z.int().nonnegative().optional(),
@@ -20,7 +20,7 @@ const schema = z.strictObject({
   ),
   /** If given, only these phone numbers are paid. */
   recipients: z.array(z.string().regex(/^\d{10,15}$/)).optional(),
-  /** A person approves a payout that equals one of so many hours before in recipient and amount. */
+  /** A person approves a payout if a payout with the same recipient and amount was made within so many hours before. */
   repetitionHours: z.number().nonnegative().optional(),
 });
 export type Policy = z.infer<typeof schema>;

@@ -17,7 +17,7 @@ const payout = { phoneNumber: "2257038102473", amount: 1500000, country: "CI", c
 let server: TestServer;
 let folder: string;
 let journal: string;
-/** What happens to the next creates, the first first. */
+/** What happens to the next creates, in their order. */
 let faults: ("lose the request" | "lose the response" | "lose every reply")[];
 let now: number;
 const clients: Client[] = [];

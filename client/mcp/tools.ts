@@ -25,8 +25,8 @@ const forLog = (args: object) =>
   );
 
 /**
- * Shows a schema to programs, but accepts everything: the tool itself refuses what is not valid, because the SDK would
- * return an error, which invites another attempt, and the log would lack the call.
+ * Shows a schema to programs, but accepts everything. The tool itself refuses invalid arguments: the SDK would return
+ * an error, which invites another attempt, and the log would lack the call.
  */
 const shown = (schema: z.ZodObject) => ({
   "~standard": { ...schema["~standard"], validate: (value: unknown) => ({ value }) },
@@ -52,7 +52,7 @@ export function createServer(payments: Payments, ledger: Ledger): McpServer {
     server.registerTool(name, config, async (input) => {
       const start = performance.now();
       const parsed = inputSchema.safeParse(input ?? {});
-      // Of arguments that are not valid, the log has the names.
+      // If arguments are not valid, the log has only their names.
       const args: object = parsed.data ?? { invalid: Object.keys(Object(input)) };
       let result: Outcome;
       try {

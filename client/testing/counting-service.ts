@@ -32,7 +32,7 @@ export const gateway = (status: number) => () =>
 export const page = () => respond(200, "<html>");
 export const halfResponse = () => respond(200, '{"statusCode":200,"data":{"ref');
 
-/** What the service shows: whether a 409 has a `Location`, a record that is read, and the list. */
+/** What the service shows: whether a 409 has a `Location`, what a read of a record returns, and the list. */
 export interface View {
   location: boolean;
   read(payout: Payout): Response;

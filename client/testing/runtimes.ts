@@ -85,7 +85,7 @@ const config :Workerd.Config = (
 /** What the script prints if everything works. */
 export const allPassed = JSON.stringify(Array(7).fill(true));
 
-/** Writes the scripts into the project, and compiles the TypeScript one against the package. */
+/** Writes the scripts into the project, and compiles the TypeScript script against the package. */
 export function prepare(project: Project) {
   project.write("smoke.ts", smoke);
   project.write("script.js", script);
@@ -126,7 +126,7 @@ async function runInWorkerd(program: string, project: Project, baseUrl: string):
   }
 }
 
-/** The runtimes to check: this Node, Node 22, a Node 20 on PATH, and those that npm installs on Linux x64. */
+/** The runtimes to check: this Node, Node 22, a Node 20 on PATH, and the runtimes that npm installs on Linux x64. */
 export function findRuntimes(): RuntimeProgram[] {
   const node20 = findNode20();
   const node22 = fileURLToPath(new URL("../../scripts/node22/node_modules/node/bin/node", import.meta.url));

@@ -130,7 +130,7 @@ async function untilCounted(area: string, cookie: string): Promise<void> {
   console.log(`\nAll payouts were counted after ${((performance.now() - begun) / 1_000).toFixed(0)} s.`);
 }
 
-/** Figures of 89 more days, as of a busy service, because all payouts were created on one day. */
+/** Figures of 89 more days, like the figures of a busy service, because all payouts were created on one day. */
 const MORE_FIGURES = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 89)
   INSERT INTO daily_figures (merchant_id, epoch, day, kind, status, currency, rail, took, payments, amount_high, amount_low)
   SELECT merchant_id, epoch, day - i, kind, s.status, c.currency, 'rail', t.took, payments, amount_high, amount_low

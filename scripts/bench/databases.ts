@@ -14,11 +14,14 @@ export interface Database {
   url: string;
   /** Stores this many settled payouts of the only merchant. A server must have created the schema, and have stopped. */
   fill(payouts: number): Promise<void>;
-  /** Stores a webhook and an attempt for each payout that `fill` has stored. One in 25 webhooks was given up. */
+  /**
+   * Stores a webhook and an attempt for each payout that `fill` has stored. The server has given up one in 25 of these
+   * webhooks.
+   */
   fillWebhooks(): Promise<void>;
   /**
-   * The bytes that this database has written so far: of SQLite what the process with this id has written, of PostgreSQL
-   * the write-ahead log.
+   * The bytes that this database has written so far: for SQLite, what the process with this id has written; for
+   * PostgreSQL, the write-ahead log.
    */
   written(pid: number): Promise<number>;
   /** Runs statements that both databases understand. */
@@ -44,7 +47,7 @@ interface Dialect {
 const phone = (of: Dialect) => `'22507' || ${of.decimal("i % 100000 * 7919 % 100000 * 1000 + 473")}`;
 
 /**
- * References and phone numbers are spread over their whole index like random ones; references are inserted in order,
+ * References and phone numbers are spread over their whole index like random values; references are inserted in order,
  * which is quick.
  */
 const values = (count: number, of: Dialect) =>

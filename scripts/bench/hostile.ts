@@ -1,5 +1,5 @@
-// 1,000 webhook receivers on different ports. GET returns their URLs, all of them well-behaved or hostile ones; DELETE
-// closes their connections.
+// 1,000 webhook receivers on different ports. GET returns the URLs of the receivers, which are all well-behaved or all
+// hostile; DELETE closes their connections.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";

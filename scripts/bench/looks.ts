@@ -21,7 +21,7 @@ const open = (file: string): Storage => openSqlite(join(folder, file), { clock: 
 const numbers = (count: number) => `WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT ${count})`;
 
 /**
- * Creates a database of pending payouts. The first `retries` of them have a webhook to retry, each on a different host.
+ * Creates a database of pending payouts. The first `retries` payouts have a webhook to retry, each on a different host.
  * Nothing is due before tomorrow.
  */
 async function fill(

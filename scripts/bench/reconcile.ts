@@ -26,7 +26,7 @@ const PLANTED = [
   `UPDATE disbursements SET currency = 'XAF' WHERE ${five(0.3)}`,
   `UPDATE disbursements SET status = 'failed' WHERE ${five(0.5)}`,
   `UPDATE disbursements SET fee = fee + 1 WHERE ${five(0.7)}`,
-  // Unknown here, and so missing there too.
+  // The rail then lists payments that are unknown here, and lacks the payments of this service.
   `UPDATE disbursements SET merchants_reference = 'OTHER-' || reference WHERE ${five(0.9)}`,
 ];
 const EXPECTED = { "missing-there": 5, "missing-here": 5, amount: 5, currency: 5, fee: 5, status: 5 };

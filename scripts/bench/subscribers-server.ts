@@ -1,6 +1,6 @@
 // The server of subscribers.ts. Arguments: the database's file, the API key, the number of copies of each part, and a folder for
-// their logs. A message says which parts subscribe from now on; the response is the CPU time of this process so far, in
-// microseconds.
+// their logs. A message to this process says which parts subscribe from now on. The response is the CPU time of this
+// process so far, in microseconds.
 import { openSync } from "node:fs";
 import { join } from "node:path";
 import { createTelemetry, type Telemetry } from "../../server/domain/telemetry.ts";

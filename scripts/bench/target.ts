@@ -9,7 +9,7 @@ export interface Target {
   pid: number;
   /** From the start of the process until /readyz responded with 200, in milliseconds; absent without a /readyz. */
   readyMs?: number;
-  /** Memory that the process has in use now, and the most so far, in MB. */
+  /** The memory that the process uses now, and the most that it has used, in MB. */
   memory(): { now: number; most: number };
   /** The number of open files and connections. */
   handles(): number;
@@ -76,7 +76,7 @@ function cpuMsOf(pid: number, withEnded = false): number {
   return times.reduce((sum, time) => sum + Number(time) * 10, 0);
 }
 
-/** The fields that follow the name of the process in /proc/PID/stat; none if it has ended. */
+/** The fields that follow the name of the process in /proc/PID/stat; no fields if the process has ended. */
 function statOf(pid: number | string): string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!.split(" ");

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from "node:util";
 import { vi } from "vitest";
 import { isShell, type Block } from "./documents.ts";
 
-/** For the start of a program on a busy machine. */
+/** How long the start of a program may take on a busy machine. */
 const PATIENCE = { timeout: 120_000 };
 
 /**
@@ -43,7 +43,7 @@ interface TerminalOptions {
   ports: Ports;
   /** The variables of the reader's shell. */
   env: Record<string, string>;
-  /** Waits for what follows from a webhook, once a program has shown it. */
+  /** Waits for the consequences of a webhook, once a program has shown the webhook. */
   whenShown?: () => Promise<void>;
 }
 
@@ -66,8 +66,8 @@ export class Terminal {
   }
 
   /**
-   * Follows a document. The output that it shows after a command, in the same section, must be printed. The output
-   * after a block that is not run is ignored. Returns how many blocks were run.
+   * Follows a document. The output that the document shows after a command, in the same section, must be printed. The
+   * output after a block that is not run is ignored. Returns how many blocks were run.
    */
   async follow(blocks: readonly Block[]): Promise<number> {
     let run = 0;
@@ -96,7 +96,7 @@ export class Terminal {
     }
   }
 
-  /** Replaces the ports of the documents, and abbreviated values by those of the reader's variables. */
+  /** Replaces the ports of the documents, and replaces abbreviated values by the values of the reader's variables. */
   #localised(text: string): string {
     return text
       .replaceAll(/\b3000\b/g, String(this.ports.server))
@@ -162,7 +162,9 @@ export class Terminal {
     if (!isDeepStrictEqual(actual, expected)) throw new Error(`Shown:\n${shown}\nPrinted:\n${this.#output}`);
   }
 
-  /** One of the reader's windows must show the text: the last command's, or that of a running program. */
+  /**
+   * One of the reader's windows must show the text: the window of the last command, or the window of a running program.
+   */
   async #compareText(shown: string): Promise<void> {
     const pattern = patternOf(shown);
     if (pattern.test(this.#output.trim())) return;

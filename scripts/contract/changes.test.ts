@@ -89,7 +89,7 @@ test("an open list that is closed again breaks those who write its values", () =
   ]);
 });
 
-/** One place for each name that occurs in the contract. */
+/** One place in the contract for each name that occurs in it. */
 function samples(): (string | number)[][] {
   const found = new Map<string, (string | number)[]>();
   const visit = (value: unknown, path: (string | number)[]) => {

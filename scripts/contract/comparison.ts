@@ -36,7 +36,7 @@ export class Comparison {
   }
 
   /**
-   * Compares two objects, or the components that two references lead to. Two references to one component are compared
+   * Compares two objects, or the components to which two references lead. Two references to one component are compared
    * at the component's own place.
    */
   resolved(before: Node, after: Node, place: Place, compare: (before: Node, after: Node, place: Place) => void): void {
@@ -48,8 +48,8 @@ export class Comparison {
   }
 
   /**
-   * Compares objects keyword by keyword. A keyword without a handler is a text if it begins with `x-`, and otherwise
-   * unknown, so that no change goes unnoticed.
+   * Compares objects keyword by keyword. A keyword without a handler counts as a text if it begins with `x-`, and as
+   * unknown otherwise, so that every change is noticed.
    */
   keywords(before: Node, after: Node, place: Place, handlers: Handlers): void {
     for (const keyword of new Set([...Object.keys(before), ...Object.keys(after)])) {
@@ -79,8 +79,8 @@ export class Comparison {
 }
 
 /**
- * What to do with a keyword: a rule for each change of it, a function that looks closer, or nothing because it is compared
- * elsewhere.
+ * What to do with a keyword: a rule for each change of its value, a function that looks closer, or nothing because the
+ * keyword is compared elsewhere.
  */
 export type Handlers = Record<string, RuleName | "elsewhere" | Handler>;
 type Handler = (values: { before: any; after: any }, place: Place) => void;

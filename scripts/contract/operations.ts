@@ -15,7 +15,7 @@ interface Operation {
   /** Its method and path: `POST /v1/disbursements`. */
   name: string;
   operation: Node;
-  /** The parameters by their location and name; those of the path by their position in it. */
+  /** The parameters by their location and name; the parameters of the path by their position in the path. */
   parameters: Members;
   security: Node[];
 }
@@ -146,7 +146,7 @@ function compareContents(
   }
 }
 
-/** Compares responses, which the receiver of the request writes. */
+/** Compares responses. The receiver of the request writes them. */
 function compareResponses(comparison: Comparison, before: Node, after: Node, { where, writer: sender }: Place): void {
   const place = { where, writer: other(sender) };
   for (const [status, old, young] of pairs<Node>(before, after)) {

@@ -21,7 +21,7 @@ function fail(message: string): never {
 
 /**
  * Compares spec/openapi.yaml with the last contract in spec/released. Returns the breaking changes that CHANGELOG.md
- * does not declare, and the declared ones that do not exist.
+ * does not declare, and the declared changes that do not exist.
  * @param root the folder of the project
  */
 export async function releaseFaults(root: URL): Promise<string[]> {

@@ -7,7 +7,7 @@ const TYPES = ["null", "boolean", "object", "array", "number", "string", "intege
 /** A schema, or `true` and `false`, which accept every value and no value. */
 type Schema = Node | boolean;
 
-/** Compares the values that two schemas accept. @param place who writes these values, and the schemas' place */
+/** Compares the values that two schemas accept. @param place the place of the schemas, and who writes the values */
 export function compareSchemas(comparison: Comparison, before: Schema, after: Schema, place: Place): void {
   if (typeof before === "boolean" || typeof after === "boolean")
     return compareBooleans(comparison, before, after, place);
@@ -73,7 +73,7 @@ const judgedBy = (comparison: Comparison, judge: Judge) => (values: { before: an
 
 interface Listed {
   values: unknown[];
-  /** A constant, unlike an enum, cannot get further values. */
+  /** A constant cannot get further values; an enum can. */
   isConstant: boolean;
   isOpen: boolean;
 }
@@ -190,7 +190,7 @@ function merge(whole: Node, part: Node): Node {
     if (!(keyword in merged) || isDeepStrictEqual(merged[keyword], value)) merged[keyword] = value;
     else if (keyword === "required") merged.required = [...new Set([...merged.required, ...value])];
     else if (keyword === "properties") merged.properties = mergeProperties(merged.properties, value);
-    // The outer text describes this use of the schema.
+    // The text beside the reference describes this use of the schema.
     else if (!/^(title|description|examples?|x-.*)$/.test(keyword)) twice[keyword] = value;
   }
   return Object.keys(twice).length > 0 ? { ...merged, allOf: [...(merged.allOf ?? []), twice] } : merged;

@@ -6,7 +6,8 @@ export type Verdict = "breaking" | "unclear" | "compatible";
 
 /**
  * Who writes a value. Merchants write requests and responses to webhooks. The service writes responses and webhooks. A
- * change breaks a merchant's program that writes values which are no longer valid, or reads values that are new to it.
+ * change breaks a merchant's program in two ways: the program writes values that are no longer valid, or it reads
+ * values that it does not know.
  */
 export type Writer = "merchant" | "service";
 

@@ -9,7 +9,10 @@ export interface Operation {
   operation: Json;
 }
 
-/** Returns the part of the document that a reference leads to. What stands beside the reference takes precedence. */
+/**
+ * Returns the part of the document that a reference leads to. Keywords beside the reference take precedence over the
+ * keywords that it leads to.
+ */
 export function resolverOf(document: Json): (part: Json) => Json {
   const resolve = (part: Json): Json => {
     if (part?.$ref === undefined) return part;

@@ -26,7 +26,7 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
 /** The path from the page to the folder of the pages. */
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 
-/** Replaces drawings with what they show, because programs read the text. */
+/** Replaces drawings with a description of what they show, because programs read the text. */
 const withoutPictures = (markdown: string, drawing: string) =>
   markdown.replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, `*${drawing} $1.*`);
 

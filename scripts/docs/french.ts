@@ -1,4 +1,5 @@
-// The guides in French: server/docs/fr/. A guide's first line keeps a digest of the English text that it says the same as.
+// The guides in French: server/docs/fr/. A French guide's first line has a digest of the English text with which the
+// guide agrees.
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { cells } from "./french-cells.ts";
@@ -29,7 +30,7 @@ export const partsIn = (tables: string): string[] => (tables.match(CELL) ?? []).
 /** Codes, statuses and the line below the heads are the same in all languages. */
 const isWords = (part: string) => /[a-z]/.test(part.replaceAll(/`[^`]*`/g, ""));
 
-/** A table in French, of cells that are known. */
+/** A table in French, if the French of all its cells is known. */
 export const tableInFrench = (table: string): string =>
   table.replaceAll(CELL, (cell) => partsOf(cell).map(partInFrench).join(" ; "));
 

@@ -22,7 +22,7 @@ const TABLES = { outcomes: outcomeTable, errors: errorTable, fields: fieldTable 
 const withTables = (text: string, tableOf: (name: keyof typeof TABLES) => string) =>
   text.replaceAll(/\{\{(outcomes|errors|fields)\}\}/g, (_, name: keyof typeof TABLES) => tableOf(name));
 
-/** Stands below the title, unless the server is a sandbox. */
+/** This note stands below the title, unless the server is a sandbox. */
 const NOTE = `
 
 <!-- live -->

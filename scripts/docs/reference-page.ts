@@ -12,7 +12,7 @@ const json = (value: unknown) => JSON.stringify(value, null, 2);
 const schemaOf = (resolve: Resolve, part: Json): Json =>
   resolve(resolve(part)["content"]?.["application/json"]?.["schema"] ?? {});
 
-/** Returns the body of the page. A live server removes what is between the marks for the sandbox. */
+/** Returns the body of the page. A live server removes the text between the marks for the sandbox. */
 export function referencePage(document: Json, samples: readonly Sample[]): string {
   const resolve = resolverOf(document);
   const all = operationsOf(document["paths"]);
@@ -68,7 +68,7 @@ those for curl the server's address from <code>BASE_URL</code>, which is <code>$
     .map(({ name, id, setUp }, index) => folded("set-up", name, codeBlock(setUp, id), index === 0))
     .join("")}`;
 
-/** A part that is unfolded alone among those of its group. */
+/** A part that a reader can unfold. Only one part of a group is unfolded at a time. */
 const folded = (group: string, title: string, html: string, isOpen = false) =>
   `<details name="${group}"${isOpen ? " open" : ""}>\n<summary>${title}</summary>\n${html}</details>\n`;
 

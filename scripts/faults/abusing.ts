@@ -14,7 +14,7 @@ export type Order = { abusers: readonly { kind: string; abuser: Abuser }[]; dumm
  */
 const AT_ONCE = 4;
 const EVERY_MS = 40;
-/** As long as an ordinary page of a list. */
+/** This response is as long as an ordinary page of a list. */
 const DUMMY = JSON.stringify({ statusCode: 200, data: { items: [], session: "none", filler: "x".repeat(10_000) } });
 
 const dummy = createServer((request, response) => {

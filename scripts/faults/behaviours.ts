@@ -15,7 +15,10 @@ export const BEHAVIOURS = {
     else if (mood === 1) response.writeHead(503, { "retry-after": "1" }).end();
     else response.writeHead(mood === 2 ? 500 : 204).end();
   },
-  /** So slow that some attempts are always in progress, and some last longer than an outage of ten seconds. */
+  /**
+   * The delay is so long that some attempts are always in progress, and some attempts last longer than an outage of ten
+   * seconds.
+   */
   slow: async (response, random) => {
     await sleep(random.below(random.below(10) === 0 ? 14_000 : 2_000));
     response.writeHead(204).end();

@@ -44,7 +44,7 @@ export function createCaller({ ports, key, sandbox = true, deadlineMs: usual, vi
     return undefined;
   }
 
-  /** Connection errors have a code; errors of the contract's check have no code. */
+  /** An error of a connection has a code; an error of the check by the contract has no code. */
   function lost(error: NodeJS.ErrnoException): undefined {
     if (error.code === undefined && error.message !== "aborted") violate(error.message);
   }

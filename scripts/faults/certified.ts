@@ -15,7 +15,7 @@ export interface CertifyOptions {
   runs: number;
   /** The seed of the first run; each further run has the next number. */
   seed: number;
-  /** The requirements to judge; all of the profile if absent. */
+  /** The requirements to judge; all requirements of the profile if absent. */
   only?: readonly string[];
   print(line: string): void;
 }

@@ -107,9 +107,9 @@ function killProcesses(
 }
 
 /**
- * Finds interrupted attempts that have a new claim since the previous kill. The process with this claim may have been
- * killed before it sent anything, which the receiver cannot see. The time limit for such an attempt starts again, but
- * only once, so that a claim that never leads to an attempt is still found.
+ * Finds interrupted attempts that have been claimed again since the previous kill. The process with the new claim may
+ * have been killed before it sent anything, which the receiver cannot see. Therefore the time limit for such an attempt
+ * starts again, but only once, so that a claim that never leads to an attempt is still found.
  */
 async function followClaims({ abandoned }: Receiver, postgres: OwnPostgres, killedAt: number) {
   await sleep(NOTICED_MS);

@@ -8,14 +8,17 @@ import { violationsOf } from "./world.ts";
 const KEY = "a-key-for-payouts-with-funds";
 const PROCESSES: Record<Storage, number> = { postgres: 4, sqlite: 1 };
 const CALLERS = 64;
-/** In each of the two races, at equal shares of the answers, so that a slow machine sees no more kills than a fast one. */
+/**
+ * The number of kills in each of the two races. They come after equal numbers of responses, so that a slow machine has
+ * as many kills as a fast machine.
+ */
 const KILLS = 3;
 /** A payout of 100 costs 101: the fee is one per cent. */
 const [AMOUNT, COST] = [100, 101];
 
 export interface FundsOptions {
   storage: Storage;
-  /** Half of them are permitted. */
+  /** The limits permit half of these payouts. */
   payouts: number;
   seed: number;
   print(line: string): void;
@@ -27,8 +30,8 @@ interface Answer {
 }
 
 /**
- * Sends payouts of which a balance, and then a key's limit of a day, permits exactly half, from 64 callers to all processes,
- * which are killed meanwhile. A caller repeats what got no answer. Returns the violations.
+ * Sends payouts from 64 callers to all processes, which are killed meanwhile. A balance, and then a key's limit of a
+ * day, permits exactly half of the payouts. A caller repeats a request that got no response. Returns the violations.
  */
 export async function runFunds({ storage, payouts, seed, print }: FundsOptions): Promise<string[]> {
   const { violations, violate } = violationsOf(print);
@@ -63,7 +66,7 @@ export async function runFunds({ storage, payouts, seed, print }: FundsOptions):
     await race("a balance", "funds", "insufficient_funds");
     await topUp(payouts * COST);
     const keys = await command("keys", "list");
-    // A race during midnight has two days, and is repeated.
+    // A race that runs over midnight has two days, and is repeated.
     for (let day = -1, round = 0; day !== new Date().getUTCDate(); round += 1) {
       day = new Date().getUTCDate();
       await command("keys", "limit", keys.split(" ", 1)[0]!, "--per-day", `XOF:${half * AMOUNT}`);
@@ -91,7 +94,7 @@ export async function runFunds({ storage, payouts, seed, print }: FundsOptions):
               await sleep(250);
               continue;
             }
-            // 409 after a repeat: the first request was recorded.
+            // A 409 after a repetition means that the first request was recorded.
             const isAccepted = answer!.status === 200 || answer!.status === 409;
             const result = isAccepted ? "accepted" : `${answer!.status} ${answer!.code}`;
             counts.set(result, (counts.get(result) ?? 0) + 1);

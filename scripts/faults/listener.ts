@@ -15,7 +15,7 @@ import { violationsOf, type WorldOptions } from "./world.ts";
 const KEY = "a-key-for-faults-of-listeners";
 const cli = fileURLToPath(new URL("../../server/cli.ts", import.meta.url));
 const CALLERS = 8;
-/** How long the last event may take to arrive, in milliseconds: longer than a lease and a search. */
+/** How long the last event may take to arrive, in milliseconds. This is longer than a lease and a search together. */
 const LATEST_MS = 90_000;
 
 export interface ListenerOptions extends WorldOptions {

@@ -1,4 +1,4 @@
-// MTN MoMo's simulator as a process of its own, which keeps its payments when it is killed.
+// MTN MoMo's simulator as a process of its own, whose payments outlive the process.
 import { startMomoSimulator } from "../../server/rails/examples/momo-simulator.ts";
 
 /** How long a payment is pending, in milliseconds. */

@@ -1,6 +1,6 @@
-// Compares a merchant's creates and webhooks in two conditions: 20 other merchants' clients abuse the server, or the
-// same clients send the same requests to a dummy server in their own process. This process has the lowest priority and
-// a bounded rate in both conditions, so that they differ only in the work of the server.
+// Compares a merchant's creates and webhooks in two conditions. In one, clients of 20 other merchants abuse the server.
+// In the other, the same clients send the same requests to a dummy server in their own process. This process has the
+// lowest priority and a bounded rate in both conditions, so that they differ only in the work of the server.
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ export interface NeighboursOptions extends WorldOptions {
   abuse?: string | undefined;
 }
 
-/** Durations in milliseconds, and for how long of each the server's event loop used the processor. */
+/** Durations in milliseconds, and the processor time of the server's event loop during each. */
 const MEASURED = ["create", "webhook", "busyForCreate", "busyForWebhook"] as const;
 type Times = Record<(typeof MEASURED)[number], number[]>;
 const noTimes = (): Times => ({ create: [], webhook: [], busyForCreate: [], busyForWebhook: [] });

@@ -35,7 +35,7 @@ export interface RailSide {
 
 interface SideOptions {
   storage: Storage;
-  /** Where the rail reaches the gateway. */
+  /** The address at which the rail reaches the gateway. */
   gatewayUrl: string;
   violate(what: string): void;
 }

@@ -21,7 +21,7 @@ const GATEWAYS = { sqlite: 1, postgres: 3 };
 const CALLERS = 16;
 /** How long the creates take at least, in milliseconds. */
 const LOAD_MS = 60_000;
-/** The average time between two kills, in milliseconds, of a run that is not short. */
+/** The average time between two kills in a long run, in milliseconds. */
 const KILL_EVERY_MS = { gateway: 5_000, rail: 7_000 };
 /** How long payments may take to end after the last fault, in milliseconds. */
 const END_MS = 300_000;
@@ -96,9 +96,9 @@ async function withChain(
 }
 
 /**
- * Pays through a gateway, over a faulty network to its rail, while both sides are killed and the rail's
- * database restarts. Afterwards the rail must have each payout once, and the gateway must say of each
- * what the rail says. Returns the violations found.
+ * Pays through a gateway, over a faulty network to its rail, while both sides are killed and the rail's database
+ * restarts. Afterwards the rail must have each payout once, and the gateway must report each payout as the rail does.
+ * Returns the violations found.
  */
 export async function runRails({ payouts, loadMs = LOAD_MS, ...options }: RailsOptions): Promise<string[]> {
   const { seed, print } = options;
@@ -134,7 +134,7 @@ export async function runCertifyRails(options: Omit<RailsOptions, "payouts">): P
       "money",
       "--yes",
     ];
-    // A look-up may hang, and the next one is half a minute later.
+    // A look-up may hang, and the next look-up is half a minute later.
     const more = ["--failing-recipient", "2250000000089", "--max-total", "50000000", "--settle-timeout", "180"];
     const report = mkdtempSync(join(tmpdir(), "certified-"));
     const { code, output } = await certify([...args, ...more, "--seed", String(seed), "--report", report], world.key);
@@ -152,7 +152,7 @@ async function underLoad(
   random: SeededRandom,
   { payouts, loadMs, print }: Required<Pick<RailsOptions, "payouts" | "loadMs" | "print">>,
 ) {
-  // A pause takes half as long on average.
+  // A random pause takes half of the longest pause on average.
   const longestPauseMs = (2 * loadMs * CALLERS) / payouts;
   const stopping = new AbortController();
   const kills = [

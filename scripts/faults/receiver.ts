@@ -11,7 +11,7 @@ export interface Receiver {
   url: string;
   /** What each webhook that arrived said about its payment, by `webhook-id`. */
   received: Map<string, unknown>;
-  /** The attempts of a slow receiver whose sender closed the connection before it had the response. */
+  /** The attempts whose sender closed the connection before a slow receiver had responded. */
   abandoned: Abandoned[];
   /** Changes the behaviour and closes all connections. Returns how many webhooks got the previous behaviour. */
   behave(behaviour: Behaviour): number;
@@ -21,7 +21,10 @@ export interface Receiver {
 /** Times are of `performance.now()`. */
 export interface Abandoned {
   id: string;
-  /** When the process that made the attempt was killed, or the next process that claimed it, if that was killed too. */
+  /**
+   * When the process that made the attempt was killed. If the next process that claimed the webhook was killed too,
+   * when that process was killed.
+   */
   at: number;
   /** The last claim known. */
   token?: number;
@@ -34,8 +37,8 @@ export interface Abandoned {
 export const NOTICED_MS = 100;
 
 /**
- * Starts a webhook receiver whose behaviour changes. It checks each webhook against the contract, and that no attempt
- * begins before the previous one of the same webhook has ended.
+ * Starts a webhook receiver whose behaviour changes. It checks each webhook against the contract, and checks that no
+ * attempt begins before the previous attempt of the same webhook has ended.
  */
 export async function startReceiver(random: SeededRandom, violate: (what: string) => void): Promise<Receiver> {
   let current: Behaviour = "healthy";

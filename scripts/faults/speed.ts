@@ -3,8 +3,8 @@ import type { Outage } from "./outages.ts";
 
 const SAMPLE_EVERY_MS = 250;
 /**
- * How long after an outage the service may be slower than before it. Its speed is judged for `JUDGED_MS` after that.
- * Both are in milliseconds.
+ * How long the service may be slow after an outage. After this time its speed is judged for `JUDGED_MS`. Both are in
+ * milliseconds.
  */
 const RECOVERY_MS = 5_000;
 const JUDGED_MS = 5_000;

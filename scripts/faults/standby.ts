@@ -134,8 +134,8 @@ async function statement(url: string, sql: string): Promise<Record<string, unkno
 }
 
 /**
- * Sends a signal to a server and to the processes that it has started; to the server first, so that it starts no more
- * processes.
+ * Sends a signal to a server and to the processes that it has started. The server gets the signal first, so that it
+ * starts no more processes.
  */
 async function signalAll(pid: number, signal: NodeJS.Signals): Promise<void> {
   const { stdout } = await run("pgrep", ["-P", String(pid)]);

@@ -17,7 +17,7 @@ export interface World {
   server: ServerUnderTest;
   caller: Caller;
   payments: Payments;
-  /** A receiver that works except while a fault makes it hostile. */
+  /** A receiver that works, unless a fault makes it hostile for a while. */
   receiver: Receiver;
   /** All receivers. */
   receivers: readonly Receiver[];

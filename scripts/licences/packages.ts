@@ -34,8 +34,8 @@ const READ_BY_HAND: Record<string, string> = {
 };
 
 /**
- * Finds every package of the lock file that is not for development only, with its licence from its own package.json, or
- * from the lock file if it is not installed on this platform.
+ * Finds every package of the lock file, except packages for development only. The licence is from the package's own
+ * package.json, or from the lock file if the package is not installed on this platform.
  * @param root the folder of the project
  */
 export function packagesOf({ packages }: LockFile, root: URL): Promise<Package[]> {
@@ -52,7 +52,7 @@ export function packagesOf({ packages }: LockFile, root: URL): Promise<Package[]
   );
 }
 
-/** Packages from before SPDX expressions have a list of licences to choose from. */
+/** Some old packages have, instead of an SPDX expression, a list of licences to choose from. */
 function expressionOf(declared: unknown): string | undefined {
   if (typeof declared === "string") return declared;
   if (!Array.isArray(declared)) return undefined;

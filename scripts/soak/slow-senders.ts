@@ -4,7 +4,7 @@ import { API_KEY } from "../bench/load.ts";
 
 const HEAD = `POST /v1/disbursements HTTP/1.1\r\nhost: x\r\nx-api-key: ${API_KEY}\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n`;
 const EVERY_MS = 1_000;
-/** Real senders are not in step, so their bytes are spread evenly over each second. */
+/** Real senders do not send at the same moments, so their bytes are spread evenly over each second. */
 const SHARES = 100;
 
 export interface SlowSenders {

@@ -1,6 +1,6 @@
 import { inject } from "vitest";
 
-/** Returns the address or path of something that test files share (shared.ts). */
+/** Returns the address or path of a resource that test files share (shared.ts). */
 export async function shared(name: string): Promise<string> {
   const response = await fetch(`${inject("shared")}/${name}`);
   const text = await response.text();

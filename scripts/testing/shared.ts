@@ -21,8 +21,8 @@ const root = join(import.meta.dirname, "../..");
 const isSource = (path: string) => !["node_modules", "dist"].includes(basename(path));
 
 /**
- * Copies what packages are built from. npm builds in the folder that it packs, so a copy keeps the build away from tests
- * that run at the same time.
+ * Copies the files from which packages are built. npm builds in the folder that it packs, so a copy keeps the build
+ * away from tests that run at the same time.
  */
 function copyRepository(copy: string) {
   const { workspaces } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { workspaces: string[] };
@@ -46,8 +46,8 @@ async function pack(folder: string, workspace: string): Promise<string> {
 }
 
 /**
- * Provides what test files share: the addresses of a PostgreSQL server and of a browser, and the path of each packed
- * workspace. Each is made when the first test file asks for it.
+ * Provides the resources that test files share: the addresses of a PostgreSQL server and of a browser, and the path of
+ * each packed workspace. A resource is made when the first test file asks for it.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), "shared by tests "));

@@ -2,7 +2,7 @@ import { UsageError, type Output } from "./command.ts";
 import type { DatabaseContext } from "./command-context.ts";
 import type { Options } from "./options.ts";
 
-/** Events per transaction. A server must be able to write in between. */
+/** Events per transaction. A server must be able to write between two steps. */
 const STEP = 500;
 
 export async function prune({ clock, withStorage }: DatabaseContext, options: Options): Promise<Output> {

@@ -1,4 +1,4 @@
-// `listen` and `trigger` against a server that is not the user's: a wrong or hostile one, in this process.
+// `listen` and `trigger` against a wrong or hostile server, which runs in this process.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -161,7 +161,7 @@ export const limitsIn = (options: Options): Limits | undefined =>
     approvalFrom: options["approval-from"],
   });
 
-/** What was agreed with a merchant; undefined without any. @throws ServiceError `invalid_value` */
+/** The terms that were agreed with a merchant; undefined without any. @throws ServiceError `invalid_value` */
 export const termsIn = (options: Options): Terms | undefined =>
   parseTerms({
     disbursementFee: options["disbursement-fee"],

@@ -16,7 +16,9 @@ import type { Options } from "./options.ts";
 
 const DEFAULT_LIMIT = 100;
 
-/** What operators do about rails and about payments that need a person (D73, D74), as at the dashboard. */
+/**
+ * What operators do about rails and about payments that need a person (D73, D74). The dashboard has the same actions.
+ */
 export const railCommands: Commands<CommandContext> = {
   list: {
     args: [],

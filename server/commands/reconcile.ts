@@ -14,7 +14,7 @@ import type { Options } from "./options.ts";
 
 const DAY_MS = 86_400_000;
 const dayOf = (time: number) => timestamp(time).slice(0, 10);
-/** The most payments here, and the most differences that are printed. A CSV file has all differences. */
+/** The largest number of payments here, and of differences that are printed. A CSV file has all differences. */
 const MOST = { payments: 2_000_000, printed: 100 };
 
 /** Compares this service's payments on a rail with the rail's own list, or with a statement. */
@@ -58,7 +58,7 @@ function opened(path: string): number {
   }
 }
 
-/** Opens the rail. Errors of the rail are misuse or an outage, and never a difference. */
+/** Opens the rail. An error of the rail means misuse or an outage, and is not a difference between payments. */
 async function listOf({ rails: settings }: DatabaseContext, name: string) {
   const found = settings?.rails.find((each) => each.name === name);
   if (!settings || !found)

@@ -18,7 +18,7 @@ export const REMOTE_OPTIONS = {
 } as const;
 
 const TIMEOUT_MS = 30_000;
-/** The largest response, decompressed, in bytes. A page of 100 deliveries has less than a tenth of it. */
+/** The largest response, decompressed, in bytes. A page of 100 deliveries has less than a tenth of this size. */
 const LARGEST_BODY = 4 * 1024 ** 2;
 
 function baseUrl(text: string): string {

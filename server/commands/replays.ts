@@ -8,7 +8,7 @@ import { listing } from "./listing.ts";
 
 const LISTED = 50;
 
-/** Replays of webhooks. A running server, or the next one to start, makes the attempts. */
+/** Replays of webhooks. A running server, or the next server that starts, makes the attempts. */
 export const replayCommands: Commands<CommandContext> = {
   replay: {
     args: ["MERCHANT", "[DELIVERY_ID]"],
@@ -78,7 +78,7 @@ async function replayAll(context: CommandContext, { id: merchantId }: Merchant, 
   throw new UsageError("Another replay of this merchant is running. Wait for its end, or stop it with stop-replay.");
 }
 
-/** How many deliveries match, then to which hosts they go. */
+/** The number of deliveries that match, then the hosts to which they go. */
 function countLines({ count, isExact, hosts }: DeliveryCount): string[] {
   const matching = `${isExact ? "" : "At least "}${count} ${count === 1 ? "delivery matches" : "deliveries match"}.`;
   return [matching, ...hosts.map(({ host, count: to }) => `  ${to} to ${host}`)];

@@ -1,4 +1,4 @@
-// Checks `compose.yaml` as far as this is possible without Docker.
+// Checks `compose.yaml` without Docker, as far as possible.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";

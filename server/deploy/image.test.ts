@@ -14,7 +14,7 @@ import { aPayout } from "../testing/server.ts";
 const KEY = "a-key-for-tests-of-the-image";
 const context = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 const dockerfile = join(context, "server/deploy/Dockerfile");
-/** A user who owns nothing, if this process may become another user. */
+/** A user who owns no files, if this process may become another user. */
 const users = process.getuid?.() === 0 ? readFileSync("/proc/self/uid_map", "utf8").trim().split(/\s+/)[2] : "1";
 const nobody = users === "1" ? {} : { uid: 65_534, gid: 65_534 };
 

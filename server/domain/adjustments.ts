@@ -29,9 +29,9 @@ export const needsSecond = (secondFrom: Amounts | undefined, { amount, currency 
   secondFrom !== undefined && Math.abs(amount) >= amountIn(secondFrom, currency);
 
 /**
- * Adjusts a balance, or proposes to.
- * @param secondFrom the amounts from which on a second person must approve, and in a currency without an amount always;
- * absent if nobody must
+ * Adjusts a balance, or proposes the adjustment.
+ * @param secondFrom the amounts from which on a second person must approve; in a currency without an amount, a second
+ * person must always approve; absent if no approval is needed
  */
 export async function adjust(
   { storage, secondFrom }: { storage: LedgerStore & AdjustmentStore; secondFrom: Amounts | undefined },

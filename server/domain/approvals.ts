@@ -12,8 +12,9 @@ export interface ApprovalStore {
   /** Lists the payouts that wait for approval, of one merchant or of all, oldest first. */
   listWaiting(query: { merchantId?: string | undefined; limit: number }): Promise<Disbursement[]>;
   /**
-   * Approves a payout, which then goes its way, or rejects it: it fails with `not_approved`, and its event is written in
-   * the same transaction. Changes nothing unless the payout waits and the actor may decide (`mayDecide`).
+   * Approves a payout, which is then paid as usual, or rejects it. A rejected payout fails with `not_approved`, and its
+   * event is written in the same transaction. Changes nothing unless the payout waits and the actor may decide
+   * (`mayDecide`).
    * @param rejection why the payout is rejected; absent to approve
    */
   decideApproval(merchantId: string, reference: string, actor: Actor, rejection?: string): Promise<Decided>;
@@ -32,7 +33,7 @@ export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {
   "operators-only": "A limit of the merchant asks for this approval, so an operator must decide. Nothing was changed.",
 };
 
-/** Returns the draft that waits for approval, in place of one that does not. */
+/** Turns a draft into a draft that waits for approval. */
 export function heldBack(draft: Draft<Disbursement>, { level, madeBy }: Omit<Approval, "plan">): Draft<Disbursement> {
   const { due, rail, failure, status, ...rest } = draft;
   const end = status === "pending" ? due : { afterMs: 0, status };

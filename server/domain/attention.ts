@@ -29,7 +29,7 @@ export async function needsTwoPeople(storage: SignInStore, actor: Actor): Promis
   );
 }
 
-/** Ends a payment by hand, or proposes to if there is another person who can confirm it (D74). */
+/** Ends a payment by hand. If there is another person who can confirm the decision, only proposes it (D74). */
 export async function decide(
   storage: SignInStore & Pick<HandoverStore, "decideByHand">,
   reference: string,
@@ -56,7 +56,7 @@ export function describeConflict({ payment: { kind }, status }: Handover, amount
 
 /** A rail, as people see it. */
 export interface RailState extends HandoverFigures {
-  /** False for a rail that the configuration no longer has, but payments still do. */
+  /** False for a rail that is no longer in the configuration, although payments still have it. */
   isConfigured: boolean;
   pause?: RailPause;
 }

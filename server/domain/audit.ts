@@ -22,9 +22,9 @@ export interface AuditLog {
 }
 
 /**
- * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), a merchant's
- * program (`key KEY_ID`), or a person who is signed in to the dashboard: an operator (`dashboard NAME`) or one of a
- * merchant's people (`merchant NAME`).
+ * Who acts: a person at the command line (`command USER@HOST`), a starting server (`server USER@HOST`), or a merchant's
+ * program (`key KEY_ID`). In the dashboard, who is signed in: an operator (`dashboard NAME`) or a merchant's person
+ * (`merchant NAME`).
  */
 export type ActorName = `${"command" | "server" | "key" | "dashboard" | "merchant"} ${string}`;
 
@@ -33,12 +33,12 @@ export type Actor = ActorName | { name: ActorName; session: string };
 
 export const actorName = (actor: Actor): ActorName => (typeof actor === "string" ? actor : actor.name);
 
-/** The name of the person or program, wherever it acts: `NAME` of `dashboard NAME`. */
+/** The name of the person or program without the place where it acts: `NAME` of `dashboard NAME`. */
 export const personOf = (name: ActorName): string => name.slice(name.indexOf(" ") + 1);
 
 /**
  * True if two names may be one person's: case and what follows an @ do not count, so that `command ada@host` is
- * `dashboard Ada`. Whoever may be the same person does not count as a second one.
+ * `dashboard Ada`. A person who may be the same does not count as a second person.
  */
 export const isSamePerson = (one: ActorName, other: ActorName): boolean => looksSame(ownName(one), ownName(other));
 const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");

@@ -30,7 +30,7 @@ type Share = Exclude<keyof Chaos, "latencyMs">;
 export interface ChaosSwitch {
   /** Returns 0 while the switch is off. */
   latencyMs(merchant: { chaos?: Chaos }): number;
-  /** True for as many of 100 calls as the merchant has set; never while the switch is off. */
+  /** True for the share of calls that the merchant has set, in per cent; false while the switch is off. */
   strikes(merchant: { chaos?: Chaos }, share: Share): boolean;
 }
 

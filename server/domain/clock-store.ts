@@ -32,7 +32,7 @@ export interface ClockStore {
   reset(merchantId: string, actor?: Actor): Promise<void>;
 }
 
-/** What will happen to a merchant's records and deliveries, the earliest first. */
+/** What will happen to a merchant's records and deliveries, the earliest event first. */
 export interface Upcoming {
   items: UpcomingItem[];
   /** The number of all items, at most `MOST_COUNTED`. */

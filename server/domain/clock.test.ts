@@ -147,7 +147,7 @@ describe("with the clock of a database", () => {
 
   test("after a suspension, time continues at once where other processes are", () => {
     compare();
-    // The monotonic counter stood still, so that everything else is ahead.
+    // The monotonic counter stood still, so every other clock is ahead.
     [wallAhead, databaseAhead] = [HOUR, HOUR];
     compare(1, HOUR);
     expect(error()).toBe(HOUR);

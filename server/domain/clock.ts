@@ -7,8 +7,9 @@ export interface Clock extends Dates {
   /** A counter of milliseconds for durations. No change of the wall clock affects it. */
   monotonic(): number;
   /**
-   * A counter of milliseconds that also counts how long the machine was suspended, for durations that must not last
-   * longer elsewhere than here. Every jump of the wall clock forward counts as a suspension.
+   * A counter of milliseconds that also counts how long the machine was suspended. It is for durations that other
+   * processes measure too, such as leases: less time must never pass here than there. Every jump of the wall clock
+   * forward counts as a suspension.
    */
   counter(): number;
   /** Resolves after `milliseconds` of real time, or as soon as the signal is aborted. */
@@ -72,7 +73,7 @@ export function createSystemClock(
     report({ clock, aheadMs: Math.round(reported[clock]), ...(steppedMs !== undefined && { steppedMs }) });
   }
 
-  /** Follows the right clock, once it is certain which clock is right. */
+  /** Follows the right clock, if it is certain which clock is right. */
   function follow() {
     const process = wall() - monotonic() - offset;
     const database = databaseOffset === undefined ? undefined : databaseOffset - offset;
@@ -92,7 +93,7 @@ export function createSystemClock(
   function now() {
     follow();
     const value = Math.floor(offset + monotonic());
-    // A small correction backwards stops the clock instead.
+    // For a small correction backwards the clock stands still instead.
     if (value > last || last - value > CLOCKS_AGREE_MS) last = value;
     return last;
   }
@@ -141,8 +142,8 @@ function rightOf(process: number, database: number | undefined, isConfirmed: boo
 }
 
 /**
- * Returns the time to start with. If the clocks of process and database differ, it is the clock closest after the
- * latest recorded time, which other processes keep recent.
+ * Returns the time to start with. If the clocks of process and database differ, the right clock is the clock that is
+ * closest after the latest recorded time. Other processes keep this time recent.
  */
 function firstOf(process: number, database: number, latest: number): number {
   if (latest === 0 || agree(process - database)) return database;

@@ -29,7 +29,7 @@ export interface Delivery extends Event {
   attempts: Attempt[];
 }
 
-/** A claimed delivery. Its lane and id are those of its event. */
+/** A claimed delivery. Its lane and id are the lane and the id of its event. */
 export interface ClaimedDelivery extends Claimed {
   event: Event;
   url: string;
@@ -69,8 +69,8 @@ export interface DeliveryQueue {
   requestReplay(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
   /**
    * Logs an attempt, releases the claim and schedules the next attempt. If the lease lapsed and the delivery has become
-   * ready or been claimed again since, the attempt is only logged. After a reset nothing is recorded, and neither is a
-   * second attempt with the same claim. Attempts are numbered from 1; only the last 100 of a delivery are stored.
+   * ready or been claimed again since, the attempt is only logged. Nothing is recorded after a reset, or for a second
+   * attempt with the same claim. Attempts are numbered from 1; only the last 100 of a delivery are stored.
    * @returns true if the claim was still valid
    */
   recordAttempt(claim: Claim, attempt: Omit<Attempt, "number">, next: NextStep): Promise<boolean>;
@@ -79,7 +79,7 @@ export interface DeliveryQueue {
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
 export type DeliveryFilter = DeliveryStatus | "failed";
 
-/** Which deliveries of a merchant to find: those that meet all conditions. */
+/** Conditions for deliveries of a merchant. A search finds the deliveries that meet all conditions. */
 export interface DeliverySearch {
   status?: DeliveryFilter;
   type?: EventType;
@@ -87,8 +87,8 @@ export interface DeliverySearch {
   host?: string;
   /** The service's reference of a record. */
   reference?: string;
-  /** Of events created at or after this time. */
+  /** Only deliveries of events created at or after this time. */
   createdAfter?: number;
-  /** Of events created before this time. */
+  /** Only deliveries of events created before this time. */
   createdBefore?: number;
 }

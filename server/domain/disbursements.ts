@@ -77,8 +77,7 @@ export interface Disbursements {
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
    * @param origin the key of the request, and its trace context, which the webhook continues
    * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it,
-   *   `merchant_suspended`, `limit_exceeded`, `insufficient_funds` if the balance must cover it and does not, or the
-   *   error that D17 forces
+   *   `merchant_suspended`, `limit_exceeded`, `insufficient_funds` if the balance must cover the payout and does not cover it, or the error that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request, origin?: Origin): Promise<Disbursement>;

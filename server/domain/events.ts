@@ -39,8 +39,8 @@ export const EVENT_TYPES: readonly EventType[] = [
 ];
 
 /**
- * The event that reports a record's final status (D11). Its body is what verify returns at this moment; it is rendered
- * here once, so that a later version of this code cannot change the bytes of a retry.
+ * The event that reports a record's final status (D11). The event's body is the response of verify at this moment. It
+ * is rendered here once, so that a later version of this code cannot change the bytes of a retry.
  * @param merchantName the merchant's name as it appears in the record
  */
 export function eventOf(record: Disbursement | Checkout, merchantName: string): Event {

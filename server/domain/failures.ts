@@ -24,7 +24,7 @@ const MESSAGES: Readonly<Record<FailureCode, string>> = {
 /** All codes of the contract. */
 export const FAILURE_CODES = Object.keys(MESSAGES) as FailureCode[];
 
-/** The longest message that is kept of a provider, in UTF-16 units. */
+/** The longest part of a provider's message that is stored, in UTF-16 units. */
 const LONGEST = 500;
 
 /** @param message what a provider says for people; without it, the standard message of the code */

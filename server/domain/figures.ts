@@ -7,7 +7,10 @@ export type Day = number;
 /** The steps to which times until a final status are rounded up, in milliseconds. */
 export const TIME_STEPS = [1_000, 2_000, 5_000, 15_000, 60_000, 300_000, 1_800_000, 7_200_000, 28_800_000, DAY_MS];
 
-/** Payments of one day that became final in the same way. The day is that of their creation, in sandbox time. */
+/**
+ * Payments of one day that became final in the same way. The day is the day on which they were created, in sandbox
+ * time.
+ */
 export interface Figure {
   day: Day;
   kind: PaymentKind;
@@ -30,9 +33,9 @@ export interface PendingFigure {
   currency: string;
   payments: number;
   amount: bigint;
-  /** When the oldest was created, in real time. */
+  /** When the oldest pending payment was created, in real time. */
   oldestAt: number;
-  /** The merchant of the oldest. */
+  /** The merchant of the oldest pending payment. */
   oldestOf: string;
 }
 
@@ -42,13 +45,13 @@ export interface FailingReceiver {
   host: string;
   /** The number of waiting webhooks, at most `MOST_WAITING_COUNTED`. */
   waiting: number;
-  /** When the first of them is attempted again, in sandbox time. */
+  /** When the first waiting webhook is attempted again, in sandbox time. */
   nextAttemptAt: number;
   /** When the webhook that has waited longest was written, in sandbox time. */
   since: number;
 }
 export const MOST_WAITING_COUNTED = 1_000;
-/** The number of payments of a kind that are read to count those that are pending. */
+/** The largest number of pending payments of a kind that are counted. */
 export const MOST_PENDING = 5_000;
 
 /** An attempt in the health of a receiver. */
@@ -58,7 +61,7 @@ export interface ReceiverAttempt {
   at: number;
   latencyMs: number;
   isDelivered: boolean;
-  /** The status of the response, or why there was none. */
+  /** The status of the response, or why there was no response. */
   result: string;
 }
 

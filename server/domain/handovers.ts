@@ -4,8 +4,8 @@ import type { RailAnswer, RailPayment } from "./rails.ts";
 import type { FinalStatus } from "./records.ts";
 
 /**
- * A payment's way over a rail (D73). `waiting`: it must still be given to the rail, or it is not known whether the rail
- * took it. `accepted`: the rail has it. `closed`: its outcome is known.
+ * A payment's way over a rail (D73). `waiting`: the payment must still be given to the rail, or it is not known whether
+ * the rail took it. `accepted`: the rail has it. `closed`: its outcome is known.
  */
 export type HandoverState = "waiting" | "accepted" | "closed";
 
@@ -15,7 +15,7 @@ export interface RailExchange {
   at: number;
   action: "pay" | "collect" | "find" | "notification" | "decision";
   latencyMs: number;
-  /** What it showed: a status of the rail, `missing`, `unknown`, or `not-sent`. */
+  /** What the exchange showed: a status of the rail, `missing`, `unknown`, or `not-sent`. */
   result: RailAnswer["status"] | "missing" | "unknown" | "not-sent";
   /** For people: the rail's words, an error, or a person's reason. Contains no secret. */
   detail?: string;
@@ -43,7 +43,7 @@ export interface Handover {
   state: HandoverState;
   /** When the rail is asked next. */
   nextAttemptAt?: number;
-  /** Since when it is not known whether the rail has the payment, or how it stands at the rail. */
+  /** Since when it is not known whether the rail has the payment, or which status the payment has at the rail. */
   unknownSince?: number;
   /** Where the payer pays a checkout. */
   url?: string;
@@ -75,25 +75,25 @@ export interface HandoverReport {
   answer?: RailAnswer;
   /** True if the attempt has proven that the rail does not have the payment. */
   isMissing?: boolean;
-  /** True if the attempt has left unknown what the rail did, or how the payment stands at the rail. */
+  /** True if it is unknown after the attempt what the rail did, or which status the payment has at the rail. */
   isUnknown?: boolean;
   /** When to ask again, in milliseconds from now, unless the answer is final. */
   askAgainAfterMs: number;
 }
 
-/** What became of a report. `final`: the record became final by it. */
+/** The effect of a report. `final`: the report made the record final. */
 export type Recorded = "recorded" | "final" | "conflict" | "unknown-payment";
 
 /** Which payments need a person. */
 export interface AttentionQuery {
   /** All merchants if absent. */
   merchantId?: string;
-  /** Payments with an unknown outcome count from this real time on. */
+  /** Payments whose outcome has been unknown since this real time, or longer, are found. */
   unknownBefore: number;
   limit: number;
 }
 
-/** How many payments are where, for metrics. */
+/** The number of payments in each state, for metrics. */
 export interface HandoverFigures {
   rail: string;
   waiting: number;
@@ -130,7 +130,7 @@ export interface HandoverStore {
   listExchanges(reference: string): Promise<StoredExchange[]>;
   /** Lists payments with conflicts, and payments whose outcome is unknown for too long, oldest first. */
   listAttention(query: AttentionQuery): Promise<Handover[]>;
-  /** Makes a payment due now. Resolves with false if there is no such open hand-over. */
+  /** Makes a payment due now. Resolves with false if the payment has no open hand-over. */
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;
   /**
    * Ends a pending payment by hand. With `needsTwo` the decision takes effect if another person has proposed the same
@@ -143,8 +143,9 @@ export interface HandoverStore {
     options: { needsTwo: boolean },
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
   /**
-   * Closes what needs a person although the payment has ended here: a conflict, or the unknown outcome of an expired
-   * checkout, about which the rail is then asked no more. Resolves with false if there is neither.
+   * Closes a conflict, or the unknown outcome of an expired checkout: both need a person although the payment has ended
+   * here. The rail is not asked again about a closed checkout. Resolves with false if there is neither a conflict nor
+   * an unknown outcome.
    */
   closeAttention(reference: string, reason: string, actor: Actor): Promise<boolean>;
   readHandoverFigures(): Promise<HandoverFigures[]>;

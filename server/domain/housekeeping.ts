@@ -5,9 +5,9 @@ export interface Housekeeping {
    */
   prune(limit: number): Promise<number>;
   /**
-   * Looks at the next `limit` events of a merchant, and deletes those that nothing needs any more, with their attempts:
-   * created before `before` and either delivered, with no attempt since then, or without an address. Keeps records, and
-   * events whose delivery is pending, has failed or is being attempted.
+   * Looks at the next `limit` events of a merchant, and deletes the events that are no longer needed, with their
+   * attempts. These are events that were created before `before`, and that either were delivered, with no attempt since
+   * then, or have no address. Keeps records, and events whose delivery is pending, has failed or is being attempted.
    */
   pruneEvents(query: PruneQuery): Promise<Pruned>;
   /**
@@ -34,8 +34,8 @@ export interface Erased {
 export const erasedPhone = (phoneNumber: string): string => phoneNumber.slice(0, 3).padEnd(phoneNumber.length, "0");
 
 /**
- * Returns what a rail said without the phone number: also without the form that people of its country dial, which lacks the
- * calling code and may begin with zeros.
+ * Returns what a rail said without the phone number. Also removes the number in the form that people of its country
+ * dial, which lacks the calling code and may begin with zeros.
  */
 export const textWithoutPhone = (text: string, phoneNumber: string): string =>
   text.replaceAll(/\d{7,}/g, (digits) => {
@@ -60,6 +60,6 @@ export interface Pruned {
   attempts: number;
   /** The size of the events' bodies. */
   bytes: number;
-  /** Where the next step begins; absent if there is none. */
+  /** Where the next step begins; absent after the last step. */
   next?: number;
 }

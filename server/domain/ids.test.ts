@@ -30,7 +30,7 @@ test("the last 17 characters of a reference are random and evenly distributed", 
     const counts = new Map<string, number>();
     for (const text of made) counts.set(text[place]!, (counts.get(text[place]!) ?? 0) + 1);
     expect(counts.size).toBe(32);
-    // The expected count is 625, and six standard deviations are 148.
+    // The expected count is 625, and the tolerance of 148 is six standard deviations.
     for (const count of counts.values()) expect(Math.abs(count - 625)).toBeLessThan(148);
   }
 });

@@ -21,7 +21,7 @@ export interface ApiKey {
   limits?: Limits;
   /** Real time. */
   createdAt: number;
-  /** When a request last used the key, to about a minute; absent if none has. Real time. */
+  /** When a request last used the key, to about a minute; absent if no request has used it. Real time. */
   usedAt?: number;
   /** Real time. */
   revokedAt?: number;
@@ -41,7 +41,7 @@ export function otherModeOf(key: string, mode: Mode): string | undefined {
   return undefined;
 }
 
-/** The most keys of a merchant that are not revoked. */
+/** How many keys that are not revoked a merchant may have. */
 export const MOST_KEYS = 100;
 
 /** A request used this key at `usedAt`, in real time. */

@@ -35,7 +35,7 @@ export interface StatementEntry {
   createdAt: number;
 }
 
-/** The period of a statement, in sandbox time, without its end. */
+/** The period of a statement, in sandbox time. The time of its end does not belong to it. */
 export interface StatementQuery {
   merchantId: string;
   from?: number | undefined;
@@ -44,7 +44,7 @@ export interface StatementQuery {
   cursor?: string | undefined;
 }
 
-/** What a balance of a sandbox should be. */
+/** The balance that a sandbox gets. */
 export interface BalanceSetting {
   currency: string;
   available: number;
@@ -71,8 +71,8 @@ export interface LedgerStore {
   /** Reads a page of a statement, newest first. @throws InvalidCursorError */
   listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
   /**
-   * Books what the entries lack compared with the payouts and checkouts: processes of a version without books, which run
-   * beside this one during an upgrade, write no entries. Resolves with the number of corrections.
+   * Books the entries that are missing for payouts and checkouts. Processes of a version without books, which run
+   * beside this process during an upgrade, write no entries. Resolves with the number of corrections.
    */
   correctBooks(reason: string, actor: Actor): Promise<number>;
 }

@@ -5,7 +5,7 @@ import type { Approval } from "./records.ts";
 export type Amounts = Readonly<Record<string, number>>;
 
 /**
- * What a payout may be at most (D92), for one key or for a merchant with all its keys. Limits in amounts also limit the
+ * The limits of payouts (D92), for one key or for a merchant with all its keys. Limits in amounts also limit the
  * currencies: a payout in a currency without an amount is refused, because amounts of currencies cannot be compared.
  */
 export interface Limits {
@@ -80,7 +80,7 @@ const amountsText = (amounts: Amounts): string =>
     .map(([currency, amount]) => `${currency}:${amount}`)
     .join(",");
 
-/** The names of limits, as people write them, with what they mean. */
+/** The names of limits, as people write them, and their meaning. */
 export const LIMITS = {
   perPayment: { example: "XOF:5000000", meaning: "the most of one payout, for each currency that may be paid" },
   perDay: { example: "XOF:20000000,GHS:90000", meaning: "the most of all payouts of a day (UTC), for each currency" },
@@ -103,7 +103,7 @@ export function limitTexts(limits: Limits | undefined): Record<string, string> {
 }
 
 const PATTERNS = { countries: /^[A-Z]{2}$/, currencies: /^[A-Z]{3}$/, recipients: /^\d{10,15}$/ };
-/** The most values of a limit, because each create reads them. */
+/** How many values a limit may have. The number is small, because each create reads the values. */
 const MOST = 200;
 
 /** Reads limits; without any, they are undefined. @throws ServiceError `invalid_value` */

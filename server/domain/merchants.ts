@@ -17,8 +17,8 @@ export interface Merchant {
   /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
   clockOffset: number;
   /**
-   * The sandbox time to which the clock was last moved; 0 if it never was. Everything that was due by then is dated
-   * when it was due, because the move skipped that time (D29).
+   * The sandbox time to which the clock was last moved; 0 if it never was. Everything that was due before that time is
+   * dated when it was due, because the move skipped the time in between (D29).
    */
   movedTo: number;
   /** The destination of events whose request gave none (D40). */
@@ -29,7 +29,7 @@ export interface Merchant {
   limits?: Limits;
   /** What the chaos switch of the sandbox does; absent while it is off (D67). */
   chaos?: Chaos;
-  /** What was agreed with it; absent if the server's settings apply. */
+  /** The terms that were agreed with the merchant; absent if the server's settings apply. */
   terms?: Terms;
 }
 
@@ -50,13 +50,14 @@ export interface MerchantStore {
   ): Promise<void>;
   renameMerchant(id: string, name: string, actor: Actor): Promise<void>;
   /**
-   * Suspends, closes or with undefined reopens a merchant. Closing also revokes its keys, and ends the sessions and unused
-   * links of its people. Resolves with false, and changes nothing, if the merchant is closed and would not stay closed.
+   * Suspends or closes a merchant; with undefined, reopens it. Closing also revokes its keys, and ends the sessions and
+   * unused links of its people. Resolves with false, and changes nothing, if the merchant is closed and `state` is
+   * another state.
    */
   setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
   /** Replaces the limits of a merchant, or with undefined removes them. */
   setMerchantLimits(id: string, limits: Limits | undefined, actor: Actor): Promise<void>;
-  /** Replaces what was agreed with a merchant, or with undefined lets the server's settings apply. */
+  /** Replaces the terms that were agreed with a merchant. With undefined, the server's settings apply. */
   setMerchantTerms(id: string, terms: Terms | undefined, actor: Actor): Promise<void>;
   /** Replaces the limits of a key, or with undefined removes them. Resolves with false if there is no such key. */
   setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<boolean>;
@@ -69,7 +70,10 @@ export interface MerchantStore {
   insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
   /** Lists the keys of all merchants, oldest first. */
   listKeys(): Promise<ApiKey[]>;
-  /** Lists a merchant's keys: first those that are not revoked, newest first, then the `MOST_KEYS` that were revoked last. */
+  /**
+   * Lists a merchant's keys: first the keys that are not revoked, newest first, then the `MOST_KEYS` keys that were
+   * revoked last.
+   */
   listKeysOf(merchantId: string): Promise<ApiKey[]>;
   /** Records the last use of keys, unless a later use is recorded. A power failure may undo this. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
@@ -246,7 +250,7 @@ export async function prepareFirstMerchant(
   if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
   const merchants = await storage.listMerchants();
   const existing = merchants.find(({ state }) => state !== "closed");
-  // Whoever has closed all merchants does not expect a new key.
+  // A person who has closed all merchants does not expect a new key.
   if (!existing && merchants.length > 0 && wanted === undefined) return {};
   const merchant = existing ?? (await createMerchant(context, name));
   if (wanted !== undefined) return ensureKey(context, merchant, wanted, known);

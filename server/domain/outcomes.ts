@@ -47,7 +47,9 @@ export const REFUSED_ATTEMPTS = 2;
 /** Real milliseconds by which a response is delayed (D17, 408). */
 export const HOLD_MS = 30_000;
 
-/** Returns the outcome for a phone number in the sandbox. A live payment ends as its rail says (D73). */
+/**
+ * Returns the outcome for a phone number in the sandbox. In a live service, the rail decides how a payment ends (D73).
+ */
 export function outcomeFor(phoneNumber: string): ForcedOutcome {
   return FORCED_OUTCOMES[phoneNumber.slice(-3)] ?? usual;
 }

@@ -1,4 +1,4 @@
-/** Items on a page if the caller sets no limit. */
+/** How many items a page has if the caller sets no limit. */
 export const DEFAULT_LIMIT = 20;
 
 export interface Page<T> {

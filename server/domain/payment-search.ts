@@ -6,11 +6,14 @@ export interface PaymentSearchQuery {
   text: string;
   /** A recipient's or payer's number. */
   phoneNumber?: string | undefined;
-  /** The most payouts, and the most checkouts. */
+  /** The largest number of payouts, and the largest number of checkouts. */
   limit: number;
 }
 
 export interface PaymentSearch {
-  /** Finds the payments of all merchants with a reference or a phone number, newest first. Of thousands, it may miss newer ones. */
+  /**
+   * Finds the payments of all merchants with a reference or a phone number, newest first. If thousands match, it may
+   * miss newer payments.
+   */
   searchPayments(query: PaymentSearchQuery): Promise<(Disbursement | Checkout)[]>;
 }

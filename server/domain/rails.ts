@@ -6,14 +6,14 @@ import type { FinalStatus } from "./records.ts";
 export interface RailPayment {
   kind: "disbursement" | "checkout";
   /**
-   * Our reference. A rail stores it with the payment, and every call about a payment has the same one, so that a repeated
-   * call cannot pay twice.
+   * Our reference. A rail stores our reference with the payment, and every call about a payment has the same reference,
+   * so that a repeated call cannot pay twice.
    */
   reference: string;
   amount: number;
   country: string;
   currency: string;
-  /** The recipient. Only a disbursement has one: the payer of a checkout is known to the rail. */
+  /** The recipient. Only a disbursement has a number here: only the rail knows the payer of a checkout. */
   phoneNumber?: string;
   /** The language of a checkout's page. */
   locale?: "en" | "fr";
@@ -48,8 +48,8 @@ export interface RailCall {
   /** Where a payer returns after paying a checkout. */
   returnUrl: string;
   /**
-   * True if an earlier call may have reached the rail. A refusal of this call then proves nothing, because the earlier
-   * payment may be its reason: throw instead of resolving with `failed`.
+   * True if an earlier call may have reached the rail. A refusal of this call then proves nothing, because an earlier
+   * call may have paid and may be the reason of the refusal: throw instead of resolving with `failed`.
    */
   inDoubt: boolean;
 }
@@ -64,7 +64,7 @@ export interface RailNotification {
   body: Uint8Array;
 }
 
-/** A payment in the rail's list, for reconciliation. It has our reference, the rail's, or both. */
+/** A payment in the rail's list, for reconciliation. It has our reference, the rail's reference, or both. */
 export interface RailEntry extends RailAnswer {
   /** Our reference. */
   reference?: string;
@@ -100,7 +100,7 @@ export interface Rail {
   receive?(notification: RailNotification): Promise<{ reference: string; amount?: number; answer?: RailAnswer }>;
   /** Lists the payments that the rail created in a period, for reconciliation. */
   list?(period: { from: number; to: number }, signal: AbortSignal): AsyncIterable<RailEntry>;
-  /** Asks the rail something that changes nothing. @throws RailError if the rail refuses the credentials */
+  /** Sends the rail a request that changes nothing. @throws RailError if the rail refuses the credentials */
   check?(signal: AbortSignal): Promise<void>;
   /** Called when the server stops, after the last call. */
   close?(): Promise<void>;
@@ -147,6 +147,6 @@ export interface Rails {
   routeOf(payment: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">): string | undefined;
   /** The most requests per second to a rail from all processes together; undefined without a limit. */
   rateOf(name: string): number | undefined;
-  /** Closes all rails. Resolves also if a rail cannot be closed. */
+  /** Closes all rails. Also resolves if a rail cannot be closed. */
   close(): Promise<void>;
 }

@@ -55,7 +55,10 @@ export interface Period {
   to: number;
 }
 
-/** How far the rail's list exceeds the period. A rail may create a payment the next day, or have another clock. */
+/**
+ * By how much the period of the rail's list is longer than the compared period. A rail may create a payment the next
+ * day, or have another clock.
+ */
 const MARGIN_MS = { before: 3_600_000, after: 86_400_000 };
 const ON_A_PAGE = 500;
 
@@ -70,19 +73,19 @@ interface Options {
   period: Period;
   /** The rail's payments, in any order, for a period that is a little longer. */
   listThere(period: Period): AsyncIterable<RailEntry>;
-  /** The most payments here. Memory grows with their number. */
+  /** The most payments here. The memory that the comparison needs grows with their number. */
   most: number;
   onDifference(difference: Difference): void;
 }
 
-/** A payment here, and what the rail's list has shown of it. */
+/** A payment here, and the entries of the rail's list about it. */
 interface Known extends Omit<HandoverSummary, "railReference"> {
   there?: { railReference: string | undefined };
 }
 
 /**
- * Compares the payments that were created here in a period with the rail's. Keeps this service's payments in memory, and
- * reads the rail's as a stream.
+ * Compares the payments that were created here in a period with the rail's payments. Keeps this service's payments in
+ * memory, and reads the rail's payments as a stream.
  * @throws TooManyPayments
  */
 export async function reconcile(options: Options): Promise<Reconciliation> {
@@ -149,7 +152,10 @@ async function* pagesOf({ storage, rail }: Options, period: Period): AsyncGenera
   }
 }
 
-/** Finds our reference by the rail's. Most lists have ours, so the rail's are read when they are first needed. */
+/**
+ * Finds our reference by the rail's reference. Most lists have our references, so the rail's references are read only
+ * when they are first needed.
+ */
 function createSearch(options: Options): (railReference: string) => Promise<string | undefined> {
   const { period } = options;
   async function readAll() {
@@ -167,7 +173,7 @@ function createSearch(options: Options): (railReference: string) => Promise<stri
 async function readHere(options: Options): Promise<Map<string, Known>> {
   const { period, most } = options;
   const here = new Map<string, Known>();
-  // Equal texts of a result are separate texts in memory.
+  // The driver returns equal texts of a result as separate texts in memory, so equal texts are shared here.
   const texts = new Map<string, string>();
   const shared = <T extends string>(text: T) => (texts.get(text) ?? (texts.set(text, text), text)) as T;
   for await (const page of pagesOf(options, period)) {

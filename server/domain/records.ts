@@ -49,11 +49,16 @@ export interface PaymentRecord {
   traceparent?: string;
 }
 
-/** What a payout waits for that is not handed over before somebody approves it (D93). */
+/** The approval for which a payout waits before it is handed over (D93). */
 export interface Approval {
-  /** Who may decide. With `operator`, operators only, because a limit of the merchant asks for the approval. */
+  /**
+   * Who may decide: with `operator` only operators, because a limit of the merchant asks for the approval.
+   */
   level: "merchant" | "operator";
-  /** Who made the payout, and so cannot approve it: who created its key, or sent its form. Absent if nobody is known. */
+  /**
+   * The person who made the payout, and who therefore cannot approve it: the creator of its key, or the sender of its
+   * form. Absent if the person is not known.
+   */
   madeBy?: ActorName;
   /** What happens to the payout once it is approved. */
   plan: { due?: DueAfter; failure?: Failure; rail?: string };
@@ -78,8 +83,8 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
 } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
 /**
- * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In that case
- * `record` is the existing record with that reference.
+ * The result of an insert. `inserted` is false if the merchant's reference was already in use (D4). In this case
+ * `record` is the existing record with the reference.
  */
 export interface Insertion<T> {
   inserted: boolean;

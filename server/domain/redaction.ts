@@ -1,4 +1,4 @@
-/** What is shown instead of a value that must not be stored. */
+/** The text that is shown instead of a value that must not be stored. */
 const HIDDEN = "[hidden]";
 const LONGEST_TEXT = 120;
 const MOST_ITEMS = 3;
@@ -19,7 +19,10 @@ const shownText: Show = (value, { key }) => {
     return masked(String(value), key) === String(value) ? value : masked(String(value), key);
   return value === null || typeof value === "boolean" ? value : HIDDEN;
 };
-/** An amount may have as many digits as a phone number. In a text it is a value of a wrong type. */
+/**
+ * An amount may have as many digits as a phone number. An amount that is a text has the wrong type, and is shown like
+ * any other text.
+ */
 const shownAmount: Show = (value, context) => (typeof value === "number" ? value : shownText(value, context));
 const shownPhone: Show = (value) => (typeof value === "string" && value.length > 6 ? `…${value.slice(-3)}` : HIDDEN);
 /** The path and the query of a merchant's address may contain a secret. */

@@ -16,14 +16,17 @@ export interface ReplayStore {
   /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
   stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
   findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
-  /** Counts what has become of the webhooks that a replay has made ready, and no later replay. */
+  /**
+   * Counts the results of the webhooks that a replay has made ready. Leaves out webhooks that a later replay has made
+   * ready again.
+   */
   countReplayed(merchantId: string, id: string): Promise<Replayed>;
   /** Lists the newest first. */
   listReplays(merchantId: string, limit: number): Promise<Replay[]>;
   /**
    * Takes the next step of a replay, if a step is due: makes the next few deliveries ready, as `requestReplay` does,
-   * except deliveries that are ready already or being attempted. One transaction stores this and the replay's progress,
-   * so each delivery is visited once, whichever processes call this.
+   * except deliveries that are ready already or being attempted. One transaction stores this step and the replay's
+   * progress, so each delivery is visited once, whichever processes call this.
    * @returns the number of deliveries made ready; undefined if no step is due
    */
   advanceReplay(): Promise<number | undefined>;
@@ -37,7 +40,7 @@ export interface DeliveryCount {
   hosts: { host: string; count: number }[];
 }
 
-/** What has become of a replay's webhooks. A count above `MOST_COUNTED` stands for more. */
+/** The results of a replay's webhooks. A count above `MOST_COUNTED` means "more than `MOST_COUNTED`". */
 export type Replayed = Record<"delivered" | "failed" | "waiting", number>;
 
 /** A replay before it is stored. */

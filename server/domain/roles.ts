@@ -2,7 +2,7 @@
 export const ROLES = ["viewer", "support", "finance", "administrator"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What people do in the dashboard, each with the roles that may, besides the administrator, who may do everything. */
+/** The actions of people in the dashboard, each with the roles that may do it. An administrator may do everything. */
 export const RIGHTS = {
   "replay webhooks": ["support"],
   "use the sandbox": ["support", "finance"],

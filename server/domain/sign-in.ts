@@ -41,7 +41,7 @@ export interface TeamQuery {
   merchantId?: string;
   /** Sessions that were not used for this long have ended. */
   idleMs: number;
-  /** The most sessions, and the most links. */
+  /** The largest number of sessions, and of links. */
   limit: number;
 }
 
@@ -90,15 +90,15 @@ export interface UnusedLink extends Access {
   invitedBy?: string;
 }
 
-/** Who can see the dashboard: the sessions that have not ended, and the links that can still begin one. */
+/** Who can see the dashboard: the sessions that have not ended, and the links that can still begin a session. */
 export interface Team {
   sessions: Session[];
   links: UnusedLink[];
 }
 
 /**
- * One session, or all sessions and unused links of a person; with `invited` also of everybody whom this person let in,
- * directly or indirectly. Without `merchantId`, the person is an operator.
+ * One session, or all sessions and unused links of a person. With `invited`, also the sessions and links of everybody
+ * whom this person let in, directly or indirectly. Without `merchantId`, the person is an operator.
  */
 export type EndedSessions = { merchantId?: string } & ({ id: string } | { name: string; invited?: true });
 
@@ -111,7 +111,7 @@ export const actorOf = ({ merchantId, name }: Person): ActorName =>
 
 /** How long a link may wait to be used. */
 export const LINK_MS = 10 * 60_000;
-/** How long a link may wait if whoever makes it chooses more, by its words. */
+/** How long a link may wait if its maker chooses a longer time, by the words of the choice. */
 export const LINK_LIFETIMES = { "10 minutes": LINK_MS, "1 day": 24 * 3_600_000, "3 days": 72 * 3_600_000 } as const;
 export const LONGEST_LINK_MS = LINK_LIFETIMES["3 days"];
 /** How long a session lasts, and how long it may stay unused. */
@@ -119,7 +119,7 @@ const SESSION_MS = 12 * 3_600_000;
 const IDLE_MS = 2 * 3_600_000;
 /** The number of random bytes of a token. */
 const TOKEN_BYTES = 32;
-/** The most sessions, and the most links, that a list of the team shows. */
+/** The largest number of sessions, and of links, that a list of the team shows. */
 export const TEAM_SHOWN = 500;
 
 export interface SignInContext {

@@ -4,8 +4,8 @@ import type { RailExchange, Recorded } from "./handovers.ts";
 import type { Trace } from "./trace.ts";
 
 /**
- * What the server reports about its own work. Except for `exchange`, it contains no key, secret, phone number, amount or
- * merchant's text.
+ * The events by which the server reports its own work. Except for `exchange`, they contain no key, secret, phone
+ * number, amount or merchant's text.
  */
 export interface TelemetryEvents {
   /** A request has ended: its response was sent, or its connection was lost. */
@@ -22,7 +22,7 @@ export interface TelemetryEvents {
   attempt: AttemptEnded;
   /** A call to a rail has ended. */
   railCall: { rail: string; action: RailExchange["action"]; result: RailExchange["result"]; durationMs: number };
-  /** What an attempt or a notification of a rail has led to, and how old the payment is. */
+  /** The effect of an attempt or a notification of a rail, and how old the payment is. */
   railResult: { rail: string; result: Recorded; ageMs: number };
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
@@ -60,7 +60,7 @@ export interface RequestEnded {
   trace?: Trace;
 }
 
-/** An operation of the contract, called with a valid key. It contains the key, secrets and phone numbers. */
+/** An operation of the contract, called with a valid key. An exchange contains the key, secrets and phone numbers. */
 export interface Exchange extends Pick<RequestEnded, "requestId" | "method" | "route" | "status" | "durationMs"> {
   merchantId: string;
   operationId: string;

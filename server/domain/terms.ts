@@ -1,7 +1,7 @@
 import { ServiceError } from "./errors.ts";
 import type { FeeRule } from "./fees.ts";
 
-/** What an operator has agreed with a merchant (D103). What is absent is as the server's settings say. */
+/** What an operator has agreed with a merchant (D103). Where a term is absent, the server's settings apply. */
 export interface Terms {
   disbursementFee?: FeeRule;
   checkoutFee?: FeeRule;
@@ -9,7 +9,7 @@ export interface Terms {
   rateLimit?: number;
 }
 
-/** The names of terms, as people write them, with what they mean. */
+/** The names of terms, as people write them, and their meaning. */
 export const TERMS = {
   disbursementFee: {
     example: "80+100",
@@ -38,7 +38,7 @@ export function parseTerms(texts: TermTexts): Terms | undefined {
   return Object.fromEntries(given.map((name) => [name, parsed(name, texts[name]!.trim())]));
 }
 
-/** The largest values are those of the settings, so that the fee of the largest amount is an exact integer. */
+/** The largest values are the same as for the settings, so that the fee of the largest amount is an exact integer. */
 function parsed(name: keyof Terms, text: string): FeeRule | number {
   const [, first, fixed = "0"] = /^(\d{1,10})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
   const [one, other] = [Number(first), Number(fixed)];

@@ -11,7 +11,7 @@ const budgets = new AsyncLocalStorage<TimeBudget>();
 export const withBudget = <T>(budget: TimeBudget, work: () => T): T => budgets.run(budget, work);
 
 /**
- * Runs an operation of the storage and takes its time from the caller's budget, if the caller has one.
+ * Runs an operation of the storage and takes its time from the caller's budget, if the caller has a budget.
  * @param operation gets the time by which it must have ended, as `performance.now()` counts
  */
 export async function withinBudget<T>(operation: (deadline: number) => Promise<T>): Promise<T> {

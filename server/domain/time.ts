@@ -30,8 +30,8 @@ export function movedTime(
 
 /**
  * Returns the sandbox time to record for a settlement or attempt that was due at `dueAt` (D29). If the clock was moved
- * past `dueAt`, this is `dueAt` itself, otherwise it is the current time. The clock thus moves in a single step, and
- * its consequences are still dated when each was due.
+ * past `dueAt`, this is `dueAt` itself, otherwise it is the current time. Therefore the clock can move in a single
+ * step, and each consequence still has the date at which it was due.
  * @param now real time
  */
 export function happensAt(merchant: Pick<Merchant, "clockOffset" | "movedTo">, dueAt: number, now: number): number {

@@ -26,9 +26,9 @@ export interface AppContext extends DashboardContext, ObserverContext {
   /** Serves `/metrics` if present. */
   metrics?: Metrics | undefined;
   keyUses: Pick<KeyUses, "note">;
-  /** Receives what rails report if present. */
+  /** If present, receives the notifications of rails. */
   railWebhooks?: RailWebhooksContext | undefined;
-  /** Aborted when the server is about to stop. It still serves requests, but is not ready. */
+  /** Aborted when the server is about to stop. The server still serves requests, but is not ready. */
   draining: AbortSignal;
   /** Aborted when the server stops. */
   stopping: AbortSignal;
@@ -84,7 +84,8 @@ export function createApp(context: AppContext): Express {
 }
 
 /**
- * Responses contain payments and secrets, so nothing may cache, frame or reinterpret them. Pages set their own headers.
+ * Responses contain payments and secrets, so no browser or proxy may cache, frame or reinterpret them. Pages set their
+ * own headers.
  */
 const COMMON_HEADERS = new Map([
   ["Cache-Control", "no-store"],
@@ -151,7 +152,10 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
 /** The rails that carry the money, separated by commas; `simulator` in a sandbox, where no money moves. */
 const railNames = ({ rails }: AppContext["config"]) => rails?.rails.map(({ name }) => name).join(",") ?? "simulator";
 
-/** Limits each merchant's requests per second to all processes (D15), as agreed with the merchant or as usual. */
+/**
+ * Limits each merchant's requests per second to all processes (D15): to the rate that was agreed with the merchant, or
+ * to the usual rate.
+ */
 function limiter(storage: Pick<Storage, "takeRequest">, usual: number | undefined): express.RequestHandler {
   return async (_req, res, next) => {
     const { id, terms } = stated(res, "merchant");

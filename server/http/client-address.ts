@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** Networks of addresses seen lately: clients keep their connections, and to find a network takes 2 to 4 µs. */
+/** The networks of recent addresses. Clients keep their connections, and finding a network takes 2 to 4 µs. */
 const known = new Map<string | undefined, string | undefined>();
 const MOST_KNOWN = 1_000;
 

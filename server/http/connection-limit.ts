@@ -5,8 +5,8 @@ const RESERVED = 32;
 const LARGEST = 10_000;
 
 /**
- * Returns how many client connections the process can hold: what its limit of open files leaves, and at most 10,000.
- * Only Linux shows that limit in a file.
+ * Returns how many client connections the process can hold: as many as its limit of open files leaves, and at most
+ * 10,000. Only Linux shows that limit in a file.
  */
 export function connectionLimit(limitsFile = "/proc/self/limits"): number {
   let text = "";

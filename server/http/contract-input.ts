@@ -2,7 +2,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 
 /**
  * Input of a handler, with exactly the declared fields. Because of the intersection with a primitive type, spreading
- * the input or its rest does not compile: a handler names each field that it passes on.
+ * the input or its rest does not compile, so a handler names each field that it passes on.
  */
 export type Declared<T> = [T] extends [undefined] ? T : T & bigint;
 

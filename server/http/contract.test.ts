@@ -40,7 +40,7 @@ describe("the API key", () => {
     try {
       expect(key).toMatch(new RegExp(`^${own}[0-9a-z]{32}$`));
       const read = (text: string) => request("GET", "/v1/disbursements", { key: text });
-      // Also a key that an earlier version stored.
+      // This is also true of a key that an earlier version stored.
       for (const text of [`${other}${key.slice(5)}`, `${own}chosen`, "sk_chosen", "chosen"]) {
         await createKey(merchants, merchant.id, { text });
         const { status, body } = await read(text);
@@ -239,7 +239,8 @@ describe("a different Content-Type in each request", () => {
     const own = await startAnew();
     await sendWith(own, "first");
     const compiled = compile.mock.calls.length;
-    // Only the payout and the event list have a validator; the other two operations have no constraints.
+    // Only the operation of the payout and the list of events have a validator; the other two operations have no
+    // constraints.
     expect(compiled).toBe(2);
     for (let index = 0; index < 5; index += 1) await sendWith(own, String(index));
     expect(compile).toHaveBeenCalledTimes(compiled);

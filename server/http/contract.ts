@@ -52,8 +52,8 @@ interface Options {
   /** Middleware that runs after authentication, with the merchant in the state of the request. */
   limits: RequestHandler[];
   /**
-   * Resolves when it is the merchant's turn (D82); undefined if that is now. Runs when the request has arrived
-   * completely.
+   * Resolves when it is the merchant's turn (D82); undefined if it is the merchant's turn now. Runs when the request
+   * has arrived completely.
    */
   takeTurn(merchant: Merchant, work: Work): Promise<void> | undefined;
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
@@ -104,7 +104,7 @@ export function createContract(options: Options): Contract {
     const isControl = path.startsWith("/sandbox/");
     if (isControl && !sandbox) continue;
     const [before, isLost] = isControl ? [limits, () => false] : [[...limits, disturb], losesResponse];
-    // A control may wait for settlements and webhooks, which take their own time.
+    // A sandbox control has no time budget, because it may wait for settlements and webhooks.
     const budget = isControl || !limitsStorageTime ? [] : [withTimeBudget];
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
     const allowed: string[] = [];
@@ -144,7 +144,9 @@ export function createContract(options: Options): Contract {
   return { router, prove };
 }
 
-/** True if the operation has constraints to validate (D27). An unconstrained string path parameter has none. */
+/**
+ * True if the operation has constraints to validate (D27). A path parameter that may be any string has no constraint.
+ */
 function isConstrained({ requestBody, parameters = [] }: Operation): boolean {
   const isFree = ({ in: place, schema }: (typeof parameters)[number]) => place === "path" && isAnyString(schema);
   return requestBody !== undefined || !parameters.every(isFree);
@@ -161,7 +163,10 @@ function isAnyString(schema: object = {}): boolean {
 /** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
-/** Sends a response of 200 as Express would, without what Express decides anew each time: the type, an ETag, freshness. */
+/**
+ * Sends a response of 200 as Express would, but does not decide about the type, an ETag and freshness for each
+ * response.
+ */
 function sendJson(res: Response, body: object): void {
   const text = JSON.stringify(body);
   res.setHeader("Content-Type", "application/json; charset=utf-8");

@@ -82,7 +82,7 @@ const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, str
   setBalance: () => ({ body: { currency: "XOF", available: 5, enforced: false } }),
 };
 
-/** The additions of a test to a request. */
+/** What a test adds to a request. */
 interface Extra {
   query?: string;
   /** Added to the body, and to the objects in it. */

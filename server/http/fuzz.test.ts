@@ -9,7 +9,7 @@ test("refuses two thousand invalid requests with the expected statuses and recor
   expect([...refused.values()].reduce((sum, count) => sum + count)).toBe(2_000);
   expect(await hasNoRecords(server.request)).toBe(true);
 
-  // Prove that hasNoRecords can fail.
+  // This request proves that hasNoRecords can fail.
   await server.createPayout();
   expect(await hasNoRecords(server.request)).toBe(false);
   await server.close();

@@ -196,7 +196,7 @@ test("completes a request whose caller disconnects", async () => {
   const socket = connect(server.port, "127.0.0.1");
   socket.write(`${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}`, () => socket.destroy());
   await once(socket, "close");
-  // The server may or may not have read the request before the connection closed. It records at most one payout.
+  // Whether the server had read the request when the connection closed is not known. It records at most one payout.
   expect([200, 409]).toContain((await server.request("POST", path, { body: payout })).status);
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });

@@ -14,8 +14,8 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUTS_EVERY_MS = 1_000;
 /**
- * How long a connection may stay idle between two requests, in milliseconds: more than the 60 s after which proxies
- * usually close theirs. A connection on which no request had a valid key yet gets less.
+ * How long a connection may stay idle between two requests, in milliseconds: longer than the 60 s after which proxies
+ * usually close their connections. A connection on which no request had a valid key yet gets less time.
  */
 const IDLE_MS = 65_000;
 const IDLE_WITHOUT_KEY_MS = 5_000;
@@ -51,7 +51,7 @@ interface Connection {
   isKnown: boolean;
   /**
    * Responses not yet sent completely. One Set for all connections would make V8 keep finished requests for long: a Set
-   * that grows and shrinks is copied often, and its old copies hold what was in it.
+   * that grows and shrinks is copied often, and its old copies still refer to their former members.
    */
   responses: ServerResponse[];
 }
@@ -103,8 +103,8 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
 
   function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
     const current = connections.get(socket)?.responses ?? [];
-    // A request received completely may have moved money. The caller would take a 400 for the bytes that follow it as
-    // the response to that request, so close the connection without a response.
+    // A request that was received completely may have moved money. The caller would take a 400 about the bytes after
+    // this request as the response to the request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
     const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
@@ -124,7 +124,7 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     closing = true;
     const closed = once(server, "close");
     server.close();
-    // Node would wait for connections that never carried a request, such as a browser's spare ones.
+    // Node would wait for connections that never carried a request, such as spare connections of a browser.
     for (const [socket, { responses }] of connections) if (responses.length === 0) socket.destroy();
     const drained = new AbortController();
     await Promise.race([closed, clock.sleep(drainMs, drained.signal)]);

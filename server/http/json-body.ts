@@ -65,12 +65,12 @@ function parseBody(bytes: Uint8Array): unknown {
 /** Parses every JSON text as `parseBody` describes. */
 export const parseExactly = (text: string): unknown => parse(text, undefined, { parseNumber, onDuplicateKey });
 
-/** A number with a fraction or an exponent, whose text is needed to tell what it loses; or text of a string. */
+/** A number with a fraction or an exponent, whose text shows whether its value is exact; or text of a string. */
 const INEXACT = /[:,[]\s*-?\d+[.eE]/;
 
 /**
  * Parses an object without nested values, as nearly every body is, in a tenth of the time. Returns undefined for every
- * text of which `parseExactly` might say something else: one with an escape, an inexact number or a key twice.
+ * text for which `parseExactly` might give another result: a text with an escape, an inexact number or a key twice.
  */
 export function parsePlain(text: string): unknown {
   if (text.includes("\\") || INEXACT.test(text)) return undefined;

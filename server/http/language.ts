@@ -15,13 +15,13 @@ const YEAR_MS = 365 * 24 * 3_600_000;
 const known = (text: unknown): Locale | undefined =>
   typeof text === "string" && Object.hasOwn(LANGUAGES, text) ? (text as Locale) : undefined;
 
-/** The language that a person has chosen; otherwise the browser's. */
+/** The language that a person has chosen; otherwise the browser's language. */
 const languageOf = (req: Request): Locale =>
   known(cookieIn(req, COOKIE)) ?? known(req.acceptsLanguages(Object.keys(LANGUAGES))) ?? "en";
 
 /**
  * Finds the language of a page. A link that ends in `?lang=fr` keeps the choice in a cookie, and leads to the same page
- * without the parameter, so that an address that people pass on chooses no language for others.
+ * without the parameter. If people pass the page's address on, it chooses no language for others.
  */
 export function findLanguage({ publicUrl }: Pick<Config, "publicUrl">): RequestHandler {
   return (req, res, next) => {

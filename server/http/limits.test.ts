@@ -35,7 +35,7 @@ const LIMITS: [Limits, "permitted" | "held back" | "refused"][] = [
   [{ approvalFrom: { XOF: 1 }, perPayment: { XOF: 9_999 } }, "refused"],
 ];
 
-/** All that a refused request could have changed. */
+/** Everything that a refused request could have changed. */
 async function everything(merchantId: string) {
   const { storage } = server;
   const query = { merchantId, limit: 100 };
@@ -70,7 +70,7 @@ describe.each(["key", "merchant"] as const)("limits of a %s", (owner) => {
           : isRefused
             ? [422, "limit_exceeded"]
             : [200, undefined];
-        // The sum of a day belongs to all keys of the merchant, so the first payout uses it up.
+        // The sum of a day is for all keys of the merchant together, so the first payout uses it up.
         const isUsedUp = owner === "merchant" && limits.perDay !== undefined && before.records[0]!.items.length > 0;
         if (isPayout && isPermitted && isUsedUp) expected.splice(0, 2, 422, "limit_exceeded");
         expect([name, scope, status, body.code]).toEqual([name, scope, ...expected]);

@@ -18,7 +18,7 @@ export function observeRequests({ ids, emit, traces }: ObserverContext): Request
   return (req, res, next) => {
     const requestId = ids.request();
     const begun = performance.now();
-    // Express cannot tell the address once the connection is closed.
+    // Read the address now: Express does not know it once the connection is closed.
     const client = shortenedAddress(req.ip);
     const parent = readTraceparent(req.get("traceparent"));
     const trace = parent ? childOf(parent, ids.span()) : traces?.begin();

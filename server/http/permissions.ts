@@ -8,7 +8,10 @@ import { stated, stateOf } from "./request-state.ts";
 /** The operations that this server implements. Operations named `on…` are webhooks, which the server sends. */
 export type OperationId = Exclude<keyof operations, `on${string}`>;
 
-/** The scopes of which a key needs one. Operations of the sandbox, with an empty list, need a key without scopes (D88). */
+/**
+ * For each operation, the scopes that permit it: a key needs one of these. Operations of the sandbox, with an empty
+ * list, need a key without scopes (D88).
+ */
 export const PERMITTED_BY: Readonly<Record<OperationId, readonly Scope[]>> = {
   createDisbursement: ["disburse"],
   verifyDisbursement: ["read", "disburse"],

@@ -6,18 +6,20 @@ import { RailError, type RailPayment, type Rails } from "../domain/rails.ts";
 import { bodyBytes } from "./json-body.ts";
 import { callerAt, createRequestLimit } from "./request-limit.ts";
 
-/** Rails of other makes may send more than this contract allows. */
+/** Rails of other providers may send larger bodies than this contract allows. */
 const LARGEST_BODY = 65_536;
-/** The most look-ups of a payment in a minute that notifications without a verified answer cause. */
+/** How many look-ups of a payment notifications without a verified answer may cause in a minute. */
 const LOOKUPS_PER_MINUTE = 10;
 
 export interface RailWebhooksContext {
   rails: Rails;
   storage: Pick<HandoverStore, "findHandover" | "recordNotification">;
   clock: Pick<Clock, "now">;
-  /** The most notifications in a minute from an address that the rail did not send, or that are about no payment. */
+  /**
+   * How many notifications in a minute an address may send that are not from the rail, or that are about no payment.
+   */
   failuresPerMinute: number;
-  /** Told what became of each notification. */
+  /** Is told the result of each notification. */
   onRecorded(rail: string, payment: RailPayment, recorded: Recorded): void;
 }
 

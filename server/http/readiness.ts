@@ -5,7 +5,7 @@ const KEPT_MS = 1_000;
 
 /**
  * Returns a function that calls `probe` and keeps its result, also a failure, for a second. Calls during a probe share
- * it. Anyone may request /readyz, and each probe costs the database a commit.
+ * the probe. Anyone may request /readyz, and each probe costs the database a commit.
  */
 export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "monotonic">): () => Promise<void> {
   let last: { result: Promise<void>; endedAt?: number } | undefined;

@@ -16,7 +16,7 @@ interface Reported {
 }
 
 interface Fault {
-  /** The name of a field, with the names of nested ones joined by dots. Empty for the body itself. */
+  /** The name of a field; the names of nested fields are joined by dots. Empty for the body itself. */
   field: string;
   /** The JSON Schema keyword that failed, or `encoding`. */
   keyword: string;
@@ -104,7 +104,7 @@ function describe({ field, keyword, message }: Fault): string {
 
 const schemas = document.components.schemas as Record<string, Schema>;
 
-/** The fields of which a request must have exactly one. */
+/** Groups of fields. A request must have exactly one field of a group. */
 const ALTERNATIVES = Object.values(schemas).flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
 
 /** The spec's description of what each request field and query parameter accepts (`x-expects`). */

@@ -2,7 +2,7 @@ import { ServiceError } from "../domain/errors.ts";
 import { networkOf } from "./client-address.ts";
 
 const WINDOW_MS = 60_000;
-/** The most callers that are counted apart, so that memory is bounded. All others are counted together. */
+/** How many callers are counted separately, so that memory is bounded. All others are counted together. */
 const MOST_CALLERS = 10_000;
 const OTHERS = "others";
 

@@ -32,7 +32,7 @@ export interface RequestState {
   right: Right;
   /** The checkout of a payment page. */
   opened: OpenCheckout;
-  /** True if this request was going to pay a checkout that nobody had paid, and it is known that it recorded nothing. */
+  /** True if this request was about to pay an unpaid checkout, and it is known that the request recorded nothing. */
   notCharged: boolean;
   /** The file of the documentation that the request asks for. */
   resource: Resource;
@@ -52,7 +52,7 @@ export interface Visit {
  */
 export const stateOf = (res: Pick<Response, "locals">): Partial<RequestState> => res.locals;
 
-/** A field that earlier middleware of the route always sets. */
+/** Returns a field that earlier middleware of the route always sets. */
 export function stated<Field extends keyof RequestState>(
   res: Pick<Response, "locals">,
   field: Field,

@@ -1,4 +1,4 @@
-// For each operation: a merchant floods it, and another merchant's single create is served next.
+// For each operation: while a merchant floods the operation, another merchant's single create is served next.
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createFakeClock } from "../testing/clock.ts";
@@ -55,7 +55,7 @@ describe("while a merchant floods an operation", () => {
     let served = 0;
     const flood = Array.from({ length: FLOOD }, () => send().finally(() => (served += 1)));
     await vi.waitFor(() => expect(turns.waiting()).toBe(1 + FLOOD), 5_000);
-    // The other merchant has used less time, and so does not wait.
+    // The other merchant has used less time, so its create does not wait.
     expect((await server.createPayout(aPayout(), { key: other })).status).toBe(200);
     expect(served).toBe(0);
     turns.release();

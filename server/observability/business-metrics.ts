@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { FailingReceiver, Figure, FigureStore, PendingFigure } from "../domain/figures.ts";
 import { DAY_MS } from "../domain/time.ts";
 
-/** Merchants choose the currencies, so only the most frequent have values of their own. */
+/** Merchants choose the currencies, so only the most frequent currencies have values of their own. */
 const MOST_CURRENCIES = 20;
 const MOST_RECEIVERS = 100;
 /** How far back pending payouts are looked for, in days. */

@@ -5,7 +5,7 @@ import { startServer, type TestServer } from "../testing/server.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER = "00f067aa0ba902b7";
-/** A batch of this size is sent at once; no more than this many spans wait. */
+/** A batch of this size is sent at once, so no more than this many spans wait. */
 const BATCH = 512;
 const MOST_WAITING = 2_048;
 const headers = { traceparent: `00-${TRACE}-${CALLER}-01` };
@@ -25,7 +25,7 @@ async function start(env: Record<string, string> = {}): Promise<TestServer> {
   server = await startServer({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env } });
   return server;
 }
-/** Ends the export. Returns the spans that the collector has, except those of commits. */
+/** Ends the export. Returns the spans that the collector has, except spans of commits. */
 async function exported() {
   await server!.traces!.close(60_000);
   return collector.spans.filter(({ name }) => name !== "commit");
@@ -112,7 +112,7 @@ test("failures of the server are errors, refusals are not, and probes are left o
   await expect(createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
   await request("GET", "/v1/disbursements/nothing");
   await request("GET", "/nothing");
-  // Load balancers and Prometheus would fill the collector.
+  // Requests of load balancers and Prometheus would fill the collector.
   for (const probe of ["/healthz", "/readyz", "/metrics"]) await request("GET", probe);
   const spans = await exported();
   expect(spans.map(({ name, status: { code } }) => [name, code])).toEqual([

@@ -13,11 +13,11 @@ const { version } = packageJson;
 const BACKLOG_MS = { fresh: 5_000, patience: 2_000 };
 /** How often the delay of the event loop is sampled. The default, 10 ms, costs a process at rest twice as much. */
 const LOOP_SAMPLE_EVERY_MS = 20;
-/** From half a millisecond to ten seconds. */
+/** The range is half a millisecond to ten seconds. */
 const DURATIONS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Up to hours, because deliveries may wait for hours. */
+/** The range goes up to hours, because deliveries may wait for hours. */
 const DELAYS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 1_800, 7_200];
-/** Up to days, because a rail may take as long to end a payment. */
+/** The range goes up to days, because a rail may take days to end a payment. */
 const TIMES_TO_FINAL = [...DELAYS, 28_800, 86_400, 259_200];
 const ITEMS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
@@ -33,7 +33,7 @@ export interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
   storage: Pick<Storage, "readBacklog" | "readHandoverFigures" | keyof FigureStore>;
   clock: Clock;
-  /** The facts about the server that the metrics show. */
+  /** The functions that give the metrics facts about the server. */
   config: {
     sandbox: boolean;
     database: { kind: string };
@@ -125,7 +125,7 @@ function countRequests({ on }: MetricsContext["telemetry"], registry: Registry):
   });
 }
 
-/** The results of attempts. Only `failed` is followed by another attempt. */
+/** The results of attempts. Another attempt follows only after `failed`. */
 const RESULTS = { delivered: "delivered", pending: "failed", ended: "ended", exhausted: "exhausted" } as const;
 
 function countWork({ on }: MetricsContext["telemetry"], registry: Registry): void {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { startReceiver } from "../testing/receiver.ts";
 import { startServer } from "../testing/server.ts";
 
-/** Values that a merchant sends or receives. An operator's tools must not collect them. */
+/** Values that a merchant sends or receives, and that an operator's tools must not collect. */
 const PHONES = ["2257038102001", "2257038109876", "2250701020389"];
 
 const TEXTS = ["sk_wrong", "a-token-for-prometheus", "whsec_", "hidden", "confidential", "Ada Stores"];
@@ -43,7 +43,7 @@ test("neither metrics nor the log contain keys, secrets, phone numbers, referenc
     expect.soft(metrics, each).not.toContain(each);
     expect.soft(log, each).not.toContain(each);
   }
-  // The log tells an operator whose request it was; metrics are read by more people.
+  // The log names the merchant of a request, for the operator. Metrics do not, because more people read them.
   expect(metrics).not.toContain(server.merchant.id);
   await Promise.all([server.close(), receiver.close()]);
 });

@@ -47,7 +47,7 @@ export interface TracesSettings {
   serviceName: string;
   /** Further attributes of the service. */
   attributes: Readonly<Record<string, string>>;
-  /** The share of traces to send, from 0 to 1. With `parentBased`, a caller's own decision counts first. */
+  /** The share of traces to send, from 0 to 1. With `parentBased`, the decision of the caller takes precedence. */
   sampler: { parentBased: boolean; ratio: number };
 }
 
@@ -116,7 +116,7 @@ function beginTrace(ids: TracesContext["ids"], sampler: Sampler): Trace | undefi
   return decision === SamplingDecision.RECORD_AND_SAMPLED ? { traceId, spanId: ids.span(), flags: "01" } : undefined;
 }
 
-/** A piece of work that has just ended. */
+/** Work that has just ended. */
 interface Work {
   name: string;
   kind?: SpanKind;
@@ -190,7 +190,7 @@ function recordSpan(tracer: Tracer, trace: Trace, work: Work, endedAt: number): 
   span.end(hrTime(endedAt));
 }
 
-/** The library takes a number that is smaller than the process's start time for a duration since the start. */
+/** If a number is smaller than the process's start time, the library takes it for a duration since the start. */
 function hrTime(milliseconds: number): HrTime {
   const seconds = Math.floor(milliseconds / 1_000);
   return [seconds, Math.floor((milliseconds - seconds * 1_000) * 1e6)];

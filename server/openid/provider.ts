@@ -8,7 +8,10 @@ const TIMEOUT_S = 10;
 /** How far the clocks of the server and the provider may differ. */
 const CLOCK_TOLERANCE_S = 30;
 
-/** A sign-in that did not succeed. The message is for the person; the cause, without the person's name, for the log. */
+/**
+ * A sign-in that did not succeed. The message is for the person. The cause is for the log, and does not have the
+ * person's name.
+ */
 export class OpenIdError extends Error {
   override name = "OpenIdError";
 }
@@ -90,7 +93,10 @@ function configure(client: typeof import("openid-client"), { issuer, clientId, c
 
 const derived = (secret: string, purpose: string) => createHmac("sha256", secret).update(purpose).digest("base64url");
 
-/** The scopes that a person's claims need. Claims other than the standard ones often have a scope of their own name. */
+/**
+ * The scopes that a person's claims need. Claims other than the standard claims often have a scope with the name of the
+ * claim.
+ */
 function scopesFor(configuration: Configuration, claims: readonly string[]): string {
   const { scopes_supported: known = [] } = configuration.serverMetadata();
   return ["openid", "email", "profile", ...claims.filter((claim) => known.includes(claim) && claim !== "email")].join(
@@ -122,10 +128,10 @@ function trusted(claims: IDToken, claim: string): string[] {
   return [claims[claim]].flat().filter((value) => typeof value === "string" && value !== "") as string[];
 }
 
-/** Keeps of an error what is no secret: the library's errors contain the code and the tokens. */
+/** Keeps only the parts of an error that are not secret: the library's errors contain the code and the tokens. */
 function failure(message: string, error: unknown): OpenIdError {
   const { message: text, code, error: reason, cause } = error as Error & { code?: string; error?: string };
-  // For a wrong secret of the client, the reason is in the header WWW-Authenticate.
+  // If the client's secret is wrong, the reason is in the header WWW-Authenticate.
   const challenges = Array.isArray(cause) ? (cause as { parameters?: { error?: string } }[]) : [];
   const reasons = [reason, ...challenges.map(({ parameters }) => parameters?.error)];
   return new OpenIdError(message, { cause: [text, code, ...reasons].filter(Boolean).join(", ") });

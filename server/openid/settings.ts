@@ -11,7 +11,7 @@ export const OPENID_VARIABLES = [
   "OIDC_NAME_CLAIM",
 ] as const;
 
-/** What a value of the roles' claim gives. */
+/** The access that a value of the roles' claim gives. */
 export interface Grant {
   value: string;
   role: Role;
@@ -23,7 +23,7 @@ export interface OpenIdSettings {
   issuer: URL;
   clientId: string;
   clientSecret: string;
-  /** The first that fits a person counts. */
+  /** The first entry that fits a person counts. */
   grants: readonly Grant[];
   rolesClaim: string;
   nameClaim: string;

@@ -1,4 +1,5 @@
-// Modules are written by others: whatever they throw, a payment can be recorded and is asked about again.
+// Operators write modules themselves. Whatever a module throws, the payment can be recorded, and the rail is asked
+// about it again.
 import { expect, test } from "vitest";
 import { RailError, type Rail, type RailPayment } from "../domain/rails.ts";
 import { createTestRail } from "../testing/rail.ts";

@@ -8,7 +8,7 @@ import {
   type RailEntry,
 } from "../domain/rails.ts";
 
-/** How long a call may take, in milliseconds. A result that arrives later counts once the payment is looked up. */
+/** How long a call may take, in milliseconds. A look-up finds a result that arrives later. */
 const CALL_MS = 30_000;
 const LONGEST_REFERENCE = 200;
 const LONGEST_URL = 2_000;
@@ -16,8 +16,8 @@ const LONGEST_URL = 2_000;
 const LONGEST_DELAY_MS = 3_600_000;
 
 /**
- * Limits how long the calls of a rail take, and checks what they resolve with: a module is written by others. An answer that
- * makes no sense is an error, which leaves the outcome unknown.
+ * Limits how long the calls of a rail take, and checks what they resolve with, because operators write modules
+ * themselves. An answer that makes no sense is an error, which leaves the outcome unknown.
  */
 export function checkedRail(rail: Rail): Rail {
   const { receive, list, check, close } = rail;
@@ -59,7 +59,7 @@ async function within<Call extends Pick<RailCall, "signal">, T>(
   const { signal: given } = call;
   const signal = AbortSignal.any([given, AbortSignal.timeout(CALL_MS)]);
   const { promise, reject } = Promise.withResolvers<never>();
-  // A reason that this server gave, such as its stop, says more than that a signal was aborted.
+  // If this server gave a reason, such as its stop, the reason says more than "aborted".
   const end = () =>
     reject(given.reason?.name === "Error" ? given.reason : new Error("The rail did not respond in time."));
   signal.addEventListener("abort", end);
@@ -73,8 +73,8 @@ async function within<Call extends Pick<RailCall, "signal">, T>(
 }
 
 /**
- * A module may throw anything: nothing, or a delay that never ends. It may have another copy of the class RailError than
- * this server, or an error of its own with this name.
+ * A module may throw anything, for example undefined, or a RailError with an endless delay. It may have another copy of
+ * the class RailError than this server, or an error of its own with this name.
  */
 function rethrow(thrown: unknown): never {
   const { name, message = thrown, options } = Object(thrown) as Partial<RailError>;
@@ -106,7 +106,7 @@ function checked(answer: RailAnswer): RailAnswer {
 async function* checkedEntries(entries: AsyncIterable<RailEntry>): AsyncGenerator<RailEntry> {
   for await (const entry of entries) {
     const { reference, railReference, amount, currency, createdAt } = entry ?? {};
-    // A rail that does not tell our reference names the payment by its own.
+    // A rail that does not tell our reference names the payment by the rail's own reference.
     const isNamed = typeof reference === "string" || (reference === undefined && railReference !== undefined);
     const isAmount = Number.isSafeInteger(amount) && amount >= 0;
     const isTime = Number.isFinite(createdAt) && !Number.isNaN(new Date(createdAt).getTime());

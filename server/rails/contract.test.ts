@@ -70,7 +70,7 @@ test("a response that is lost after the rail recorded the payout is found, and n
   expect(await recordOf(reference)).toMatchObject({ status: "success" });
 });
 
-/** What the rail says of a payout if its responses have other texts. */
+/** What the rail says about a payout if its responses have other texts. */
 async function answered(phoneNumber: string, from: string, to: string) {
   const { url, key: apiKey, clock } = service;
   const rewrite: typeof fetch = async (input, init) => {
@@ -119,7 +119,7 @@ test("a refusal fails the payout once the rail has proven that no earlier reques
   const reference = await pay("2257038102473");
   await gateway.pass(4_000);
   expect([posts, (await recordOf(reference)).status]).toEqual([2, "pending"]);
-  // Two minutes after the last request no request is still under way.
+  // Two minutes after the last request, no request can arrive any more.
   for (let tries = 0; tries < 2; tries += 1) await gateway.pass(200_000);
   expect(await recordOf(reference)).toMatchObject({ status: "failed", failure: { code: "rejected" } });
 });

@@ -32,7 +32,8 @@ const NO_REFERENCE = "DSB-no-such-payment";
 
 /**
  * A rail that is a service with this same contract: a platform, another deployment of this server, or an operator's own
- * adapter. Our reference is its merchant's reference, so that a repeated request is refused with 409 (D73).
+ * adapter. Our reference is the merchant's reference of that service, so that a repeated request is refused with 409
+ * (D73).
  */
 export function createContractRail(settings: ContractRailSettings): Rail {
   const connect = () =>
@@ -53,7 +54,7 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     return answerOf(payment, (await recordsOf(payment).verify(railReference, { signal })) as RailRecord);
   }
 
-  /** The answer to a create. Its response does not say why a payment failed. */
+  /** The answer to a create. The response to a create does not say why a payment failed. */
   async function created(
     payment: RailPayment,
     record: { reference: string; status: string; fee: number; url?: string },
@@ -75,8 +76,9 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     return { reference, amount, answer: toAnswer(event.data as RailRecord) };
   };
 
-  // A client remembers doubt for as long as it lives. Here the storage remembers it, for all processes, and until the rail has
-  // proven that it has no such payment, so each payment is sent by a client of its own.
+  // A client remembers an unknown outcome for as long as the client exists. Here the storage remembers it, for all
+  // processes, until the rail has proven that it has no such payment. Therefore each payment is sent by a client of its
+  // own.
   return {
     async pay(payment, { signal, notifyUrl: webhookURL, inDoubt }) {
       const { reference, amount, country, currency, phoneNumber = "" } = payment;
@@ -173,10 +175,10 @@ async function settled(work: () => Promise<RailAnswer>): Promise<RailAnswer> {
   try {
     return await work();
   } catch (error) {
-    // The request was valid for us, so the service's own rules refuse it.
+    // The request was valid for this server, so it breaks a rule that only the service has.
     if (error instanceof ValidationError) {
       const { code, message, fields = [] } = error;
-      // Our addresses are this server's configuration, not the merchant's request.
+      // The addresses in the request are from this server's configuration, and not from the merchant.
       const isOurs = fields.some(({ path }) => path === "webhookURL" || path === "redirectURL");
       if (isOurs) throw new RailError(`The rail refuses this server's PUBLIC_URL: ${message}`, { needsRepair: true });
       return { status: "failed", failure: failureOf((code && REFUSALS[code]) ?? "rejected", message) };
@@ -185,7 +187,7 @@ async function settled(work: () => Promise<RailAnswer>): Promise<RailAnswer> {
   }
 }
 
-/** The error to throw: a RailError if the service has certainly not recorded anything. */
+/** Returns the error to throw: a RailError if the service has certainly recorded nothing. */
 function refusalOf(error: unknown): unknown {
   if (!(error instanceof ClientError)) return error;
   if (error instanceof OutcomeUnknownError || error instanceof DuplicateReferenceError) return error;

@@ -7,7 +7,10 @@ import type { RailModule } from "./module.ts";
 const NEEDED = ["pay", "find"] as const;
 const KNOWN: readonly (keyof Rail)[] = [...NEEDED, "collect", "receive", "list", "check", "close"];
 
-/** Where a module finds the types, RailError and failureOf: always this server's own, wherever the module's file is. */
+/**
+ * The name from which a module imports the types, RailError and failureOf. It always leads to this server's own code,
+ * wherever the module's file is.
+ */
 const PACKAGE = "@disbursement-checkout/server/rail";
 let isResolved = false;
 

@@ -10,12 +10,15 @@ const CHECK_MS = 3_000;
 
 interface Options {
   clock: Pick<Clock, "now">;
-  /** Called for a rail that does not respond now. The server starts, because an outage of a rail must not end it. */
+  /**
+   * Called for a rail that does not respond now. The server starts nevertheless, because an outage of a rail must not
+   * prevent a start.
+   */
   warn(message: string): void;
 }
 
 /**
- * Opens the rails of a live service and asks each of them with a read.
+ * Opens the rails of a live service and sends each rail a request that only reads.
  * @throws RailsError that lists every rail that cannot be used
  */
 export async function openRails({ rails: settings, routes }: RailsSettings, options: Options): Promise<Rails> {

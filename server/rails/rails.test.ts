@@ -118,7 +118,7 @@ describe("an unknown outcome (D74)", () => {
     await gateway.pass(0);
     await gateway.pass(2_000);
     expect(await recordOf(reference)).toMatchObject({ status: "pending" });
-    // Two minutes later no request is still under way.
+    // Two minutes later, no request can arrive any more.
     await gateway.pass(3 * MINUTE);
     expect(await recordOf(reference)).toMatchObject({ status: "failed" });
   });

@@ -35,9 +35,9 @@ export class StatementError extends Error {
 const REQUIRED = ["amount", "currency", "status"] as const;
 
 /**
- * Reads a rail's statement. The first row names the columns, in any order: reference (this service's) or railReference (the
- * rail's own) or both, amount and fee (in the lowest denomination), currency, status, created. Fee and created may be absent;
- * other columns are ignored.
+ * Reads a rail's statement. The first row names the columns, in any order: reference (this service's) or railReference
+ * (the rail's) or both, amount and fee (in the lowest denomination), currency, status, created. Fee and created may be
+ * absent. Other columns are ignored.
  * @param otherwise the time of a payment without `created`
  * @throws StatementError
  */

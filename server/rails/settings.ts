@@ -36,7 +36,7 @@ export class RailsError extends Error {
 const NAME = /^[a-z][a-z0-9-]{0,31}$/;
 const SECRET = /^whsec_[A-Za-z0-9+/=_-]+$/;
 
-/** Collects what is wrong, so that an operator can fix everything together. */
+/** Collects all problems, so that an operator can fix them together. */
 type Report = (problem: string) => void;
 
 /** Reads the settings of one rail from the variables RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE. */
@@ -160,7 +160,7 @@ function refuseOthers(fields: Fields, known: readonly string[], place: string, a
 
 const isNumberFrom = (least: number, value: unknown) => Number.isInteger(value) && (value as number) >= least;
 
-/** Reads a secret from a file. No problem shows the secret. */
+/** Reads a secret from a file. The text of a problem never shows the secret. */
 export function secretIn(name: string, file: string, report: Report): string {
   let text: string;
   try {
@@ -173,7 +173,7 @@ export function secretIn(name: string, file: string, report: Report): string {
   return text;
 }
 
-/** Reads webhook secrets, one per line: the current one and, during a rotation, earlier ones. */
+/** Reads webhook secrets, one per line: the current secret and, during a rotation, earlier secrets. */
 function secretsIn(name: string, file: string, report: Report): string[] {
   const secrets = secretIn(name, file, report).split(/\s+/).filter(Boolean);
   if (!secrets.every((secret) => SECRET.test(secret)))

@@ -5,7 +5,7 @@ import type { Storage } from "../domain/storage.ts";
 import type { Turns } from "./turns.ts";
 
 export interface ReadLimits {
-  /** The most reads of a merchant, and of all merchants, at a time. */
+  /** How many reads of a merchant, and of all merchants, may be in progress at a time. */
   perMerchant: number;
   total: number;
 }
@@ -105,8 +105,8 @@ const LISTS = [
 type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
 
 /**
- * Returns the storage with limited lists. Each read of a list takes a turn, also in an export. Methods that are
- * replaced in the given storage later are replaced here too.
+ * Returns the storage with limited lists. Each read of a list takes a turn, also in an export. If a test later replaces
+ * a method of the given storage, the new method is used here too.
  */
 export function withLimitedLists(storage: Storage, reads: Reads, turns: Turns): Storage {
   const limited = Object.create(storage) as Storage;

@@ -14,7 +14,9 @@ function aLoop() {
     begun.push(name);
     now += usesMs;
   }
-  /** Runs the callbacks that were deferred before this turn, and everything that follows from each at once. */
+  /**
+   * Runs the callbacks that were deferred before this turn, and after each callback everything that follows from it.
+   */
   async function turn() {
     const callbacks = deferred;
     deferred = [];
@@ -148,7 +150,7 @@ test("lists that have used more than a tenth of the time wait while the event lo
   expect((await turn()).length).toBeGreaterThan(0);
   use(1);
   expect(await turn()).toEqual([]);
-  // Their use counts half as much after each second.
+  // The use of both merchants counts half as much after each second.
   pass(2_000);
   expect((await turn()).length).toBeGreaterThan(0);
 });

@@ -2,26 +2,30 @@ import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { EventLoop } from "./event-loop.ts";
 
-/** For how many milliseconds of a turn of the event loop work may begin. Other work waits. */
+/**
+ * How many milliseconds of a turn of the event loop requests may use before no further request begins in this turn.
+ * Other work waits.
+ */
 const TURN_MS = 4;
-/** The same if several merchants have work: a merchant with little work must not wait for long turns. */
+/** The same time if several merchants have work: a merchant with little work must not wait for long turns. */
 const SHARED_TURN_MS = 1;
-/** For how many milliseconds of a turn attempts of webhooks may begin. */
+/** How many milliseconds of a turn attempts of webhooks may use before no further attempt begins in this turn. */
 const WEBHOOKS_MS = 1;
-/** The most waiting requests of a merchant. Further requests are refused. */
+/** How many requests of a merchant may wait. Further requests are refused. */
 const MOST_WAITING = 1_024;
 /** A merchant's use counts half as much after each such time, in milliseconds. */
 const HALVED_EVERY_MS = 1_000;
 /**
- * The least time counted for a request or webhook, since a part of its work is done later. A smaller use is forgotten.
+ * The least time counted for a request or webhook, since a part of its work is done later. A merchant's use that is
+ * smaller is forgotten.
  */
 const LEAST_MS = 0.05;
 
 /** Creates and verifies are payments. The other requests are lists, pages, exports, controls and replays. */
 export type Work = "payments" | "webhooks" | "others";
 /**
- * When others have lately used more milliseconds than this, about a tenth of the time, payments and webhooks go before
- * others, and others begin only while the event loop is busy for less than this share of the time.
+ * When `others` have lately used more milliseconds than this, about a tenth of the time, payments and webhooks go
+ * first. Further `others` then begin only while the event loop is busy for less than this share of the time.
  */
 const OTHERS_MS = 150;
 const OTHERS_UTILIZATION = 0.9;
@@ -36,8 +40,8 @@ interface Merchant extends Record<Work, (() => void)[]> {
 /** Decides whose work the event loop does next (D82). */
 export interface Turns {
   /**
-   * Resolves when it is the turn of a merchant's work; undefined if that is now. A merchant's payments go before the
-   * merchant's webhooks.
+   * Resolves when it is the turn of a merchant's work; undefined if the turn is now. A merchant's payments go before
+   * the merchant's webhooks.
    * @throws ServiceError `rate_limited` if too many of the merchant's requests of this kind wait already
    */
   take(merchantId: string, work: Work): Promise<void> | undefined;
@@ -58,7 +62,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
   /** The time that webhooks have used in this turn. */
   let webhooksMs = 0;
   let utilization = 0;
-  /** The time that others have used lately. */
+  /** The time that `others` have used lately. */
   let othersMs = 0;
 
   function merchantOf(id: string): Merchant {
@@ -96,7 +100,10 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
     return work === "payments" || utilization < OTHERS_UTILIZATION || !othersGoLast();
   }
 
-  /** Of the waiting work of these kinds that may begin in this turn, the work of the merchant that has used the least. */
+  /**
+   * Finds the next work among the waiting work of these kinds that may begin in this turn: the work of the merchant
+   * that has used the least time.
+   */
   function leastUsed(kinds: readonly Work[]) {
     let least: { merchant: Merchant; work: Work } | undefined;
     for (const merchant of waiting) {
@@ -126,7 +133,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
   function begin() {
     const isOpen = hasTime();
     const chosen = isOpen ? next() : undefined;
-    // If only others wait, the utilization shows after a pause whether the loop has time for them.
+    // If only `others` wait, the utilization after a pause shows whether the loop has time for them.
     if (!chosen) return isOpen && webhooksMs < WEBHOOKS_MS ? loop.rest(begin) : loop.defer(begin);
     const { merchant, work } = chosen;
     const resolve = merchant[work].shift()!;

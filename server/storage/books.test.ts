@@ -1,4 +1,4 @@
-// The proof of the books, and the books that a migration opens for the payments of an earlier version.
+// Tests the proof of the books, and the books that a migration opens for the payments of an earlier version.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -64,7 +64,7 @@ async function postgres(): Promise<Place> {
   };
 }
 
-/** Records of a merchant in every status, in two currencies, of which one was reset away. */
+/** Records of a merchant in every status and in two currencies; a reset has deleted the records of one currency. */
 async function fill(storage: Storage, clock: FakeClock): Promise<Merchant> {
   const merchant = await addMerchant(storage);
   const topUp = { id: "top-up", currency: "XOF", amount: 1_000_000, reason: "Paid in" };

@@ -1,7 +1,7 @@
 /** The amounts of an entry, in the order of the sums below. */
 const AMOUNTS = ["available", "reserved", "fees", "outside"] as const;
 
-/** What the records say that payments have changed, as entries (ledger-rows.ts). */
+/** The entries (ledger-rows.ts) that the books must have, according to the records. */
 const EFFECTS = `SELECT merchant_id, epoch, currency, -(amount + fee) AS available,
     CASE status WHEN 'pending' THEN amount + fee ELSE 0 END AS reserved,
     CASE status WHEN 'success' THEN fee ELSE 0 END AS fees, CASE status WHEN 'success' THEN amount ELSE 0 END AS outside
@@ -11,7 +11,7 @@ const ENTRIES = `SELECT merchant_id, epoch, currency, ${AMOUNTS.join(", ")} FROM
 const IS_PAYMENT = "kind NOT IN ('opening', 'top-up', 'withdrawal')";
 const CURRENT = "JOIN merchants m ON m.id = r.merchant_id AND m.epoch = r.epoch";
 
-/** SQLite's integers end at 2^63, so a sum is read in two parts: multiples of 2^32, and what is left. */
+/** SQLite's integers end at 2^63, so a sum is read in two parts: multiples of 2^32, and the rest. */
 const PART = 2 ** 32;
 const sumOf = {
   sqlite: (name: string) => `CAST(sum(r.${name} / ${PART}) AS TEXT) || ' ' || CAST(sum(r.${name} % ${PART}) AS TEXT)`,
@@ -26,7 +26,7 @@ const sumsOf = (database: keyof typeof sumOf, rows: string, which = "") =>
   `SELECT r.merchant_id, r.currency, ${AMOUNTS.map((name) => `${sumOf[database](name)} AS ${name}`).join(", ")}
     FROM (${rows}) r ${CURRENT} ${which} GROUP BY r.merchant_id, r.currency`;
 
-/** What the entries of payments lack compared with the records, for one merchant or all. */
+/** The difference between the records and the entries of payments, for one merchant or all merchants. */
 export const lackQuery = (database: keyof typeof sumOf, which: string) =>
   sumsOf(
     database,
@@ -37,7 +37,7 @@ export const lackQuery = (database: keyof typeof sumOf, which: string) =>
 
 export const amountsOf = (row: Row): bigint[] => AMOUNTS.map((name) => added(row[name] as string));
 
-/** The statements whose rows `provenBooks` compares. They must read the same state of the database. */
+/** The statements whose rows `provenBooks` compares. The statements must read the same state of the database. */
 export function bookQueries(database: keyof typeof sumOf): string[] {
   const sums = [ENTRIES, `${ENTRIES} WHERE ${IS_PAYMENT}`, EFFECTS].map((rows) => sumsOf(database, rows));
   return [`SELECT r.* FROM accounts r ${CURRENT}`, ...sums];

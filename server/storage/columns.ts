@@ -86,7 +86,7 @@ export const REFUSAL_COLUMNS = {
   count: "bigint",
 } as const;
 
-/** The columns of amounts may exceed 64 bits: PostgreSQL has `numeric`, and SQLite several entries. */
+/** The sums of amounts may exceed 64 bits: PostgreSQL uses `numeric`, and SQLite several entries. */
 export const NEW_ENTRY_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",
@@ -121,7 +121,7 @@ export const ADJUSTMENT_COLUMNS = {
   proposed_real: "bigint",
 } as const;
 
-/** The payouts of a day of a key, or with an empty key_id of a merchant. */
+/** The payouts of a day of a key; if key_id is empty, of a merchant. */
 export const DAILY_SUM_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",
@@ -241,7 +241,7 @@ export const REPLAY_COLUMNS = {
   stopped_by: "text",
 } as const;
 
-/** Each database also has its own column that orders the entries. */
+/** In addition, each database has a column of its own that orders the entries. */
 export const AUDIT_COLUMNS = {
   merchant_id: "text",
   at_real: "bigint",

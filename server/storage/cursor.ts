@@ -16,7 +16,8 @@ export function sealCursor(list: string, scope: string, position: readonly numbe
 
 /**
  * Returns the position of a cursor that `sealCursor` made for the same list and scope.
- * @param length the number of numbers in a position; cursors from before a move to another kind of database may differ
+ * @param length the number of numbers in a position; a cursor from before a move to another kind of database may have
+ * another number of numbers
  * @throws InvalidCursorError for any other text
  */
 export function openCursor(list: string, scope: string, cursor: string, length: number): number[] {

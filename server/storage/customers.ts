@@ -6,8 +6,8 @@ import type { StoredMerchant } from "./rows.ts";
 export type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" | "customerSecret">;
 
 /**
- * Returns the id of a merchant's customer: a UUIDv7 with the time of the merchant's creation. The merchant's secret keeps
- * the id from telling the phone number.
+ * Returns the id of a merchant's customer: a UUIDv7 with the time of the merchant's creation. Because of the merchant's
+ * secret, the id does not reveal the phone number.
  */
 export function customerIdOf({ id, createdAt, epoch, customerSecret }: CustomerSource, phoneNumber: string): string {
   const time = createdAt.toString(16).padStart(12, "0");
@@ -16,7 +16,7 @@ export function customerIdOf({ id, createdAt, epoch, customerSecret }: CustomerS
   return `${start}-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
 }
 
-/** Whether the merchant had customers before their ids were derived. Such customers keep their ids. */
+/** Whether the merchant has customers from before ids were derived. Such customers keep their ids. */
 export const hasStoredCustomers = ({ epoch, customersBefore }: StoredMerchant): boolean => epoch < customersBefore;
 
 export const SELECT_CUSTOMER =

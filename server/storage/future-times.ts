@@ -2,14 +2,14 @@ import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
 
 /**
- * How far in the future a stored time of each kind may be. A rate limit is full again after a second at most, and the
- * work on a clock's move is repeated after 30 seconds.
+ * By how much a stored time of each kind may be in the future. A rate limit is full again after a second at most, and
+ * the work on a clock's move is repeated after 30 seconds.
  */
 const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };
 
 /**
- * Returns the statements that correct times which were written while a clock was ahead. Without the correction,
- * payments would wait too long for their final status, and retries for their attempt. Right times do not change. The
+ * Returns the statements that correct times that were written while a clock was ahead. Without the correction, payments
+ * would wait too long for their final status, and webhooks for their next attempt. Right times do not change. The
  * statements may be repeated.
  * @param now SQL of real time
  * @param attemptsOf the SQL condition that joins attempts `a` to the table events
@@ -17,7 +17,7 @@ const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };
 export function futureTimes(now: string, attemptsOf: string): string[] {
   const future = `${now} + ${CLOCKS_AGREE_MS}`;
   const settlements = ["disbursements", "checkouts"].map(
-    // The last change set the time at which the record falls due, relative to itself.
+    // The time at which the record falls due was set relative to the time of the last change.
     (table) => `UPDATE ${table} SET due_real = ${now} + due_at - updated_at FROM merchants m
       WHERE m.id = ${table}.merchant_id AND due_real > ${future} AND updated_at - m.clock_offset > ${future}
         AND due_real > ${now} + due_at - updated_at`,

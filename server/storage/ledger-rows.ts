@@ -35,7 +35,10 @@ export function reserved(record: Disbursement, merchant: StoredMerchant): Entry 
   return entry(merchant, placeOf(record), "reserve", { available: -total, reserved: total });
 }
 
-/** What the end of a record changes: a failed payout costs nothing, and a checkout that was not paid changes nothing. */
+/**
+ * What the final status of a record changes: a failed payout costs nothing, and a checkout that was not paid changes
+ * nothing.
+ */
 export function ended(record: Disbursement | Checkout, merchant: StoredMerchant): Entry[] {
   const { amount, fee, total } = sumsOf(record);
   const place = placeOf(record);

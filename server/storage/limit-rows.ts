@@ -6,7 +6,7 @@ import type { Draft } from "../domain/records.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../domain/limits.ts";
 import { limitsOf, optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
-/** What a payout adds to the sum of a day of its key or merchant. */
+/** The amount that a payout adds to the sum of a day of its key or merchant. */
 export type DailySum = ReturnType<typeof dailySum>;
 
 const dailySum = (
@@ -27,7 +27,7 @@ const dailySum = (
 /** A limit of a new payout, and the sum to which the payout adds. Only a daily limit has a sum. */
 export type StoredBound = Bound & { daily?: DailySum };
 
-/** What the row of a key says about its payouts; undefined without a key. */
+/** The part of a key's row that concerns its payouts; undefined without a key. */
 export type KeyRow = Row | undefined;
 
 /** Returns the limits of a payout. @param now real time, which decides the day */
@@ -46,7 +46,7 @@ export function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, ke
   const bounds = boundsOf(draft, merchant, key, now);
   const level = approvalLevel(draft, bounds) ?? (draft.needsApproval ? "merchant" : undefined);
   const creator = key && optional<ActorName>(key.created_by);
-  // A starting server is nobody who could approve.
+  // A starting server is not a person, and cannot approve payouts.
   const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
   const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });
   return { bounds, draft: held };

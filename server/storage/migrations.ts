@@ -32,7 +32,7 @@ export function missingMigrations(all: readonly Migration[], current: number): M
   return all.slice(current);
 }
 
-/** The version of a database's schema, and the names of the migrations that it lacks. */
+/** The version of a database's schema, and the names of the migrations that the database lacks. */
 export interface Schema {
   version: number;
   pending: string[];

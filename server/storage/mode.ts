@@ -5,7 +5,7 @@ import { StorageError } from "./storage-error.ts";
 export interface FoundMode {
   /** The stored mode, or `sandbox` because of rows that only a sandbox writes. */
   mode?: Mode;
-  /** What the sandbox's rows show, as text. */
+  /** What the rows of a sandbox show, as text. */
   proof?: string;
   /** True if the database has merchants but nothing shows its mode. */
   undecided?: boolean;
@@ -27,8 +27,8 @@ const PROOFS = [
 const FUTURE_MS = 86_400_000;
 
 /**
- * Returns the statement that reads the mode, whose row `toMode` converts. Undefined if there is nothing to read, because
- * the database is empty or of another program.
+ * Returns the statement that reads the mode, whose row `toMode` converts. Undefined if there is nothing to read,
+ * because the database is empty or belongs to another program.
  * @param columns the names of the database's columns, as TABLE.COLUMN
  * @param now real time
  */
@@ -39,7 +39,7 @@ export function modeQuery(columns: ReadonlySet<string>, now: number): string | u
     const condition = where.replace(":future", String(now + FUTURE_MS));
     return `WHEN EXISTS (SELECT 1 FROM ${column.split(".")[0]} WHERE ${condition}) THEN '${proof}'`;
   });
-  // Proofs read whole tables, so look for them only if no mode is stored.
+  // A search for proofs reads whole tables, so search only if no mode is stored.
   return `SELECT ${stored} AS mode, CASE WHEN ${stored} IS NOT NULL THEN NULL ${cases.join(" ")} END AS proof,
     EXISTS (SELECT 1 FROM merchants) AS used`;
 }

@@ -35,13 +35,13 @@ interface OpenOptions extends DurabilityOptions {
 export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
 
 /**
- * Opens the storage that DATABASE_URL names. A command gets the storage of the server that uses a SQLite file, if there is
- * one: a second process could harm the file.
+ * Opens the storage that DATABASE_URL names. If a server uses a SQLite file, a command gets the storage of that server,
+ * because a second process could harm the file.
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
  * @param options.mode the mode that SANDBOX asks for; the first server's mode is stored, and a server in the other mode
  * is refused (D80)
- * @param options.secretKeys the keys of the webhook secrets: the first encrypts, all decrypt (D101). A command gets the
- * secrets of a running server as they are
+ * @param options.secretKeys the keys of the webhook secrets: the first key encrypts, and all keys decrypt (D101). A
+ * command that uses the storage of a running server gets decrypted secrets
  * @throws StorageError whose message says what to do
  */
 export async function openStorage(

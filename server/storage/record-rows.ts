@@ -26,7 +26,7 @@ export function recorded<T extends Disbursement | Checkout>(
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
 
-/** @param heldMs by how much the record's dates are later than the time, because they stand still (D48) */
+/** @param heldMs by how much the record's dates are ahead of the time, because dates stand still (D48) */
 export function toValues(
   record: Disbursement | Checkout,
   { epoch, clockOffset }: StoredMerchant,

@@ -18,7 +18,7 @@ export interface StoredMerchant extends Merchant {
   epoch: number;
   /** The ids of its customers are derived with this secret. */
   customerSecret: string;
-  /** Epochs below this number have customers in the table `customers`. */
+  /** The customers of epochs below this number are in the table `customers`. */
   customersBefore: number;
 }
 
@@ -113,7 +113,7 @@ export const keyCreated = (
 /** The error of a request whose key was revoked after its authentication. */
 export const keyRevoked = () => new ServiceError("unauthorized", "This API key is not valid.");
 
-/** The entry of the audit trail about a clock that was moved to a sandbox time. */
+/** The entry of the audit trail about a move of a clock to a sandbox time. */
 export const clockMoved = (merchantId: string, to: number, actor: Actor): NewEntry => ({
   actor,
   action: "sandbox.advance",

@@ -19,7 +19,7 @@ const TAG_BYTES = 16;
 /** Stored texts without this prefix are plain secrets. */
 const PREFIX = "sealed.v1.";
 
-/** Tells keys apart in the database and in messages, and says nothing about the key. */
+/** An id that tells keys apart in the database and in messages, and reveals nothing about the key. */
 const idOf = (key: Buffer) => createHash("sha256").update("sealing key ").update(key).digest("hex").slice(0, 8);
 
 /**
@@ -32,7 +32,7 @@ export function toSealingKeys(text: string): Buffer[] | undefined {
   return areKeys && keys.length > 0 ? keys : undefined;
 }
 
-/** @param keys the first encrypts, all decrypt; none to store secrets as they are */
+/** @param keys the first key encrypts, and all keys decrypt; without keys, secrets are stored as they are */
 export function createSealing(keys: readonly Buffer[] = []): Sealing {
   const byId = new Map(keys.map((key) => [idOf(key), key]));
   const [current] = byId;
@@ -41,7 +41,7 @@ export function createSealing(keys: readonly Buffer[] = []): Sealing {
     seal(merchantId, secret) {
       if (!current) return secret;
       const iv = randomBytes(IV_BYTES);
-      // Bound to the merchant, so that nobody can give a merchant another merchant's secret.
+      // The text is bound to the merchant, so that nobody can give a merchant the secret of another merchant.
       const cipher = createCipheriv(CIPHER, current[1], iv).setAAD(Buffer.from(merchantId));
       const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
       return currentPrefix + Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");

@@ -25,8 +25,8 @@ export interface PostgresPlace {
   database: string;
   serverVersion: string;
   /**
-   * The connections of this service to this database, of all programs to the server, and the most that the server
-   * accepts.
+   * The connections of this service to this database, the connections of all programs to the database server, and the
+   * largest number that the server accepts.
    */
   connections: { service: number; server: number; most: number };
 }
@@ -52,7 +52,7 @@ const COLUMNS: Record<keyof Work, string> = {
   oldestDueAt: "oldest_due",
 };
 
-/** Leaves out the rows that resets left behind. */
+/** Leaves out rows from before resets. */
 const current = (table: string) => `merchants m JOIN ${table} r ON r.merchant_id = m.id AND r.epoch = m.epoch`;
 const count = (table: string, where: string) => `SELECT count(*) FROM ${current(table)} WHERE ${where}`;
 

@@ -3,7 +3,7 @@ export class StorageError extends Error {
   override name = "StorageError";
 }
 
-/** The storage cannot be used at the moment, for a reason that may pass without a change of the configuration. */
+/** The storage cannot be used at the moment. The reason may pass without a change of the configuration. */
 export class StorageAway extends StorageError {}
 
 /** The connection failed during a commit, so the transaction may or may not have been recorded. */

@@ -9,7 +9,7 @@ interface Waiting {
   onPause(error: StorageAway, milliseconds: number): void;
 }
 
-/** Opens a storage, and waits without limit while the storage is unavailable. Any other error ends the wait. */
+/** Opens a storage, and waits without limit while the storage is unavailable. Any other error ends the waiting. */
 export async function whenAvailable<T>(open: () => Promise<T>, { sleep, onPause }: Waiting): Promise<T> {
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     try {

@@ -14,7 +14,7 @@ interface Sleeper {
   wake(): void;
 }
 
-/** A clock that is stopped until it is advanced. */
+/** A clock that stands still until a test advances it. */
 export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeClock {
   let now = start;
   let counted = start;

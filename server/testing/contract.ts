@@ -22,7 +22,7 @@ interface CheckedResponse {
 }
 
 const ajv = new Ajv2020({ strict: false, allErrors: true });
-// The package's types are those of a CommonJS module.
+// The package has the types of a CommonJS module.
 (addFormats as unknown as (target: Ajv2020) => void)(ajv);
 ajv.addSchema(exact(openapi) as object, "contract");
 
@@ -113,7 +113,7 @@ function shapeProblems(response: CheckedResponse, name: string, body: unknown): 
   const { method, status, headers, sandbox = true } = response;
   const unknown = name.startsWith("/sandbox/") && !sandbox;
   const operation = unknown ? undefined : routes.find(({ pattern }) => pattern.test(name))?.item[method.toLowerCase()];
-  // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, checked above.
+  // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, which is checked above.
   if (!operation) return status >= 400 ? [] : healthProblems(name, body);
   const documented = operation.responses[status];
   // Any operation can return 503 (the contract's section "Retry safely").

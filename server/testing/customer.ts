@@ -15,7 +15,7 @@ export async function payWith(page: Page, typed: string): Promise<void> {
 export const shows = (page: Page, heading: string): Promise<void> =>
   page.getByRole("heading", { level: 1, name: heading }).waitFor();
 
-/** Waits for the waiting page at its own URL. The response to the form looks the same and leads there. */
+/** Waits for the waiting page at its own URL. The response to the form looks the same and leads to that URL. */
 export async function waits(page: Page, locale: Locale = "en"): Promise<void> {
   await page.waitForURL("**/return");
   await shows(page, texts[locale].waiting.heading);

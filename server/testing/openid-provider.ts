@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Provider } from "oidc-provider";
 
-/** With a form, since browsers then know that the provider's page leads back. */
+/** A form is used, so that browsers know that the provider's page leads back. */
 const PAGE =
   '<!doctype html><html lang="en"><title>Log in</title><form method="post"><button>Log in</button></form></html>';
 
@@ -12,7 +12,7 @@ export const CLIENT = { id: "payments", secret: "the-secret-of-the-client" };
 
 interface TestProvider {
   issuer: string;
-  /** Who signs in next, by the claim `sub`. */
+  /** The claim `sub` of the person who signs in next. */
   next: { sub: string };
   /** Registers a server. */
   serve(redirectUri: string): void;
@@ -24,7 +24,7 @@ export async function startOpenIdProvider(people: Record<string, object>): Promi
   let listener: ((...args: Parameters<RequestListener>) => unknown) | undefined;
   const server = createServer((req, res) => listener?.(req, res)).listen(0, "127.0.0.1");
   await once(server, "listening");
-  // Another site than the servers of tests, for browsers.
+  // For browsers, this is another site than the servers of tests.
   const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
   const next = { sub: "" };
   const redirectUris: string[] = [];

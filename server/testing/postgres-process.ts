@@ -1,6 +1,6 @@
 // Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL. With the
-// argument `durable` commits wait for the disk. A signal's name as a line of input restarts the server: it gets the
-// signal, and is started again when it has ended.
+// argument `durable` commits wait for the disk. A line of input with the name of a signal restarts the server: the
+// server gets the signal, and is started again when it has ended.
 import { randomBytes } from "node:crypto";
 import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";
@@ -55,7 +55,8 @@ const server = new EmbeddedPostgres({
   // Otherwise a stop would delete the data, also during a restart.
   persistent: true,
   createPostgresUser: asRoot,
-  // A collation that treats different texts as equal or sorts them by language, so that a missing COLLATE "C" shows.
+  // A collation that treats different texts as equal or sorts them by language, so that tests notice a missing COLLATE
+  // "C".
   initdbFlags: ["--no-sync", "--encoding=UTF8", "--locale-provider=icu", "--icu-locale=en-US", "--locale=C"],
   postgresFlags: Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]),
   onLog: (message) => void messages.push(String(message)),

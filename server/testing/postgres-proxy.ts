@@ -13,9 +13,12 @@ export interface PostgresProxy {
   cut(): void;
   /** Refuses connections until `restore`. */
   refuse(): Promise<void>;
-  /** Passes nothing on until `restore`. */
+  /** Passes on nothing until `restore`. */
   freeze(): void;
-  /** Passes nothing on from existing connections, like a network that has lost their state. New connections work. */
+  /**
+   * Passes on nothing from existing connections, like a network that has lost the state of the connections. New
+   * connections work.
+   */
   forget(): void;
   /** The delay of everything that the server sends, in milliseconds. */
   delayMs: number;

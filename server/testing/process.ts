@@ -43,7 +43,7 @@ export interface Limits {
   fileBlocks?: number;
 }
 
-/** How to run a server other than that of this project. */
+/** How to run a server other than the server of this project. */
 interface Place extends Limits {
   /** The path of its `main.ts`. */
   script?: string;
@@ -107,7 +107,7 @@ export const runServer = (env: NodeJS.ProcessEnv, limits: Limits = {}, ...args: 
 export const runCommandProcess = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> =>
   run(cli, args, env).ended;
 
-/** Runs `disbursement-checkout ARGS` in this process, because a process of its own takes most of its time to start. */
+/** Runs `disbursement-checkout ARGS` in this process, because most of the time of a separate process is its start. */
 export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
   const printed = { stdout: "", stderr: "" };
   const code = await runCommandLine(args, env, {

@@ -5,15 +5,15 @@ type Answer = RailAnswer | Error | (() => Promise<RailAnswer>);
 
 /** A rail in memory, whose answers a test decides. */
 export interface TestRail extends Rail {
-  /** What the rail has paid, by our reference, with the number of times that it was asked to. */
+  /** What the rail has paid, by our reference, with the number of requests to pay. */
   ledger: Map<string, { payment: RailPayment; answer: RailAnswer; asked: number }>;
-  /** What the next calls of `pay` and `collect` do; afterwards every payment succeeds immediately. */
+  /** What the next calls of `pay` and `collect` do. After these calls, every payment succeeds immediately. */
   answers: Answer[];
-  /** What the next calls of `find` do; afterwards the ledger decides. */
+  /** What the next calls of `find` do. After these calls, the ledger decides. */
   found: (RailAnswer | "missing" | "unsearchable" | Error)[];
 }
 
-/** @param usual what a call does if a test has not decided it */
+/** @param usual what a call does unless a test has decided it */
 export function createTestRail(usual: RailAnswer = { status: "success" }): TestRail {
   const ledger: TestRail["ledger"] = new Map();
   const answers: Answer[] = [];
@@ -61,7 +61,7 @@ export function createTestRail(usual: RailAnswer = { status: "success" }): TestR
  */
 export default (): Rail => createTestRail();
 
-/** All payments over one rail. */
+/** Settings with a single rail for all payments. */
 export const railsOf = (rail: Rail, { rateOf }: Partial<Pick<Rails, "rateOf">> = {}): Rails => ({
   names: ["test"],
   get: (name) => (name === "test" ? rail : undefined),

@@ -63,9 +63,9 @@ export interface TestServerOptions {
   lookup?: Lookup;
   /** The most client connections at a time. */
   maxConnections?: number;
-  /** Decides when requests get their turns. */
+  /** Replaces the code that decides when requests get their turns. */
   defer?: Defer;
-  /** What carries the money of a live server: by default a rail whose payments succeed immediately. */
+  /** The rail of a live server: by default a rail whose payments succeed immediately. */
   rails?: Rails;
 }
 

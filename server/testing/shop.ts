@@ -35,7 +35,7 @@ async function startSite() {
 
 /**
  * Starts a server and a shop that uses it.
- * @param env overrides of the default settings, which are those of a sandbox on loopback
+ * @param env overrides of the default settings, which are the settings of a sandbox on loopback
  * @param rails what carries the money of a live server
  */
 export async function openShop(env: Record<string, string> = {}, rails?: Rails) {

@@ -9,13 +9,13 @@ const SIZE = 16 * 1024 * 1024;
 export interface SmallDisk {
   /** The folder at which it is mounted. */
   folder: string;
-  /** Uses up all of its space. */
+  /** Uses up all space of the disk. */
   fill(): void;
   /** Gives the space back that `fill` has used up. */
   empty(): void;
-  /** Makes it read-only while its files are open, as the operating system does after an error of the disk. */
+  /** Makes the disk read-only while its files are open, as the operating system does after an error of the disk. */
   breakDown(): void;
-  /** Unmounts it, repairs its file system and mounts it again. No file may be open. */
+  /** Unmounts the disk, repairs its file system and mounts the disk again. No file on it may be open. */
   repair(): void;
   close(): void;
 }
@@ -52,7 +52,7 @@ export function mountSmallDisk(): SmallDisk | undefined {
     repair() {
       unmount();
       const { status } = spawnSync("e2fsck", ["-p", "-f", image]);
-      // 1: errors were found and corrected.
+      // Exit code 1: errors were found and corrected.
       if (status !== 0 && status !== 1) throw new Error(`e2fsck ended with ${status}.`);
       mount();
     },

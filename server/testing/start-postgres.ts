@@ -7,9 +7,9 @@ const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 const NAMESPACE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] as const;
 
 /**
- * PostgreSQL refuses to run as root. Another user may have no access to this checkout, or may not exist, so PostgreSQL gets
- * a user namespace in which root has another id. Returns the command that creates the namespace, or nothing where that is
- * not needed or not possible.
+ * PostgreSQL refuses to run as root. Another user may have no access to this checkout, or may not exist. Therefore
+ * PostgreSQL gets a user namespace in which root has another id. Returns the command that creates the namespace, or
+ * nothing where that is not needed or not possible.
  */
 function asOrdinaryUser(): readonly string[] {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return [];

@@ -1,4 +1,4 @@
-// Collects the names of fields in storage and domain, so that a test can send each as an undeclared parameter.
+// Collects the names of fields in storage and domain, so that a test can send each name as an undeclared parameter.
 import { globSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";

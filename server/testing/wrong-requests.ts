@@ -60,7 +60,7 @@ const KINDS = [
   },
 ] as const;
 
-/** A new parameter each time, which would grow a cache keyed by Content-Type. */
+/** The parameter is new each time: it would make a cache with the Content-Type as key grow. */
 const contentType = (random: SeededRandom) =>
   `application/json; ${random.pick(["x", "charset=utf-8; v", "boundary"])}=${random.below(2 ** 31)}`;
 

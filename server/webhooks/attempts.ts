@@ -17,9 +17,9 @@ export interface AttemptContext {
   span(): string;
 }
 
-/** An attempt, whoever makes it. */
+/** An attempt, made by the server or by a listener. */
 export interface Attempted extends Claim {
-  /** The number of attempts before this one in the schedule. */
+  /** The number of attempts before this attempt in the schedule. */
   step: number;
   /** When the attempt fell due; absent for a replay. */
   dueAt?: number;
@@ -55,7 +55,7 @@ export function prepareAttempt(
   };
 }
 
-/** The result of an attempt that the chaos switch has lost: nothing is sent (D67). */
+/** The result of an attempt that the chaos switch loses: nothing is sent (D67). */
 export const lostAttempt = (sentAt: number): AttemptResult => ({
   sentAt,
   latencyMs: 0,

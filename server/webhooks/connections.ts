@@ -1,7 +1,7 @@
 import { Client } from "undici";
 
 export interface Connections {
-  /** Returns an unused connection to this origin, an open one if possible. */
+  /** Returns an unused connection to this origin, if possible an open connection. */
   take(origin: string): Client;
   /** The number of receivers to which a connection is kept. */
   readonly receivers: number;
@@ -13,9 +13,9 @@ export interface Connections {
  * Keeps connections to receivers open for later webhooks, each for one request at a time. The caller limits the number
  * of connections.
  *
- * undici's Agent would do, but it reserves space for 2,048 waiting requests per receiver, never frees the state of a
- * receiver that did not respond, and searches all receivers when a connection closes. Merchants can invent any number
- * of receivers.
+ * undici's Agent is not used, because merchants can invent any number of receivers. The Agent reserves space for 2,048
+ * waiting requests per receiver, never frees the state of a receiver that did not respond, and searches all receivers
+ * when a connection closes.
  */
 export function createConnections(options: Client.Options): Connections {
   const byOrigin = new Map<string, Set<Client>>();
@@ -31,7 +31,7 @@ export function createConnections(options: Client.Options): Connections {
       if (clients.size === 0 && byOrigin.get(origin) === clients) byOrigin.delete(origin);
       void client.close().catch(() => {});
     };
-    // Only after these events does the client drop a request that was aborted.
+    // The client drops an aborted request only after these events.
     const forgetSoon = () => void setImmediate(forget);
     client.on("disconnect", forgetSoon).on("connectionError", forgetSoon);
     return client;

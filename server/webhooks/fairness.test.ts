@@ -11,7 +11,7 @@ afterEach(() => {
 
 const delay = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 const lane = (host: string, merchantId = "ada"): Lane => ({ merchantId, host });
-/** How many deliveries of this lane alone could be claimed. */
+/** How many deliveries of this lane could be claimed if there were no other lanes. */
 const roomFor = (fairness: Fairness, host: string, merchantId?: string) =>
   fairness.plan([lane(host, merchantId)])[0]?.count ?? 0;
 

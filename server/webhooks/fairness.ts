@@ -14,13 +14,15 @@ export interface FairnessLimits {
  * Decides which ready deliveries to attempt, so that a slow or dead receiver does not hold up the others. These limits
  * count attempts in progress in this process:
  *
- * - Each receiver gets at most `perHost`, and each merchant at most seven eighths of it, because others may share the
- *   receiver. A lane whose attempts are slow gets half of `perHost`.
+ * - Each receiver gets at most `perHost`, and each merchant at most seven eighths of `perHost`, because other merchants
+ *   may share the receiver. A lane whose attempts are slow gets half of `perHost`.
  * - A merchant can invent any number of hosts, so each merchant gets at most three quarters of `total`, half of `total`
  *   for lanes that are not known to be prompt, and an eighth for slow lanes.
- * - Slow lanes together get half of `total`; beyond that, each merchant without a slow attempt in progress gets one.
- * - Half of `total` is open to every new receiver. In the other half, new receivers get one attempt each.
- * - The last eighth of `total` is for prompt lanes, and for one attempt of each merchant without any in progress.
+ * - Slow lanes together get half of `total`. Beyond that half, each merchant without a slow attempt in progress gets
+ *   one slow attempt.
+ * - Half of `total` is open to every new receiver. In the other half, each new receiver gets one attempt.
+ * - The last eighth of `total` is for prompt lanes, and for one attempt of each merchant that has no attempt in
+ *   progress.
  *
  * A delivery that waits for room stays ready in the storage.
  */
@@ -29,17 +31,18 @@ export interface Fairness {
   room(): number;
   /** Returns how many more attempts a merchant may start now. */
   roomOfMerchant(merchantId: string): number;
-  /** Returns how many deliveries of each lane to claim. Serves the lanes in order and leaves out those without room. */
+  /** Returns how many deliveries of each lane to claim. Serves the lanes in order and leaves out lanes without room. */
   plan(lanes: readonly Lane[]): LaneClaim[];
   /**
-   * Makes an attempt that was planned, and counts it from now until it ends. The time until `turn` does not make it slow.
+   * Makes an attempt that was planned, and counts it from now until it ends. The time until `turn` does not count as
+   * slowness.
    */
   run<T>(lane: Lane, attempt: () => Promise<T>, turn?: Promise<void>): Promise<T>;
 }
 
 interface Attempt {
   lane: Lane;
-  /** The limits to which the attempt counts. Built once, because a plan reads the keys of all attempts. */
+  /** The limits to which the attempt counts. The keys are built once, because a plan reads the keys of all attempts. */
   keys: Keys;
   begunAt: number;
 }
@@ -80,7 +83,7 @@ export function createFairness({ perHost, total, now }: FairnessLimits): Fairnes
       const { get, add, paceOf } = count();
       const isCrowded = attempts.size >= half;
 
-      /** How many more attempts of a lane fit into the part of the total for lanes of this pace. */
+      /** How many more attempts of a lane fit into the part of `total` for lanes that are equally prompt or slow. */
       function share(keys: Keys): number {
         const pace = paceOf(keys);
         const free = total - get("all");

@@ -25,8 +25,8 @@ beforeAll(async () => {
 afterAll(() => trap.close());
 
 /**
- * Returns the connections accepted so far. Connections are accepted in order, so all earlier ones have been accepted
- * when one more is.
+ * Returns the connections accepted so far. Connections are accepted in order, so when another connection is accepted,
+ * all earlier connections have been accepted.
  */
 async function visitsSoFar(): Promise<string[]> {
   const knock = connect(port, "127.0.0.1");
@@ -271,7 +271,7 @@ test.each(["169.254.169.254", "0xa9fea9fe", "[fe80::1]", "[::ffff:169.254.169.25
 
 const inverted = (part: string) => (0xffff - Number.parseInt(part, 16)).toString(16);
 
-/** Where clouds serve credentials: written as a host, with the reason shown. */
+/** Addresses at which clouds serve credentials, written as a host, with the reason that is shown. */
 const PLATFORMS = [
   "169.254.169.254",
   "169.254.170.2",
@@ -397,7 +397,7 @@ function visitorWith(dnsResponses: string[][]) {
   const agent = new Agent({
     connect: guardedConnector({
       lookup: async (name) => dnsResponses[asked.push(name) - 1] ?? [],
-      // Here 127.0.0.1 counts as public, and every other address is forbidden.
+      // In this test 127.0.0.1 counts as public, and every other address is forbidden.
       forbidden: (address) => (address === "127.0.0.1" ? undefined : LOOPBACK),
       discreet: true,
       timeoutMs: 5_000,

@@ -43,7 +43,10 @@ const RANGES: Record<string, string> = {
 const PUBLIC_IPV6 = ipaddr.IPv6.parseCIDR("2000::/3");
 /** The address of Azure's platform services. Unlike the addresses of other clouds' services, it looks public. */
 const AZURE_PLATFORM = "168.63.129.16";
-/** Where clouds serve the credentials of a machine: AWS, GCP and others, ECS and EKS, Tencent, Alibaba, Azure, Oracle. */
+/**
+ * The addresses at which clouds serve the credentials of a machine: AWS, GCP and others, ECS and EKS, Tencent, Alibaba,
+ * Azure, Oracle.
+ */
 const PLATFORM_IPV4 = new Set([
   "169.254.169.254",
   "169.254.170.2",
@@ -53,7 +56,10 @@ const PLATFORM_IPV4 = new Set([
   AZURE_PLATFORM,
   "192.0.0.192",
 ]);
-/** AWS keeps the first range for its services. The second is GCP's, whose customers' networks have other prefixes. */
+/**
+ * AWS keeps the first range for its services. The second range is GCP's own; the networks of GCP's customers have other
+ * prefixes.
+ */
 const PLATFORM_IPV6 = ["fd00:ec2::/32", "fd20:ce::/48"].map((range) => ipaddr.IPv6.parseCIDR(range));
 
 /**
@@ -91,8 +97,9 @@ export function neverReachable(address: string): string | undefined {
 }
 
 /**
- * Returns every IPv4 address that an IPv6 address can contain: four bytes anywhere, since the prefix of a NAT64 gateway is
- * the operator's choice; also around the ninth byte, which RFC 6052 leaves out; and inverted, as in Teredo.
+ * Returns every IPv4 address that an IPv6 address can contain. It can be four bytes anywhere, since the operator
+ * chooses the prefix of a NAT64 gateway. It can also be four bytes around the ninth byte, which RFC 6052 leaves out, or
+ * inverted, as in Teredo.
  */
 function containedIPv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
   const bytes = address.toByteArray();
@@ -103,7 +110,7 @@ function containedIPv4(address: ipaddr.IPv6): ipaddr.IPv4[] {
   );
 }
 
-/** The ports below 1024 belong to other services than receivers of webhooks, such as mail. */
+/** The ports below 1024 belong to services such as mail, and not to receivers of webhooks. */
 const isUsualPort = (port: string) => port === "" || Number(port) >= 1_024;
 
 /**

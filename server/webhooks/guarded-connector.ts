@@ -6,7 +6,7 @@ import { adviceFor, Refusal } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 
 /**
- * The same text for a name without an address and for one that leads to a private address. Different texts would tell
+ * The same text is used for a name without an address and for a name with a private address. Different texts would tell
  * merchants which names exist in the operator's internal DNS.
  */
 const NO_PUBLIC_ADDRESS = "the receiver's name does not lead to a public address.";
@@ -38,7 +38,8 @@ export function guardedConnector(options: GuardOptions): buildConnector.connecto
     rejectUnauthorized: true,
     // Without it, each connection would load the certificate authorities again, for about a millisecond.
     secureContext: createSecureContext(),
-    // Try each address for one second before the next. Node's default of 250 ms is too short for distant receivers.
+    // Try each address for one second before the next address. Node's default of 250 ms is too short for distant
+    // receivers.
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: 1_000,
   });

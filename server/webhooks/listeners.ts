@@ -11,7 +11,7 @@ import { verdictOf } from "./schedule.ts";
 import { webhookHeaders, type AttemptResult } from "./send.ts";
 import { attemptTime, lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "./attempts.ts";
 
-/** Longer than an attempt takes. A listener that lives renews its claims with each search. */
+/** Longer than an attempt takes. A running listener renews its claims with each search. */
 const LEASE_MS = 30_000;
 /** How often a search polls for deliveries, in milliseconds: as often as the server does for its own deliveries. */
 const LOOK_EVERY_MS = 100;

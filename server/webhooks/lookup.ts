@@ -3,14 +3,16 @@ import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
 
-/** Returns all IPv4 and IPv6 addresses of a name. Rejects with a `code` such as `ENOTFOUND` if there are none. */
+/**
+ * Returns all IPv4 and IPv6 addresses of a name. Rejects with a `code` such as `ENOTFOUND` if the name has no address.
+ */
 export type Lookup = (name: string) => Promise<string[]>;
 
 /**
  * Resolves names through DNS only. The operating system's resolver runs on the four threads of Node's pool, where four
  * names with unresponsive name servers would delay every other lookup.
  *
- * @param servers `host:port` of the name servers; by default those of the system.
+ * @param servers `host:port` of the name servers; by default the name servers of the system.
  */
 export function dnsLookup(servers?: string[]): Lookup {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });

@@ -1,6 +1,6 @@
 /** An attempt that takes longer than this shows that its lane is slow, in milliseconds. */
 const SLOW_MS = 2_000;
-/** The most lanes to remember. A forgotten lane counts as new. */
+/** How many lanes to remember. A forgotten lane counts as new. */
 const MOST_LANES = 10_000;
 
 export type Promptness = "new" | "prompt" | "slow";
@@ -14,8 +14,8 @@ interface Timed {
 const isSlow = ({ begunAt }: Timed, now: number) => now - begunAt > SLOW_MS;
 
 /**
- * Remembers how long the last attempt of each lane took. It judges lanes, not hosts, so that a merchant cannot make a
- * host that it shares look slow to others.
+ * Remembers how long the last attempt of each lane took. It judges lanes, and not hosts, so that a merchant cannot make
+ * a shared host count as slow for other merchants.
  */
 export function createPromptness() {
   const paces = new Map<string, Promptness>();
@@ -27,7 +27,7 @@ export function createPromptness() {
     /** Records the end of an attempt. */
     note(attempt: Timed, now: number) {
       const { lane } = attempt.keys;
-      // Deleted first, so that the lanes are in the order of their last attempts.
+      // The entry is deleted and added again, so that the lanes are in the order of their last attempts.
       paces.delete(lane);
       paces.set(lane, isSlow(attempt, now) ? "slow" : "prompt");
       if (paces.size > MOST_LANES) paces.delete(paces.keys().next().value!);

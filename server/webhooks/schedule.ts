@@ -19,7 +19,7 @@ const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = HOUR;
 const STATUSES_WITH_RETRY_AFTER = new Set([429, 503]);
 
-/** The state of a delivery after its attempts so far. */
+/** What decides about the next attempt of a delivery. */
 export interface AttemptsMade {
   /** Number of attempts so far; 0 for a new delivery. */
   attempts: number;

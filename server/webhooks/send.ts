@@ -11,9 +11,9 @@ import { sign } from "./signature.ts";
 const BODY_KEPT_BYTES = 1024;
 /** How long an attempt may take, in milliseconds (D13). */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** The most bytes of headers in one response, an informational one included. */
+/** The largest size of the headers of a response, also of an informational response, in bytes. */
 const HEADERS_BYTES = 16_384;
-/** The most informational (1xx) responses before the final one. */
+/** The largest number of informational (1xx) responses before the final response. */
 const INFORMATIONAL_RESPONSES = 10;
 
 /** One webhook, ready to be delivered. */
@@ -72,7 +72,7 @@ export interface Sender {
    * @param ending ends the attempt when it is aborted, also by `send` itself
    */
   send: (message: Message, ending?: AbortController) => Promise<AttemptResult>;
-  /** Makes one attempt, like `send`, with a message that was signed elsewhere. */
+  /** Makes an attempt, like `send`, with a message that was signed elsewhere. */
   sendSigned: (message: SignedMessage, ending?: AbortController) => Promise<AttemptResult>;
   /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   close: () => Promise<void>;
@@ -120,7 +120,7 @@ export function createSender(options: SenderOptions): Sender {
     return readResponse(await Promise.race([request, rejectedBy(signal)]));
   }
 
-  // One controller for all reasons, because listeners of AbortSignal.any's signals are never freed.
+  // One controller serves all reasons, because listeners of AbortSignal.any's signals are never freed.
   async function sendAt(
     sentAt: number,
     message: Pick<Message, "url" | "id" | "body">,
@@ -199,7 +199,7 @@ async function readStart(body: Dispatcher.ResponseData["body"]): Promise<string>
       if (size > BODY_KEPT_BYTES) break;
     }
   } catch {
-    // The receiver or the deadline cut the body off. Keep what was received.
+    // The receiver or the deadline has cut the body off. Keep what was received.
   }
   return toText(Buffer.concat(chunks).subarray(0, BODY_KEPT_BYTES));
 }

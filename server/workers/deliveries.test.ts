@@ -41,7 +41,7 @@ const delivery = async () => (await server.request("GET", "/sandbox/deliveries")
 test("an attempt in progress is not repeated after its lease has expired", async () => {
   const response = await heldAttempt();
   const { deliveries } = server.service;
-  // Time jumps past the end of the lease, as when the system clock is corrected or a laptop wakes up.
+  // Time jumps past the end of the lease, as it does when the system clock is corrected or a laptop wakes up.
   server.clock.advance(61_000);
   expect(await deliveries.begin()).toBe(0);
   const replay = await server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);

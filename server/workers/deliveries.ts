@@ -37,7 +37,7 @@ async function makeAttempt(options: DeliveryOptions, entry: Underway<ClaimedDeli
   const { attempted, message } = prepareAttempt(entry.claim, options, now);
   const isLost = chaos.strikes(entry.claim.merchant, "lostWebhooksPercent");
   const result = isLost ? lostAttempt(now) : await sender.send(message, entry.ending);
-  // The stop aborted the attempt; the receiver did not fail.
+  // The stop of the server aborted the attempt, and the receiver did not fail.
   if (stopping.aborted && result.httpStatus === undefined) return false;
   if (entry.hasLapsed && result.httpStatus === undefined) return true;
   // The delivery may have been claimed again meanwhile.

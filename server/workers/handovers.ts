@@ -23,7 +23,10 @@ export interface HandoverOptions extends WorkerOptions {
 
 /** While an earlier request may still arrive at the rail, in milliseconds, a refusal proves nothing. */
 const DOUBT_MS = 120_000;
-/** The delays after which a rail is asked again, in milliseconds: while it has the payment, and while that is not known. */
+/**
+ * The delays after which a rail is asked again, in milliseconds: first for a payment that the rail has, then for a
+ * payment that the rail may not have.
+ */
 const POLL_MS = [5_000, 10_000, 20_000, 40_000, 80_000, 160_000, 320_000, 640_000, 1_280_000, 3_600_000];
 const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 120_000, 300_000];
 /** The pause of a rail whose requests per second are used up. */
@@ -91,7 +94,7 @@ async function attemptOf(
   return { ...shown, askAgainAfterMs: Math.max(delay, retryAfterMs) };
 }
 
-/** An error of fetch says only in its cause what has happened. */
+/** The cause of an error of fetch says what has happened; the error itself does not. */
 function descriptionOf({ message, cause }: Error): string {
   const because = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : "";
   return `${message}${because}`.slice(0, 500);
@@ -137,7 +140,7 @@ async function ask(
     const { result, error } = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
     if (typeof result === "object") return { exchanges, answer: result };
     const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
-    // A rail that cannot be asked now would not take the payment either.
+    // If the rail cannot be asked now, it would not take the payment either.
     if (error) return { exchanges, isUnknown: true, ...waits };
     if (state === "accepted")
       return { exchanges, ...(result === "missing" ? { isMissing: true } : { isUnknown: true }) };
@@ -150,7 +153,7 @@ async function ask(
     send.call(rail, payment, { ...call, inDoubt }),
   );
   if (result) {
-    // A refusal while an earlier request may still arrive is no proof (D74).
+    // While an earlier request may still arrive, a refusal proves nothing (D74).
     const isProof = !inDoubt || (result.status !== "failed" && result.status !== "cancelled");
     return isProof ? { exchanges, answer: result } : { exchanges, isUnknown: true };
   }

@@ -3,8 +3,8 @@ import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
 import type { KeyUse } from "../domain/keys.ts";
 
 /**
- * When keys were last used. Requests only note the use in memory. It is stored later, so that no request waits for the
- * storage.
+ * When keys were last used. Requests only note the use in memory. The use is stored later, so that no request waits for
+ * the storage.
  */
 export interface KeyUses {
   /** Notes that a request had this key. */
@@ -13,7 +13,7 @@ export interface KeyUses {
   record(): Promise<void>;
 }
 
-/** How often the uses are stored. A stored time of use is at most this much too old. */
+/** How often the uses are stored. A stored time of use is too old by at most this time. */
 export const RECORD_USES_EVERY_MS = 60_000;
 
 export function createKeyUses({ storage, clock }: { storage: MerchantStore; clock: Clock }): KeyUses {

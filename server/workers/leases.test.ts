@@ -26,7 +26,7 @@ let worker: QueueWorker;
 /** The attempts in progress, each with the function that makes its receiver respond. */
 let attempts: { signal: AbortSignal; respond(): void }[];
 let recorded: number;
-/** Begins the attempts that wait for their turn; undefined while attempts do not wait. */
+/** Begins the attempts that wait for their turn; undefined if attempts do not wait for turns. */
 let turns: (() => void)[] | undefined;
 let storage: Pick<DeliveryQueue, "promoteDue" | "readyLanes" | "claimDeliveries" | "renewClaims" | "recordAttempt">;
 

@@ -14,8 +14,8 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * Repeats `job`. Each run starts `everyMs` after the previous one has ended, or earlier if the loop is woken. A failed
- * run does not end the loop: the pause doubles up to a second, and the 1st, 2nd, 4th, … failure in a row is logged. A
- * storage that is unavailable is not logged here, because it reports that itself.
+ * run does not end the loop: the pause doubles up to a second, and the 1st, 2nd, 4th, … failure in a row is logged. An
+ * unavailable storage is not logged here, because the storage reports this itself.
  */
 export function startLoop(
   job: () => Promise<void>,

@@ -122,7 +122,7 @@ describe("a receiver that returns an error", () => {
 
     receiver.respondWith(500);
     const path = `/sandbox/deliveries/${delivery!.id}/replay`;
-    // D31: the schedule restarts after a failed replay.
+    // The schedule restarts after a failed replay (D31).
     expect((await server.request("POST", path)).body.data).toMatchObject({ status: "pending" });
     await advance(6 * DAY_S);
     expect((await deliveries())[0]).toMatchObject({ status: "exhausted" });
@@ -142,8 +142,8 @@ test("retries follow the schedule in real time too", async () => {
 });
 
 /**
- * Starts a receiver of webhooks for `events` events. It waits until a webhook of each event has arrived, then returns
- * 500 to all of them, so that an advance ends only if the attempts of different events are made in parallel.
+ * Starts a receiver of webhooks for `events` events. The receiver waits until a webhook of each event has arrived, then
+ * returns 500 to all webhooks. An advance therefore ends only if the attempts of different events are made in parallel.
  */
 async function startBarrier(events: number) {
   const rounds: string[][] = [[]];
@@ -229,7 +229,7 @@ describe("a server that stops", () => {
     while ((await read()).status === "pending") await new Promise(setImmediate);
     const { status, attempts } = await read();
     expect([status, attempts.length]).toEqual(["exhausted", ATTEMPTS]);
-    // The attempts are dated when they fell due, not when the second server started.
+    // The attempts have the dates at which they fell due, and not the date at which the second server started.
     expect(attempts.at(-1)!.at).toBeLessThan(Date.UTC(2026, 10, 20, 9, 30) + 6 * DAY_S * 1_000);
     await second.close();
     rmSync(folder, { recursive: true });

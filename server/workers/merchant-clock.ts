@@ -7,7 +7,7 @@ import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 import type { Settlement } from "./settlement.ts";
 
-/** Real milliseconds between checks while another process does the due work. */
+/** The pause between checks while another process does the due work, in real milliseconds. */
 const WAIT_MS = 10;
 
 /** Moves the sandbox time of merchants (D18). */
@@ -17,8 +17,7 @@ export interface MerchantClock {
    * dated when it fell due (D29). Different events are delivered in parallel; attempts of one event stay in order.
    * @returns the merchant with its new time
    * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time;
-   *   `internal_error` if the server stops first. The clock has moved by then, and the rest is processed after the next
-   *   start.
+   *   `internal_error` if the server stops first. In this case the clock has moved, and the rest is processed after the next start.
    */
   advance(merchantId: string, move: ClockMove, actor: Actor): Promise<Merchant>;
   /** Deletes the merchant's records and resets its clock to real time. */
@@ -36,7 +35,7 @@ export interface MerchantClockOptions {
 export function createMerchantClock(options: MerchantClockOptions): MerchantClock {
   const { storage, clock, settlement, deliveries, stopping } = options;
 
-  /** True while anything that the move made due is still to be processed. A reset ends the move. */
+  /** True while work that the move made due still has to be processed. A reset ends the move. */
   async function isUnfinished(merchantId: string, movedTo: number): Promise<boolean> {
     const merchant = await storage.findMerchant(merchantId);
     return merchant!.movedTo >= movedTo && storage.hasDue(merchantId, movedTo);

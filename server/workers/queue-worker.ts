@@ -7,7 +7,8 @@ import type { Fairness } from "../webhooks/fairness.ts";
 import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
 
 /**
- * The intervals at which the claims of attempts in progress are renewed, and at which lapsed claims are searched for.
+ * Two intervals: at which the claims of attempts in progress are renewed, and at which the worker searches for lapsed
+ * claims.
  */
 export const RENEW_EVERY_MS = 1_000;
 export const END_LAPSED_EVERY_MS = 200;
@@ -51,15 +52,15 @@ export interface QueueWorkerOptions<C extends Claimed> {
   /** True if attempts to this host may be made now. */
   serves(host: string): boolean;
   /**
-   * Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented it. An
-   * attempt whose claim lapsed need not be recorded: the entry is claimed and attempted again.
+   * Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented the
+   * attempt. An attempt whose claim lapsed need not be recorded: the entry is claimed and attempted again.
    */
   attempt(entry: Underway<C>): Promise<boolean>;
   /** Called when an attempt has ended, because the limits may now allow another. */
   onEnd(): void;
 }
 
-/** An attempt in progress. Its claim is replaced if the lease expires and this process claims the delivery again. */
+/** An attempt in progress. The claim is replaced if the lease expires and this process claims the delivery again. */
 export interface Underway<C extends Claimed> {
   claim: HeldClaim<C>;
   /** Ends the attempt. */
@@ -80,7 +81,8 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
 
   /**
    * Starts the attempt of a claimed entry. If an attempt is already in progress in this process, it continues under
-   * the new claim, and the result is undefined. Also undefined if the claim arrived too late: then the claim lapses.
+   * the new claim, and the result is undefined. The result is also undefined if the claim arrived too late: the claim
+   * then lapses.
    */
   function start(claim: HeldClaim<C>): Promise<void> | undefined {
     if (hasLapsed(claim)) return undefined;

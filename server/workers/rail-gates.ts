@@ -5,7 +5,7 @@ import type { Rails } from "../domain/rails.ts";
 
 /** After this many calls in a row without a result, a rail is left alone for a while. */
 const FAILURES = 5;
-/** How long, in milliseconds: twice as long each time, until a call has a result. */
+/** How long a rail is left alone, in milliseconds: twice as long each time, until a call has a result. */
 const PAUSE_MS = { first: 1_000, longest: 60_000 };
 /** How often this process reads which rails are paused. */
 export const READ_PAUSES_EVERY_MS = 1_000;
@@ -14,7 +14,7 @@ export const READ_PAUSES_EVERY_MS = 1_000;
 export interface RailGates {
   isOpen(rail: string): boolean;
   /**
-   * Notes how a call ended, or that the limit of requests held it back.
+   * Notes the result of a call, or that the limit of requests held the call back.
    * @param retryAfterMs when the rail may be asked again
    * @param detail why the call failed, for the log
    */
@@ -31,7 +31,7 @@ interface Gate {
   waitsUntil: number;
 }
 
-/** What a call that has a result makes of a circuit breaker. */
+/** The state of a circuit breaker after a call with a result. */
 const WHOLE = { failures: 0, pauseMs: PAUSE_MS.first, brokenUntil: 0 };
 
 export function createRailGates({

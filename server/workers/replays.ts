@@ -13,7 +13,10 @@ export interface Replays {
   advance(): Promise<void>;
 }
 
-/** Carries out the replays that the storage keeps (D64). Other processes may do so too: each step is taken once. */
+/**
+ * Carries out the replays that the storage keeps (D64). Several processes may carry out the same replay: each step is
+ * taken once.
+ */
 export function createReplays({ storage, stopping, onReady }: Options): Replays {
   const giveWay = createYielding();
   return {

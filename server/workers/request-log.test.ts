@@ -194,7 +194,7 @@ test("requests that cannot be stored are dropped and counted, and later ones are
   await stop();
 });
 
-/** Bodies that no redaction can read, with the phone number that their errors show. */
+/** Bodies that the redaction cannot read, with the phone number that the message of the error contains. */
 const unreadable = (): object => ({
   get reference() {
     throw new TypeError("Cannot read 2250700000001");

@@ -9,7 +9,7 @@ import { startLoop } from "./loop.ts";
 /** How often the requests that have ended are stored, in milliseconds. */
 const STORE_EVERY_MS = 500;
 /**
- * How many successful requests, and how many failed requests, are stored at most each time. Storing more would delay
+ * How many successful requests, and how many failed requests, are stored at most each time. More requests would delay
  * payments, and nobody reads all requests of a merchant that sends so many.
  */
 const MOST = { ofMerchant: 50, total: 100 };
@@ -36,7 +36,7 @@ interface Waiting {
 /**
  * Keeps the log of requests (D66). A request that has ended is only noted; a moment later the requests of all merchants
  * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72). The
- * merchant's last stored request, or its next one, shows the count.
+ * merchant's last stored request, or its next stored request, shows the count.
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
   let waiting: Waiting[] = [];
@@ -59,7 +59,10 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
     waiting.push({ exchange, at: clock.now(), number });
   });
 
-  /** The request as it is stored, or nothing if it cannot be redacted, so that no other request is lost with it. */
+  /**
+   * Returns the request as it is stored, or undefined if it cannot be redacted, so that other requests are stored
+   * nevertheless.
+   */
   function readable(request: Waiting): LoggedRequest[] {
     try {
       return [toLogged(request)];
@@ -108,7 +111,7 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
   };
 }
 
-/** The places for requests of one kind until the next time of storing. */
+/** The number of requests of one kind that can still be noted before the next storing. */
 function createPlaces() {
   const taken = new Map<string, number>();
   let total = 0;
@@ -166,12 +169,15 @@ function referenceOf({ returned, parameters, location }: Exchange): string | und
   return places.map((place) => SERVICE_REFERENCE.exec(String(place ?? ""))?.[0]).find((found) => found !== undefined);
 }
 
-/** The path with its identifiers, as far as they may be shown. */
+/** The path with its identifiers, which are masked if they must not be shown. */
 const pathOf = ({ route, parameters, key }: Exchange): string =>
   route.replace(/:(\w+)/g, (_, name: string) => masked(parameters[name] ?? "", key));
 
 const LONGEST_NAME = 100;
 
-/** The name of the program that sent a request. It is shortened last, because a part of a key would not be recognised. */
+/**
+ * The name of the program that sent a request. The name is shortened after redaction, because a part of a key would not
+ * be recognised.
+ */
 const programOf = ({ program = "", key }: Exchange): string =>
   masked(program.replace(/[^!-~]+/g, " ").trim(), key).slice(0, LONGEST_NAME);

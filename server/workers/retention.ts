@@ -4,7 +4,7 @@ import type { MerchantStore } from "../domain/merchants.ts";
 import { createYielding } from "../sharing/yielding.ts";
 
 export const PRUNE_EVENTS_EVERY_MS = 3_600_000;
-/** Events per transaction, so few that no payment waits for long. */
+/** The number of events per transaction: so few that no payment waits for long. */
 const STEP = 200;
 /** Records per transaction and status. */
 const ERASURE_STEP = 50;
@@ -21,8 +21,8 @@ interface Options {
 }
 
 /**
- * Returns a function that deletes old events as `db prune` does, and erases old phone numbers, of all merchants, a few at
- * a time.
+ * Returns a function that deletes old events as `db prune` does, and erases old phone numbers. It does this for all
+ * merchants, a few events or records at a time.
  */
 export function createRetention({ storage, clock, days, phoneDays, stopping }: Options): () => Promise<void> {
   const giveWay = createYielding();

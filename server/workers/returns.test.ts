@@ -34,7 +34,7 @@ test("the first success of a retry makes what waits due, each step twice as many
   expect(await advance()).toEqual([570, 570, 570]);
   expect(await advance()).toEqual([530, 530, 530]);
   expect(await advance()).toEqual([450, 450, 450]);
-  // 160 for the first receiver, and what is left of 250 for the second. The third is the next.
+  // The first receiver gets 160, and the second receiver the rest of 250. The third receiver is next.
   expect(await advance()).toEqual([290, 360, 450]);
   expect(await advance()).toEqual([200, 360, 290]);
   for (let steps = 0; steps < 8; steps += 1) await advance();
@@ -62,7 +62,7 @@ test("after ten failures in a row the success of a new webhook makes one due, th
   };
   expect(await waitingAfter(9)).toBe(60);
   expect(await waitingAfter(10)).toBe(53);
-  // A receiver that refuses what waits, and takes what is new, loses one attempt of one webhook.
+  // A receiver that refuses the waiting webhooks and accepts new webhooks loses one attempt of one webhook.
   returns.note(lane("a"), 3, false);
   await returns.advance();
   expect(await waitingAfter(8)).toBe(60);

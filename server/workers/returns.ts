@@ -3,17 +3,17 @@ import type { Lane } from "../domain/queues.ts";
 
 export const ADVANCE_EVERY_MS = 100;
 /**
- * How many webhooks a step makes ready: for a receiver 10 after the success of a retry, which is 100 per second, then
- * twice as many each time, and for all receivers together 2,500 per second. A receiver that cannot keep up fails within
- * the first steps. After the success of a new webhook the first step makes only one ready: it may be the waiting webhooks
- * that the receiver refuses.
+ * How many webhooks a step makes ready. A receiver gets 10 after the success of a retry, which is 100 per second, then
+ * twice as many each time. All receivers together get 2,500 per second. A receiver that cannot keep up fails within the
+ * first steps. After the success of a new webhook the first step makes only one webhook ready, because the receiver may
+ * refuse the webhooks that wait.
  */
 const PER_STEP = { afterRetry: 10, afterFirst: 1, most: 250 };
-/** With fewer waiting deliveries, none is made due earlier. */
+/** If fewer deliveries wait, they are not made due earlier. */
 const LEAST_WAITING = 10;
 /** After so many failures without a success between them, the success of a new webhook shows that the receiver works. */
 const OUTAGE = LEAST_WAITING;
-/** The most receivers to remember. A receiver that is left out is noticed at the next success of a retry. */
+/** How many receivers to remember. A receiver that is left out is noticed at the next success of a retry. */
 const MOST_LANES = 1_000;
 
 interface Options {
@@ -25,7 +25,7 @@ interface Options {
 
 /** Notices receivers that work again after an outage, and makes their waiting deliveries due earlier (D13). */
 export interface Returns {
-  /** Notes the result of an attempt. @param step the number of attempts before it in the schedule */
+  /** Notes the result of an attempt. @param step the number of attempts before this attempt in the schedule */
   note(lane: Lane, step: number, isDelivered: boolean): void;
   /** Takes a step for each receiver that works again. Call it every `ADVANCE_EVERY_MS`. */
   advance(): Promise<void>;
@@ -44,7 +44,7 @@ export function createReturns({ storage, stopping, onReady }: Options): Returns 
       const key = keyOf(lane);
       const failed = failures.get(key) ?? 0;
       if (!isDelivered) {
-        // A receiver that fails again gets only the attempts of the schedule.
+        // If a receiver fails again, it gets only the attempts of the schedule.
         lanes.delete(key);
         if (failed > 0 || failures.size < MOST_LANES) failures.set(key, failed + 1);
         return;

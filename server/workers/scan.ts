@@ -9,21 +9,24 @@ import type { Fairness } from "../webhooks/fairness.ts";
  */
 export const LEASE_MS = 4_000;
 /**
- * How long this process relies on a lease, counted from before the claim was requested. Of the remaining 1.5 seconds,
- * one second is the accuracy of the counter that measures leases, and half a second is for noticing a lapse and closing
- * the connection, so that another process never attempts the same delivery meanwhile.
+ * How long this process relies on a lease, counted from before the claim was requested. The lease lasts 1.5 seconds
+ * longer, so that another process never attempts the same delivery meanwhile. One second is the accuracy of the counter
+ * that measures leases. Half a second is for noticing a lapse and closing the connection.
  */
 export const HELD_MS = LEASE_MS - 1_500;
 /** Limits of one scan: entries made ready, lanes read per query, and lanes read in total. */
 const PROMOTED_PER_SCAN = 250;
 const LANES_PER_PAGE = 16;
 const LANES_PER_SCAN = 512;
-/** The most claims of one scan: their attempts must have started before the leases end, even if they start slowly. */
+/**
+ * How many entries a scan claims: their attempts must have started before the leases end, even if attempts start
+ * slowly.
+ */
 const CLAIMED_PER_SCAN = 64;
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
-/** A claim on which this process may rely until a time of its counter. */
+/** A claim, and the time of this process's counter until which the process may rely on it. */
 export type HeldClaim<C extends Claimed> = C & { heldUntil: number };
 
 interface Options<C extends Claimed> {
@@ -71,8 +74,8 @@ export function createScan<C extends Claimed>({ queue, clock, fairness, serves }
 }
 
 /**
- * Returns the claims up to this number of deliveries. A lane gets more than an equal share only if other lanes leave
- * some.
+ * Returns the claims up to this number of deliveries. A lane gets more than an equal share only if other lanes need
+ * less than theirs.
  */
 function atMost(limit: number, claims: readonly LaneClaim[]): LaneClaim[] {
   const equal = Math.ceil(limit / Math.max(1, claims.length));

@@ -4,7 +4,7 @@ import type { ClockStore } from "../domain/clock-store.ts";
 const BATCH = 50;
 
 export interface Settlement {
-  /** Settles every due record, or only those of one merchant. Returns their number. */
+  /** Settles every due record, or only the due records of one merchant. Returns their number. */
   settle(merchantId?: string): Promise<number>;
 }
 

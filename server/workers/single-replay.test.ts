@@ -10,7 +10,7 @@ const FINAL_IMMEDIATELY = "2257038102001";
 
 let server: TestServer;
 let healthy: Receiver;
-/** Accepts webhooks until it hangs. */
+/** A receiver that accepts webhooks, and at some time hangs. */
 let moody: Server;
 let hangs: boolean;
 let hanging: number;

@@ -7,8 +7,8 @@ import type { QueueWorker } from "./queue-worker.ts";
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
 /**
- * How many requests of a merchant wait. Further requests get a response at once, and their deliveries are attempted
- * like all others.
+ * How many requests of a merchant may wait. Further requests get a response at once, and their deliveries are attempted
+ * like all other deliveries.
  */
 const MOST_WAITING = 32;
 /** The pauses between looks for an attempt that another process may make, in milliseconds. */
@@ -25,7 +25,7 @@ interface Options {
 
 /**
  * Returns a function that replays one delivery (D31): it makes the delivery ready, and waits for the attempt if a server
- * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other.
+ * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other attempt.
  */
 export function createSingleReplay({ storage, clock, deliveries, stopping, onReady }: Options) {
   const waiting = new Map<string, number>();

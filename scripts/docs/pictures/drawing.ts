@@ -45,7 +45,7 @@ export function inPage({ name, width, height, description, body }: Drawing, labe
   );
 }
 
-/** A file for pages elsewhere, for example the README, which brings its colours for light and dark surroundings. */
+/** A file for pages elsewhere, for example the README. It has its own colours, for light and dark surroundings. */
 export const asFile = (drawing: Drawing, css: string): string =>
   inPage(drawing, drawing.name)
     .replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ')

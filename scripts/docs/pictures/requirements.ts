@@ -17,7 +17,7 @@ const square = (x: number, y: number, level: Level, title = "") =>
 const core = catalogue.filter((requirement) => inProfile(requirement, "core"));
 const added = catalogue.filter((requirement) => !inProfile(requirement, "core"));
 
-/** The requirements of the core by section of the interface document, then those of `extended`. */
+/** The requirements of the core by section of the interface document, then the requirements of `extended`. */
 const rows: [name: string, members: typeof core][] = [
   ...[...Map.groupBy(core, ({ section }) => section!.split(".")[0]!)].toSorted(([a], [b]) =>
     a.localeCompare(b, "en", { numeric: true }),

@@ -12,7 +12,7 @@ const AXIS = 130;
 const FROM = SECOND;
 const UNTIL = 5 * DAY;
 
-/** Where a time after the event is on the axis, whose steps are equal factors. */
+/** Where a time after the event is on the axis, which is logarithmic. */
 const place = (ms: number) =>
   Math.round(LEFT + ((RIGHT - LEFT) * Math.log(Math.max(ms, FROM) / FROM)) / Math.log(UNTIL / FROM));
 

@@ -114,7 +114,10 @@ function actionIn(text: string): Action {
   throw new PageError(422, "Choose whether to approve or to reject.");
 }
 
-/** The payouts that a person has ticked: merchant and reference. A merchant's person can tick only the merchant's. */
+/**
+ * The payouts that a person has ticked: merchant and reference. A merchant's person can tick only payouts of the
+ * merchant.
+ */
 function chosenIn(form: unknown, res: Response): [merchantId: string, reference: string][] {
   const value = (form as { payment?: unknown } | undefined)?.payment;
   const ids = new Set(Array.isArray(value) ? value : [value]);

@@ -29,7 +29,7 @@ async function unknown(merchantsReference = "salary-7"): Promise<string> {
   await server.pass(HOUR + 1);
   return body.data.reference;
 }
-/** A payout that succeeded, and then failed, as the rail says. */
+/** A payout that, according to the rail, succeeded and then failed. */
 async function contradicted(): Promise<string> {
   const { body } = await server.createPayout();
   const { reference } = body.data;
@@ -82,7 +82,7 @@ test("one operator decides alone, beside others who may not decide; with two, th
   expect(await handoverOf(first)).toMatchObject({ status: "failed", state: "closed" });
 
   const second = await unknown("salary-8");
-  // The first session ended meanwhile, because nobody used it.
+  // The first session has ended, because nobody used it in the meantime.
   operator = await signedIn(server);
   const esi = await signedIn(server, { name: "Esi" });
   await act(operator, second, "decide", decision);

@@ -57,9 +57,9 @@ const ACTORS: Record<string, English> = {
 
 /** Ids for programs. The command `keys audit` prints them. */
 const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
-/** Details whose values are words of the service, and not what a person has typed. */
+/** Details whose values are words of the service, and not texts that a person has typed. */
 const CODED = new Set(["role", "status", "right", "list", "pace"]);
-/** What people read in place of details whose names are not plain English. */
+/** Texts for people in place of details whose names are not plain English. */
 const LABELS: Record<string, English> = {
   perPayment: "per payment",
   perDay: "per day",
@@ -76,7 +76,7 @@ export function keyName(keys: readonly ApiKey[], id: string | undefined): string
   return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
 }
 
-/** Says an entry in words. @param keys the merchant's keys, which the words name */
+/** Describes an entry in words. @param keys the merchant's keys, which the words name */
 export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[], words: Words) {
   const nameOf = (id: string | undefined) => keyName(keys, id);
   const isAboutKey = action.startsWith("key.");

@@ -24,18 +24,20 @@ const FIRST_STOP = 2;
 /** The largest number of moments in a list. */
 export const SHOWN = 50;
 
-/** How far to move a clock, with the typed texts, so that the form shows them again. */
+/** How far to move a clock. It keeps the typed texts, so that the form shows them again. */
 export interface ClockChoice {
   byMs: number;
   stops: readonly string[];
   stop: number;
   units: readonly string[];
   unit: string;
-  /** The exact count; empty if the slider decides. */
+  /** The typed count; empty if the slider decides. */
   count: string;
 }
 
-/** Reads the form for the clock: a count and its unit, or without a count a stop of the slider. @throws PageError */
+/**
+ * Reads the form for the clock: a count and its unit or, if there is no count, a stop of the slider. @throws PageError
+ */
 export function clockChoice(form: unknown): ClockChoice {
   const [stop, count, unit] = [field(form, "stop"), field(form, "count"), field(form, "unit")];
   const shown = { stops: STOPS.map(({ label }) => label), units: Object.keys(UNITS_MS) };
@@ -89,8 +91,8 @@ function upcomingMoment(item: UpcomingItem, { t }: Words): Moment {
 }
 
 /**
- * What has happened since a sandbox time: the newest events, and the attempts of their webhooks and of the webhooks
- * that were due.
+ * What has happened since a sandbox time: the newest events, and the attempts of two kinds of webhooks: of these
+ * events, and of webhooks that were due.
  * @param due the webhooks that were due before the clock moved
  */
 export async function storySince(

@@ -106,7 +106,7 @@ interface Layer {
   handle: { stack?: Layer[] };
 }
 
-/** The paths of pages and forms: everything outside the contract. */
+/** The paths of pages and forms: all paths outside the contract. */
 function routesOf({ router }: Express, method: "get" | "post"): string[] {
   const visit = ({ route, handle }: Layer): string[] => {
     if (route) return route.methods[method] === true ? [route.path].flat() : [];

@@ -12,7 +12,10 @@ import { pageOf, type Kind } from "./payment-list.ts";
 import { watchSession } from "./sessions.ts";
 import { actorIn, merchantIn } from "./visit.ts";
 
-/** Few enough that a read blocks the event loop no longer than a page of a list does. */
+/**
+ * How many payments are read at once: few enough that a read blocks the event loop no longer than a page of a list
+ * does.
+ */
 const ROWS_PER_READ = 100;
 /** If a visitor reads nothing for this long, the connection is closed, because others may need it. */
 const STALLED_MS = 30_000;
@@ -38,7 +41,8 @@ export const sendCsv = (context: DashboardContext, kind: Kind, filter: PaymentFi
 
 /** Sends a few payments at a time, so that memory stays bounded. */
 async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> {
-  // The visitor may have gone while the export waited. Its response has closed already and will emit no further event.
+  // The visitor may have left while the export waited. The response is then closed already and will emit no further
+  // event.
   if (res.closed) return;
   const merchant = merchantIn(res);
   await context.storage.recordAction({

@@ -33,7 +33,7 @@ describe("the French of the dashboard", () => {
   test("has no text that nothing says", () => {
     const sources = [...templates.map((name) => read(`templates/${name}`)), ...codeOf("."), ...codeOf("../../domain")];
     const all = sources.join("\n");
-    // Also as the name of a field, such as the name of a limit.
+    // A text also counts as used if it is the name of a field, such as the name of a limit.
     const isSaid = (text: string) =>
       [`"${text}"`, `'${text}'`].some((literal) => all.includes(literal)) || all.includes(`\n  ${text}: `);
     expect(Object.keys(french).filter((text) => !isSaid(text))).toEqual([]);
@@ -60,7 +60,7 @@ describe("the French of the dashboard", () => {
   );
   test("has each error of a page", () => {
     const known = Object.keys(frenchOfOthers).map(shape);
-    // A command at the end of an error is a value of its text.
+    // The command at the end of an error is a value in the error's text.
     const isKnown = (text: string) =>
       known.some((each) => each === text || (each.endsWith("{}") && text.startsWith(each.slice(0, -2))));
     expect(errors.length).toBeGreaterThan(40);

@@ -14,7 +14,7 @@ afterEach(() => server.close());
 function follow(path: string, { cookie } = visitor): () => Promise<number> {
   let version = "";
   return async () => {
-    // The headers that browsers add to a request that must not use a stored response.
+    // The headers that browsers add to a request whose response must not come from their cache.
     const headers = { cookie, "x-live": "yes", "if-none-match": version, "cache-control": "max-age=0" };
     const read = await visit(server, path, { headers });
     expect(read.html === "").toBe(read.status !== 200);

@@ -32,7 +32,7 @@ export function liveScript(): Router {
   return router;
 }
 
-/** Sends a page. A script that sends the version of its page gets 304 while the page has not changed. */
+/** Sends a page. A script sends the version of its page, and gets 304 while the page has not changed. */
 export function sendPage(res: Response, html: string): void {
   if (isByItself(res.req)) res.set("ETag", `"${hash(html)}"`);
   res.type("html").send(html);

@@ -8,7 +8,7 @@ import { clearAttempt, findAttempt, setAttempt, setSession } from "./sessions.ts
 import { showPage } from "./show-page.ts";
 import { PageError, rootOf, seeOther } from "./visit.ts";
 
-/** Follows PUBLIC_URL: the address to which the provider sends people back. */
+/** The path after PUBLIC_URL of the address to which the provider sends people back. */
 const RETURN = "/dashboard/sign-in/openid/return";
 
 /**

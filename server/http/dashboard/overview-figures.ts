@@ -82,7 +82,10 @@ const currenciesOf = (kind: PaymentKind, counted: readonly Counted[], words: Wor
 const inCurrency = (figures: readonly Figure[], wanted: string) =>
   figures.filter(({ currency }) => currency === wanted);
 
-/** The sum of success in each currency. Most of a page's time is spent on formats, so a day formats no other sums. */
+/**
+ * The sum of success in each currency. A page spends most of its time on formatting numbers, so no other sums of a day
+ * are formatted.
+ */
 const paidOf = (counted: readonly Counted[], words: Words) =>
   [...Map.groupBy(succeeded(counted), ({ currency }) => currency)]
     .toSorted()

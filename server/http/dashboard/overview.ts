@@ -50,9 +50,9 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
   const merchantId = merchant?.id;
   const pendingFrom = Math.min(from, today - LONGEST + 1);
   const [figures, pending, attention] = await Promise.all([
-    // With the period before, to compare with.
+    // The figures include the period before, for comparison.
     storage.readFigures({ merchantId, from: from - length, to }),
-    // The clocks of other merchants may be ahead.
+    // Other merchants' sandbox clocks may be ahead.
     storage.readPending({ merchantId, from: pendingFrom, to: today + MOST_AHEAD_MS / DAY_MS }),
     attentionOf(context, merchantId),
   ]);

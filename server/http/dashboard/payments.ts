@@ -73,7 +73,7 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
   const [events, deliveries, requests, rail, keys] = await Promise.all([
     storage.listEvents(query),
     storage.listDeliveries(query),
-    // Only the successful request: a refused duplicate has the same reference.
+    // Finds only the successful request: a refused duplicate has the same reference.
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
     context.rails && railOf(context, reference, res),
     storage.listKeysOf(id),

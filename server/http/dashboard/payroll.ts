@@ -18,7 +18,10 @@ const MOST_SHOWN = 50;
 const readText = express.urlencoded({ extended: false, limit: 3 * LARGEST_FILE, parameterLimit: 128 });
 const readBytes = express.raw({ type: "multipart/form-data", limit: LARGEST_FILE });
 
-/** Reads the forms of this page, which are larger than others, also with a file. Only for who is signed in. */
+/**
+ * Reads the forms of this page, which are larger than others, also with a file. Only a person who is signed in can send
+ * them.
+ */
 export const readUpload: RequestHandler[] = [
   (_req, res, next) => next(stateOf(res).visit ? undefined : "router"),
   readText,
@@ -100,7 +103,8 @@ export function payrollPages(context: DashboardContext): Router {
         await disbursements.create(merchant, row, origin);
         return t("created");
       } catch (error) {
-        // A test number of the sandbox: the program that sent this request would get no response; the payout exists.
+        // This is a test number of the sandbox. A program that sent this request would get no response, but the payout
+        // exists.
         if (error instanceof ConnectionDropped) return t("created");
         if (!(error instanceof ServiceError)) throw error;
         if (error.code === "duplicate_reference") return t("was there already");

@@ -14,7 +14,7 @@ const MOST_RECEIVERS = 20;
 export const receiverName = (host: string, { t }: Words): string =>
   host === LISTENER_HOST ? t("the program listen") : host;
 
-/** How well a merchant's receivers work, those with waiting webhooks first. */
+/** How well a merchant's receivers work. Receivers with waiting webhooks come first. */
 export async function healthOf(storage: Storage, merchantId: string, words: Words) {
   const [attempts, failing] = await Promise.all([
     storage.readReceiverAttempts(merchantId, HEALTH_OF),

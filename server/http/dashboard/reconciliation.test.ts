@@ -21,7 +21,7 @@ const DAY = { rail: "test", from: "2026-11-20", to: "2026-11-20" };
 const asked = (changes: Partial<typeof DAY> = {}) => `?${new URLSearchParams({ ...DAY, ...changes })}`;
 const compare = (changes?: Partial<typeof DAY>) => operator.get(`${PAGE}${asked(changes)}`);
 const download = (changes?: Partial<typeof DAY>) => operator.get(`${PAGE}.csv${asked(changes)}`);
-/** The number that the page shows for each name that is not at 0. */
+/** The number that the page shows for each name, except for names with the number 0. */
 const countsIn = (html: string) =>
   Object.fromEntries(
     [...html.matchAll(/<dt>([^<]+)<\/dt><dd>([\d,]+)</g)]

@@ -11,7 +11,7 @@ import { dayOf, queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, PageError, requireOperator, rootOf } from "./visit.ts";
 
-/** The server pays meanwhile, so the limits are far below the command's. */
+/** The server also makes payments during a comparison, so the limits are far below the limits of the command. */
 const MOST = { days: 31, payments: 100_000, shown: 200, inFile: 100_000 };
 const LONGEST_MS = 60_000;
 /** Other requests run after this many entries of the rail's list, also if the list is in memory. */
@@ -106,7 +106,7 @@ export function reconciliationPages(context: DashboardContext, rails: Rails): Ro
 
 type Kind = Difference["kind"];
 
-/** The list of the payment's own page. */
+/** The name of the list on the payment's own page. */
 const listOf = ({ reference }: Difference) => (reference.startsWith("CHK") ? "checkouts" : "disbursements");
 
 /** @throws PageError if the form is wrong, or the rail has no list */

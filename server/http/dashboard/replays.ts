@@ -49,7 +49,7 @@ export function replayPages(context: DashboardContext): Router {
   return router;
 }
 
-/** What people want to know of a replay: not that it has queued its webhooks, but what became of them. */
+/** People want to know the results of a replay's webhooks, and not only that the replay has queued them. */
 function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Replayed) {
   if (state !== "done") return state;
   if (waiting > 0) return "waiting";
@@ -66,7 +66,7 @@ const shareIn =
 
 const noSuchReplay = () => new PageError(404, "There is no replay with this id.");
 
-/** @throws PageError or ServiceError if the fields are not those of a search whose webhooks can be replayed together */
+/** @throws PageError or ServiceError if the fields are not a search whose webhooks can be replayed together */
 function filterIn(fields: unknown) {
   const typed = typedIn(fields);
   if (typed.reference !== "") throw new PageError(422, "Open the payment’s webhook to replay it.");

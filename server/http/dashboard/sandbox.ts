@@ -18,7 +18,7 @@ import { wordsIn, type Words } from "./words.ts";
 const PLACE = { country: "CI", currency: "XOF" } as const;
 /** The first digits of the numbers that the form suggests. The last three decide the outcome. */
 const TEST_NUMBER = "2250700000";
-/** True if the sandbox delays the response for this number, which would delay the page too. */
+/** True if the sandbox delays the response for this number: the delay would hold up the page too. */
 const isHeld = (number: string) => FORCED_OUTCOMES[number.slice(-3)]?.response === "held";
 
 /** The pages of the sandbox: test payments beside the table of outcomes, the clock, chaos, and the reset. */
@@ -32,7 +32,7 @@ export function sandboxPages(context: DashboardContext): Router {
     await storage.recordAction({ actor: actorIn(res), action, merchantId: merchantIn(res).id, details });
   }
 
-  /** @param moved what has happened on the way, if the clock has just been moved */
+  /** @param moved what happened during the move, if the clock has just been moved */
   async function show(res: Response, merchant: Merchant, choice: ClockChoice, moved?: Story) {
     const now = sandboxTime(merchant, clock.now());
     const to = now + choice.byMs;
@@ -52,7 +52,7 @@ export function sandboxPages(context: DashboardContext): Router {
   }
 
   router.get(path, (req, res) => show(res, merchantIn(res), clockChoice(req.query)));
-  // Before the entry in the audit trail, which comes before the payment.
+  // This check comes before the entry in the audit trail, which comes before the payment.
   router.post([`${path}/disbursements`, `${path}/checkouts`], (_req, res, next) => {
     requireActive(merchantIn(res));
     next();
@@ -66,7 +66,7 @@ export function sandboxPages(context: DashboardContext): Router {
       const origin = { madeBy: actorName(actorIn(res)) };
       await disbursements.create(merchantIn(res), { reference, amount, phoneNumber, ...PLACE }, origin);
     } catch (error) {
-      // The program that sent this request would get no response; the payment exists.
+      // A program that sent this request would get no response, but the payment exists.
       if (!(error instanceof ConnectionDropped)) throw error;
     }
     const created = await storage.findDisbursementByMerchantsReference(merchantIn(res).id, reference);
@@ -84,7 +84,7 @@ export function sandboxPages(context: DashboardContext): Router {
     const merchant = merchantIn(res);
     const from = sandboxTime(merchant, clock.now());
     const { items } = await storage.listUpcoming(merchant.id, to, SHOWN);
-    // A target time, not a duration, so that loading the page again does not move the clock again.
+    // The form has a target time and not a duration, so that loading the page again does not move the clock again.
     const moved = await merchantClock.advance(merchant.id, { to }, actorIn(res));
     await show(res, moved, clockChoice(undefined), await storySince(storage, wordsIn(res), merchant.id, from, items));
   });

@@ -8,7 +8,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { isByItself } from "./live.ts";
 import { field, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
 
-/** Far more than a person sends. */
+/** How many forms of a session are accepted per minute: far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
 
 type Address = { publicUrl: string };
@@ -28,8 +28,8 @@ const optionsOf = (config: Address): CookieOptions => ({
 });
 
 /**
- * The cookie of a sign-in at an OpenID provider, until the provider leads back to this server. It is sent then too,
- * although another site leads here.
+ * The cookie of a sign-in at an OpenID provider, until the provider leads back to this server. The browser sends this
+ * cookie although another site leads here.
  */
 const attemptOf = (config: Address) => (isEncrypted(config) ? "__Host-sign-in" : "sign-in");
 const ATTEMPT_MS = 15 * 60_000;
@@ -48,7 +48,7 @@ export const setSession = (config: Address, res: Response, token: string): void 
 export const clearSession = (config: Address, res: Response): void =>
   void res.clearCookie(nameOf(config), optionsOf(config));
 
-/** Returns a function that checks whether the request's session is still valid. */
+/** Returns a function that tells whether the request's session is still valid. */
 export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
   const token = sessionToken(context.config, req)!;
   return async () => (await findSession(context, token)) !== undefined;

@@ -16,7 +16,7 @@ import { rootOf } from "./visit.ts";
 import { STATUSES } from "./webhook-filter.ts";
 import { wordsIn, type English, type Words } from "./words.ts";
 
-/** The templates say every text with one of these. */
+/** The functions with which the templates show every text. */
 const WORDS = "const { t, plural, rich, said } = it;";
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "dashboard.css", WORDS);
 
@@ -44,7 +44,7 @@ export interface DashboardPage {
   /** The name of its template. */
   template: string;
   title: English;
-  /** What the page is about, after the title. */
+  /** What the page is about; shown after the title. */
   about?: string;
   /** The page's entry in the navigation. */
   section?: Section;
@@ -116,7 +116,7 @@ export function showPage(
   const nav = links.map(({ name, ...link }) => ({ ...link, current: name === page.section }));
   const chaos = sandbox && merchant?.chaos && describeChaos(merchant.chaos, words);
   const clockAhead = sandbox && merchant && visit ? ahead(merchant.clockOffset, words) : undefined;
-  // The address of a form cannot be loaded with GET, so the page follows its section, which shows the same.
+  // The address of a form cannot be loaded with GET, so links lead to the page of the section, which shows the same.
   const address = res.req.method === "GET" ? undefined : nav.find(({ current }) => current)?.href;
   const canBeLoaded = res.req.method === "GET" && (page.section ?? page.query) !== undefined;
   const shown = address ?? (canBeLoaded ? (page.query ?? "") : root);

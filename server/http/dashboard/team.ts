@@ -110,7 +110,7 @@ function scopeIn(res: Response): Scope {
   return merchant ? { merchantId: merchant.id } : {};
 }
 
-/** Groups sessions and links by person, in their order. */
+/** Groups sessions and links by person, and keeps their order. */
 function membersOf({ sessions, links }: Team): Member[] {
   const members = new Map<string, Member>();
   function memberOf({ merchantId, name }: Person): Member {

@@ -24,7 +24,7 @@ export interface Moment {
   request?: string;
 }
 
-/** What belongs to a payment besides its record. */
+/** Everything about a payment besides its record. */
 interface Related {
   event?: Event | undefined;
   delivery?: Delivery | undefined;
@@ -102,10 +102,10 @@ export function indented(json: string): string {
   }
 }
 
-/** The most equal attempts that are shown one by one. */
+/** How many attempts in a row with the same result are shown one by one. */
 const MOST_ALIKE = 2;
 
-/** Describes a delivery's attempts. Of many with the same result in a row, the last stands for all. */
+/** Describes a delivery's attempts. If many attempts in a row have the same result, only the last is shown. */
 export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
   const { t, said, time } = words;
   const runs: { result: string; attempts: Attempt[] }[] = [];

@@ -4,7 +4,10 @@ import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts"
 import { field, PageError } from "./visit.ts";
 import type { English, Words } from "./words.ts";
 
-/** What people call each status. The server tells why it has given up; for people, the webhook has failed. */
+/**
+ * What people call each status. The server has two statuses for webhooks that it has given up, by the reason; people
+ * read "failed" for both.
+ */
 export const STATUSES = {
   failed: "failed",
   pending: "waiting",

@@ -10,12 +10,12 @@ import { french, frenchOfOthers } from "./french/index.ts";
 export type English = keyof typeof french;
 type Values = Readonly<Record<string, unknown>>;
 
-/** Says things in one language. */
+/** Shows texts in one language. */
 export interface Words {
   language: Locale;
   /** A text, in which `{name}` stands for a value. */
   t(english: English, values?: Values): string;
-  /** The text for a count, which is the value `{count}`. */
+  /** The text for a count. The text contains the count as `{count}`. */
   plural(count: number, one: English, other: English, values?: Values): string;
   /** A text with elements, as HTML. Values are escaped, unless `stamp` made them. */
   rich(english: English, values?: Values): string;
@@ -84,7 +84,7 @@ function wordsOf(language: Locale): Words {
   return words;
 }
 
-/** The texts of others with values, the longest first, so that the text that says most is found. */
+/** The texts of `others` that contain values, the longest first, so that the most specific text is found. */
 const patterns = Object.entries(frenchOfOthers)
   .filter(([english]) => english.includes("{"))
   .toSorted(([a], [b]) => b.replaceAll(/\{\w+\}/g, "").length - a.replaceAll(/\{\w+\}/g, "").length)

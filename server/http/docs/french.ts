@@ -1,5 +1,5 @@
-// What surrounds the guides, in French, by the English text that stands in the templates. The guides themselves are in
-// server/docs/fr/. The words are those of the dashboard: see dashboard/french/index.ts.
+// The texts around the guides in French, by the English text that is in the templates. The guides themselves are in
+// server/docs/fr/. The words are the same as in the dashboard: see dashboard/french/index.ts.
 import type { Locale } from "../pages/texts.ts";
 import { spaced } from "../spaced.ts";
 import type { DocsPage } from "./pages.ts";
@@ -48,7 +48,7 @@ export const french = {
 
 /** A text around the guides. */
 export type English = keyof typeof french;
-/** Says a text, in which `{name}` stands for a value, in one language. */
+/** Returns a text, in which `{name}` stands for a value, in one language. */
 export type Say = (english: English, values?: Readonly<Record<string, string | number>>) => string;
 
 export function sayIn(language: Locale): Say {

@@ -10,7 +10,10 @@ import type { Found } from "./search.ts";
 const eta = new Eta({ autoEscape: true, functionHeader: "const { t } = it;" });
 const compiled = new Map<string, TemplateFunction>();
 
-/** Read at first use. If this failed while the module was loaded, because no file descriptor was left, the module could never be loaded again. */
+/**
+ * Read at first use: if reading failed while the module was loaded, because no file descriptor was left, the module
+ * could never be loaded again.
+ */
 function template(name: string): TemplateFunction {
   const known = compiled.get(name);
   if (known) return known;
@@ -21,7 +24,7 @@ function template(name: string): TemplateFunction {
 
 interface Shown {
   language: Locale;
-  /** The language of the text, if it is another one. */
+  /** The language of the text, if it differs from the language of the page. */
   textLanguage?: Locale;
   title: string;
   summary: string;
@@ -55,7 +58,7 @@ export function renderPage(page: DocsPage, body: string, settings: Settings, lan
   return show({ ...shown, base: baseOf(page), body }, settings);
 }
 
-/** The page with what a search found, which links to headings of other pages. */
+/** The page with the results of a search, which links to headings of other pages. */
 export function renderSearch(query: string, found: readonly Found[], settings: Settings, language: Locale): string {
   const t = sayIn(language);
   const body = eta.render(template("search"), { query, found, language, t });

@@ -42,7 +42,7 @@ export function sectionsOf(page: DocsPage, language: Locale, html: string): Sect
   });
 }
 
-/** Finds the sections that contain every word, those with the words in a heading first. */
+/** Finds the sections that contain every word. Sections with the words in the heading come first. */
 export function search(sections: readonly Section[], query: string): Found[] {
   const words = [...new Set(folded(query).split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
   if (words.length === 0) return [];
@@ -86,7 +86,7 @@ function excerptOf(text: string, words: readonly string[]): Found["excerpt"] {
 
 const literal = (word: string) => word.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-/** A text as it is compared: without capitals and accents, and as long as the text, so that places are the same. */
+/** A text as it is compared: without capitals and accents, but with the same length, so that positions are the same. */
 const folded = (text: string) =>
   text
     .toLowerCase()

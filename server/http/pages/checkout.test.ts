@@ -253,7 +253,8 @@ describe("outcomes (D17)", () => {
   test("408 records the payment and delays the response by 30 s", async () => {
     const { url, reference } = await shop.checkout();
     const responses = [pay(url, "2250000000408"), pay(url, "2250000000408")];
-    // Of two concurrent payments only the winner's response is delayed. The other finds the payment in progress.
+    // Of two concurrent payments only the winner's response is delayed. The other response shows the payment in
+    // progress.
     expect((await Promise.race(responses)).status).toBe(200);
     const recorded = { status: "pending", customer: { phoneNumber: "2250000000408" } };
     expect(await shop.record(reference)).toMatchObject(recorded);
@@ -327,7 +328,7 @@ describe("one outcome", () => {
       const checkout = await shop.checkout();
       await shop.finish(checkout.reference, status);
       const before = await shop.record(checkout.reference);
-      // The number is no longer validated either.
+      // The number is not validated any more either.
       for (const number of ["2250000000001", "2250000000500", "wrong"]) {
         expect((await pay(checkout.url, number)).status).toBe(303);
       }

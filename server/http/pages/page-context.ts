@@ -12,5 +12,5 @@ export interface PageContext {
   log: Logger;
 }
 
-/** Which note every page shows, if the service charges nobody. */
+/** The note that every page shows if the service charges nobody. */
 export const noteOf = ({ config }: PageContext): "sandbox" | undefined => (config.sandbox ? "sandbox" : undefined);

@@ -17,7 +17,9 @@ const submit = (action: string) => (url: string) =>
   fetch(url, { method: "POST", body: new URLSearchParams({ action, phoneNumber: "2257038102473" }) });
 const pay = submit("pay");
 
-/** What the customer reads if nobody knows whether the payment was made, and if this attempt was not recorded. */
+/**
+ * What the customer reads in two cases: nobody knows whether the payment was made, or this attempt was not recorded.
+ */
 const TEXTS = {
   en: { unchecked: "do not pay again", attempt: "This attempt did not charge you.", nothing: "it did not charge you" },
   fr: {
@@ -71,7 +73,7 @@ describe.each(["en", "fr"] as const)("in %s", (locale) => {
       expect(response.status).toBe(error() instanceof ServiceError ? 503 : 500);
       expect(response.headers.get("refresh")).toBe(refresh.replace("REF", reference));
       const page = await response.text();
-      // Without the checkout, its language is not known either.
+      // Without the checkout, the language of the checkout is not known either.
       expect(page).toContain(page.includes(`lang="${locale}"`) ? unchecked : TEXTS.en.unchecked);
       expect(page).not.toMatch(CLAIMS);
 

@@ -9,13 +9,16 @@ import { texts, type Locale } from "./texts.ts";
 /** How long a page that could not show the payment waits before it is loaded again. */
 const CHECK_AGAIN_SECONDS = 10;
 
-/** The `Refresh` header that loads a page again. For the response to a form it names the page, relative to itself. */
+/**
+ * The `Refresh` header that loads a page again. In the response to a form, the header names the page, relative to the
+ * address of the form.
+ */
 const loadAgain = ({ method, path }: Request): string =>
   `${CHECK_AGAIN_SECONDS}${method === "POST" ? `; url=${path.slice(path.lastIndexOf("/") + 1)}` : ""}`;
 
 /**
- * Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. Unless it is known that this
- * attempt charged nobody, a page about an error of the server tells the customer not to pay again, and loads again.
+ * Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. A page about an error of
+ * the server tells the customer not to pay again, and loads again, unless it is known that this attempt charged nobody.
  */
 export function htmlErrors(context: PageContext): ErrorRequestHandler {
   const { log } = context;

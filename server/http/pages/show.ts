@@ -58,11 +58,11 @@ const READING_SECONDS = 15;
 /**
  * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
  *
- * @param response `opening` while the rail has not opened its page yet, which then takes this page's place; `unopened` while the
- *   rail has the checkout, but the response with the address of its page was lost, so that nobody can pay; otherwise set if
- *   this is the response to the form; `other-number` if the payment is made with another number
- *   than the form's. The browser then loads the return page, which looks the same; reloading that does not submit the
- *   form again (D36).
+ * @param response `opening`: the rail has not opened its page yet; that page will take the place of this page.
+ * `unopened`: the rail has the checkout, but the response with the address of its page was lost, so that nobody can
+ * pay. Any other value: this is the response to the form, with `other-number` if the payment is made with a number
+ * other than the number in the form. The browser then loads the return page, which looks the same: reloading the return
+ * page does not submit the form again (D36).
  */
 export function showWaiting(
   context: PageContext,

@@ -2,7 +2,7 @@ import type { PhoneNumberFault } from "./phone-number.ts";
 
 /** All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here. */
 interface Texts {
-  /** On every page of a service that charges nobody. */
+  /** Shown on every page of a service that charges nobody. */
   notes: Record<"sandbox", string>;
   payTo: string;
   amount: string;
@@ -20,9 +20,9 @@ interface Texts {
   busy: string;
   waiting: {
     heading: string;
-    /** While the page for paying is not open yet. */
+    /** Shown while the page for paying is not open yet. */
     opening: string;
-    /** While the rail has the checkout, and its page for paying is not known: nobody can pay. */
+    /** Shown while the rail has the checkout, but the address of its page for paying is not known: nobody can pay. */
     unopened: { heading: string; text: string };
     /** @param ending the last digits of the number that pays */
     payer(ending: string): string;
@@ -36,7 +36,7 @@ interface Texts {
   back(merchant: string): string;
   close: string;
   errors: Record<"not-found" | "not-understood" | "failed" | "unchecked", { heading: string; text: string }>;
-  /** Said only of the attempt: another attempt of the same payment may be in progress. */
+  /** The text is about this attempt only: another attempt of the same payment may be in progress. */
   notCharged: string;
   again: string;
   requestId: string;

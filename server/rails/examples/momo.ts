@@ -17,7 +17,7 @@
  * - Nothing is recorded for a create that is refused with 400, 401, 403, 429, or with a code of `REASONS` or `REPAIRS`.
  * - 404 with the code RESOURCE_NOT_FOUND proves that no payment has this UUID. Another 404 proves nothing.
  * - FAILED with a reason of `UNDER_WAY` is not final.
- * - MTN tells no fees and has no list of payments: compare a statement with `db reconcile` instead.
+ * - MTN reports no fees and has no list of payments: compare a statement with `db reconcile` instead.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -42,7 +42,7 @@ interface Settings {
   payPage?: { port: number; url: string };
 }
 
-/** What MTN says of a payment. */
+/** What MTN says about a payment. */
 interface Status {
   status?: string;
   amount?: string;
@@ -75,7 +75,7 @@ const UNDER_WAY = new Set(["ONGOING", "PENDING", "DELAYED", "PAYER_DELAYED", "PA
 const REPAIRS = /^(NOT_ALLOWED(_TARGET_ENVIRONMENT)?|INVALID_CALLBACK_URL_HOST|INVALID_CURRENCY)$/;
 /** Errors of a connection that was never made, so that nothing was sent. */
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
-/** Until when a payer can enter a number. This server's checkouts expire after 30 minutes. */
+/** The time until which a payer can enter a number. This server's checkouts expire after 30 minutes. */
 const PAYABLE_MS = 25 * 60_000;
 
 const secretOf = (file: string | undefined) => (file === undefined ? "" : readFileSync(file, "utf8").trim());
@@ -130,7 +130,8 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
       return await attempt();
     } catch (error) {
       if (!(error instanceof RailError && error.options.needsRepair)) throw error;
-      // The token may have been replaced by another process. Nothing was recorded, so the request can be sent again.
+      // The token may have been replaced by another process. The refusal recorded nothing, so the request can be sent
+      // again.
       tokens.delete(kind);
       return attempt();
     }
@@ -170,7 +171,7 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
     });
     if (status === 202) return { status: "pending", railReference: uuidOf(reference) };
     if (status === 409) {
-      // An earlier request has arrived.
+      // The 409 proves that an earlier request has arrived.
       const found = await find(payment, options.signal);
       if (found !== "missing") return found;
     }
@@ -206,7 +207,7 @@ export default createMomoRail;
 interface Reply {
   status: number;
   body: Status & { code?: string; message?: string; access_token?: string; expires_in?: number };
-  /** The reply in a sentence, for errors. */
+  /** A sentence about the reply, for errors. */
   said: string;
 }
 

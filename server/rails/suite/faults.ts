@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 
-/** A response is sent instead of passing the request on. */
+/** The response that is sent instead of passing the request on. */
 export type Fault = "lost before" | "lost after" | "page" | "truncated" | "hang" | FaultResponse;
 export interface FaultResponse {
   status: number;
@@ -18,12 +18,12 @@ export interface FaultyGateway {
   spoil(fault: Fault): void;
   /** Changes the bodies of all further responses. */
   rewrite(change: (body: string) => string): void;
-  /** Resolves when a request hangs that the service has processed. */
+  /** Resolves when the service has processed a request and the gateway holds its response back. */
   hanging: Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param pays whether a request of this method and path asks the service to pay */
+/** @param pays returns true if a request with this method and path asks the service to pay */
 export async function startFaultyGateway(
   target: string,
   pays: (method: string, path: string) => boolean,

@@ -25,13 +25,13 @@ export interface OpenedRail {
   contradict(payment: RailPayment): Promise<void>;
   /** Spoils calls of `pay`: what `startFaultyGateway` returns. */
   gateway?: Pick<FaultyGateway, "spoil" | "hanging">;
-  /** A response to `pay` that proves that the payment was not taken, and why. */
+  /** A response to `pay` that proves that the payment was not taken, and the reason. */
   refusal?: FaultResponse;
   /** A response to `pay` that asks for a pause of seven seconds. By default a 429 with `Retry-After: 7`. */
   rateLimit?: FaultResponse;
   /** The same rail with credentials that are refused. */
   withWrongCredentials?(): Promise<Rail>;
-  /** The same rail as another process has it. */
+  /** The same rail in another process. */
   elsewhere?(): Promise<Rail>;
   /** What the rail has sent about a payment that has ended. */
   notificationOf?(
@@ -46,18 +46,18 @@ type Part = "lost responses" | "refusals" | "credentials" | "rate limit" | "noti
 export interface RailSuite {
   /** Called once. The tests use a new reference each. */
   open(): Promise<OpenedRail>;
-  /** Where the rail reports; by default an address where nothing listens. */
+  /** The address to which the rail reports; by default an address where nothing listens. */
   notifyUrl?: () => string;
   /** What the rail does not have. */
   without?: readonly Part[];
-  /** What payments the rail carries; by default CI and XOF. */
+  /** The country and currency of the payments; by default CI and XOF. */
   country?: string;
   currency?: string;
-  /** The recipient's number of payments that end with this status. */
+  /** The recipient's number for payments that end with this status. */
   numbers?: Record<"success" | "failed", string>;
 }
 
-/** Which tests are run by: node:test, or another runner with such functions. */
+/** The functions of the test runner: node:test, or another runner with such functions. */
 export interface Runner {
   describe(name: string, options: { skip: boolean }, tests: () => void): unknown;
   test(name: string, work: () => Promise<void>): unknown;
@@ -66,7 +66,7 @@ export interface Runner {
 }
 
 const NUMBERS = { success: "2250501020304", failed: "2250501020305" };
-/** What each part needs of an opened rail. */
+/** What `open` must give for each part. */
 const NEEDED: Readonly<Record<Part, readonly (keyof OpenedRail)[]>> = {
   "lost responses": ["gateway"],
   refusals: ["gateway", "refusal"],
@@ -106,14 +106,14 @@ export function railSuite(
   { describe, test, before, after }: Runner = node,
 ): void {
   let opened: OpenedRail;
-  /** As the server uses it. */
+  /** The suite uses the rail as the server does. */
   let rail: Rail;
   let made = 0;
   const lacks = (part: Part) => without.includes(part);
   function aPayment(changes: Partial<RailPayment> = {}): RailPayment {
     made += 1;
     const common = { amount: 12_550, country, currency, createdAt: Date.now() };
-    // As long as the service's references are.
+    // A reference is as long as the references of the service.
     const reference = `DSB${String(made).padStart(8, "0")}0000000000SUITE`;
     return { kind: "disbursement", reference, phoneNumber: numbers.success, ...common, ...changes };
   }
@@ -242,7 +242,7 @@ export function railSuite(
           const payment = aPayment();
           opened.gateway!.spoil(fault);
           const [result] = await Promise.allSettled([rail.pay(payment, aCall())]);
-          // An answer is right only if it is the truth.
+          // An answer is right only if it says what really happened.
           if (result.status === "fulfilled") assert.deepEqual([result.value.status, recorded], ["pending", 1]);
           else assertUnknown(result.reason);
           assert.equal(await opened.recorded(payment.reference), recorded);
@@ -367,7 +367,7 @@ export function railSuite(
         const checkout = aCheckout();
         const { status, url } = await rail.collect!(checkout, aCall());
         assert.deepEqual([status, /^https?:/.test(url ?? "")], ["pending", true]);
-        // A service that does not tell the address again leaves the outcome of the repetition unknown.
+        // If a service does not tell the address again, the outcome of the repetition is unknown.
         const [again] = await Promise.allSettled([rail.collect!(checkout, aCall({ inDoubt: true }))]);
         if (again.status === "fulfilled") assert.deepEqual([again.value.status, again.value.url], [status, url]);
         else assertUnknown(again.reason);

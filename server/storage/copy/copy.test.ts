@@ -92,7 +92,7 @@ async function fill(storage: Storage) {
   return { ada, kofi, old, key, revoked, pending, delivered, claimed, due };
 }
 
-/** Everything that the storage's lists contain. */
+/** All entries of the storage's lists. */
 async function contents(storage: Storage) {
   const merchants = await storage.listMerchants();
   const keys = (await storage.listKeys()).map((key) => ({ ...key, hash: Buffer.from(key.hash).toString("hex") }));

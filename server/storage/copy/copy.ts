@@ -36,7 +36,7 @@ export function copyToPostgres(path: string, url: string): Promise<Copied> {
   });
 }
 
-/** Locks the source: commands could write to it too, and their changes would be lost. */
+/** Locks the source, because commands could write to it too, and their changes would be lost. */
 function prepare(source: DatabaseSync, path: string): void {
   if (schemaOf(source).pending.length > 0) {
     throw new StorageError(`${path} has an older version. Bring it to this one with \`db migrate\`, then copy it.`);
@@ -87,7 +87,7 @@ async function copyTable(source: DatabaseSync, destination: Client, copied: Copi
     }, rows);
   const { tally, add } = createTally(copied);
   const select = source.prepare(copied.select);
-  // Numbers of 2^53 and above would be refused otherwise.
+  // Otherwise numbers of 2^53 and above would be refused.
   select.setReadBigInts(true);
   let batch: ReturnType<typeof toCells>[] = [];
   for (const row of select.iterate()) {

@@ -49,9 +49,9 @@ export const TABLES: readonly CopiedTable[] = [
   {
     table: "merchants",
     columns: { ...MERCHANT_COLUMNS, last_event: "bigint", rebasing_until_real: "bigint" },
-    // In SQLite one sequence numbers the events of all merchants. New events continue after its last number, so that
-    // cursors of events stay valid. A move of a clock that a crash interrupted is finished by the first start: its
-    // lease ended long ago.
+    // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
+    // sequence, so that cursors of events stay valid. The first start finishes a move of a clock that a crash
+    // interrupted, because the lease of the move ended long ago.
     select: `SELECT ${Object.keys(MERCHANT_COLUMNS).join(", ")}, CASE rebasing WHEN 1 THEN 0 END AS rebasing_until_real,
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) AS last_event FROM merchants`,
   },

@@ -50,7 +50,7 @@ export function auditLog({ database, read, write }: Executor): AuditLog {
         text: `SELECT * FROM audit WHERE ${which} ${end}`,
         values: {
           merchant: merchantId ?? "",
-          // What `recordAction` writes. An id has no wildcards.
+          // What `recordAction` writes. An id contains no wildcards of LIKE.
           aboutKey: `%"key":"${keyId}"%`,
           at: at!,
           id: toUuid(id),

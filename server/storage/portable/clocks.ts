@@ -45,7 +45,8 @@ export function clocks(executor: Executor): Omit<ClockStore, "settleDue" | "list
       });
       if (!moved) return undefined;
       await rebase(executor, moved).catch((error: Error) => {
-        // The clock has moved, so the failure must not say that nothing was recorded. SQLite's errors say what failed.
+        // The clock has moved, so the error must not say that nothing was recorded. SQLite's own errors name the
+        // failure.
         throw database === "postgres" ? new UnknownOutcome(error.message, { cause: error }) : error;
       });
       return toShown(moved);

@@ -27,7 +27,7 @@ const END_WAIT = `DELETE FROM erasures_waiting WHERE ${OF_EPOCH} AND kind = :kin
   AND merchants_reference = ANY(:references::text[])`;
 
 const COLUMNS = "merchants_reference, reference, phone_number, failure, status, created_at, updated_at";
-/** One range of the index for each status. */
+/** The statement reads one range of the index for each status. */
 const nextOf = (kind: Kind) =>
   KINDS[kind].map(
     (status) => `SELECT created_at FROM ${kind} WHERE ${OF_EPOCH} AND status = '${status}' AND created_at >= :from
@@ -53,7 +53,7 @@ const FORGET_CUSTOMERS = `DELETE FROM customers WHERE ${OF_EPOCH} AND phone_numb
   AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = :merchant AND c.epoch = :epoch
     AND c.phone_number = customers.phone_number)`;
 
-/** Texts of a record that may contain its phone number: the column, and what finds a row. */
+/** The texts of a record that may contain its phone number: the column, and the condition that finds the row. */
 const TEXTS = [
   {
     table: "events",
@@ -97,7 +97,7 @@ const STORE_TEXTS = TEXTS.map(
   ({ table, column, key, record }) => `UPDATE ${table} AS t SET ${column} = given.erased FROM :rows
     WHERE t.merchant_id = :merchant AND t.${record} = given.of_record AND t.${key} = given.of_key`,
 );
-/** What receivers answered may contain the number in any form. */
+/** A receiver's response may contain the number in any form. */
 const FORGET_ANSWERS = onAttempts(
   (which) => `UPDATE attempts SET response_body = NULL WHERE ${which} = ANY(:events::text[])`,
 );
@@ -127,7 +127,7 @@ export function* erasePhones({ merchantId, before, limit }: ErasureQuery): Work<
   return { erased, isDone };
 }
 
-/** Reads the records after those of earlier steps, about `limit` of them, and stores where the next step begins. */
+/** Reads about `limit` records that follow the records of earlier steps, and stores where the next step begins. */
 function* nextRecords(place: Place, kind: Kind, before: number, limit: number): Work<{ rows: Row[]; isLast: boolean }> {
   const { rows: stored } = yield* run(READ_PLACE, { ...place, kind });
   const from = (stored[0]?.next_created_at as number | undefined) ?? 0;

@@ -9,9 +9,9 @@ import type { Row } from "../rows.ts";
 import type { Executor } from "./query.ts";
 
 type Value = string | number;
-/** The positions greater than `after` and less than `before`. */
+/** A range of positions: greater than `after` and less than `before`. */
 type Range = Record<"after" | "before", number>;
-/** SQL, and the parameter that follows it. */
+/** A part of an SQL statement, and the parameter after it. */
 type Condition = [sql: string, value?: Value];
 
 /** A search in a merchant's events. */
@@ -20,8 +20,7 @@ interface Look {
   search: DeliverySearch;
   range: Range;
   /**
-   * Conditions that every search has. The database tests `others` on the row of each entry, and `indexed` on the index
-   * alone.
+   * The conditions of a search. The database tests `others` on the row of each entry, and `indexed` on the index alone.
    */
   base: { indexed: readonly Condition[]; others?: readonly Condition[] };
   /** True if the range contains only events of the period in `search`. */
@@ -33,13 +32,13 @@ interface Look {
 
 interface Found {
   rows: readonly Row[];
-  /** The last entry that was read, if there are unread entries behind it. */
+  /** The last entry that was read, if there are unread entries after it. */
   reached?: { seq: number; createdAt: number };
 }
 
 /**
- * The status is part of the statement. PostgreSQL could not know that a status is rare if it were a parameter, and would
- * read the events of all others.
+ * The status is part of the statement. If the status were a parameter, PostgreSQL could not know that the status is
+ * rare, and would read the events of all other statuses.
  */
 const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
   pending: ["status = 'pending'"],
@@ -55,8 +54,8 @@ const REPLAYABLE: Condition = ["NOT ready AND NOT claimed"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 /**
- * The most entries of one look, if it must also read entries that do not match. SQLite blocks the event loop meanwhile,
- * for some microseconds per row.
+ * How many entries a look reads at most, if it must also read entries that do not match. SQLite blocks the event loop
+ * meanwhile, for some microseconds per row.
  */
 const MOST_PER_LOOK = 2_000;
 /** After this many looks a count ends. */
@@ -68,7 +67,7 @@ function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "othe
   const indexed = [...base.indexed];
   const others = [...(base.others ?? [])];
   if (reference !== undefined) indexed.push(["reference =", reference]);
-  // A record has one event, so the index by reference is the best.
+  // A record has one event, so the index by reference is best.
   const byStatus = reference === undefined ? indexed : others;
   if (status !== undefined) byStatus.push(BY_STATUS[status]);
   if (host !== undefined) (status === "failed" ? byStatus : others).push(["host =", host]);
@@ -144,7 +143,7 @@ export async function pageOf(
     isTimed,
     order: direction === "older" ? "DESC" : "ASC",
     columns: "*",
-    // One extra row shows whether another page follows.
+    // A row more than the page needs shows whether another page follows.
     limit: limit + 1,
   });
   const rows = found.slice(0, limit);
@@ -185,7 +184,7 @@ export async function countDeliveries(
   };
 }
 
-/** The positions that a replay visits: from behind `seq` to `lastSeq`. */
+/** The positions that a replay visits: after `seq`, up to `lastSeq`. */
 export interface Course {
   seq: number;
   lastSeq: number;
@@ -221,8 +220,9 @@ export async function nextOnCourse(
 }
 
 /**
- * Returns the positions of the events of a period. Events are written in the order of their times, unless the merchant's
- * clock was moved: then events of the skipped time may follow later ones, and the period says nothing about positions.
+ * Returns the positions of the events of a period. Events are written in the order of their times, unless the
+ * merchant's clock was moved. After a move, events of the skipped time may follow events with later times, and the
+ * period says nothing about positions.
  */
 async function rangeOf(
   executor: Executor,
@@ -252,7 +252,10 @@ async function lastSeq(executor: Executor, merchantId: string): Promise<number> 
 /** How many positions a step of a search reads. PostgreSQL needs a round trip for each step. */
 const LOOKS_PER_STEP = 16;
 
-/** Returns the position of the first event at or after `time`, or one behind `last` if all events were created earlier. */
+/**
+ * Returns the position of the first event at or after `time`, or the position after `last` if all events were created
+ * earlier.
+ */
 async function firstSince(executor: Executor, merchantId: string, time: number, last: number): Promise<number> {
   let [low, high] = [0, last + 1];
   while (low < high) {
@@ -266,7 +269,7 @@ async function firstSince(executor: Executor, merchantId: string, time: number, 
   return high;
 }
 
-/** When the first event at or behind each of these positions was created; infinite if there is none. */
+/** When the first event at or after each of these positions was created; infinite if there is no such event. */
 async function timesAt(executor: Executor, merchantId: string, positions: readonly number[]): Promise<number[]> {
   const { values, put } = parameters();
   const where = ofMerchant(put(merchantId));

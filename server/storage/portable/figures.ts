@@ -54,8 +54,8 @@ const FORGET = `DELETE FROM daily_figures WHERE ${OF_EPOCH}`;
 const READ = `SELECT day, kind, status, currency, rail, took, payments, amount_high, amount_low FROM daily_figures
   WHERE merchant_id = :merchant AND epoch = :epoch AND day >= :from AND day <= :to`;
 /**
- * The oldest is a text of its time and its merchant; times have 13 digits until the year 2286. With CROSS JOIN, SQLite
- * begins with the merchants, and so uses the index on merchant and status.
+ * The oldest payment is found as a text of its time and its merchant; times have 13 digits until the year 2286. With
+ * CROSS JOIN, SQLite begins with the merchants, and so uses the index on merchant and status.
  */
 const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${DAY_MS} AS day, '${kind}' AS kind,
     r.currency, count(*) AS payments, min(r.created_real || ' ' || r.merchant_id) AS oldest, ${AMOUNTS}
@@ -64,7 +64,7 @@ const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${D
     WHERE r.merchant_id = m.id AND r.epoch = m.epoch AND r.status = 'pending' AND r.created_at >= :from AND r.created_at < :end ${which} LIMIT ${MOST_PENDING}) AS r
   GROUP BY 1, 3`;
 
-/** The index that finds these is on merchant, host and time. */
+/** The index that finds these rows is on merchant, host and time. */
 const WAITING = `due_real IS NOT NULL AND claimed = false AND host <> '${LISTENER_HOST}'`;
 const nextLane = (which: string) => `SELECT merchant_id, host, next_attempt_at FROM events
   WHERE ${WAITING} AND (merchant_id, host) > (:merchant, :host) ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
@@ -85,7 +85,7 @@ const RECEIVER_ATTEMPTS: Query["text"] = {
   postgres: receiverAttempts(ATTEMPTS.postgres),
 };
 
-/** Counts are made again if a power failure undoes them, so they need not be flushed to the disk. */
+/** The counting is repeated if a power failure undoes it, so it need not be flushed to the disk. */
 const UNFLUSHED = { commit: "writeUnflushed", repeatable: true } as const;
 
 export function figures({ read, readAll, write }: Executor): FigureStore {
@@ -114,7 +114,7 @@ export function figures({ read, readAll, write }: Executor): FigureStore {
         if (!lane) break;
         place = { merchant: lane.merchant_id as string, host: lane.host as string };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
-        // The rows of a reset sandbox wait until they are deleted.
+        // The rows from before a reset of the sandbox stay until they are deleted.
         if ((counts!.count as number) > 0) found.push(toFailingReceiver(lane, counts!));
       }
       return found;
@@ -144,7 +144,7 @@ function* countNext(merchant: string, limit: number): Work<number> {
   return next!.count as number;
 }
 
-/** Adds figures to those of the merchant and to those of all merchants. */
+/** Adds figures to the figures of the merchant and to the figures of all merchants. */
 function* add(merchant: string, epoch: number, rows: readonly Row[]): Work<void> {
   if (rows.length === 0) return;
   const places = [
@@ -155,7 +155,7 @@ function* add(merchant: string, epoch: number, rows: readonly Row[]): Work<void>
   yield [{ text: ADD, rows: { columns: FIGURE_COLUMNS, values } }];
 }
 
-/** Takes the figures from before a reset out of those of all merchants. */
+/** Subtracts a merchant's figures from before a reset from the figures of all merchants. */
 function* forget(merchant: string, epoch: number): Work<void> {
   const { rows } = yield* run(COUNTED, { merchant, epoch });
   const values = rows.map((row) => ({

@@ -18,7 +18,10 @@ const LOCK = `SELECT * FROM handovers WHERE ${OF_ALL} AND id = ANY(:ids::text[])
 const NUMBERS = `SELECT handover_id, number FROM exchanges WHERE ${OF_ALL} AND handover_id = ANY(:ids::text[])`;
 const FORGET = "DELETE FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id AND number <= :until";
 
-/** The columns of the given rows have names of their own, because PostgreSQL returns them too. */
+/**
+ * The columns of the given rows have names that differ from the table's columns, because PostgreSQL returns the given
+ * columns too.
+ */
 const SETTLE = (kind: Kind) => `UPDATE ${RECORD_TABLES[kind]} AS r SET status = given.end_status,
     failure = given.end_failure, due_at = NULL, due_real = NULL, due_status = NULL,
     updated_at = greatest(r.updated_at, given.end_at) FROM :rows
@@ -47,7 +50,10 @@ const CLOSE_COLUMNS = {
   rail_reference: "text",
   rail_fee: "bigint",
 };
-/** `ask`: the rail is to be asked now; `release`: at the next time; otherwise an attempt is in progress or nothing changes. */
+/**
+ * `ask`: the rail is asked now. `release`: the rail is asked at the next time. Otherwise an attempt is in progress or
+ * nothing changes.
+ */
 const NOTE = `UPDATE handovers AS h SET state = given.state, step = given.step, asked_real = given.asked,
     asked_before_real = NULL, attention_real = given.attention, url = coalesce(given.url, h.url), ${KNOWN},
     claimed = CASE given.course WHEN 'release' THEN false ELSE h.claimed END,
@@ -64,7 +70,7 @@ const NOTE_COLUMNS = {
   next: "bigint",
 };
 
-/** What an attempt or a notification has shown of one payment. */
+/** What an attempt or a notification has shown about a payment. */
 export interface Reported {
   merchantId: string;
   id: string;
@@ -83,14 +89,14 @@ interface End {
 const isFinal = (answer: RailAnswer | undefined): answer is RailAnswer & { status: FinalStatus } =>
   answer !== undefined && answer.status !== "pending";
 
-/** A payout cannot be cancelled, and it was not paid. */
+/** A payout cannot be cancelled, so a rail that says `cancelled` has not paid it. */
 const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
 const meant = (row: Row, said: RailAnswer): RailAnswer =>
   row.kind === "disbursement" && said.status === "cancelled" ? { ...said, ...CANCELLED } : said;
 
 /**
- * True for a refusal of an attempt whose claim was lost to another attempt, while the payment is open: the rail may have
- * taken the payment from the other attempt since.
+ * True for a refusal that proves nothing: the attempt has lost its claim to another attempt, and the payment is open.
+ * The rail may have taken the payment from the other attempt since.
  */
 const isOvertaken = ({ report: { answer }, token }: Reported, row: Row): boolean =>
   isFinal(answer) &&
@@ -104,7 +110,7 @@ const keysOf = (rows: readonly Row[]) => ({
   ids: rows.map((row) => row.id as string),
 });
 
-/** Logs the exchanges of payments, and forgets the oldest of payments with many. */
+/** Logs the exchanges of payments. If a payment has many exchanges, deletes the oldest. */
 export function* log(items: readonly { row: Row; exchanges: readonly RailExchange[] }[]): Work<void> {
   const some = items.filter(({ exchanges }) => exchanges.length > 0);
   if (some.length === 0) return;
@@ -133,7 +139,7 @@ export function* log(items: readonly { row: Row; exchanges: readonly RailExchang
 
 /**
  * Gives pending records their final status and writes their events. Returns the statuses of the records that were final
- * already, by reference.
+ * before, by reference.
  */
 export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Work<Map<string, string>> {
   const queries = KINDS.map((kind): Query => {
@@ -162,7 +168,7 @@ export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Wor
   return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference as string, row.status as string]));
 }
 
-/** Ends hand-overs, and stores the last answer of the rail to each. */
+/** Ends hand-overs, and stores the rail's last answer about each of them. */
 export const close = (
   items: readonly { row: Row; answer?: RailAnswer; attention: number | null; conflict: string | null }[],
 ): Query => ({
@@ -180,7 +186,7 @@ const knownOf = (row: Row, answer: RailAnswer | undefined): Values => ({
   rail_fee: answer?.fee ?? null,
 });
 
-/** What a hand-over that has not ended becomes. */
+/** The new state of a hand-over that has not ended. */
 function noted(merchant: LockedMerchant, row: Row, { report, token }: Reported): Values {
   const { answer, isMissing = false, isUnknown = false, askAgainAfterMs } = report;
   const holds = Boolean(row.claimed) && row.claim_token === token;

@@ -47,7 +47,10 @@ const PAUSE = `INSERT INTO rail_pauses (rail, at_real, paused_by, reason) VALUES
   ON CONFLICT DO NOTHING`;
 const RESUME = "DELETE FROM rail_pauses WHERE rail = :rail";
 const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
-/** The page after a payment, whatever its kind: a search for one kind would read all payments of the other kind. */
+/**
+ * Reads the page after a payment, with payments of both kinds: a search for one kind would read all payments of the
+ * other kind.
+ */
 const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee, h.rail_reference,
     coalesce(d.merchants_reference, c.merchants_reference) AS merchants_reference,
     coalesce(d.amount, c.amount) AS amount, coalesce(d.currency, c.currency) AS currency,
@@ -162,7 +165,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
           yield* recordAction({ ...entry, action: "payment.propose" });
           return "proposed";
         }
-        // A process may be sending the payment at this moment.
+        // At this moment a process may be sending the payment.
         if (row.is_underway) return "in-progress";
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
         const end = { row, merchant, answer: { status, ...(failure && { failure }) } };
@@ -231,7 +234,8 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     },
     async readHandovers(rail, { from, to }, after, limit) {
       const { createdAt: afterTime = from, reference: afterId = "" } = after ?? {};
-      // The range of the index begins where the page does: SQLite does not derive it from the comparison of rows.
+      // This condition lets the range of the index begin where the page begins: SQLite does not derive the range from
+      // the comparison of rows.
       const values = { rail, from: Math.max(from, afterTime), to, limit, afterTime, afterId };
       return (await read({ text: OF_RAIL, values })).map(toSummary);
     },

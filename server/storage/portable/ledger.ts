@@ -22,7 +22,7 @@ const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available 
   FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
   AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
-/** A form that is sent twice is booked once. */
+/** If a form is sent twice, the change is booked once. */
 const BOOKED = "SELECT kind FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference";
 
 /** Cursors contain numbers only. */
@@ -39,10 +39,10 @@ const toStatementEntry = (row: Row): StatementEntry => ({
 
 const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
 
-/** Leaves out what is zero. */
+/** Leaves out amounts that are zero. */
 const lacking = (rows: readonly Row[]) => rows.filter((row) => amountsOf(row).some((amount) => amount !== 0n));
 
-/** An adjustment, as the audit trail tells it. */
+/** The details of an adjustment for the audit trail. */
 export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
   reference: id,
   currency,

@@ -30,7 +30,7 @@ type Holding = readonly { id: string; token: number }[];
 
 const idsOf = (rows: readonly Row[]) => rows.map(({ id }) => id as string);
 
-/** Renews the claims whose tokens are held, and ends the others. */
+/** Renews the claims whose tokens the listener holds, and ends the other claims. */
 function* keepClaims(merchant: string, holding: Holding = [], lease = 0): Work<void> {
   const { rows } = yield* run(CLAIMED, { merchant });
   if (rows.length === 0) return;
@@ -65,7 +65,7 @@ export function listeners(executor: Executor): ListenerStore {
   return {
     connectListener: (merchant, { session, name, url, keyId }) =>
       write(function* () {
-        // Events are written before or after this, so that each has one destination.
+        // Events are written before or after this change, so that each event has one destination.
         const { epoch, now } = yield* lockMerchant(merchant, "orders");
         yield* requireKey(merchant, keyId);
         const [previous] = (yield* run(FIND, { merchant })).rows;

@@ -81,7 +81,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
     setMerchantState: (merchantId, state, actor) =>
       write(
         function* () {
-          // Alone: creates of other processes judge the state while they share the merchant.
+          // `alone`, because creates of other processes judge the state while they share the merchant.
           const locked = yield* lockMerchant(merchantId, "alone");
           if (locked.state === state) return true;
           if (locked.state === "closed") return false;
@@ -154,7 +154,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
         used_real: usedAt,
       }));
       const recordUses = () => runAll([{ text: RECORD_USES, rows: { columns, values } }]);
-      // No request waits for it.
+      // No request waits for this write.
       await write(recordUses, { commit: "writeUnflushed", repeatable: true });
     },
     async findKey(hash) {

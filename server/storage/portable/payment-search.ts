@@ -2,10 +2,13 @@ import type { PaymentSearch } from "../../domain/payment-search.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Executor } from "./query.ts";
 
-/** The most payments of a phone number of which the newest are found, so that a search is not slow. */
+/**
+ * How many payments of a phone number a search reads to find the newest payments. The number is limited, so that a
+ * search is not slow.
+ */
 const MOST = 1_000;
 const CONDITIONS = ["reference = :text", "merchants_reference = :text", "phone_number = :phone"];
-/** One range of an index for each merchant: CROSS JOIN makes SQLite begin with the merchants. */
+/** The statement reads one range of an index for each merchant: CROSS JOIN makes SQLite begin with the merchants. */
 const FIND = (table: string) =>
   CONDITIONS.map(
     (condition) => `SELECT * FROM (SELECT r.* FROM merchants m CROSS JOIN ${table} r

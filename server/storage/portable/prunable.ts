@@ -8,13 +8,13 @@ const isDone = ({ url, status, ready, claimed }: Row) => (url === null || status
 
 /**
  * Splits a page of a merchant's events.
- * @returns the events that may be deleted if they had no recent attempt, and where the next page begins
+ * @returns the events that may be deleted unless they had a recent attempt, and where the next page begins
  */
 export function prunable(rows: readonly Row[], { before, limit }: PruneQuery) {
   // Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time.
   const isOld = ({ created_at: createdAt }: Row) => (createdAt as number) < before;
-  // Later events usually have later times. Events whose time a move of the clock has skipped are an exception: they are
-  // deleted when the events before them are old enough.
+  // Later events usually have later times. Events of a time that a move of the clock has skipped are an exception: they
+  // are deleted when the events before them are old enough.
   const isLast = rows.length < limit || !rows.every(isOld);
   return {
     candidates: rows.filter((row) => isOld(row) && isDone(row)),

@@ -14,11 +14,11 @@ export type QueryValue = string | number | bigint | boolean | Uint8Array | null 
  * `sqlite/executor.ts` lists the differences in SQLite.
  */
 export interface Query {
-  /** One text for each database if the databases store something differently. */
+  /** Two texts, one for each database, if the databases store a value differently. */
   text: string | Readonly<Record<Database, string>>;
   /** Values that the text does not name are ignored. */
   values?: Readonly<Record<string, QueryValue>>;
-  /** PostgreSQL executes the statement once for all rows, SQLite once for each row. */
+  /** PostgreSQL executes the statement once for all rows; SQLite executes it once for each row. */
   rows?: GivenRows;
 }
 
@@ -37,8 +37,8 @@ export interface QueryResult {
 
 /**
  * The statements of a transaction, and the code between them. Each step yields statements that do not depend on each
- * other. A generator, because SQLite executes it within one turn of the event loop, so that it can share a commit with
- * the work of other requests (D28), and PostgreSQL across several turns.
+ * other. It is a generator, because SQLite executes it within one turn of the event loop, and PostgreSQL across several
+ * turns. In one turn it can share a commit with the work of other requests (D28).
  */
 export type Work<T> = Generator<readonly Query[], T, readonly QueryResult[]>;
 
@@ -76,11 +76,11 @@ export interface Executor {
    */
   writeEvents(records: readonly FinalRecord[]): Work<void>;
   /**
-   * Locks an account, and returns what is available.
+   * Locks an account, and returns the available balance.
    * @param enforced if present, makes the account, and sets whether its balance must cover payouts
    */
   lockAccount(place: Place, enforced?: boolean): Work<bigint>;
-  /** Writes entries of the books, and adds them to their accounts. The last locks of a transaction. */
+  /** Writes entries of the books, and adds them to their accounts. A transaction takes these locks last. */
   book(entries: readonly Entry[]): Work<void>;
 }
 
@@ -99,7 +99,7 @@ export interface QueueTable {
   lane: "host" | "rail";
   /** The column that orders rows that fell due in the same millisecond. */
   order: "seq" | "id";
-  /** What a claim changes besides. May name `:now`. */
+  /** What else a claim changes. May name `:now`. */
   marks?: string;
 }
 

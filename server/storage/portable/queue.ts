@@ -2,7 +2,7 @@ import type { Claimed, Queue } from "../../domain/queues.ts";
 import { runAll, run, type Executor, type Query, type QueueTable, type WriteOptions } from "./query.ts";
 
 /**
- * Changes selected rows, except those that another process is changing. PostgreSQL gets arrays, because it expects a few
+ * Changes selected rows, except rows that another process is changing. PostgreSQL gets arrays, because it expects a few
  * elements of an array, and so uses the index; for a join it may expect many rows and read the whole table.
  */
 export const updateSelected = (table: QueueTable["name"], changes: string, which: string): Query["text"] => ({
@@ -17,7 +17,9 @@ export const READY = "ready = true, claimed = false, due_real = NULL";
 const DUE = `due_real <= greatest((SELECT :now), :leased)
   AND due_real <= CASE WHEN claimed THEN :leased ELSE (SELECT :now) END`;
 
-/** The statements of a queue other than those that find lanes and claim, which each database has its own of. */
+/**
+ * The statements of a queue, except for the statements that find lanes and claim: each database has its own of these.
+ */
 export function queueOf(
   { read, write }: Pick<Executor, "read" | "write">,
   { name }: QueueTable,

@@ -2,7 +2,7 @@ import { toStored, type StoredMerchant } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
-/** After this time without an end, in milliseconds, another process repeats the work. */
+/** If the work has not ended after this time, in milliseconds, another process repeats it. */
 const LEASE_MS = 30_000;
 /** How a merchant's row shows that its clock has moved and that the due times of its rows are being recomputed. */
 export const REBASING = { sqlite: "rebasing = 1", postgres: `rebasing_until_real = :now + ${LEASE_MS}` };
@@ -16,8 +16,8 @@ const STEP = 500;
 export const PENDING = [
   { table: "disbursements", key: "reference", dueAt: "due_at", which: "due_at IS NOT NULL" },
   { table: "checkouts", key: "reference", dueAt: "due_at", which: "due_at IS NOT NULL" },
-  // A move does not change the due_real of a claimed delivery, which is the end of its lease, or of a ready one, which is
-  // NULL.
+  // A move does not change the due_real of a claimed delivery, which is the end of its lease. It does not change the
+  // due_real of a ready delivery either, which is NULL.
   { table: "events", key: "id", dueAt: "next_attempt_at", which: "due_real IS NOT NULL AND NOT claimed" },
 ] as const;
 
@@ -63,7 +63,7 @@ export async function rebase(
   { id: merchant, epoch, clockOffset }: StoredMerchant,
 ): Promise<void> {
   for (const statements of STATEMENTS) {
-    // Rows written from now on need no change. Without this end, the steps could follow new rows for ever.
+    // Rows that are written from now on need no change. Without this limit, the steps could follow new rows for ever.
     const [found] = await read({ text: statements.last, values: { merchant, epoch } });
     const last = found!.last as number | null;
     for (let range: Range | undefined = last === null ? undefined : { at: 0, place: 0, last }; range;) {

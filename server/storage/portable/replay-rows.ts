@@ -34,10 +34,10 @@ export const toStoredReplay = (row: Row): StoredReplay => ({
   course: { seq: row.seq as number, lastSeq: row.last_seq as number },
 });
 
-/** How many steps a second of a replay has at most: each is a transaction. */
+/** How many steps per second a replay has at most. Each step is a transaction. */
 const STEPS_PER_SECOND = 4;
 
-/** The most deliveries to make ready in one step, so that the steps of a second have about the same size. */
+/** How many deliveries a step makes ready at most, so that the steps of a second have about the same size. */
 export const stepSize = (pace: number): number => Math.ceil(pace / STEPS_PER_SECOND);
 
 /** How long a replay must wait to keep its pace after making so many deliveries ready, in milliseconds. */

@@ -84,8 +84,8 @@ export function replays(executor: Executor): ReplayStore {
       const replay = toStoredReplay(due);
       const { merchantId, filter, course, pace } = replay;
       const next = await nextOnCourse(executor, merchantId, filter, course, stepSize(pace));
-      // A power failure may undo attempts, which are then repeated, but never a step whose webhooks were sent. If the
-      // step is repeated although it was committed, the position has changed.
+      // A power failure may undo attempts, which are then repeated, but it never undoes a step whose webhooks were
+      // sent. If the step is repeated although it was committed, the position has changed.
       return write(() => step(replay, next), { commit: "writeSoon", repeatable: true });
     },
   };

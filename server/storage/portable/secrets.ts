@@ -42,8 +42,8 @@ export function toSecrets(rows: readonly Row[], { unseal }: Sealing): Map<string
 }
 
 /**
- * Reads all stored secrets, so that a missing key is noticed at the start, and stores those again that are not stored as
- * the keys demand.
+ * Reads all stored secrets, so that a missing key is noticed at the start. Stores a secret again if it is not encrypted
+ * as the keys demand.
  * @param options.replace false to read them only
  * @throws StorageError if a secret needs a key that is missing; nothing was changed then
  */

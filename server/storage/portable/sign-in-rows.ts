@@ -18,10 +18,10 @@ export const RECORD_USE_MS = 60_000;
 /** The column `merchant_id` of operators is empty. */
 export const scopeOf = ({ merchantId }: { merchantId?: string }): string => merchantId ?? "";
 
-/** Stands before and after the name of everyone who let a person in. No name contains it. */
+/** This character stands before and after each name of the people who let a person in. No name contains it. */
 const BETWEEN = "\n";
 
-/** The part of `invited_by` that everyone has whom this actor let in, directly or indirectly. */
+/** The part of `invited_by` by which the people are found whom this actor let in, directly or indirectly. */
 export const invitedMark = (actor: ActorName): string => BETWEEN + actor + BETWEEN;
 
 /** Returns `invited_by` of a link. @param before `invited_by` of the session in which the link is made */

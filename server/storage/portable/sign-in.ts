@@ -39,7 +39,7 @@ const END_SESSION = "DELETE FROM dashboard_sessions WHERE merchant_id = :scope A
 const END_ACCESS = (table: string) => `DELETE FROM ${table} WHERE (merchant_id = :scope AND name = :name)
   OR (:scope IN ('', merchant_id) AND strpos(invited_by, :invited) > 0) RETURNING name`;
 const END_ALL = (table: string) => `DELETE FROM ${table} WHERE merchant_id = :merchant RETURNING name`;
-/** Locks the session, so that its end waits for the link, and ends the link too. */
+/** Locks the session, so that the end of the session waits for the link, and then ends the link too. */
 const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id FOR SHARE";
 const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :merchant
   UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant`;
@@ -141,8 +141,8 @@ export const endSessionsOf = (merchant: string): Work<readonly Row[]> => endUnti
 
 function* endUntilNone(statement: (table: string) => string, values: Query["values"]): Work<readonly Row[]> {
   const ended: Row[] = [];
-  // Links first: this waits for a sign-in in progress, whose session is then deleted too. A session that is deleted may
-  // just have made a link, so look again until there is nothing more.
+  // Deletes links first: this waits for a sign-in in progress, whose session is then deleted too. A deleted session may
+  // just have made a link, so search again until nothing is found.
   for (let before = -1; before < ended.length;) {
     before = ended.length;
     for (const table of ["dashboard_links", "dashboard_sessions"]) {

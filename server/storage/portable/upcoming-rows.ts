@@ -4,7 +4,7 @@ import type { EventType } from "../../domain/events.ts";
 import type { FinalStatus } from "../../domain/records.ts";
 import type { Row } from "../rows.ts";
 
-/** The tables with due rows, and their column with the sandbox time, which has an index. */
+/** The tables with due rows, and their indexed column with the sandbox time. */
 export const DUE_TABLES = [
   {
     kind: "disbursement",

@@ -102,7 +102,7 @@ test("takes the time of an item, its wait included, from its own request's budge
   expect(limits[0]).toBeGreaterThan(15_000);
   expect(limits[0]).toBeLessThanOrEqual(20_000);
   expect([long.leftMs < 20_000, longer.leftMs < 50_000, longer.leftMs > 40_000]).toEqual([true, true, true]);
-  // A batch that was begun for one request does not limit a later one.
+  // A batch that was begun for one request does not limit a later request.
   await batcher.add(3);
   expect(limits[1]).toBe(Infinity);
 });

@@ -9,19 +9,19 @@ export interface BatcherOptions {
   concurrency: number;
   /** Items in a batch. */
   largest: number;
-  /** The most waiting items; further items are refused. */
+  /** How many items may wait; further items are refused. */
   capacity: number;
   /** How long an item may wait for its batch, in milliseconds. */
   patienceMs: number;
 }
 
-/** The least time, in milliseconds, with which an item is begun: a statement and its commit may need this long. */
+/** An item is begun only if this time is left, in milliseconds: a statement and its commit may need so long. */
 const LEAST_MS = 4_000;
 
 interface Job<Item, Result> {
   item: Item;
   since: number;
-  /** When the item's request must have its response. */
+  /** The time by which the item's request must have its response. */
   deadline: number;
   resolve(result: Result): void;
   reject(error: unknown): void;
@@ -51,7 +51,7 @@ export function createBatcher<Item, Result>(
 
   async function run(batch: Job<Item, Result>[]): Promise<void> {
     try {
-      // The batch must end in time for each of its items, whichever request it was begun for.
+      // The batch must end in time for each of its items, and not only for the request for which it was begun.
       const leftMs = Math.min(...batch.map(({ deadline }) => deadline)) - performance.now();
       const results = await withBudget({ leftMs }, () => work(batch.map(({ item }) => item)));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
@@ -67,7 +67,7 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  /** When an item that still waits is refused. */
+  /** The time at which an item that still waits is refused. */
   const lastStart = ({ since, deadline }: Job<Item, Result>) => Math.min(since + patienceMs, deadline - LEAST_MS);
 
   function refuseOld() {

@@ -40,7 +40,10 @@ async function create({ storage }: Process, merchantId: string) {
   return { ...record, error: record.createdAt - world.time() };
 }
 
-/** Fails unless payouts are dated right, in order, and get their final status in time, whichever process does it. */
+/**
+ * Fails unless payouts have the right dates, in order, and get their final status in time, whichever process writes
+ * them.
+ */
 async function expectSettlements(processes: readonly Process[], merchantId: string): Promise<void> {
   let latest = 0;
   for (const process of [...processes, ...processes]) {
@@ -55,7 +58,7 @@ async function expectSettlements(processes: readonly Process[], merchantId: stri
   expect(settled.reduce((sum, count) => sum + count)).toBe(2 * processes.length);
 }
 
-/** Fails unless a claim belongs to its holder while it is renewed, and ends in time when it is not. */
+/** Fails unless a claim belongs to its holder while the holder renews it, and ends in time when the holder does not. */
 async function expectLeases([holder, taker]: readonly [Process, Process], merchantId: string): Promise<void> {
   await addDelivery(holder.storage, merchantId);
   let heldUntil = holder.clock.counter() + HELD_MS;
@@ -82,7 +85,7 @@ async function expectLeases([holder, taker]: readonly [Process, Process], mercha
 const signatureErrors = (processes: readonly Process[]) =>
   processes.map(({ clock }) => Math.abs(clock.now() - world.time()));
 
-/** The clock reports that processes have when this clock is wrong. */
+/** The reports about clocks that processes make when this clock is wrong. */
 function reportsOf([process, other]: readonly [Process, Process], which: (typeof CLOCKS)[number]) {
   const reports = which === "other" ? other.reports : process.reports;
   return reports.filter(({ clock }) => clock === (which === "database" ? "database" : "process"));

@@ -7,8 +7,8 @@ import { decodeText } from "./text.ts";
 
 const CONNECTIONS = 10;
 /**
- * The client's own timeout for a statement, for a server that does not react at all. It is longer than the server's,
- * because it also fires when this process was too busy to read the response in time.
+ * The client's own timeout for a statement, for a server that does not react at all. It is longer than the server's
+ * timeout, because it also fires when this process was too busy to read the response in time.
  */
 export const QUERY_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
@@ -75,7 +75,8 @@ export async function withConnection<T>(
 
 /**
  * Resolves with the result of `work`.
- * @throws StorageError in place of any error of `work`; it says what to do, and is a `StorageAway` if waiting may help
+ * @throws StorageError in place of any error of `work`; the message says what to do; the error is a `StorageAway` if
+ * waiting may help
  */
 export async function explained<T>(work: () => Promise<T>, variable = "DATABASE_URL"): Promise<T> {
   try {
@@ -124,7 +125,7 @@ export interface Statement {
   name?: string;
   text: string;
   values?: unknown[];
-  /** A shorter time-out than `QUERY_TIMEOUT_MS`. */
+  /** This statement needs a shorter time-out than `QUERY_TIMEOUT_MS`. */
   query_timeout?: number;
 }
 

@@ -8,7 +8,10 @@ import type { Batcher, BatcherOptions } from "./batcher.ts";
 export interface Context {
   emit: Emit;
   db: Queries;
-  /** Returns a function that adds to a new batcher. What was added before the storage was closed is still finished, with the database passed. */
+  /**
+   * Returns a function that adds to a new batcher. Items that were added before the storage was closed are still
+   * processed, with the given database.
+   */
   batched<Item, Result>(
     work: (items: Item[], db: Queries) => Promise<Result[]>,
     options: Pick<BatcherOptions, "concurrency" | "largest">,

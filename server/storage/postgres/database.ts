@@ -19,8 +19,8 @@ export interface Queries {
   /**
    * Runs `work` in a transaction (READ COMMITTED). Resolves with its result once the transaction is committed. `work`
    * runs again if the transaction was rolled back because of a conflict or a lost connection.
-   * @param options.repeatable true if running `work` again after it was committed is harmless, so that it may also be
-   *   repeated if the connection was lost during the commit
+   * @param options.repeatable true if it is harmless to run `work` again after it was committed; `work` is then also
+   * repeated if the connection was lost during the commit
    * @param options.items how many requests share the transaction, for reports
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
@@ -41,18 +41,18 @@ export interface Database extends Queries {
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
 /**
- * The longest time of an operation, in milliseconds, and the least part of it for the commit of a transaction. Beside
- * what an item may wait in a batcher, this lets a request have its response within ten seconds.
+ * The longest time of an operation, in milliseconds, and the least part of it for the commit of a transaction. Together
+ * with the time that an item may wait in a batcher, this is short enough for a response within ten seconds.
  */
 const LONGEST_MS = 6_500;
 const COMMIT_MS = 1_500;
 /**
- * The most operations in progress, including those that wait for a connection; further operations are refused. Webhooks
- * use up to 1,024.
+ * How many operations may be in progress, including operations that wait for a connection; further operations are
+ * refused. Webhooks use up to 1,024.
  */
 const MOST_OPERATIONS = 5_000;
 
-/** An attempt of an operation that must end by `deadline`, as `performance.now()` counts. */
+/** An attempt of an operation, which must end by `deadline`, as `performance.now()` counts. */
 type Attempt<T> = (deadline: number) => Promise<T>;
 
 interface Options {
@@ -65,7 +65,8 @@ interface Options {
 export function createDatabase(pool: Pool, time: Time, options: Options = {}): Database {
   const { emit = silent, mostOperations = MOST_OPERATIONS, skipLocked = true } = options;
   const prepare = statements(time, skipLocked);
-  // A count, because a Set of all operations would keep ended ones in memory: V8 copies it often, and its copies stay.
+  // This is a count, because a Set of all operations would keep ended operations in memory: V8 copies the Set often,
+  // and the copies stay.
   let active = 0;
   const unusable = new WeakSet<PoolClient>();
   let becomesIdle: (() => void) | undefined;
@@ -108,7 +109,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
       return result;
     });
 
-  /** Keeps the error that ended the transaction, also if the connection is lost with it. */
+  /** Keeps the error that ended the transaction, even if the connection is lost at the same time. */
   async function rollBack(client: PoolClient, deadline: number): Promise<void> {
     try {
       await send(client, timed({ text: "ROLLBACK" }, deadline));

@@ -5,7 +5,7 @@ import { BEGIN } from "./sessions.ts";
 const SELECT = `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
   current_setting('synchronous_commit') AS synchronous_commit`;
 
-/** What a crash does with each setting switched off, and what an operator does about it. */
+/** For each setting: what a crash does if it is switched off, and what an operator has to do. */
 const RISKS = {
   fsync: "a crash can damage the whole database. Set fsync=on on the PostgreSQL server",
   full_page_writes:
@@ -23,7 +23,7 @@ export interface DurabilityOptions {
 }
 
 /**
- * Checks that the database keeps commits, in a transaction that begins like all of this service's.
+ * Checks that the database keeps commits, in a transaction that begins like all transactions of this service.
  * @throws StorageError if it does not, for a live service
  */
 export async function requireDurable(client: ClientBase, url: string, { live, warn }: DurabilityOptions) {

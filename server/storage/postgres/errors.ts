@@ -6,7 +6,9 @@ export class ConnectionLost extends Error {
   override name = "ConnectionLost";
 }
 
-/** The server is shutting down, restarting after a crash, or starting; class 08 are connection exceptions. */
+/**
+ * The server is shutting down, restarting after a crash, or starting. The codes of class 08 are connection exceptions.
+ */
 const SHUTDOWN = /^(08...|57P0[1-5])$/;
 /** The transaction lost against a concurrent one and was rolled back (serialization failure, deadlock). */
 const CONFLICT = /^(40001|40P01)$/;

@@ -8,9 +8,9 @@ const MESSAGE = "The server's database is not available. Nothing was recorded.";
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Returns the storage with the errors of an unavailable database converted into one that a caller understands. Reports
- * when the database stops or starts working. Any other error is unchanged: an unknown outcome is not "unavailable",
- * which promises that nothing was recorded.
+ * Returns a storage that converts the errors of an unavailable database into an error that a caller understands.
+ * Reports when the database stops or starts working. Any other error is unchanged: an unknown outcome is not
+ * "unavailable", which promises that nothing was recorded.
  */
 export function watchHealth(storage: Storage, emit: Emit): Storage {
   let failing = false;

@@ -36,18 +36,21 @@ interface Options extends DurabilityOptions {
   server: boolean;
   /** The mode that a server asks for. If absent, the mode is not checked. */
   mode?: AskedMode;
-  /** Whose clock counts: the database's, which all processes share, or for tests this process's. */
+  /** The clock that counts: the database's clock, which all processes share; for tests, this process's clock. */
   time?: "database" | "process";
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
-  /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
+  /**
+   * The keys of the webhook secrets. The first key encrypts, and all keys decrypt. Without keys, secrets are stored as
+   * they are.
+   */
   secretKeys?: readonly Buffer[];
 }
 
-/** A row that nothing else locks. Not every distributed database has advisory locks. */
+/** A row that no other statement locks. Not every distributed database has advisory locks. */
 const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR UPDATE";
 
-/** Work that waits in one batcher: more is refused, and so is what has waited for too long. */
+/** Limits of the work that waits in a batcher: further work is refused, and so is work that has waited for too long. */
 const WAITING = { capacity: 10_000, patienceMs: 3_000 };
 
 /**

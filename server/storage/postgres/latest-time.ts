@@ -6,7 +6,7 @@ import { DATABASE_CLOCK } from "./time.ts";
 
 /** How often a process compares its clock with the database's, in milliseconds. */
 const EVERY_MS = 900;
-/** The most by which one record moves the counter of leases. A lease may be shorter by this time. */
+/** By how much the counter of leases moves at most at once. A lease may be shorter by this time. */
 const LONGEST_STEP_MS = 1_000;
 
 /** After a longer delay, a response says nothing about the database's time. */
@@ -30,10 +30,10 @@ const FUTURE_TIMES = [
 
 /**
  * Compares this process's clock with the database's and with the times that other processes record. Also moves the
- * counter of leases, which all processes share, by what their monotonic counters measure: a process adds the time for
- * which it has seen the same value, unless another process was faster. The counter is therefore never ahead of real
- * time. The first process starts the counter with the current time, because processes of an earlier version may still
- * be running, and measure leases with the time.
+ * counter of leases, which all processes share, by the time that their monotonic counters measure. A process adds the
+ * time for which it has seen the same value of the counter, unless another process was faster. Therefore the counter is
+ * never ahead of real time. The first process starts the counter with the current time, because processes of an earlier
+ * version may still be running, and measure leases with the time.
  * @param server true for a server, which corrects times that were written while a clock was ahead
  */
 export async function keepLatestTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<LatestTime> {

@@ -46,7 +46,10 @@ beforeAll(async () => {
   await database.drop();
 });
 
-/** The statements of a payout that is final at once, in the order of a server's. Each version has these columns. */
+/**
+ * The statements of a payout that is final at once, in the order in which a server executes them. These columns exist
+ * in every version.
+ */
 const create = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
   SELECT 1 FROM merchants WHERE id = 'm' FOR NO KEY UPDATE;
   INSERT INTO customers VALUES ('m', 0, '${id}', '${id}');

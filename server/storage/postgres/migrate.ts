@@ -17,11 +17,11 @@ import { BEGIN, leadsToPooler } from "./sessions.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 const indexes = concurrentIndexes(migrations);
-/** Identifies the advisory lock of this service's migrations; any number that no other program uses. */
+/** Identifies the advisory lock of this service's migrations: an arbitrary number that no other program uses. */
 const LOCK = 7_305_808_868;
 /**
- * How long a migration waits for a lock, in milliseconds. Meanwhile new transactions wait behind it, so the time is
- * short; and shorter than the second after which PostgreSQL ends one side of a deadlock, which could be a payment.
+ * How long a migration waits for a lock, in milliseconds. New transactions wait behind the migration, so the time is
+ * short. It is shorter than the second after which PostgreSQL ends one side of a deadlock, which could be a payment.
  */
 const LOCK_TIMEOUT_MS = 500;
 const LONGEST_PAUSE_MS = 2_000;
@@ -32,7 +32,7 @@ const LOOK_EVERY_MS = 100;
 
 /**
  * Applies the missing migrations, also while processes of the previous version run: each in a transaction of its own, and
- * repeated until it gets its locks. Then builds the indexes that are missing, without keeping anyone from writing.
+ * repeated until it gets its locks. Then builds the missing indexes; other processes can write meanwhile.
  * @param patienceMs how long to repeat a migration that cannot lock its tables
  * @throws StorageError
  */
@@ -92,16 +92,19 @@ async function apply(client: ClientBase, { name, version }: Migration, sql: stri
   }
 }
 
-/** Keeps other processes from migrating until the transaction ends. Resolves with false if one of them migrates. */
+/**
+ * Keeps other processes from migrating until the transaction ends. Resolves with false if another process is migrating.
+ */
 async function takeTurn(client: ClientBase): Promise<boolean> {
-  // With a parameter, the statement would keep its snapshot, and the transaction would hold up an index.
+  // With a parameter, the statement would keep its snapshot, and the transaction would hold up the construction of an
+  // index.
   const { rows } = await client.query<{ taken: boolean }>(`SELECT pg_try_advisory_xact_lock(${LOCK}) AS taken`);
   return rows[0]!.taken;
 }
 
 /**
- * Waits until no other process migrates, and begins a transaction. Meanwhile it ends each transaction in which it asked:
- * another process that builds an index may wait for the end of every transaction that it saw asking.
+ * Waits until no other process migrates, and begins a transaction. Each look is a transaction that ends at once:
+ * another process that builds an index may wait for the end of every transaction that it has seen.
  */
 async function beginTurn(client: ClientBase): Promise<void> {
   for (;;) {

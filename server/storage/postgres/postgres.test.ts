@@ -10,7 +10,7 @@ import { openPostgres } from "./index.ts";
 const statements = new Set<string>();
 const { query } = Client.prototype;
 Client.prototype.query = function record(this: Client, statement: { name?: string; text: string }, ...rest: never[]) {
-  // A setting has no plan.
+  // A statement that changes a setting has no plan.
   if (statement.name && !statement.text.startsWith("SET ")) statements.add(statement.text);
   return (query as (...args: unknown[]) => never).call(this, statement, ...rest);
 } as never;
@@ -79,8 +79,8 @@ const ALLOWED = [
 ];
 
 /**
- * Returns the plan that PostgreSQL chooses if it avoids sequential scans and sorts at any cost. A statement whose plan
- * still has one, or reads an index without a condition, lacks an index.
+ * Returns the plan that PostgreSQL chooses if it avoids sequential scans and sorts at any cost. If the plan still has a
+ * scan or a sort, or reads an index without a condition, the statement lacks an index.
  */
 async function scansOf(database: TestDatabase, sql: string): Promise<string[]> {
   const rows = await database.run(`EXPLAIN (GENERIC_PLAN, COSTS OFF) ${sql}`);
@@ -92,7 +92,7 @@ async function scansOf(database: TestDatabase, sql: string): Promise<string[]> {
   });
 }
 
-/** Of a few keys, PostgreSQL would rather read all than find one. */
+/** If a table has only a few keys, PostgreSQL reads all of them instead of using the index. */
 const MANY_KEYS = `INSERT INTO api_keys (id, merchant_id, hash, hint, created_at)
   SELECT n::text, m.id, sha256(n::text::bytea), '', 0 FROM merchants m, generate_series(1, 2000) AS n`;
 
@@ -122,7 +122,7 @@ test("no statement reads a whole table or sorts, except those that may", async (
       .toBe(true);
 });
 
-/** Makes 20,000 copies of the only event. The copies fall due later. */
+/** Makes 20,000 copies of the only event. The copied rows fall due later. */
 const MANY_EVENTS = `INSERT INTO events SELECT copy.* FROM events e, generate_series(1, 20000) AS n,
   LATERAL jsonb_populate_record(e, jsonb_build_object('id', e.id || n, 'seq', e.seq + n, 'ready', false,
     'due_real', e.created_at + 86400000)) AS copy`;

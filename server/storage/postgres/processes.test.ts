@@ -243,7 +243,7 @@ test("two processes accept exactly as many payouts as balance and limit permit, 
     while ((await each(index).settleDue(100)) > 0);
   };
   await concurrently(4, settleAll);
-  // Each leaves out the merchants on which another is working.
+  // Each process leaves out the merchants on which another process is working.
   await settleAll(0);
   const [limited, other] = merchants.map(({ id }) => id);
   expect(await each(0).listBalances(limited)).toMatchObject([{ available: 10 * 1_010, reserved: 0 }]);

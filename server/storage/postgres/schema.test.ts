@@ -1,5 +1,5 @@
-// The schema must fit a distributed database, which keeps the rows of a merchant together and lacks some of
-// PostgreSQL's features (D59).
+// The schema must fit a distributed database, which keeps the rows of a merchant together and lacks some features of
+// PostgreSQL (D59).
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
@@ -22,8 +22,8 @@ const open = (clock = createFakeClock(), url = database.url) =>
 /** Tables about the service as a whole, which have few rows. */
 const OF_THE_SERVICE = ["mode", "rail_pauses", "schema_migrations", "service"];
 /**
- * Indexes without the merchant: a request's merchant is not known before its key, nor a command's before the key's id, nor
- * that of a rail's notification before the payment.
+ * Indexes without the merchant, because these look-ups find the merchant: the look-up of a request's key, of a key's id
+ * in a command, and of the payment in a rail's notification.
  */
 const WITHOUT_MERCHANT = ["api_keys_by_hash", "api_keys_by_id", "handovers_by_id"];
 

@@ -1,7 +1,8 @@
 import type { ClientBase } from "pg";
 
 /**
- * Time-outs in milliseconds. Statements are short, so a longer statement waits for a lock or for a server in trouble.
+ * Time-outs in milliseconds. Statements are short, so a statement that takes longer is waiting for a lock or for a
+ * server in trouble.
  */
 const TIMEOUTS = { lock_timeout: 2_000, statement_timeout: 2_500, idle_in_transaction_session_timeout: 5_000 };
 
@@ -21,7 +22,7 @@ const LOCAL_TIMEOUTS = Object.entries(TIMEOUTS).map(([name, value]) => `set_conf
 export const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLE}`;
 const BEGIN_POOLED = `${BEGIN}, ${LOCAL_TIMEOUTS.join(", ")}`;
 
-/** Connections to a pooler, such as PgBouncer, which may execute each transaction in another session. */
+/** The connections that lead to a pooler, such as PgBouncer, which may execute each transaction in another session. */
 const pooled = new WeakSet<object>();
 
 /** A pooler announces a process id of its own. An id that differs from the session's id reveals the pooler. */

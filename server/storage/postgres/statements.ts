@@ -9,7 +9,7 @@ interface Statement {
 }
 
 /**
- * Returns a function that makes a prepared statement of a text and its values. Names of times become further
+ * Returns a function that makes a prepared statement of a text and its values. The names of times become additional
  * parameters. Every statement of this adapter is a constant text, so the cache does not grow.
  * @param skipLocked false for a database without SKIP LOCKED, where a statement waits for locked rows instead
  */

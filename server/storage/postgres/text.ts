@@ -15,5 +15,5 @@ export function decodeText(text: string): string {
   return text.replaceAll(ESCAPED, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-/** Compares two texts as PostgreSQL's collation "C" does for most; any order that all processes share will do. */
+/** Compares two texts like PostgreSQL's collation "C" in most cases. Any order is right if all processes share it. */
 export const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

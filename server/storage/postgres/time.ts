@@ -26,8 +26,8 @@ const realTime = (real: string) =>
 const asNumber = (place: string) => `${place}::bigint`;
 
 /**
- * The database's clock, which all processes share. If it differs from this process's time, this process's time counts,
- * because it has been compared with more clocks.
+ * The database's clock, which all processes share. If the database's clock differs from this process's time, this
+ * process's time counts, because it has been compared with more clocks.
  */
 export function databaseTime(clock: Clock): Time {
   return {

@@ -19,8 +19,8 @@ export function sendMessage(socket: Socket, value: unknown): boolean {
 }
 
 /**
- * Calls `receive` with each value that arrives. A malformed message ends the connection, and so does a message of more
- * than `longest` bytes.
+ * Calls `receive` with each value that arrives. A malformed message, or a message of more than `longest` bytes, ends
+ * the connection.
  */
 export function onMessages(socket: Socket, longest: number, receive: (value: unknown) => void): void {
   let waiting = Buffer.alloc(0);

@@ -11,8 +11,8 @@ export interface ServedStorage {
 }
 
 /**
- * Lets commands of this machine use the storage of a running server, so that no second process writes to its SQLite file.
- * They connect to a socket beside the file, which only the file's owner may use.
+ * Lets commands of this machine use the storage of a running server, so that no second process writes to its SQLite
+ * file. The commands connect to a socket beside the file, which only the file's owner may use.
  * @param refused called with the reason if there can be no socket; commands are then refused while the server runs
  */
 export async function serveStorage(
@@ -31,7 +31,7 @@ export async function serveStorage(
     serve(socket, storage);
   }).unref();
   try {
-    // The lock of the database proves that no other server uses a socket that is left.
+    // A socket may be left from an earlier server. The lock of the database proves that no other server uses it.
     if (lstatSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
     await listenPrivately(server, path);
   } catch (error) {

@@ -3,8 +3,8 @@ import { StorageError } from "../storage-error.ts";
 import { createWhole } from "./whole-file.ts";
 
 /**
- * Copies a database into a new file that only its owner may read. The copy is one read transaction, so a server can
- * write meanwhile. The file appears when the copy is complete; a failed backup leaves nothing behind.
+ * Copies a database into a new file that only its owner may read. Making the copy is a single read transaction, so a
+ * server can write meanwhile. The file appears when the copy is complete; a failed backup leaves nothing behind.
  * @throws StorageError if the file exists or cannot be written, or the database cannot be read
  */
 export function backupSqlite(path: string, file: string): void {

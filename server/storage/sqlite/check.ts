@@ -7,7 +7,7 @@ import { troubleOf } from "./sqlite-errors.ts";
 export interface Checked {
   /** The damages; empty if there are none. At most about a hundred findings. */
   findings: string[];
-  /** How many pages there are; 0 if the damage hides it, absent for PostgreSQL. */
+  /** The number of pages; 0 if it cannot be read because of the damage; absent for PostgreSQL. */
   pages?: number;
 }
 
@@ -23,8 +23,8 @@ const INVARIANTS: Record<string, string> = {
 const CURRENT = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AND m.epoch = r.epoch)";
 
 /**
- * Checks all pages and indexes of a database file, its foreign keys, that its records agree with each other, and the books.
- * Reads all of it, also while a server uses it.
+ * Checks all pages and indexes of a database file, its foreign keys and its books, and whether its records agree with
+ * each other. Reads all of it, also while a server uses it.
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export function checkSqlite(path: string): Checked {

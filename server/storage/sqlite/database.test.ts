@@ -197,7 +197,7 @@ test("a crash between the ends of two overlapping clock moves loses nothing of t
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
   const second = move();
   await first;
-  // Copy the file as a crash at this moment would leave it.
+  // Copy the file in the state in which a crash at this moment would leave it.
   const crashed = join(folder, "crashed.db");
   inFile((db) => db.prepare("VACUUM INTO ?").run(crashed));
   await second;

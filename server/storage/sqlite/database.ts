@@ -7,7 +7,7 @@ import { adviceOf, isBusy } from "./sqlite-errors.ts";
 /** The path of an in-memory database. */
 export const MEMORY = ":memory:";
 
-/** The size of the write-ahead log that SQLite keeps for reuse: twice what it has at a checkpoint. */
+/** The size of the write-ahead log that SQLite keeps for reuse: twice the size of the log at a checkpoint. */
 export const LOG_BYTES = 32 * 1024 * 1024;
 
 /** Opens a database whose commits survive a power loss. */
@@ -22,7 +22,8 @@ export function openDatabase(path: string): DatabaseSync {
     keepPrivate(path);
   }
   const db = new DatabaseSync(path);
-  // Opening may wait for a program that is writing. Later a server retries without blocking its event loop.
+  // While it opens the database, the process may wait for a program that is writing. Later a server retries without
+  // blocking its event loop.
   db.exec("PRAGMA busy_timeout = 5000");
   db.exec("PRAGMA journal_mode = WAL");
   db.exec("PRAGMA synchronous = FULL");
@@ -35,14 +36,14 @@ export function openDatabase(path: string): DatabaseSync {
   // A long read makes the log grow. After the next checkpoint that copies all of it, the file is cut to this size.
   db.exec(`PRAGMA journal_size_limit = ${LOG_BYTES}`);
   // A commit that makes the file grow walks the whole page cache, so a larger cache makes such commits slower. Creates
-  // touch few pages, because references begin with the time (D19). What does not fit into 8 MiB is in the operating
-  // system's cache.
+  // touch few pages, because references begin with the time (D19). Pages that do not fit into 8 MiB are in the
+  // operating system's cache.
   db.exec("PRAGMA cache_size = -8192");
   return db;
 }
 
 export interface Lock {
-  /** Identifies the lock file, also after it was deleted. */
+  /** Identifies the lock file, even after the file was deleted. */
   id: string;
   release(): void;
 }

@@ -2,7 +2,9 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
 import type { Writer } from "./writer.ts";
 
-/** The differences in SQLite. It has no types of parameters and, because only one program writes, no locks of rows. */
+/**
+ * The differences in SQLite. SQLite has no types of parameters and, because only one program writes, no locks of rows.
+ */
 const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/::\w+(\[\])?/g, ""],
   [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?/g, ""],
@@ -30,7 +32,7 @@ interface Prepared {
 const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
 
 /**
- * Returns a function that executes statements, each of which is prepared once.
+ * Returns a function that executes statements, and prepares each statement once.
  * @param onMerchantChange called before each statement that changes merchants or keys
  */
 export function statementRunner(
@@ -114,7 +116,7 @@ export function sqliteExecutor(
     read: async (query) => writer.read(() => execute(query).rows),
     readAll: async (queries) => writer.read(() => queries.map((query) => execute(query).rows)),
     write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
-    // Items of one turn of the event loop share a commit anyway.
+    // In SQLite, items of one turn of the event loop share a commit anyway.
     together: (work) => (item) => writer.write(() => runNow(execute, work([item]))[0]!),
   };
 }

@@ -5,7 +5,7 @@ import { openWalIndex, type WalIndex } from "./wal-index.ts";
 export type Harm = "moved" | "index-moved" | "changed" | "log-changed";
 
 export interface FileWatch {
-  /** Looks at the names, sizes and times of the files, and at the end of the log. It takes some microseconds. */
+  /** Looks at the names, sizes and times of the files, and at the last frame of the log. It takes some microseconds. */
   look(): Harm | undefined;
   /** Call it after the database was closed. */
   close(): void;
@@ -26,7 +26,7 @@ export function watchFiles(path: string): FileWatch {
   const end = watchLog(log, read);
   let harm: Harm | undefined;
 
-  // Each commit waits for two looks. A look reads the index once, and the file's state once, unless there was a change.
+  // Each commit waits for two looks. If there was no change, a look reads the index once and the file's state once.
   function find(): Harm | undefined {
     const now = read();
     const main = statOf(path);
@@ -42,7 +42,7 @@ export function watchFiles(path: string): FileWatch {
 
 type ReadIndex = () => WalIndex | undefined;
 
-/** The state of the database file, and the index as it was before the file had this state. */
+/** The state of the database file, and the index that was read before the file had this state. */
 interface Known {
   state: Stats | undefined;
   index: WalIndex | undefined;

@@ -21,12 +21,15 @@ const MESSAGES: Record<Trouble, string> = {
   changed: "The server's database is damaged: another program changed its file. Nothing was recorded.",
   "log-changed": "The server's database is damaged: another program changed its -wal file. Nothing was recorded.",
 };
-/** Troubles that a later commit cannot disprove. */
+/** Troubles that may persist although a later commit succeeds. */
 const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed"]);
 /** Troubles in which the files must not be read. */
 const UNREADABLE = new Set<Trouble>(["changed", "log-changed"]);
 const RETRY_AFTER_SECONDS = 5;
-/** A disk that could not be written counts as usable again after a commit that follows this long without a failure. */
+/**
+ * A disk that could not be written counts as usable again if there was no failure for this long, and then a commit
+ * succeeds.
+ */
 const RECOVERED_AFTER_MS = 5_000;
 
 export interface Health {
@@ -41,8 +44,8 @@ export interface Health {
   /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
   explain(error: unknown): unknown;
   /**
-   * Ends the watch, then closes the database, unless that would be harmful: as SQLite closes a database, it copies the
-   * log into the file, which is wrong after either was changed.
+   * Ends the watch, then closes the database, unless closing would be harmful: when SQLite closes a database, it copies
+   * the log into the file, which is wrong if another program has changed the log or the file.
    */
   close(db: DatabaseSync): void;
 }

@@ -91,10 +91,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
     });
     const latest = latestTime(db, clock, server ? writer.write : undefined);
     if (server) db.exec("PRAGMA busy_timeout = 0");
-    // At once, so that a start after the clock was corrected continues without delay.
+    // Does this at once, so that a start after a correction of the clock continues without delay.
     void latest.repair();
 
-    /** Shows a second server that this one is running. */
+    /** Shows a second server that this server is running. */
     function respondToChallenge() {
       if (ownership?.isChallenged()) writer.write(ownership.respond).catch(() => undefined);
     }
@@ -163,8 +163,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
 }
 
 /**
- * Commits a small write. If the storage is failing, also commits and removes as much as several payouts need, because a
- * small write may still succeed on a full disk.
+ * Commits a small write. If the storage is failing, also commits and removes as much data as several payouts need,
+ * because a small write may still succeed on a full disk.
  */
 async function ping({ db, write }: Context, health: Health, smallWrite: () => void) {
   await write(smallWrite);

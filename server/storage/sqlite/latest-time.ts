@@ -17,7 +17,7 @@ export interface LatestTime {
 }
 
 /**
- * Keeps dates from going back to before dates already stored, and the counter of leases.
+ * Keeps dates from going back to before dates that are stored already, and keeps the counter of leases.
  * @param write runs a function in a transaction; undefined for a command, which corrects nothing
  */
 export function latestTime(

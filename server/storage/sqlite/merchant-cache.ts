@@ -9,8 +9,8 @@ const LOOK_EVERY_MS = 100;
 /**
  * Caches merchants, keys and their owners, which every request needs. A transaction of this process that changes one of
  * them, or is rolled back, must clear the cache. A write by another process clears it at the next transaction, and for
- * reads a moment later, when SQLite's data_version shows the write. That is soon enough, because such a process (the keys
- * command) changes no clock or epoch.
+ * reads a moment later, when SQLite's data_version shows the write. The delay is short enough, because such a process
+ * (the keys command) changes no clock or epoch.
  */
 export interface MerchantCache {
   merchantOf(id: string): StoredMerchant | undefined;
@@ -19,7 +19,7 @@ export interface MerchantCache {
   /** The stored limits of a key, and who created it. */
   keyOf(id: string): KeyRow;
   clear(): void;
-  /** Runs at the beginning of a transaction, which then sees merchants and keys as they are at this moment. */
+  /** Runs at the beginning of a transaction, so that the transaction sees the merchants and keys of this moment. */
   begun(): void;
   close(): void;
 }

@@ -63,8 +63,8 @@ export function migrateSqlite(path: string): Migrated {
 }
 
 /**
- * Applies the missing migrations if there are any.
- * @throws StorageError if a server uses the file, because an older one might not work with the new schema
+ * Applies the missing migrations, if any are missing.
+ * @throws StorageError if a server uses the file, because an older server might not work with the new schema
  */
 export function migrateUnused(db: DatabaseSync, path: string): Migrated {
   const { version, pending } = schemaOf(db);

@@ -15,8 +15,8 @@ export function sqliteMode(path: string, now: number): FoundMode {
   if (!existsSync(path)) return {};
   return explained(path, () => {
     const file = realpathSync(path);
-    // A connection that may write removes the files beside the database when it closes. But it would also apply a log
-    // that a crash left behind, which only a user of the database should do.
+    // A connection that may write removes the files beside the database when it closes. But such a connection would
+    // also apply a log that a crash left behind, which only a process that uses the database should do.
     const db = new DatabaseSync(file, { readOnly: existsSync(`${file}-wal`), timeout: 5_000 });
     try {
       return modeOf(db, now);
@@ -41,7 +41,8 @@ function modeOf(db: DatabaseSync, now: number): FoundMode {
 }
 
 /**
- * Stores the mode of a copy that has none. The rest of an older schema stays, so that its version can still use it.
+ * Stores the mode of a copy that has none. The rest of an older schema stays, so that the older version can still use
+ * the copy.
  * @throws StorageError if the copy has the other mode
  */
 export function storeMode(path: string, mode: Mode): void {

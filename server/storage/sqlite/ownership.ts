@@ -16,8 +16,8 @@ export interface Ownership {
 
 /**
  * Makes this process the only server of a database, even if the lock file was deleted or the database is opened by
- * another name. The lock file proves that the previous server has ended, but only if it is the file that server held.
- * Otherwise leave a challenge, which a running server removes.
+ * another name. The lock file proves that the previous server has ended, but only if it is the file that the previous
+ * server held. Otherwise this process leaves a challenge, which a running server removes.
  * @param lockFile identifies the lock file that this process holds
  * @throws StorageError if another server is running
  */
@@ -49,7 +49,7 @@ function isAlive(db: DatabaseSync): boolean {
   db.prepare("UPDATE server SET challenge = ? WHERE id = 1").run(challenge);
   const select = db.prepare("SELECT challenge FROM server WHERE id = 1");
   for (let waited = 0; waited < WAIT_MS; waited += LOOK_EVERY_MS) {
-    // The process has nothing else to do yet, so block it.
+    // The process has no other work yet, so it may block.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_EVERY_MS);
     if (select.get()?.challenge !== challenge) return true;
   }

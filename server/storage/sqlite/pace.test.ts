@@ -6,12 +6,12 @@ const newPace = () => {
   now = 0;
   return createPace(() => now);
 };
-/** A commit that takes this long. */
+/** A commit that takes so long. */
 const lasting = (ms: number) => () => void (now += ms);
 
 test("commits follow each other until they have taken 50 ms, and then a fifth of the time", () => {
   const pace = newPace();
-  // The event loop is blocked for 10 ms five times in 60 ms; the 10 ms between give 2 ms of credit.
+  // The event loop is blocked five times for 10 ms within 60 ms. The remaining 10 ms give 2 ms of credit.
   for (let count = 0; count < 5; count += 1) {
     expect(pace.delayMs()).toBe(0);
     pace.count(lasting(10));

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
 import { MEMORY } from "./database.ts";
 
-/** Up to this size a check takes less time than the start of a process for it. */
+/** Up to this size, a check takes less time than to start another process for the check. */
 const SMALL_BYTES = 64 * 1024 * 1024;
 /** The longest that a start waits for the check of a large file. */
 const LIMIT_MS = 10_000;
@@ -17,8 +17,8 @@ interface Options {
 }
 
 /**
- * Checks the structure of all pages of a database, as a server starts: a file that was copied over a running server's
- * file must not serve payments. A large file is checked by another process, which ends when the time is over.
+ * Checks the structure of all pages of a database when a server starts: a file that was copied over a running server's
+ * file must not be used for payments. Another process checks a large file, and is ended when the time is over.
  * @throws StorageError if a page is damaged
  */
 export function checkPages(db: DatabaseSync, path: string, options: Options = {}): void {

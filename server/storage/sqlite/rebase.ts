@@ -1,7 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { PENDING } from "../portable/rebase.ts";
 
-/** Recomputes the due times that a crash left undone after a merchant's clock was moved. Call it before any other use. */
+/**
+ * Recomputes the due times that a process could not recompute before it crashed, after a merchant's clock was moved.
+ * Call it before any other use.
+ */
 export function finishRebases(db: DatabaseSync): void {
   for (const { id } of db.prepare("SELECT id FROM merchants WHERE rebasing = 1").all()) {
     db.exec("BEGIN IMMEDIATE");

@@ -16,9 +16,9 @@ import { flushFolder } from "./whole-file.ts";
 export interface RestoreOptions {
   /** True if a database that has data may be replaced. */
   replace: boolean;
-  /** What to append to the name of the replaced file. */
+  /** The text to append to the name of the replaced file. */
   suffix: string;
-  /** The mode that the restored database has, also if its backup is older than modes. */
+  /** The mode of the restored database, also if its backup is from a version without modes. */
   mode?: Mode;
 }
 
@@ -31,8 +31,8 @@ export interface Restored {
 /**
  * Replaces a database file by a copy of a backup, and keeps the old file under another name. A crash leaves either the
  * old database or the new database.
- * @throws StorageError if the backup is damaged or of another program, or a server uses the database, or it has data
- *   and may not be replaced; nothing was changed then
+ * @throws StorageError if the backup is damaged or belongs to another program, if a server uses the database, or if the
+ * database has data and may not be replaced; nothing was changed then
  */
 export function restoreSqlite(path: string, backup: string, { replace, suffix, mode }: RestoreOptions): Restored {
   if (path === MEMORY) throw new StorageError("DATABASE_URL names no file. Set it to sqlite:PATH.");
@@ -121,8 +121,8 @@ function stateOf(target: string, lockFile: string): State {
 }
 
 /**
- * Makes a database one complete file: SQLite would apply a write-ahead log that is left behind to the new file. The log
- * of a damaged or missing file is moved beside the kept file.
+ * Makes a database a single complete file: SQLite would apply a write-ahead log that is left behind to the new file.
+ * The log of a damaged or missing file is moved beside the kept file.
  */
 function detach(path: string, target: string, kept: string): void {
   if (existsSync(target)) mergeLog(path, target);

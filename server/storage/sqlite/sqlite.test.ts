@@ -79,12 +79,13 @@ const ALLOWED = [
   { sql: /^SELECT e\.host, a\.at, a\.latency_ms, /, why: "the attempts of a limited number of webhooks" },
 ];
 
-/** A condition on a column of which few rows share a value. */
+/** A condition on a column in which few rows have the same value. */
 const SELECTIVE = /\b(reference|merchants_reference|phone_number|hash|event_id) = [?:]/g;
 
 /**
- * Tests the plan of every statement that the suites above prepared, so a new statement needs no entry here. SQLite
- * plans from the schema alone if ANALYZE has not run, so the plans of an empty database are those of a full one.
+ * Tests the plan of every statement that the suites above prepared, so a new statement needs no entry here. If ANALYZE
+ * has not run, SQLite plans from the schema alone, so the plans for an empty database and for a full database are the
+ * same.
  */
 describe("query plans", () => {
   let plans: { sql: string; steps: string[] }[];

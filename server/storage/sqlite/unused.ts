@@ -22,6 +22,6 @@ export async function withUnused<T>(path: string, work: (db: DatabaseSync) => Pr
   }
 }
 
-/** Files of the first versions have no record of the server. */
+/** Files of the first versions have no table `server`. */
 export const hasServerTable = (db: DatabaseSync) =>
   db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'server'").get() !== undefined;

@@ -1,7 +1,7 @@
 import { fstatSync, openSync, readSync, statSync } from "node:fs";
 
 /**
- * The `-shm` file's statements about the write-ahead log
+ * What the `-shm` file says about the write-ahead log
  * (https://www.sqlite.org/walformat.html#the_wal_index_file_format).
  */
 export interface WalIndex {
@@ -30,7 +30,7 @@ export interface WalIndexReader {
 
 /**
  * The open files by device and inode. A file is never closed: the operating system would then drop every lock of this
- * process on it, also those of SQLite (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled).
+ * process on it, also the locks of SQLite (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks_canceled).
  */
 const opened = new Map<string, number>();
 
@@ -43,7 +43,7 @@ export function openWalIndex(path: string): WalIndexReader {
   function read(): WalIndex | undefined {
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
       if (readSync(file, bytes, 0, LENGTH, 0) < LENGTH) return undefined;
-      // The header is stored twice, so that a reader notices one that is just being written.
+      // The header is stored twice, so that a reader notices a header that is just being written.
       if (bytes.compare(bytes, 0, HEADER, HEADER, 2 * HEADER) !== 0) continue;
       const size = short(14);
       return {

@@ -5,7 +5,7 @@ import { StorageError } from "../storage-error.ts";
 /**
  * Creates a file that appears under its name only when it is complete and flushed to disk. Nothing remains of a failed
  * attempt, and an existing file is never replaced.
- * @param write fills the empty file at the path that it is given, which only its owner may read
+ * @param write fills the empty file at the given path, which only its owner may read
  * @throws StorageError if the file exists or cannot be created
  */
 export function createWhole(file: string, write: (partial: string) => void): void {
@@ -28,7 +28,7 @@ export function createWhole(file: string, write: (partial: string) => void): voi
   }
 }
 
-/** The error codes of a file system without hard links, such as that of many USB sticks. */
+/** The error codes of a file system without hard links, such as the file system of many USB sticks. */
 const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
 
 /** Gives a complete file its name. Unlike a rename, a link never replaces a file that was created meanwhile. */

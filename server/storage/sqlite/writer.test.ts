@@ -143,7 +143,7 @@ test("while another program holds the lock, writes wait without blocking, and th
     exec(sql);
   });
   const first = write(insert("a"));
-  // Let the first try fail. The event loop is free meanwhile, so another write can join.
+  // Let the first attempt fail. The event loop is free meanwhile, so another write can join.
   await vi.waitUntil(() => refusals === 2);
   const second = write(insert("b"));
   open();

@@ -24,7 +24,7 @@ interface Hooks {
   sleep(milliseconds: number): Promise<void>;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
-  /** The most writes that may wait. Further calls of `writeNew` are refused. */
+  /** How many writes may wait. Further calls of `writeNew` are refused. */
   capacity?: number;
 }
 
@@ -42,13 +42,13 @@ export interface Writer {
   /** Like `write`, but refuses the work if too much waits. For the first write of a request. */
   writeNew: Write;
   /**
-   * Commits with the next write, or alone a few milliseconds later. For work that no request waits for: it must not use
-   * up the disk.
+   * Commits with the next write, or alone a few milliseconds later. For work for which no request waits, so that such
+   * work does not occupy the disk.
    */
   writeSoon: Write;
   /**
    * Commits like `writeSoon`, but without a flush to disk, unless another job of the commit needs one. The work
-   * survives the death of the process; a power failure can undo it. For work that may be done again without harm.
+   * survives the death of the process; a power failure can undo it. For work that can be repeated without harm.
    */
   writeUnflushed: Write;
   /** Commits alone, in a later turn and without a flush to disk. For work that must not share a payment's transaction. */
@@ -103,7 +103,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return work();
   }
 
-  /** Rejects the jobs that have been tried too often. Returns the others. */
+  /** Rejects the jobs that have been attempted too often. Returns the others. */
   function stillOpen(batch: readonly Job[], error: unknown): Job[] {
     return batch.filter((job) => {
       job.tries += 1;
@@ -112,7 +112,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     });
   }
 
-  /** Returns jobs that another program's lock prevents to the queue, without blocking the event loop. */
+  /** Puts jobs that the lock of another program prevents back into the queue, without blocking the event loop. */
   function postpone(batch: readonly Job[], error: unknown) {
     const open = stillOpen(batch, error);
     if (open.length === 0) return;

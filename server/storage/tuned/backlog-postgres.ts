@@ -3,7 +3,7 @@ import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts"
 import { toBacklog } from "./backlog-rows.ts";
 import type { Context } from "../postgres/context.ts";
 
-/** Counts rows of an index, but no more than a few. */
+/** Counts rows of an index, up to a limit. */
 const count = (table: string, where: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS counted)`;
 const oldest = (table: string, where = "true") =>
@@ -16,7 +16,7 @@ const SETTLEMENTS = ["disbursements", "checkouts"];
 const OURS = `host <> '${LISTENER_HOST}'`;
 const READY = `ready AND merchant_id > '' AND ${OURS}`;
 const DUE = "due_real <= (SELECT :now)";
-/** The due_real of a claimed delivery is the end of its lease. The first conditions are the range of the index. */
+/** The due_real of a claimed delivery is the end of its lease. The first conditions select the range of the index. */
 const DUE_FROM = "CASE WHEN claimed THEN :leased ELSE (SELECT :now) END";
 const DUE_DELIVERY = `due_real <= greatest((SELECT :now), :leased) AND due_real <= ${DUE_FROM}`;
 const WAITING = `due_real > least((SELECT :now), :leased) AND due_real > ${DUE_FROM}`;

@@ -1,7 +1,7 @@
 import type { Backlog } from "../../domain/storage.ts";
 import { optional, type Row } from "../rows.ts";
 
-/** Converts a row with one column for each number. A time is NULL if there is none. */
+/** Converts a row with one column for each number. A time that does not exist is NULL. */
 export function toBacklog(row: Row): Backlog {
   const oldestDeliveryDueAt = optional<number>(row.oldest_delivery);
   const oldestSettlementDueAt = optional<number>(row.oldest_settlement);

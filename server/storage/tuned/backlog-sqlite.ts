@@ -9,7 +9,10 @@ const count = (table: string, where: string) =>
   `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}))`;
 const SETTLEMENTS = ["disbursements", "checkouts"];
 
-/** The due_real of a claimed delivery is the end of its lease. The conditions before this are the range of the index. */
+/**
+ * The due_real of a claimed delivery is the end of its lease. The conditions before this condition select the range of
+ * the index.
+ */
 const DUE_FROM = "CASE claimed WHEN 1 THEN :leased ELSE :now END";
 
 /**

@@ -58,8 +58,9 @@ export function insertions({ batched }: Context): Insertions {
 class NotCovered extends Error {}
 
 /**
- * @param asksFirst false to book the payouts with the statement that stores them, for which all must be covered; true to
- *   ask for the balances first, and to refuse what they do not cover. Payouts with limits are always judged first.
+ * @param asksFirst false to book the payouts with the statement that stores them, which fails unless the balances cover
+ * all payouts; true to read the balances first, and to refuse payouts that they do not cover. Payouts with limits are
+ * always judged first.
  */
 async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], asksFirst: boolean) {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
@@ -137,8 +138,8 @@ const REMOVE = `DELETE FROM disbursements r USING ${unnested(["text", "text"])} 
   WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
 
 /**
- * Removes payouts that a limit or the balance refuses. Which payouts are judged is known only once they are stored,
- * because a duplicate is not.
+ * Removes payouts that a limit or the balance refuses. The payouts to judge are known only once they are stored,
+ * because a duplicate is not judged.
  */
 async function withoutRefused(
   query: Query,
@@ -148,7 +149,8 @@ async function withoutRefused(
   const refused = [...refusals.keys()];
   await query(REMOVE, [refused.map(({ merchantId }) => merchantId), refused.map(({ reference }) => reference)]);
   const byReference = new Map(refused.map((record) => [record.reference, refusals.get(record)!]));
-  // Another request of the batch with the same reference is refused too: it would be a duplicate of nothing.
+  // Another request of the batch with the same reference is refused too: the payout of which it would be a duplicate
+  // does not exist.
   return stored.map((result) => {
     const refusal = byReference.get(result.record.reference);
     return refusal ? { ...result, inserted: false, refusal } : result;
@@ -187,7 +189,7 @@ interface RecordTable<T> {
   table: "disbursements" | "checkouts";
   columns: Columns;
   toRecord(row: Row): T;
-  /** The whole statement, given an INSERT that returns the stored rows. The statement returns their references. */
+  /** Makes the whole statement from an INSERT that returns the stored rows. The statement returns their references. */
   text?(insert: string): string;
 }
 
@@ -196,7 +198,7 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merc
 /**
  * Returns a function that stores records unless their merchant's reference is in use (D4). It may be repeated with the
  * same records: a record that exists already under its own id counts as inserted. `check` gets what the statement
- * returns of each stored record, and may throw.
+ * returns about each stored record, and may throw.
  */
 function recordInserter<T extends Disbursement | Checkout>({ table, columns, toRecord, text }: RecordTable<T>) {
   const insert = inserter(table, columns, `ON CONFLICT DO NOTHING RETURNING ${text ? "*" : "reference"}`, text);

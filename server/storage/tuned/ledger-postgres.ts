@@ -8,8 +8,9 @@ const ACCOUNT = "merchant_id, epoch, currency";
 const LISTED = { account: Object.keys(ACCOUNT_COLUMNS).join(", "), entry: Object.keys(ENTRY_COLUMNS).join(", ") };
 
 /**
- * Adds the entries of the common table expression `made` to their accounts, which become the expression `changed`, and
- * writes them. Transactions lock accounts last and in this order, so that they cannot deadlock.
+ * Adds the entries of the common table expression `made` to their accounts, and writes the entries. The changed
+ * accounts are the expression `changed`. Transactions lock accounts last and in this order, so that they cannot
+ * deadlock.
  */
 export const BOOK_MADE = `changed AS (
     INSERT INTO accounts (${LISTED.account})
@@ -43,8 +44,8 @@ export function* book(entries: readonly Entry[]): Work<void> {
 }
 
 /**
- * Locks the accounts of these entries. Returns a function that says whether an entry is acceptable, after the entries that
- * it was called with before: the balance covers it, or need not.
+ * Locks the accounts of these entries. Returns a function that says whether an entry is acceptable: the balance covers
+ * it, or need not cover it. The function takes into account the entries of earlier calls.
  */
 export function* coverage(entries: readonly Entry[]): Work<(entry: Entry, mustBeCovered: boolean) => boolean> {
   if (entries.length === 0) return () => true;

@@ -9,11 +9,11 @@ import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 import { coverage } from "./ledger-postgres.ts";
 
-/** Adds to the sums, which it locks. Adding 0 locks a sum that does not exist yet, too. */
+/** Adds to the sums, and locks them. Adding 0 locks a sum, even if the sum does not exist yet. */
 const ADD = `INSERT INTO daily_sums AS s (${Object.keys(DAILY_SUM_COLUMNS).join(", ")}) SELECT * FROM :rows WHERE true
   ON CONFLICT (merchant_id, epoch, key_id, day, currency) DO UPDATE SET amount = s.amount + excluded.amount RETURNING *`;
 
-/** A payout that has been stored, and may have to be removed again. */
+/** A payout that has been stored, and that is removed again if a limit or the balance refuses it. */
 export interface Candidate {
   record: Disbursement;
   bounds: readonly StoredBound[];
@@ -34,7 +34,10 @@ function* add(sums: readonly DailySum[]): Work<Map<string, number>> {
   return new Map(added!.rows.map((row) => [keyOf(row), row.amount as number]));
 }
 
-/** Judges payouts by their limits and balances, one after the other, and counts those that may stay. Returns the refusals. */
+/**
+ * Judges payouts by their limits and balances, one after the other, and counts the payouts that may stay. Returns the
+ * refusals.
+ */
 export function* judge(candidates: readonly Candidate[]): Work<Map<Disbursement, ServiceError>> {
   const used = yield* add(candidates.flatMap(sumsOf).map((sum) => ({ ...sum, amount: 0 })));
   const covers = yield* coverage(candidates.map(({ entry }) => entry));

@@ -8,8 +8,8 @@ interface Request {
 }
 
 /**
- * Takes requests from the buckets of merchants. One row per merchant, so nothing is left to clean up. A hundredth of a
- * request makes up for rounding.
+ * Takes requests from the buckets of merchants. There is one row per merchant, so no old rows have to be deleted. A
+ * hundredth of a request is added because of rounding.
  */
 const TAKE = `INSERT INTO request_rates AS r (merchant_id, full_at, interval_ms, granted)
   SELECT merchant_id, :now + least(count, per_second) * 1000.0 / per_second, 1000.0 / per_second, least(count, per_second)

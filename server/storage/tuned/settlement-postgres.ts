@@ -35,7 +35,10 @@ const FIND_OF_MERCHANT = `SELECT * FROM (${NAMES.map(
     AND due_at <= (SELECT :now + clock_offset FROM merchants WHERE id = $2) ORDER BY due_at LIMIT $1)`,
 ).join(" UNION ALL ")}) AS found ORDER BY due LIMIT $1`;
 
-/** The merchant is locked, so no other transaction settles the records. SKIP LOCKED passes over one that is being paid. */
+/**
+ * The merchant is locked, so no other transaction settles the records. SKIP LOCKED leaves out a checkout that is being
+ * paid.
+ */
 const lockRows = (table: Table) => `SELECT r.* FROM ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
   CROSS JOIN LATERAL (SELECT merchant_id, reference, epoch, due_at, due_real FROM ${table} r
     WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference AND r.due_at IS NOT NULL

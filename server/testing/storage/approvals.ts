@@ -7,13 +7,13 @@ import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, addMerchant, aDisbursement, aFinalDisbursement, aKey, concurrently, DAY, SECOND } from "./fixtures.ts";
 
-/** An operator who has made nothing. */
+/** An operator who has made no payout and no key. */
 const GRACE = "dashboard Grace";
 const FROM = { approvalFrom: { XOF: 1_000 } };
 const NOT_APPROVED = { status: "failed", failure: { code: "not_approved", message: "The payment was not approved." } };
 
 export function approvalTests(storage: Current): void {
-  /** A merchant with a key that `by` created, and limits of one of them. */
+  /** A merchant with a key that `by` created. The merchant or the key has limits. */
   async function asking({
     ofKey,
     ofMerchant,
@@ -136,7 +136,7 @@ export function approvalTests(storage: Current): void {
     expect(await decide(record, actor)).toBe(expected);
     expect(await waiting(id)).toHaveLength(expected === "decided" ? 0 : 1);
     if (expected !== "decided") expect(await lastAction(id)).toEqual(before);
-    // Whoever made a payout may take it back.
+    // The person who made a payout may take it back.
     if (expected === "own") expect(await decide(record, actor, "A mistake")).toBe("decided");
   });
 

@@ -60,7 +60,7 @@ export function erasureTests(storage: Current): void {
     expect(await phoneOf(merchantId, recent.reference)).toBe(PHONE);
     expect(await phoneOf(other, foreign.reference)).toBe(PHONE);
     const delivery = await storage().findDelivery(merchantId, claimed!.event.id);
-    // The amount and the reference are the digits of the number, and stay.
+    // The amount and the reference have the same digits as the number, and stay.
     const { event, data } = JSON.parse(claimed!.event.body) as { event: string; data: { customer: object } };
     const customer = { ...data.customer, name: "Customer 0000", phoneNumber: ERASED };
     expect(delivery!.body).toBe(JSON.stringify({ event, data: { ...data, customer } }));

@@ -16,7 +16,9 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
-/** Later than any time in the tests, and more milliseconds than any move of a clock. */
+/**
+ * A time that is later than any time in the tests. As a number of milliseconds, it is longer than any move of a clock.
+ */
 export const LATEST = Date.UTC(9999, 11, 31);
 
 let made = 0;
@@ -91,7 +93,7 @@ export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> 
   };
 }
 
-/** The record that a draft becomes when it is stored at this sandbox time. */
+/** The record that results from a draft when it is stored at this sandbox time. */
 export function storedAt<T extends Disbursement | Checkout>(draft: Draft<T>, at = START): T {
   const { due, ...rest } = draft;
   const { customer } = draft as Partial<Draft<Disbursement>>;

@@ -131,7 +131,7 @@ export function handoverTests(storage: Current): void {
       await storage().recordHandover(later, report({ answer: { status: "pending" } }));
       expect(await storage().recordHandover(claim, final("failed"))).toBe("recorded");
       expect(await find(reference)).toMatchObject({ state: "accepted", status: "pending" });
-      // The word of the latest claimant counts, even if its lease has ended.
+      // The answer of the latest claimant counts, even if its lease has ended.
       storage.clock().advance(MINUTE);
       const last = await claimOne();
       storage.clock().advance(MINUTE);
@@ -194,7 +194,7 @@ export function handoverTests(storage: Current): void {
       storage.clock().advance(MINUTE);
       expect(await notified(reference, "failed")).toBe("conflict");
       storage.clock().advance(MINUTE);
-      // The rail repeats itself, and then agrees again: neither makes the conflict newer or ends it.
+      // The rail repeats its answer, and then agrees again. Neither answer makes the conflict newer or ends it.
       expect(await notified(reference, "failed")).toBe("conflict");
       await notified(reference, "success");
       expect([await statusOf(reference), await eventsOf(reference)]).toEqual(["success", ["disbursement.completed"]]);
@@ -295,7 +295,7 @@ export function handoverTests(storage: Current): void {
       await storage().recordHandover(claim, report());
       expect(await decide(reference, "success", "dashboard Ada")).toBe("proposed");
       expect(await decide(reference, "success", "dashboard Ada")).toBe("proposed");
-      // The same person at the command line is no second person.
+      // The same person at the command line does not count as a second person.
       const alone = storage().decideByHand(reference, { status: "success", reason: "seen" }, "command Ada", {
         needsTwo: true,
       });
@@ -360,7 +360,7 @@ export function handoverTests(storage: Current): void {
     expect(await storage().readHandoverFigures()).toEqual([
       { rail: RAIL, waiting: 3, accepted: 0, conflicts: 1, oldestUnknownSince: START },
     ]);
-    // An answer ends the doubt.
+    // After an answer of the rail, the outcome is known.
     await notified(references[0]!, "success");
     expect(await attention()).toEqual([...references.slice(1), settled]);
   });

@@ -27,7 +27,7 @@ const adjustment = (amount: number, changes = {}) => ({
   ...changes,
 });
 
-/** The entries of a whole statement whose balance is not the balance before plus their amount. */
+/** The entries of a whole statement whose balance differs from the balance before them plus their amount. */
 export function runningBalances(statement: readonly StatementEntry[]): StatementEntry[] {
   const balances: Record<string, number> = {};
   return statement.toReversed().filter(({ currency, amount, balance }) => {
@@ -228,7 +228,7 @@ export function ledgerTests(storage: Current): void {
         const asking = aKey(merchant.id);
         await storage().insertKey(asking, ACTOR);
         await storage().setKeyLimits(asking.id, { approvalFrom: { XOF: 1 } }, ACTOR);
-        // What the books should say, counted from the results alone.
+        // What the books should contain, computed only from the results of the calls.
         let [funds, pending] = [0, [] as { cost: number; ends: "success" | "failed" }[]];
         let waiting: typeof pending = [];
         const held = () => [...pending, ...waiting].reduce((sum, { cost }) => sum + cost, 0);
@@ -293,7 +293,7 @@ export function ledgerTests(storage: Current): void {
           expect(items[0]?.balance ?? 0).toBe(balance.available);
           seen.unshift(...(what === "reset" ? [] : items.slice(0, items.length - seen.length)));
           if (what === "reset") seen.length = 0;
-          // What was read before has not changed.
+          // The entries that were read before have not changed.
           expect(items).toEqual(seen);
         }
       }),

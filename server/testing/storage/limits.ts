@@ -48,7 +48,7 @@ export function limitTests(storage: Current): void {
         await storage().setKeyLimits((await storage().listKeysOf(merchant.id))[0]!.id, undefined, ACTOR);
       else await storage().setMerchantLimits(merchant.id, undefined, ACTOR);
       expect(await create(draft)).toMatchObject({ inserted: true, record: { customer: { phoneNumber } } });
-      // A duplicate is a duplicate, whatever the limits are now.
+      // A duplicate is refused as a duplicate, whatever the limits are now.
       await storage().setMerchantLimits(merchant.id, { currencies: [] }, ACTOR);
       expect(await create(draft)).toEqual({
         inserted: false,

@@ -60,7 +60,7 @@ export function listenerTests(storage: Current): void {
     await expect(storage().beginSearch(merchantId, "b", [], SECOND, old.id)).rejects.toThrow("not valid");
     const mine = await claimed(merchantId, "b");
     expect(idsOf(mine)).toEqual([first]);
-    // The second event was written while nobody listened.
+    // The second event was written while no listener was connected.
     expect((await storage().findDelivery(merchantId, second))?.toListener).toBeUndefined();
     await storage().revokeKey(old.id, START, ACTOR);
     expect(await claimed(merchantId, "b", mine.map(held))).toEqual([]);
@@ -72,7 +72,7 @@ export function listenerTests(storage: Current): void {
     await connect(merchantId, "a");
     await addDelivery(storage(), merchantId, { webhookURL: "https://own.example/hook" });
     await pay(merchantId);
-    // A record that settles later does the same.
+    // The event of a record that settles later goes the same way.
     await storage().insertDisbursement(aDisbursement(merchantId));
     storage.clock().advance(2 * SECOND);
     await storage().settleDue(10);

@@ -6,7 +6,7 @@ import type { Current } from "./current.ts";
 import { addDelivery, addMerchant, aFinalDisbursement, claimAll, concurrently, START } from "./fixtures.ts";
 
 export function listTests(storage: Current): void {
-  /** A merchant with five events, newest first. The third has no webhookURL. */
+  /** A merchant with five events, newest first. The third event has no webhookURL. */
   async function fiveEvents() {
     const merchant = await addMerchant(storage());
     const ids: string[] = [];
@@ -23,7 +23,7 @@ export function listTests(storage: Current): void {
   const events = async (query: PageQuery) => (await storage().listEvents(query)).items.map(({ id }) => id);
   const deliveries = async (query: Query) => (await storage().listDeliveries(query)).items.map(({ id }) => id);
 
-  /** Returns the pages from the query's cursor onwards, at most `most`, and the cursor of the last one. */
+  /** Returns the pages from the query's cursor onwards, at most `most`, and the cursor of the last page. */
   async function pages(query: Query, list: "listEvents" | "listDeliveries", most = 20) {
     const found: string[][] = [];
     let cursor = query.cursor;

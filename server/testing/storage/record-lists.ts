@@ -34,8 +34,8 @@ export function recordListTests(storage: Current): void {
 
   describe.each(Object.entries(kinds))("%s", (kind, { list, add, addFinal }) => {
     /**
-     * Adds a merchant with six records and lists them newest first. Each second gets two records, of which the later
-     * has a final status.
+     * Adds a merchant with six records and lists them newest first. Each second gets two records. The later record has
+     * a final status.
      */
     async function sixRecords() {
       const { id } = await addMerchant(storage());

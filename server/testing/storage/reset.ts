@@ -119,7 +119,7 @@ export function resetTests(storage: Current): void {
     for (let deleted = 1; deleted > 0;) steps.push((deleted = await storage().prune(30)));
     for (const step of steps) expect(step).toBeLessThanOrEqual(60);
     expect(steps.length).toBeGreaterThan(3);
-    // 50 disbursements with their events and two entries each, 50 checkouts, one customer and one account.
+    // The rows are 50 disbursements, each with its event and two entries, 50 checkouts, one customer and one account.
     expect(steps.reduce((sum, count) => sum + count)).toBe(251);
     expect(await storage().prune(30)).toBe(0);
     expect(await storage().insertDisbursement(kept.again())).toMatchObject({ inserted: false });

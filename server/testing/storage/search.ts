@@ -123,7 +123,7 @@ export function searchTests(storage: Current): void {
     expect(second).toEqual({ items: [expect.objectContaining({ id: rare.id })] });
     const forwards = await storage().listDeliveries({ ...query, host: "merchant.example", direction: "newer" });
     expect(forwards).toMatchObject({ items: { length: 10 }, cursor: expect.any(String) });
-    // An index has exactly these rows, so that the search reads no others.
+    // An index has exactly these rows, so that the search reads no other rows.
     expect(await storage().listDeliveries({ ...query, status: "failed" })).toEqual({ items: [] });
     // Counting takes several reads.
     expect(await storage().countDeliveries(merchantId, { host: "rare.example" })).toEqual({

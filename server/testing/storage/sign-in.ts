@@ -71,7 +71,7 @@ export function signInTests(storage: Current): void {
     expect(await signIn(1, 3)).toBeDefined();
     storage.clock().advance(1);
     expect(await signIn(2, 4)).toBeUndefined();
-    // Inserting a link deletes the expired ones.
+    // Inserting a link deletes the expired links.
     await link(5);
     expect(await signIn(2, 6)).toBeUndefined();
   });

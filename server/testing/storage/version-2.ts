@@ -51,7 +51,7 @@ interface Progress extends Pick<Delivery, "status" | "step" | "nextAttemptAt"> {
 
 interface Stored {
   record: Disbursement | Checkout;
-  /** Set for the final records that have an address. */
+  /** Set for final records with an address. */
   delivery?: Progress;
 }
 
@@ -133,7 +133,7 @@ export const RECORDS: Stored[] = [...recordsOf(ADA), ...recordsOf(KOFI)];
 
 const eventOfStored = ({ record }: Stored) => eventOf(record, "");
 
-/** Two attempts of each delivery: one with every optional field, one with none. */
+/** Two attempts of each delivery: one attempt with every optional field, one attempt without optional fields. */
 export const ATTEMPTS: (Attempt & { eventId: string })[] = RECORDS.filter(({ delivery }) => delivery).flatMap(
   (each) => {
     const base = { eventId: eventOfStored(each).id, at: each.record.updatedAt, sentAt: START, latencyMs: 12 };

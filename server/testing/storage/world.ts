@@ -12,7 +12,7 @@ export interface Process {
   reports: ClockReport[];
 }
 
-/** Processes and a database whose clocks a test sets. */
+/** Processes and a database. A test sets their clocks. */
 export interface World {
   /** The true time. */
   time(): number;
@@ -21,7 +21,7 @@ export interface World {
   open(which: "process" | "other"): Promise<Process>;
   /** Lets time pass; each process compares its clock once per second. */
   pass(milliseconds: number): Promise<void>;
-  /** Ends the processes, so that others can be opened. */
+  /** Ends the processes, so that other processes can be opened. */
   end(): Promise<void>;
   /** Sets the clocks ahead by these amounts. */
   set(ahead: Partial<World["ahead"]>): Promise<void>;
@@ -35,7 +35,7 @@ const DATABASE_CLOCK = `CREATE SCHEMA testing;
   CREATE FUNCTION testing.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
     AS 'SELECT pg_catalog.to_timestamp(ms / 1000.0) FROM testing.clock'`;
 
-/** Creates a database whose clock a test sets. It serves any number of worlds, one after the other. */
+/** Creates a database whose clock a test sets. The server is used for any number of worlds, one after the other. */
 export async function createClockDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   await database.run(DATABASE_CLOCK);

@@ -2,7 +2,8 @@
 // visitor's local time to times in UTC. The server puts the library idiomorph before this text.
 const PAUSE_MS = 2_000;
 /**
- * How long a request may take. Without a limit, a connection that has died silently would stop the updates for ever.
+ * How long a request may take. Without a limit, a lost connection of which the browser is not told would stop the
+ * updates for ever.
  */
 const PATIENCE_MS = 15_000;
 
@@ -41,13 +42,13 @@ function signedOut() {
   document.querySelector("#signed-out").hidden = false;
 }
 
-/** Rests between two requests, so that a slow server gets fewer of them. */
+/** The pause is between two requests, so that a slow server gets fewer requests. */
 async function follow() {
   await read();
   if (!isOver) setTimeout(follow, PAUSE_MS);
 }
 
-/** Lets a row be recognised at another place. The library recognises elements by their ids. */
+/** Lets the library recognise a row at another place. The library recognises elements by their ids. */
 function withIds(part) {
   for (const row of part.querySelectorAll("[data-key]")) row.id ||= `key-${row.dataset.key}`;
   return part;
@@ -55,7 +56,7 @@ function withIds(part) {
 
 const twoDigits = (count) => String(count).padStart(2, "0");
 
-/** The visitor's time of day, after the day if it is another one in UTC. */
+/** The visitor's time of day; with the day, if the day is another day in UTC. */
 function localTimeOf(date) {
   const clock = [date.getHours(), date.getMinutes()].map(twoDigits).join(":");
   const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits);
@@ -63,7 +64,10 @@ function localTimeOf(date) {
   return `${document.documentElement.lang === "fr" ? day.toReversed().join("/") : day.join("-")} ${clock}`;
 }
 
-/** Adds the visitor's time to each time, unless it is that of UTC: below it, or as its title within a sentence. */
+/**
+ * Adds the visitor's time to each time, unless the visitor's time is UTC. It stands below the time, or is its title
+ * within a sentence.
+ */
 function withLocalTimes(part) {
   for (const time of part.querySelectorAll("time")) {
     const date = new Date(time.dateTime);
@@ -81,14 +85,17 @@ function withLocalTimes(part) {
   return part;
 }
 
-/** What a person has typed, chosen or opened stays. */
+/** Keeps what a person has typed, chosen or opened. */
 const callbacks = {
   beforeNodeMorphed: (node) => node.nodeName !== "SELECT",
   beforeAttributeUpdated: (name, node) =>
     !(name === "open" && node.nodeName === "DETAILS") && !(name === "value" && node.value !== node.defaultValue),
 };
 
-/** Changes an element so that it equals another one. What stays keeps its focus, scroll position and selection. */
+/**
+ * Changes an element so that it equals another element. Parts that do not change keep their focus, scroll position and
+ * selection.
+ */
 const update = (part, next) => Idiomorph.morph(withIds(part), withIds(next), { callbacks });
 
 withLocalTimes(document);

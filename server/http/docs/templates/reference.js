@@ -3,7 +3,7 @@ const key = document.querySelector("#key");
 key.form.hidden = false;
 key.form.addEventListener("submit", (event) => event.preventDefault());
 
-/** Each reference works once, so every request that was accepted is followed by another. */
+/** Each reference works once, so the form gets a new reference after every request that was accepted. */
 function renew(body) {
   const suffix = `-${Date.now().toString(36)}`;
   body.value = body.value.replace(/("reference": ")([^"]*?)(-\w{8,})?(")/, `$1$2${suffix}$4`);
