@@ -230,7 +230,7 @@ describe("verdicts", () => {
       }
       expect(verdictsOf(report, "fail")).toEqual([]);
       expect(report?.errors).toEqual([]);
-      // The target is no sandbox, so the caller must name a recipient to whom payouts fail.
+      // The target is not a sandbox, so the caller must name a recipient to whom payouts fail.
       expect([report?.verdict, code]).toEqual(["passed-partially", 0]);
       const what = "a recipient to whom payouts fail (--failing-recipient)";
       expect(report?.notProvided).toMatchObject([

@@ -1,5 +1,5 @@
 // The entry point. The exit code is 0 if everything selected passed, 1 if something failed, and 2 if the suite could
-// not do its work. Each command imports its own parts, since all of them together take a second to load.
+// not do its work. Each command imports its own parts, since it takes a second to load all parts.
 import { randomInt } from "node:crypto";
 import { help } from "./cli/flags.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";

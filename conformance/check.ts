@@ -12,8 +12,9 @@ import type { Target } from "./target/target.ts";
 import type { Validator } from "./contract/validate.ts";
 
 /**
- * Something that a check needs from the target or the caller. If a run lacks it, the check is not applicable. A sandbox
- * control is named by itself; "forced-outcomes" are the phone numbers that force an outcome (D17).
+ * Something that a check needs from the target or the caller. If a run does not provide it, the check is not
+ * applicable. A sandbox control is named by itself; "forced-outcomes" are the phone numbers that force an outcome
+ * (D17).
  */
 export type Need =
   | Control
@@ -54,7 +55,7 @@ export type Context = {
   observe(id: string, name: string, value: unknown): void;
   /** Records that a requirement is not applicable. `code` says whether the target or `--effects` is the reason. */
   notApplicable(id: string, why: string, code?: "target" | "effects" | "caller", provide?: string): void;
-  /** Records that the requirement could not be judged in this run, for a reason outside the suite. */
+  /** Records that this run could not judge the requirement, for a reason outside the suite. */
   couldNotRun(id: string, why: string): void;
   /** Records Dredd's judgement of a transaction. */
   noteDredd(transaction: string, ok: boolean): void;
@@ -95,13 +96,14 @@ export type Check = {
    * their list, all others in a random order that the run's seed determines.
    */
   phase?: "limits" | "opening" | "closing";
-  /** Set if no other check may run at the same time, because it would change what this check measures. */
+  /** Set if no other check may run at the same time, because the other check would change what this check measures. */
   alone?: true;
-  /** Set if the check sends no requests. Such a check is executed even after the run was stopped. */
+  /** Set if the check sends no requests. A check without requests is executed even after the run was stopped. */
   offline?: true;
   /**
-   * Runs the check. If it waits for payouts to settle, it is a generator that yields once after it has created them. If
-   * the target's clock cannot be moved, a run starts all these checks first, so that their payouts settle together.
+   * Runs the check. If the check waits for payouts to settle, this function is a generator that yields once after it
+   * has created the payouts. If the target's clock cannot be moved, a run starts all these checks first, so that their
+   * payouts settle together.
    */
   run(context: Context): Promise<void> | AsyncGenerator<void, void>;
 };
@@ -132,7 +134,7 @@ export function overspent(check: Check, paid: { payouts: number; total: number }
 }
 
 /**
- * Thrown by a check if the target did not provide what the check builds on. The requirements that the check has not
+ * Thrown by a check if the target did not provide a prerequisite of the check. The requirements that the check has not
  * judged then fail, because a requirement that was not tested must not pass.
  */
 export class Prerequisite extends Error {
@@ -155,12 +157,12 @@ export class Prerequisite extends Error {
 export class OutOfTime extends Error {}
 
 /**
- * Thrown by a check if requests that must race did not. The requirements that the check has not judged then could not be
- * judged.
+ * Thrown by a check if requests that must race did not race. The requirements that the check has not judged then could
+ * not be judged.
  */
 export class NoRace extends Error {}
 
-/** Throws `Prerequisite` unless the response is one on which the check can build. */
+/** Throws `Prerequisite` unless the response provides what the check needs. */
 export function given(ok: unknown, expected: string, response: TargetResponse): asserts ok {
   if (!ok) throw new Prerequisite(expected, describeResponse(response), [response]);
 }

@@ -33,8 +33,7 @@ afterAll(() => {
 });
 
 /**
- * Runs the installed command in the project. It passes on only those environment variables that are needed to find
- * Node.
+ * Runs the installed command in the project. It passes on only the environment variables that are needed to find Node.
  */
 function certify(...args: string[]): Promise<{ exitCode: number; output: string }> {
   const { PATH, HOME, SystemRoot, NODE_COMPILE_CACHE } = process.env;

@@ -68,7 +68,7 @@ const withFields = (change: (fields: Fields, count: number) => Fields) => (traff
 const addressed = (url: (count: number) => string) =>
   withFields((fields, count) => ({ ...fields, ...("webhookURL" in fields ? { webhookURL: url(count) } : {}) }));
 
-/** What would give the suite away: as earlier versions did, and in further ways. */
+/** Habits that would let a service recognise the suite: habits of earlier versions, and further habits. */
 const mistakes: [string, keyof typeof families, (traffic: Sent[], seed: number) => Sent[]][] = [
   [
     "a User-Agent of its own",

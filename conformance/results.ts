@@ -20,7 +20,10 @@ export type Level = (typeof levels)[number];
  */
 export type Profile = "core" | "extended";
 
-/** What the suite judges on a merchant's side: `client` is a program that pays (`certify client`), `receiver` one that receives webhooks (`certify receiver`), `tools` are tools with which agents pay (`certify tools`). */
+/**
+ * What the suite judges on a merchant's side: `client` is a program that pays (`certify client`), `receiver` a program
+ * that receives webhooks (`certify receiver`), `tools` are tools with which agents pay (`certify tools`).
+ */
 export const sides = ["client", "receiver", "tools"] as const;
 export type Side = (typeof sides)[number];
 
@@ -45,7 +48,7 @@ export type Requirement = {
   profile: Profile | Side;
   effect: Effect;
   text: string;
-  /** One sentence that says what a violation costs the people who rely on the service. Every must has one. */
+  /** A sentence that says what a violation costs the people who rely on the service. Every must has one. */
   matters?: string;
 };
 
@@ -68,14 +71,15 @@ export type Exchange = {
   status?: number;
   responseHeaders?: Record<string, string>;
   responseBody?: string;
-  /** The reason why no response was received; undefined if there was one. */
+  /** The reason why no response was received; undefined if there was a response. */
   failure?: string;
   durationMs: number;
   /** Set if headers and bodies were left out, because this requirement has the full record of the same exchange. */
   fullAt?: string;
   /**
-   * A shell command that repeats the request. It reads keys from variables such as `${API_KEY}`, and lets the shell make a
-   * new merchant's reference unless an earlier request used this one. If no command can contain the body, a comment.
+   * A shell command that repeats the request. It reads keys from variables such as `${API_KEY}`. It lets the shell make
+   * a new merchant's reference, unless an earlier request used this reference. If no command can contain the body, it
+   * is a shell comment.
    */
   curl: string;
 };
@@ -92,8 +96,9 @@ export type CheckResult = {
    */
   shownBy?: number;
   /**
-   * The id of the exchange with which the target first contradicted the requirement. If several exchanges contradict it
-   * together, the last of these. Undefined if the check did not fail, or if no exchange shows it.
+   * The id of the exchange with which the target first contradicted the requirement. If several exchanges together
+   * contradict it, this is the last of these exchanges. Undefined if the check did not fail, or if no exchange shows
+   * it.
    */
   contradictedBy?: number;
   /** The number of exchanges that were omitted to keep the report readable. */
@@ -160,7 +165,7 @@ export type DreddJudgement = {
   failed: string[];
 };
 
-/** Under which conditions a run judged the target. Some of them forgive more than others. */
+/** Under which conditions a run judged the target. Some conditions are more lenient than others. */
 export type Conditions = {
   /** The names of the headers that the caller added to every request (`--header`), in lower case. */
   headers: string[];
@@ -187,8 +192,8 @@ export type Report = {
    */
   effects: EffectsAllowed;
   /**
-   * The base URL of the judged service. For a merchant's program, what the run judged instead, such as the command of a
-   * client.
+   * The base URL of the judged service. For a merchant's program, this is the program that the run judged, such as the
+   * command of a client.
    */
   baseUrl: string;
   /** The SHA-256 hash of the bundled spec, in hexadecimal. */
@@ -205,9 +210,12 @@ export type Report = {
   pending: string[];
   /** The limits of the target that the caller declared (`--declare`); undefined without the flag. */
   declared?: Declaration;
-  /** Why a declared limit is not what the target limits. The run has failed then, and ended before its checks. */
+  /**
+   * Why a declared limit is not what the target limits. If this is set, the run has failed, and ended before its
+   * checks.
+   */
   falseDeclaration?: string;
-  /** Limits of the target that the run found. It refused other values cleanly; undefined if there are none. */
+  /** Limits of the target that the run found. It refused other values cleanly. Undefined if the run found no limits. */
   foundLimits?: Declaration;
   /** What the caller did not provide. If a must is among these requirements, the run passes at most partially. */
   notProvided: NotProvided[];
@@ -225,7 +233,7 @@ export type Report = {
   repeatFlags?: string[];
   /** The ids in `--only`; undefined if the option was not given. */
   only?: string[];
-  /** What Dredd judged; undefined if none of its checks ran. */
+  /** What Dredd judged; undefined if no check of Dredd's ran. */
   dredd?: DreddJudgement;
   /** Set with `--through-prism`: the number of responses that Prism validated, and its disagreements with the suite. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };

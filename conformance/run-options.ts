@@ -64,8 +64,8 @@ export type RunOptions = {
   /** The options, as shell words, with which curl connects to the target as this run does. */
   curlFlags?: string[];
   /**
-   * A text, random unless it is derived from a challenge. It is part of the references of this run, so that they differ
-   * from those of earlier runs.
+   * A text that is random, unless it is derived from a challenge. It is part of the references of this run, so that
+   * they differ from the references of earlier runs.
    */
   runId: string;
   /** True if the host of `baseUrl` is a loopback address or `localhost`. */

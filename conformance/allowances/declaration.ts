@@ -50,7 +50,7 @@ export const fieldNames = Object.keys(schema.properties);
 /** Returns the description of a field, for people. */
 export const meaningOf = (field: keyof Declaration): string => schema.properties[field].description;
 
-/** Returns the smallest value that a field may have: what every target must accept. */
+/** Returns the smallest value that a field may have, because every target must accept this value. */
 export const leastOf = (field: "largestAmount" | "longestReference"): number => schema.properties[field].minimum ?? 1;
 
 const isField = (name: string): name is keyof Declaration => Object.hasOwn(schema.properties, name);
@@ -78,7 +78,10 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
   return `${path} ${message}. ${isField(field) ? meaningOf(field) : ""}`.trim();
 }
 
-/** Returns what is wrong with the characters of references, which the schema cannot check; undefined if nothing is. */
+/**
+ * Returns what is wrong with the characters of references, which the schema cannot check; undefined if nothing is
+ * wrong.
+ */
 function problemBeyondSchema({ referenceCharacters: characters }: Declaration): string | undefined {
   if (characters === undefined) return undefined;
   const letters = "abcdefghijklmnopqrstuvwxyz";

@@ -1,4 +1,4 @@
-// Renders certify.yaml: each field with its meaning, what the target showed about it and its value, or an example.
+// Renders certify.yaml. Each field has its meaning, what the target showed about it, and its value or an example.
 import { fieldNames, meaningOf, type Declaration } from "./declaration.ts";
 import { oneLine, wrapped } from "../report/visible.ts";
 import { table } from "./table.ts";

@@ -27,7 +27,10 @@ export class NotAsked extends Error {}
 /** Thrown if an ordinary payout is refused after others were accepted. */
 class Throttled extends Error {}
 
-/** Thrown if a payout is neither accepted nor refused cleanly. Searching on would charge more to the budget. */
+/**
+ * Thrown if a payout is neither accepted nor refused cleanly. If the search continued, it would charge more to the
+ * budget.
+ */
 class Unclean extends Error {}
 
 type Deps = {
@@ -44,7 +47,7 @@ type Deps = {
 /** The number of records that are read immediately after their create. */
 const mostReads = 5;
 
-/** The largest number of payouts that finding all limits takes. */
+/** The largest number of payouts that the search for all limits needs. */
 export const mostPayouts = 75;
 
 const isPaid = ({ response }: Attempt) => isAccepted(response);
@@ -76,10 +79,13 @@ function answerTo(limit: Shown, value: unknown, attempts: readonly Attempt[], re
 const throttledText =
   "Not asked, because the target refused an ordinary payout after it had accepted others. It probably limits the number of payouts: see velocity.";
 
-/** The most payouts that a check sends at once. A rule that permits as many changes nothing about the checks' races. */
+/**
+ * The most payouts that a check sends at once. If a rule permits this number, it does not change the races of the
+ * checks.
+ */
 export const largestRace = 24;
 
-/** Says what the statuses of a run of payouts show about their permitted number. */
+/** Describes what the statuses of a series of payouts show about the permitted number. */
 function velocityAnswer(limited: number, throttled: string | undefined): Answers {
   if (throttled !== undefined) return { velocity: { text: `Fill this in by hand: ${throttled}` } };
   if (limited === 0) return {};
@@ -87,7 +93,7 @@ function velocityAnswer(limited: number, throttled: string | undefined): Answers
   return { velocity: { text } };
 }
 
-/** Says how late the new records were that the search read. */
+/** Describes how late the search could read new records. */
 function delayAnswer({ readAfterWriteMs: value }: Declaration): Answer {
   const request = "GET /v1/disbursements/{reference}";
   return value === undefined
@@ -105,7 +111,7 @@ async function createSearch(
   let home = homeOf(recipient);
   const { budget } = target;
   let amount = 100;
-  /** Returns a payout whose amount differs from others, as those of merchants do. */
+  /** Returns a payout with an amount that differs from other amounts, like the payouts of merchants. */
   const ordinary = (more = random(0, 99)) => {
     const fields = { reference: fresh(), amount: Math.min(ordinaryAmount, amount + more), ...home };
     return fitted(limits.all, fields, home, [recipient]);
@@ -128,7 +134,7 @@ async function createSearch(
   const usual = (more?: number) => pay(ordinary(more));
 
   let first = await usual(0);
-  // The documented number is the one that a target with few numbers is likely to serve.
+  // A target that serves few numbers probably serves the documented number.
   if (isCleanRefusal(first) && options.assumed.includes("recipient")) {
     options.recipient = recipient = defaultRecipients.recipient;
     home = homeOf(recipient);
@@ -187,7 +193,7 @@ async function createSearch(
 
   /**
    * Returns true if the refusal of a request recorded nothing, because its reference can be used with ordinary values.
-   * @throws Throttled if the refusals may have had another reason, since an ordinary payout is refused now
+   * @throws Throttled if the refusals may have another reason, because an ordinary payout is refused now too
    */
   async function recordedNothing({ fields }: Attempt): Promise<boolean> {
     const again = await pay({ ...ordinary(), reference: fields["reference"] });
@@ -251,7 +257,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
   /** The declared limits that the budget or the time did not permit to prove. */
   const unproved: string[] = [];
 
-  /** Ends the run. It has failed if a response shows that the declaration is false. */
+  /** Ends the run. The run has failed if a response shows that the declaration is false. */
   function refuted(field: string, value: unknown, why: string, isShown: boolean) {
     const text = `--declare: ${field}: ${rendered(value)} is not what the target limits: ${why}`;
     return target.ledger.stop(isShown ? limits.refute(text) : text);
@@ -290,7 +296,10 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     return answerTo(limit, found, attempts, search.recipient);
   }
 
-  /** Proves the declared rules that make the checks' races smaller: the target must refuse a payout more. */
+  /**
+   * Proves the declared rules that make the checks' races smaller: the target must refuse one payout more than a rule
+   * permits.
+   */
   async function proveVelocity() {
     for (const rule of limits.declared.velocity ?? []) {
       if (rule.payouts >= largestRace) continue;

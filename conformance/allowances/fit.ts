@@ -7,8 +7,8 @@ import { exceeded } from "./table.ts";
 import type { Fields } from "./search.ts";
 
 /**
- * Replaces the characters that a reference may not contain and keeps its end, which makes it unique. A letter that is
- * not allowed is replaced by the letter in the other case; any other character is removed.
+ * Replaces the characters that a reference may not contain, and keeps the end of the reference, which makes it unique.
+ * A letter that is not allowed is replaced by the letter in the other case; any other character is removed.
  */
 export function fittedReference({ longestReference, referenceCharacters }: Declaration, reference: string): string {
   const allowed = referenceCharacters === undefined ? undefined : new RegExp(`[${referenceCharacters}]`, "u");
@@ -55,8 +55,8 @@ export function fitted(limits: Declaration, fields: Fields, home: Fields, own: r
 }
 
 /**
- * Returns a payee in a country other than that of a phone number; undefined if made-up phone numbers are not allowed, or
- * if the target serves no other country.
+ * Returns a payee in a country other than the country of a phone number; undefined if made-up phone numbers are not
+ * allowed, or if the target serves no other country.
  */
 export function payeeAbroad(
   options: CheckOptions,

@@ -27,13 +27,13 @@ export function createLimits(declared: Declaration = {}) {
     get isFrozen() {
       return isFrozen;
     },
-    /** Why a declared limit is false; undefined if none was found to be false. */
+    /** Why a declared limit is false; undefined if no limit was found to be false. */
     get falsehood() {
       return falsehood;
     },
     /** Records that a declared limit is false. Returns the text. */
     refute: (why: string) => (falsehood ??= why),
-    /** Records that a field was searched for, so that its limit is known, or known not to exist. */
+    /** Records that the limit of a field was searched for: the limit is now known, or is known not to exist. */
     settle: (field: keyof Declaration) => void settled.add(field),
     isSettled: (field: keyof Declaration) => settled.has(field),
   };

@@ -19,7 +19,7 @@ function recipientOf({ json, body }: TargetRequest): string {
 export function createPacer(rules: () => readonly Velocity[], { now, sleep }: Clock) {
   const slots = new Map<string, Slot[]>();
 
-  /** Waits for a free slot of a rule, unless the request is to exceed the rule, and takes it. */
+  /** Waits for a free slot of a rule, unless the request is meant to exceed the rule, and takes the slot. */
   async function take(
     { payouts, seconds }: Velocity,
     name: string,

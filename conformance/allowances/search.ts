@@ -1,4 +1,4 @@
-// Searches for the limits that a deployment adds (D45), with payouts that differ from an ordinary one in one value.
+// Searches for the limits that a deployment adds (D45), with payouts that differ from an ordinary payout in one value.
 import { commonPairs, dollars, otherPairs, pairOf, type Pair, type Payee } from "../generate/countries.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
 
@@ -17,7 +17,7 @@ export type Search = {
   payees: readonly Payee[];
   /** True if made-up phone numbers and several large amounts do no harm. */
   safe: boolean;
-  /** The largest amount to try. All larger amounts than ordinary together are at most twice as much. */
+  /** The largest amount to try. All payouts above the ordinary amount together have at most twice this sum. */
   largest: number;
 };
 
@@ -95,7 +95,10 @@ const padded = (reference: unknown, length: number) => String(reference).padEnd(
 /** Returns a reference of this length. */
 export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
 
-/** Returns true if the target accepts an ordinary reference with capitals. Otherwise it is broken, not limited. */
+/**
+ * Returns true if the target accepts an ordinary reference with capitals. If it does not, the target is broken, and not
+ * limited.
+ */
 const acceptsOrdinary = ({ ordinary, attempt }: Search) =>
   attempt({ reference: padded(`${String(ordinary()["reference"])}-Aa`, ordinaryLength) });
 
@@ -127,7 +130,7 @@ export async function referenceCharacters(search: Search, known: Declaration): P
   return allowed.length < kinds.length ? `A-Za-z0-9${allowed.join("")}-` : undefined;
 }
 
-/** Returns the values of `field` in the pairs that are served, if some pair is not because of this field. */
+/** Returns the values of `field` in the pairs that the target serves, if it refuses a pair because of this field. */
 export async function places(
   { attempt, payees, recipient }: Search,
   field: "country" | "currency",
@@ -163,7 +166,10 @@ export async function places(
 const changed = (phoneNumber: string, kept: number) =>
   phoneNumber.slice(0, kept) + phoneNumber.slice(kept).replaceAll(/\d/g, (digit) => String((Number(digit) + 5) % 10));
 
-/** Returns every phone number that a search derives from a recipient's, and the recipient's own as the last. */
+/**
+ * Returns every phone number that a search derives from a recipient's number, and as the last the recipient's own
+ * number.
+ */
 export const numbersLike = (recipient: string): string[] =>
   Array.from({ length: recipient.length + 1 }, (_, kept) => changed(recipient, kept));
 
@@ -173,7 +179,10 @@ export function otherNumber({ recipient }: Pick<Search, "recipient">): string {
   return changed(recipient, recipient.startsWith(code) ? code.length : 0);
 }
 
-/** Returns the served numbers: leading digits in the recipient's country, and the calling codes of other countries. */
+/**
+ * Returns the numbers that the target serves: leading digits in the recipient's country, and the calling codes of other
+ * countries.
+ */
 export async function numberRanges(search: Search, { countries }: Declaration): Promise<string[] | undefined> {
   const { recipient, attempt } = search;
   if (await attempt({ phoneNumber: otherNumber(search) })) return undefined;

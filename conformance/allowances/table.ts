@@ -1,13 +1,13 @@
 // The limits that a deployment may add to the interface (§8, D45): one entry for each field of certify.yaml. An entry
 // says how people read the limit, which requests exceed it, and with which payouts it is found and proved. The schema
-// says how it is declared, and fit.ts how requests are kept inside it.
+// says how a limit is declared, and fit.ts keeps requests inside it.
 import type { Declaration, Velocity } from "./declaration.ts";
 import * as find from "./search.ts";
 import type { Fields, Search } from "./search.ts";
 
-/** How payouts show a limit. Fields replace those of an ordinary payout. */
+/** How payouts show a limit. The fields replace the fields of an ordinary payout. */
 type Shown<Value> = {
-  /** Describes the value of a payout that matters. */
+  /** Describes the value of a payout to which the limit applies. */
   label: (fields: Fields, recipient: string) => string;
   /** The size of that value, if accepted values end somewhere. */
   size?: (fields: Fields, recipient: string) => number;
@@ -17,7 +17,7 @@ type Shown<Value> = {
   needsSafety?: true;
   /** Returns the limit that the target has; undefined if it has none. `known` has the limits found before. */
   find: (search: Search, known: Declaration) => Promise<Value | undefined>;
-  /** Returns payouts that are inside a limit, at its edge. An ordinary payout is always inside. */
+  /** Returns payouts that are inside a limit, at its edge. An ordinary payout is always inside the limit. */
   inside?: (limit: Value, search: Search) => Fields[];
   /** Returns payouts beyond the limit, each of which the target must refuse. */
   beyond: (limit: Value, search: Search) => Fields[];
@@ -96,7 +96,7 @@ export const table: Table = {
     phrase: (amount) => `amounts from ${amount}`,
     example: 100,
     widest: (fields) => amountOf(fields) + 1,
-    // The interface demands that an amount of 1 is accepted, so a smallest amount excuses nothing.
+    // The interface demands that an amount of 1 is accepted, so a smallest amount excuses no refusal.
     exceeded: (least, { amount }) =>
       typeof amount === "number" && amount > 1 && amount < least ? `amounts below ${least}` : undefined,
     shown: {
@@ -213,7 +213,7 @@ export const limitPhrases = (limits: Declaration = {}): string[] => each(limits,
 
 /**
  * Returns the limit that a request's values exceed, in words, such as "amounts above 1000000"; undefined if they exceed
- * none.
+ * no limit.
  */
 export const exceeded = (limits: Declaration, fields: Fields): string | undefined =>
   each(limits, (limit, value) => limit.exceeded?.(value, fields))[0];

@@ -9,7 +9,7 @@ const recipient = "2257038102473";
 const own = { reference: "a", phoneNumber: recipient, country: "CI", currency: "XOF" };
 const refusal = { statusCode: 422, error: "Too much" };
 
-/** Returns what a target that refuses this create may limit, if only `settled` was searched for. */
+/** Returns what a target that refuses this create may limit, if only the limits in `settled` were searched for. */
 function unknown(json: Fields, settled: (keyof Declaration)[] = [], over: object = {}, request: object = {}) {
   const limits = createLimits();
   for (const field of settled) limits.settle(field);

@@ -1,4 +1,4 @@
-// Recognises a refusal that may have a limit as its reason which nobody declared or found. It cannot be judged.
+// Recognises a refusal whose reason may be a limit that nobody has declared or found. It cannot be judged.
 import { describeResponse } from "../check.ts";
 import { homeOf } from "../generate/countries.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -44,7 +44,8 @@ function narrowest(recipient: string): Declaration {
 
 /**
  * Returns why the target may have refused one of these requests, and the line to add to certify.yaml; undefined if each
- * refusal counts. A refusal counts if it is no proper response, or if the run knows the limits that it may be about.
+ * refusal counts. A refusal counts if it is not a proper response, or if the run knows all limits that may be its
+ * reason.
  */
 export function unknownLimit(limits: Limits, recipient: string, evidence: readonly TargetResponse[]) {
   for (const response of evidence) {

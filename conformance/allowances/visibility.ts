@@ -22,12 +22,12 @@ const isOwnRead = ({ method, key = "own" }: TargetRequest) => method === "GET" &
 export function createVisibility(limits: Limits, now: () => Date) {
   const records = new Map<string, Seen>();
   let lastCreate = -Infinity;
-  /** Set if a record never appeared. No other record is waited for then, because the target loses records. */
+  /** Set if a record never appeared. The run then waits for no other record, because the target loses records. */
   let lost = false;
 
   const ageOf = ({ changedAt }: Seen) => now().getTime() - changedAt;
 
-  /** Records that a record appeared late. Returns the reason to stop the run, if it should have known the delay. */
+  /** Notes that a record appeared late. Returns the reason to stop the run, if the run should have known the delay. */
   function late(record: Seen): string | undefined {
     const readAfterWriteMs = Math.ceil(ageOf(record) / granularityMs) * granularityMs;
     if (!limits.isFrozen && limits.declared.readAfterWriteMs === undefined) {
@@ -60,7 +60,7 @@ export function createVisibility(limits: Limits, now: () => Date) {
       if (!record.isRead) {
         const isMissing = status === 404 && !lost;
         if (isMissing && ageOf(record) < longestMs) return stepMs;
-        // A record that was found once, or is lost, is never waited for again.
+        // If a record was found once, or is lost, the run never waits for it again.
         record.isRead = true;
         if (isMissing) lost = true;
         else if (status === 200 && repeats > 0) return late(record);

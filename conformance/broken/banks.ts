@@ -1,5 +1,5 @@
-// Banks in other languages that pay twice in a race: each looks for a reference, and remembers it a few milliseconds
-// later. Without such a window the same bank is sound.
+// Banks in other languages that pay twice in a race: a bank looks for a reference, and remembers the reference a few
+// milliseconds later. Without such a window the same bank is sound.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ const programs = [
   { language: "php", file: "../broken/banks/bank.php" },
 ] as const;
 
-/** The requirements about races, each of which a bank with a window violates. */
+/** The requirements about races. A bank with a window violates each of them. */
 const races = ["create.duplicate-race", "create.duplicate-race-any-field"];
 
 export const banks = programs.flatMap(({ language, file }) =>
@@ -28,7 +28,7 @@ export const banks = programs.flatMap(({ language, file }) =>
 
 export type Bank = (typeof banks)[number];
 
-/** Says which toolchain a bank needs and this machine does not have; undefined if it has it. */
+/** Names the toolchain that a bank needs and this machine lacks; undefined if this machine has it. */
 export const missingFor = (bank: Bank) => (isMissing(bank) ? `${bank.toolchain.name} is missing` : undefined);
 
 /**

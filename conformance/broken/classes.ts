@@ -1,5 +1,5 @@
-// Shows that only the checks written for a class of defects catch it: all checks of the profile run against a server of
-// that class, and no other requirement may fail.
+// Shows that a class of defects is caught only by the checks that were written for it. All checks of the profile run
+// against a server of the class, and no other requirement may fail.
 import { faults } from "./faults.ts";
 import type { Fault } from "./fault.ts";
 import { startBroken } from "./server.ts";
@@ -14,8 +14,8 @@ export const classes = faults.filter((each): each is SoleCatch => each.onlyBy !=
 export type Killers = { own: string[]; others: string[]; errors: string[]; ms: number };
 
 /**
- * The age from which a server treats a record as old. No check takes that long, so only the checks at the end of the
- * run, after `lingerSeconds`, find old records.
+ * The age from which a server treats a record as old. No check takes so long. Therefore only the checks at the end of
+ * the run, after `lingerSeconds`, find old records.
  */
 const oldAge = 30_000;
 const lingerSeconds = 35;

@@ -1,11 +1,11 @@
-// Puts sound deployments in front of a service with several faults. What a deployment may do, such as limit amounts or be
-// late, must not hide what no service may do.
+// Puts sound deployments in front of a service with several faults. A deployment may limit amounts or be late. This
+// must not hide faults that no service may have.
 import { allFailed, runAgainst } from "./catch.ts";
 import { faults } from "./faults.ts";
 import type { How, World } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";
 
-/** One fault of each class. None of them hides another. */
+/** One fault of each class. No fault hides another fault. */
 const crossed = [
   "race-paid-twice",
   "accepts-phone-short",
@@ -17,7 +17,7 @@ const ids = crossed.flatMap(({ violates }) => violates);
 
 const hooksOf = (how: How, world: World) => (typeof how === "function" ? how(world) : how);
 
-/** Returns what both servers do: requests and webhooks pass `outer`, then `inner`. */
+/** Combines two servers: requests and webhooks pass through `outer`, then through `inner`. */
 const both =
   (outer: How, inner: How): How =>
   (world) => {
@@ -37,7 +37,9 @@ const both =
     };
   };
 
-/** Returns how many of the violated requirements failed, and those whose violation a sound deployment hides. */
+/**
+ * Returns how many of the violated requirements failed, and the requirements whose violation a sound deployment hides.
+ */
 export async function crossWith(server: SoundServer): Promise<{ shown: string; hidden: string[] }> {
   const how = crossed.map((fault) => fault.how).reduce((inner, outer) => both(outer, inner));
   const trial = { only: ids, enough: allFailed(ids) };

@@ -9,7 +9,7 @@ import { createDisbursement, instead, refusal, responses, withBody } from "./way
 
 const timeout = 300_000;
 
-/** Runs the checks of these requirements. Returns the ids of those that passed. */
+/** Runs the checks of these requirements. Returns the ids of the requirements that passed. */
 async function passed(how: How, only: readonly string[], args: readonly string[] = []): Promise<string[]> {
   const server = await startBroken(how);
   try {

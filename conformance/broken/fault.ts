@@ -27,7 +27,7 @@ export type Message = {
   url: string;
   headers: Record<string, string>;
   body: string;
-  /** The stored delivery that the server has claimed, with the merchant's webhook secrets. */
+  /** The delivery that the server has claimed, with the merchant's webhook secrets. */
   claimed: ClaimedDelivery;
 };
 

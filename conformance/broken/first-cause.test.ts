@@ -6,7 +6,7 @@ import { faults } from "./faults/causes.ts";
 import { fieldsOf } from "./ways.ts";
 
 type Body = Record<string, unknown>;
-/** The requirements that may stand first, and what the request that shows the fault first has. */
+/** The requirements that may be first in the report, and the marks of the request that shows the fault first. */
 const causes: Record<string, { ids: readonly string[]; status: number; sent?: (body: Body) => boolean }> = {
   "limited-but-paid": { ids: ["create.references-apart"], status: 429 },
   "kes-rounded": {
@@ -22,7 +22,7 @@ const causes: Record<string, { ids: readonly string[]; status: number; sent?: (b
   "fraud-rule-409": { ids: ["create.references-apart"], status: 409 },
 };
 
-/** One of them, because each is a whole run. */
+/** Only one server, because each test is a whole run. */
 const selection = faults.filter(({ id }) => id === "limited-but-paid");
 
 describe("the first cause is the fault itself", () => {

@@ -50,8 +50,8 @@ export async function startFront(origin: URL, handle: NonNullable<Hooks["handle"
     const call: Call = { method, path, headers: passedOn(request.headers), body: await buffer(request), chunked };
     send(response, await handle(call, ask), method === "HEAD");
   }
-  // Several runs share a thread. After a pause of the thread, Node would otherwise close a connection whose next request
-  // has arrived.
+  // Several runs share a thread. Otherwise, after a pause of the thread, Node would close a connection although its
+  // next request has arrived.
   const server = createServer(
     { keepAliveTimeout: 120_000 },
     (request, response) => void serve(request, response).catch(() => response.destroy()),

@@ -1,4 +1,4 @@
-// Building blocks for servers that refuse a request and act on it nevertheless, or that remember too much of a request.
+// Building blocks for servers that refuse a request but act on it nevertheless, or that remember too much of a request.
 import type { Ask, Call, How, Reply, World } from "./fault.ts";
 import { createAsk } from "./front.ts";
 import { createDisbursement, isAccepted, isError, isOf, keyOf, refusal, withFields, withKey } from "./ways.ts";
@@ -62,7 +62,7 @@ export const reserves =
   };
 
 /**
- * Caches successful responses, and sends them to requests that are refused for their key.
+ * Caches successful responses, and sends them in response to requests whose key is refused.
  * @param nameOf returns the name under which a request's response is cached; undefined if it is not cached
  */
 export const caches =

@@ -1,4 +1,5 @@
-// Runs `certify` against targets that do not implement the service. `certify` must name the reason, and certify no target.
+// Runs `certify` against targets that do not implement the service. `certify` must certify no such target, and must
+// name the reason.
 import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";

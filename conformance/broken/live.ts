@@ -3,7 +3,7 @@ import type { Rail } from "../../server/domain/rails.ts";
 import { railsOf } from "../../server/testing/rail.ts";
 import type { Hooks } from "./fault.ts";
 
-/** A live server over a rail that pays in this way, and whose checkouts nobody pays. */
+/** A live server over a rail that pays in this way. Nobody pays the checkouts of the rail. */
 const live = (pay: Rail["pay"]): Hooks => ({
   env: { SANDBOX: "false" },
   rails: railsOf({
@@ -13,7 +13,7 @@ const live = (pay: Rail["pay"]): Hooks => ({
   }),
 });
 
-/** A live server over a rail that takes this long to pay. */
+/** A live server over a rail that takes so long to pay. */
 export const liveAfter = (ms: number): Hooks =>
   live(async (_, { signal }) => {
     await sleep(ms, undefined, { signal });

@@ -8,7 +8,7 @@ export const noContent: Reply = { status: 204, headers: {}, text: "" };
 export const timestampOf = ({ headers }: Message) => Number(headers["webhook-timestamp"]);
 export const isPayout = ({ claimed }: Message) => claimed.event.type.startsWith("disbursement");
 
-/** Returns the secrets with which the server has signed a message: after a rotation, several. */
+/** Returns the secrets with which the server has signed a message. After a rotation there are several. */
 function secretsOf({ headers, claimed: { secrets } }: Message): string[] {
   const all = [secrets.current, ...secrets.previous.map(({ secret }) => secret)];
   return all.slice(0, headers["webhook-signature"]?.split(" ").length);

@@ -42,7 +42,7 @@ const shares = Array.from({ length: workers }, (_, part) => all.filter((_task, i
 const rows = (await Promise.all(shares.map(work))).flat();
 const failed = rows.filter(({ ok }) => !ok);
 if (failed.length > 0) console.log(`\nFailed:\n${failed.map(line).join("\n")}`);
-// A worker ends early if nothing is left that could continue its tasks.
+// A worker ends early if it waits for something that can no longer happen.
 const done = new Set(rows.map(nameOf));
 const missing = all.map(nameOf).filter((name) => !done.has(name));
 if (missing.length > 0) console.log(`\nWithout a result:\n${missing.join("\n")}`);

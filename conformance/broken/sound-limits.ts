@@ -1,5 +1,5 @@
-// Sound servers with limits that §8 leaves open (D45). Each must be certified, with its `declared` limits or, if it has
-// none, without a declaration.
+// Sound servers with limits that §8 leaves open (D45). Each server must be certified, with its `declared` limits or, if
+// it has no such limits, without a declaration.
 import type { Declaration } from "../allowances/declaration.ts";
 import type { Call, Hooks, How, Reply } from "./fault.ts";
 import { liveAfter } from "./live.ts";
@@ -87,7 +87,7 @@ const readsLate =
     };
   };
 
-/** Serves every second verify from a replica that lags behind by this time, so that a record may seem to revert. */
+/** Serves every second verify from a replica that lags behind by this time, so that a status may seem to go back. */
 const replicas =
   (ms: number): How =>
   () => {
@@ -177,7 +177,8 @@ export const limitedServers: readonly SoundServer[] = [
     how: ({ sleep }) => ({
       ...liveAfter(0),
       async webhook(message, deliver) {
-        // The server takes the webhook for delivered, so that its limit of concurrent deliveries delays no other webhook.
+        // The server counts the webhook as delivered at once, so that its limit of concurrent deliveries delays no
+        // other webhook.
         void sleep(10_000).then(() => deliver(message).catch(() => undefined));
         return { status: 204, headers: {}, text: "" };
       },

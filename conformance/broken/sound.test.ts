@@ -3,10 +3,13 @@ import { runAgainst, trySound } from "./catch.ts";
 import { soundServers } from "./sound.ts";
 
 const timeout = 300_000;
-/** One of the sound servers that differ where the interface is silent; `npm run certify:self-test` tests all of them. */
+/**
+ * Tests one of the sound servers that differ where the interface is silent; `npm run certify:self-test` tests all of
+ * these servers.
+ */
 const sound = (id: string) => soundServers.find((server) => server.id === id)!;
 
-// certify.test.ts certifies another one, which is no sandbox and does not sign its webhooks.
+// certify.test.ts certifies another sound server, which is not a sandbox and does not sign its webhooks.
 test("certifies for core a server with another body of checkouts", { timeout }, async () => {
   const { verdict, alarms } = await trySound(sound("other-checkout-body"), "core", ["warn"]);
   expect({ verdict, alarms }).toEqual({ verdict: "certified", alarms: [] });

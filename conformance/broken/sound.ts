@@ -1,5 +1,5 @@
-// Sound servers that differ from the reference server where the interface is silent. Each must be certified, unless it
-// states another verdict.
+// Sound servers that differ from the reference server where the interface is silent. Each server must be certified,
+// unless its entry states another verdict.
 import type { How, Reply } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";
 import { liveAfter, liveForever } from "./live.ts";
@@ -44,8 +44,8 @@ const plans = [
   { country: "US", currency: "USD", code: "1" },
 ];
 /**
- * Returns true if phone number, country and currency belong together, or if the server knows neither the country nor
- * the number's calling code.
+ * Returns true if phone number, country and currency belong together. Also returns true if the server does not know the
+ * country and the calling code of the number.
  */
 function ofOneCountry({ phoneNumber, country, currency }: Fields): boolean {
   const own = plans.find((plan) => plan.country === country);

@@ -20,7 +20,10 @@ import { soundServers } from "./sound.ts";
 import { limitedServers } from "./sound-limits.ts";
 import type { Profile } from "../results.ts";
 
-/** The number of runs against the unmodified server, each with its own seed. Several are needed to detect flaky checks. */
+/**
+ * The number of runs against the unmodified server, each with its own seed. Several runs are needed to detect flaky
+ * checks.
+ */
 const soundRuns = 20;
 
 export type Task = {
@@ -59,7 +62,7 @@ const repeated = (all: readonly Task[], seeds: number): Task[] =>
   Array.from({ length: seeds }, (_, index) => all.map((task) => ({ ...task, seed: index + 1 }))).flat();
 
 /**
- * Returns the tasks whose ids match. Long tasks come first, so that none of them is left running alone at the end.
+ * Returns the tasks whose ids match. Long tasks come first, so that no long task runs alone at the end.
  * @param seeds the number of runs against each sound server and each bank and, if more than 1, each broken server
  */
 export function tasks(pattern: RegExp, seeds: number): Task[] {
@@ -176,7 +179,7 @@ async function second(task: Task): Promise<Row> {
   };
 }
 
-/** A bank whose language is not installed counts as right, and its row says that it was not tried. */
+/** If the language of a bank is not installed, the bank counts as right, and its row says that it was not tried. */
 async function bank(task: Task): Promise<Row> {
   const start = performance.now();
   const found = banks.find(({ id }) => id === task.id)!;

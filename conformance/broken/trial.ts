@@ -31,13 +31,13 @@ export type Trial = {
   through?: string | undefined;
   /** Selects and orders the checks to run. By default all of them run, in the order of a run. */
   choose?: (checks: Check[]) => Check[];
-  /** Judge the requirements that concern every response after each check too, and not only at the end. */
+  /** Judge the requirements that concern every response not only at the end, but after each check. */
   watching?: boolean;
   /** Called with each check and its report. If it returns true, the run ends. */
   enough?: (report: CheckReport, check: Check) => boolean;
 };
 
-/** Returns the checks to run. With `through`, these include the closing checks of the requirements in `only`. */
+/** Returns the checks to run. With `through`, the checks include the closing checks of the requirements in `only`. */
 function checksOf({ only, through }: Trial, watched: readonly string[], options: RunOptions): Check[] {
   const wanted = through === undefined ? only : [through];
   const selected = selectedChecks(checks, watched, { ...options, only: wanted && [...wanted] });

@@ -42,7 +42,7 @@ export function lastPart({ path }: Call): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    // The sound server decides what an invalid percent-encoding means.
+    // Leave an invalid percent-encoding to the sound server.
     return part;
   }
 }
@@ -141,8 +141,8 @@ export const instead = (
 });
 
 /**
- * Gives disbursements other service references, and maps these back when a client looks them up. `make` receives the
- * number of references made so far.
+ * Gives disbursements other service references, and maps these back to the original references when a client looks them
+ * up. `make` receives the number of references made so far.
  */
 export const otherReferences =
   (make: (before: number) => string): How =>

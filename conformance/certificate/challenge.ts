@@ -1,5 +1,5 @@
-// Derives the inputs of a run from a text that a partner chooses, so that the run cannot be prepared before the partner
-// has told the text, nor be chosen among many runs with other inputs.
+// Derives the inputs of a run from a text that a partner chooses. The operator can then neither prepare the run before
+// the partner has told the text, nor choose the best of many runs with other inputs.
 import { referenceOf } from "../generate/merchant.ts";
 import type { Report } from "../results.ts";
 import { sha256 } from "./hashes.ts";
@@ -9,10 +9,12 @@ const digest = (purpose: string, challenge: string) => sha256(`${purpose}\n${cha
 /** Returns the seed of a run with this challenge. */
 export const seedOf = (challenge: string): number => Number.parseInt(digest("seed", challenge).slice(0, 8), 16) >>> 1;
 
-/** Returns the text of 10 hexadecimal digits from which, with the seed, the references of such a run are made. */
+/**
+ * Returns the text of 10 hexadecimal digits from which, together with the seed, the references of such a run are made.
+ */
 export const runIdOf = (challenge: string): string => digest("references", challenge).slice(0, 10);
 
-/** How many of the first references of a run are compared. Not each is a payout's. */
+/** How many of the first references of a run are compared. Some of them are not references of payouts. */
 const compared = 20;
 
 /** Returns the first merchant's references of a run with this challenge. */

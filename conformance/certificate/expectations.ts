@@ -1,11 +1,11 @@
-// What the reader of a certificate expects of it. A signature proves only who says what the certificate states.
+// What the reader of a certificate expects of it. A signature proves only who made the statements of the certificate.
 import { limitPhrases } from "../allowances/table.ts";
 import type { Declaration } from "../allowances/declaration.ts";
 import { duration } from "../report/words.ts";
 import { seedOf } from "./challenge.ts";
 import type { Certificate } from "./sign.ts";
 
-/** What a reader expects. What is undefined is not checked. */
+/** What a reader expects. An expectation that is undefined is not checked. */
 export type Expectations = {
   target?: string;
   kind?: Certificate["kind"];
@@ -31,7 +31,7 @@ export const usualWaits: Record<Certificate["kind"], { responseMs: number; settl
 
 const waitFields = ["readAfterWriteMs", "replicas", "notificationSeconds", "settlementSeconds"] as const;
 
-/** Returns the limits that apply, without fields that say that there is no limit. */
+/** Returns the limits that apply. Leaves out fields that state the absence of a limit. */
 function limitsOf({ declared, foundLimits }: Certificate): Declaration {
   const entries = Object.entries({ ...declared, ...foundLimits }).filter(([, value]) => value !== false);
   return Object.fromEntries(entries);
@@ -50,7 +50,7 @@ function declaredWaits(certificate: Certificate): string[] {
   return limitPhrases(Object.fromEntries(waitFields.map((field) => [field, limits[field]])));
 }
 
-/** What `--require` can ask for: its meaning, and what the certificate states against it. */
+/** What `--require` can ask for: the meaning, and what in the certificate contradicts it. */
 export const strictness: Record<string, { meaning: string; against: (certificate: Certificate) => string[] }> = {
   "no-limits": {
     meaning: "the target limits nothing that the interface leaves open",
@@ -98,7 +98,7 @@ type Check = {
   option: string;
   /** What the certificate states. */
   stated: string;
-  /** What the reader expected; undefined if the certificate does not have to state anything in particular. */
+  /** What the reader expected; undefined if the certificate may state anything. */
   expected?: string;
   ok: boolean;
 };
@@ -167,13 +167,16 @@ function checksOf(certificate: Certificate, expected: Expectations, now: Date): 
   ];
 }
 
-/** Says in what the certificate differs from what its reader expects; an empty array if it differs in nothing. */
+/**
+ * Describes the differences between the certificate and what its reader expects; an empty array if there is no
+ * difference.
+ */
 export const differences = (certificate: Certificate, expected: Expectations, now: Date): string[] =>
   checksOf(certificate, expected, now)
     .filter((check) => check.expected !== undefined && !check.ok)
     .map(({ option, stated, expected: wanted }) => `${option.split(" ")[0]}: it states ${stated}; expected: ${wanted}`);
 
-/** Says what the reader did not ask for: the option that would check it, and what the certificate states. */
+/** Lists what the reader did not ask for: the option that would check it, and what the certificate states. */
 export const notChecked = (certificate: Certificate, expected: Expectations, now: Date): [string, string][] =>
   checksOf(certificate, expected, now)
     .filter((check) => check.expected === undefined)

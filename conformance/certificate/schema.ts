@@ -1,4 +1,4 @@
-// The form of a certificate's claims. A certificate that leaves a claim out would hide what weakened the run.
+// The form of a certificate's claims. If a certificate could leave a claim out, it could hide what weakened the run.
 import { Ajv } from "ajv";
 import { sides } from "../results.ts";
 import type { Certificate } from "./sign.ts";
@@ -57,7 +57,7 @@ const schema = object({
 /** Compiles the schema when it is first used, because most commands verify no certificate. */
 const ajv = new Ajv({ allErrors: true, allowUnionTypes: true });
 
-/** Says what is wrong with the claims; undefined if they are those of a certificate. */
+/** Says what is wrong with the claims; undefined if they are the claims of a certificate. */
 export function claimsFault(claims: unknown): string | undefined {
   if (ajv.validate<Certificate>(schema, claims)) return undefined;
   const faults = (ajv.errors ?? []).map(({ instancePath, params, message = "" }) => {

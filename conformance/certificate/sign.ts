@@ -8,7 +8,10 @@ import { sourceOf } from "../report/words.ts";
 import { resultsSha256, sha256, suiteSha256 } from "./hashes.ts";
 import { thumbprint } from "./keys.ts";
 
-/** The `typ` header of a certificate. It prevents any other token signed with the key from passing as a certificate. */
+/**
+ * The `typ` header of a certificate. Because of this header, no other token that is signed with the key counts as a
+ * certificate.
+ */
 export const certificateType = "conformance-certificate+jwt";
 export const algorithm = "Ed25519";
 
@@ -21,7 +24,10 @@ export type Certificate = Conditions & {
   jti: string;
   /** What was judged. */
   kind: "service" | Side;
-  /** The target's base URL. For a merchant's program, what was judged instead, such as the command of a client. */
+  /**
+   * The target's base URL. If a merchant's program was judged: what was judged instead of a service, such as the
+   * command of a client.
+   */
   sub: string;
   iat: number;
   nbf: number;
@@ -40,11 +46,11 @@ export type Certificate = Conditions & {
   budget: Report["budget"];
   counts: Report["counts"];
   /**
-   * What was judged of all musts, by the profile of the requirements: `core` is what the interface states, `extended`
-   * are the decisions where the interface is silent.
+   * How many of all musts were judged, by the profile of the requirements. `core` has what the interface states, and
+   * `extended` the decisions where the interface is silent.
    */
   judged: Partial<Record<Profile | Side, Judged>>;
-  /** The limits that the deployment declared, and those that the run found (§8). */
+  /** The limits that the deployment declared, and the limits that the run found (§8). */
   declared: Declaration;
   foundLimits: Declaration;
   /** The requirements that were not judged, because they are not applicable to the target. */
@@ -52,7 +58,7 @@ export type Certificate = Conditions & {
   hashes: { spec: string; suite: string; results: string; report: string; exchanges?: string };
 };
 
-/** Describes everything that prevents a certificate; an empty array for a report that passes its profile in full. */
+/** Describes everything that prevents a certificate; an empty array if the report passes its profile in full. */
 function obstacles(report: Report): string[] {
   const found: string[] = [];
   if (report.verdict !== "certified") found.push(`the verdict is ${report.verdict}, not certified`);
@@ -85,7 +91,7 @@ export class NotCertified extends Error {
   }
 }
 
-/** Counts what was judged of all musts, by the profile of the requirements. */
+/** Counts how many of all musts were judged, by the profile of the requirements. */
 function judgedOf({ requirements }: Report): Certificate["judged"] {
   const groups = Map.groupBy(requirements, ({ profile }) => profile);
   return Object.fromEntries(

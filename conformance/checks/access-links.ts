@@ -61,7 +61,7 @@ export const checks: Check[] = [
       const created = await startCheckout(context, checkoutBody(context, addressOf(box)));
       given(is2xx(created), "a 2xx for a valid checkout", created);
       await openAll(context, created, [box.url]);
-      // A second checkout is really paid, to show that a payment of the first would be noticed.
+      // A second checkout is really paid, to show that the check would notice a payment of the first checkout.
       const paid = receiver.openMailbox();
       const other = await startCheckout(context, checkoutBody(context, addressOf(paid)));
       const finish = hasControl(options, "finish");

@@ -76,7 +76,7 @@ export const checks: Check[] = [
     ids: ["reads.pay-nothing", "refused.no-webhook"],
     ...costOf(reads),
     async *run(context) {
-      // A list of disbursements is a correct response too, so the status does not matter.
+      // A list of disbursements would be a correct response too, so the status does not matter.
       const { paid: valid } = await refuseThenPay(context, "reads.pay-nothing", reads, () => true);
       yield;
       if (valid) await awaitWebhook(context, valid);

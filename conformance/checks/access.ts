@@ -61,7 +61,7 @@ export const checks: Check[] = [
       const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect, json: body };
       let isPaid = false;
       await several(probesOf(context), probesAtOnce, async (probe) => {
-        // Each further round could pay again.
+        // If the target paid, no further round follows, because each further round could pay again.
         if (isPaid) return;
         const again = await pay(context, body);
         const response = await sendProbe(context, "access.create-refused-after-owner", probe, create, [reference]);

@@ -22,7 +22,9 @@ async function waitUntil(context: Context, end: number, interval: number) {
   }
 }
 
-/** Waits once in a run until the first payouts have the age of `--linger`, and then for hours of a sandbox. */
+/**
+ * Once in a run, waits until the first payouts have the age of `--linger`, and then lets hours of sandbox time pass.
+ */
 export async function aged(context: Context) {
   const since = (keptSince(context) ?? context.facts.records.at(-1)?.at)?.getTime() ?? -Infinity;
   await waitUntil(context, since + leastAgeMs, pollMs);

@@ -15,7 +15,8 @@ export const checks: Check[] = [
     needs: ["receiver", "forced-outcomes", "deliveries", "clock"],
     async run(context) {
       const { reference } = await delivered(context, (response) => void response.writeHead(500).end(unavailable));
-      // The target records an attempt only after it has received the response. This request gives it the time to do so.
+      // The target records an attempt only after it has received the response. This request gives the target the time
+      // to record the attempt.
       await advance(context, 1);
       const { response, delivery, attempts } = await deliveryOf(context, reference);
       const { number, httpStatus, responseBody, error, at } = attempts[0] ?? {};

@@ -9,7 +9,7 @@ import { checkoutBody, disbursementBody, get, is2xx, paid, pays } from "./reques
 import { invalidAtOnce, several } from "./several.ts";
 
 const readsAtOnce = 12;
-/** As many probes are sent for each request of the owner. */
+/** This number of probes is sent for each request of the owner. */
 const probesPerRead = 2;
 
 /** Expects 401 for a request without a key, and with an unknown key. */
@@ -25,7 +25,10 @@ export async function expectKeyNeeded(
 
 type Operation = {
   name: string;
-  /** The requirement that a target violates which accepts the probe; one requirement for all, or each kind's. */
+  /**
+   * The requirement that a target violates if it accepts the probe: one requirement for all kinds of probes, or one for
+   * each kind.
+   */
   ids: Record<Probe["kind"], string>;
   cost: Pick<Check, "payouts" | "amount"> & { effect: Effect };
   /** Returns a function that makes a valid request without a key, and values that only its owner may see. */
@@ -86,7 +89,7 @@ export const checks: Check[] = operations.map(({ name, ids, cost, open }) => ({
     const { request, secrets } = await open(context);
     const send = (probe: Probe) => sendProbe(context, ids[probe.kind], probe, request(), secrets);
     const [missing, unknown, ...others] = probesOf(context);
-    // A target that accepts these accepts most of the others too, and each may pay.
+    // A target that accepts these probes accepts most of the other probes too, and each probe may pay.
     for (const probe of [missing!, unknown!]) {
       const response = await send(probe);
       given(!is2xx(response), `no 2xx ${probe.what}`, response);

@@ -9,7 +9,7 @@ const CURRENCIES = { sums: "XTS", refused: "XUA" };
 const inCurrency = <T extends Record<string, unknown>>(items: readonly T[], currency: unknown) =>
   items.filter((item) => item["currency"] === currency);
 
-/** Sets the balance that the target then enforces. Undefined if the target cannot. */
+/** Sets a balance, which the target then enforces. Undefined if the target cannot. */
 async function setBalance(context: Context, currency: unknown, available: number, enforced = true) {
   const json = { currency, available, enforced };
   const response = await context.target.send({ method: "PUT", path: "/sandbox/balance", effect: "moves-money", json });
@@ -57,7 +57,8 @@ export const checks: Check[] = [
     ids: ["balances.insufficient-funds"],
     ...pays(2),
     leaves: "entries in the statement of one currency, XUA if the target serves it, for the balance that it sets",
-    // A target that serves few currencies refuses every other payout in this one meanwhile.
+    // If a target serves few currencies, other checks use this currency too, and the target refuses their payouts
+    // meanwhile.
     alone: true,
     async run(context) {
       const id = "balances.insufficient-funds";

@@ -30,7 +30,10 @@ const used = "checkout-request.reference-unique";
 
 type Made = { planned: Planned; body: Body; response: TargetResponse };
 
-/** Creates a checkout. If the target refuses it, it must accept one with usual values and the same optional fields. */
+/**
+ * Creates a checkout. If the target refuses it, it must accept a checkout with usual values and the same optional
+ * fields.
+ */
 async function create(context: Context, planned: Planned): Promise<Made> {
   const { form, digits } = planned.conditions;
   const { amount, country, currency, webhookURL, reference } = fieldsOf(context, planned);

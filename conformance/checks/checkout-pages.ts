@@ -34,7 +34,7 @@ function patternOf(amount: number): RegExp {
   );
 }
 
-/** Returns the numbers that stand beside the name or sign of a currency, by default of any. */
+/** Returns the numbers that stand beside the name or sign of a currency, by default of any currency. */
 const amountsOn = (text: string, currency = currencies) =>
   [...text.matchAll(new RegExp(`(?:${currency})\\s*(${number})|(${number})\\s*(?:${currency})`, "g"))].map(
     ([, after, before]) => String(after ?? before),
@@ -69,7 +69,7 @@ async function startAll(context: Context) {
   const most = Math.min(99_999, Math.floor((limits.all.largestAmount ?? Infinity) / 100));
   for (const { country, currency } of new Set([pairOf(options.recipient), ...commonPairs])) {
     if (exceeded(limits.all, { country, currency }) !== undefined) continue;
-    // Whole hundreds, because a page may show some currencies without decimals.
+    // The amounts are whole hundreds, because a page may show some currencies without decimals.
     const body = checkoutBody(context, { amount: 100 * random(Math.min(1001, most - 20), most), country, currency });
     const created = await startCheckout(context, body);
     const { status = 0 } = created;
@@ -93,7 +93,8 @@ export const checks: Check[] = [
       const expected = "a different link for each checkout";
       context.judge("checkout.links-differ", differ, expected, links.join(", "), context.responses);
       let recognised = false;
-      // In reverse, so that a page that shows the latest or the first checkout is found.
+      // The pages are opened in reverse order, so that the check notices a page that always shows the latest or the
+      // first checkout.
       for (const { body, created, link } of made.toReversed()) {
         if (judgePage(context, body, created, await follow(context, link))) recognised = true;
       }

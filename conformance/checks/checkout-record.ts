@@ -39,7 +39,7 @@ export async function started(context: Context, over: Record<string, unknown> = 
   return { body, response, data, reference: data["reference"] };
 }
 
-/** Returns the faults of a response that must be a 200 and match a schema. */
+/** Returns the faults of a response. The response must be a 200 and match a schema. */
 const faultsIn = (context: Context, response: TargetResponse, schema: string) =>
   response.status === 200 ? context.validator(schema)(response.json) : [describeResponse(response)];
 
@@ -81,7 +81,8 @@ export const checks: Check[] = [
     ids: ["checkout-request.reference-apart"],
     ...pays(1),
     async run(context) {
-      // The amount is the same too, so that life.webhooks-addressed notices if the target confuses the two.
+      // Checkout and payout also have the same amount, so that life.webhooks-addressed notices if the target confuses
+      // the two.
       const shared = { reference: context.fresh(), amount: usualAmount };
       const { response: first } = await started(context, { ...shared, webhookURL: someAddress(context) });
       const response = await pay(context, disbursementBody(context, { ...shared, webhookURL: someAddress(context) }));

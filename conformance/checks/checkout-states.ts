@@ -14,7 +14,7 @@ export const checks: Check[] = [
     effect: "moves-money",
     needs: ["finish"],
     async run(context) {
-      // Checkouts of the same amount are open together, and the latest ends first.
+      // Checkouts with the same amount are open at the same time, and the latest checkout ends first.
       const { body, ...first } = await started(context);
       const others = [await started(context, body), await started(context, body)];
       for (const [index, { data, reference }] of [first, ...others].toReversed().entries()) {

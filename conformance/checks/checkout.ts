@@ -75,7 +75,7 @@ export const checks: Check[] = [
     ids: ["checkout.reference"],
     effect: "moves-money",
     async run(context) {
-      // Equal requests show a reference that is derived from the values.
+      // The requests are equal, so that the check notices a reference that is derived from their values.
       const body = checkoutBody(context);
       const first = await started(context, body);
       const second = referencesOf(await started(context, body));

@@ -50,7 +50,10 @@ export async function deliveryOf(context: Context, reference: string) {
   return { response, delivery, attempts: (delivery["attempts"] ?? []) as LoggedAttempt[] };
 }
 
-/** Expects the log and the mailbox to agree that a delivery had these responses ("none" without one) and this status. */
+/**
+ * Expects the log and the mailbox to agree that a delivery had this status and these responses ("none" if there was no
+ * response).
+ */
 export async function expectDelivery(
   context: Context,
   id: string,
@@ -97,7 +100,8 @@ export const checks: Check[] = [
       const [event = {}, ...more] = listed(own);
       const right = more.length === 0 && event["reference"] === older.reference && event["id"] === older.id;
       shows(context, "sandbox.events", own, right, "only the event of the record, with its webhook-id");
-      // Payouts of other checks may settle meanwhile, so other events may be listed before and between these two.
+      // Payouts of other checks may settle meanwhile, so other events may be listed before and between these two
+      // events.
       const seen: unknown[] = [];
       const pages: TargetResponse[] = [];
       for (let query = "limit=1"; !seen.includes(older.reference) && pages.length < mostPages;) {
@@ -121,7 +125,8 @@ export const checks: Check[] = [
     async run(context) {
       const good = await delivered(context, respondWith(204));
       const bad = await delivered(context, respondWith(410));
-      // The target records an attempt only after it has received the response. This request gives it the time to do so.
+      // The target records an attempt only after it has received the response. This request gives the target the time
+      // to record the attempt.
       await advance(context, 1);
       for (const [{ reference }, status] of [
         [good, "delivered"],

@@ -18,7 +18,7 @@ export const checks: Check[] = [
     ...pays(1),
     needs,
     async run(context) {
-      // Without Retry-After, 429 and 503 are failures like any other.
+      // Without Retry-After, 429 and 503 are failures like any other failure.
       const statuses = [300, 404, 429, 503, 299];
       const made = await delivered(context, respondWith([...statuses, 500]));
       await advance(context, 86_400);

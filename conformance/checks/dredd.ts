@@ -17,9 +17,9 @@ const aCheckout = "GET /v1/checkouts/{reference}";
 
 /**
  * The documented responses that a run meets, with the requirement under which Dredd's verdict is reported. The list
- * leaves out responses that cannot be provoked (429, most 500) and the sandbox operations, some of which delete the
- * caller's data. The responses about an existing record follow the create that Dredd repeats, so they have the effect
- * of that create.
+ * leaves out responses that cannot be provoked (429, most 500). It leaves out the sandbox operations too, because some
+ * of them delete the caller's data. The responses about an existing record follow the create that Dredd repeats, so
+ * they have the effect of that create.
  */
 const rows: readonly [operation: string, status: number, id: string, effect: Effect][] = [
   [disbursements, 200, "create.accepted", "moves-money"],
@@ -49,8 +49,8 @@ const requirements = new Map(catalogue.map((requirement) => [requirement.id, req
 
 /**
  * Returns a predicate for the statuses that `core` accepts in place of the documented status; undefined if it accepts
- * no other. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces a 2xx and any
- * 4xx replaces a 4xx, except for 401.
+ * no other status. For an invalid disbursement 400 and 422 are interchangeable. For a checkout any 2xx replaces a 2xx
+ * and any 4xx replaces a 4xx, except for 401.
  */
 function alike(operation: string, status: number): ((actual: number) => boolean) | undefined {
   if (operation === checkouts && status !== 401) {
@@ -69,7 +69,7 @@ function schemaOf(operation: string, status: number, profile: Profile) {
 }
 
 /**
- * Prepares the requests. Some of them build on the create that Dredd has repeated before.
+ * Prepares the requests. Some transactions need the create that Dredd has repeated before.
  * @param responses the responses to Dredd's requests so far
  */
 function createPreparation({ facts, options, fresh }: Context, responses: readonly TargetResponse[]) {
@@ -80,7 +80,7 @@ function createPreparation({ facts, options, fresh }: Context, responses: readon
 
   /** Returns the body of a create with an unused reference. */
   function anew(operation: string, sent: Record<string, unknown>): string {
-    // Beyond the interface a checkout has a reference too (D7).
+    // A checkout also has a reference, which is an addition to the interface (D7).
     const hasReference = operation === disbursements || options.profile === "extended" || "reference" in sent;
     const amount = Math.min(Number(sent["amount"]), usualAmount);
     const body = JSON.stringify({ ...sent, amount, ...(hasReference ? { reference: fresh() } : {}) });

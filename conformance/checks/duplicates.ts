@@ -18,7 +18,7 @@ const invalid: [string, Record<string, unknown>][] = [
   ["no currency", { currency: undefined }],
 ];
 
-/** Returns the names of the fields whose values in the record differ from those in the request. */
+/** Returns the names of the fields with different values in record and request. */
 function changedFields(sent: Record<string, unknown>, record: Disbursement): string[] {
   const { merchantsReference: reference, amount, country, currency, customer } = record;
   const kept = { reference, amount, country, currency, phoneNumber: customer?.phoneNumber };
@@ -27,7 +27,10 @@ function changedFields(sent: Record<string, unknown>, record: Disbursement): str
     .map(([field]) => field);
 }
 
-/** Judges a race of disbursements that have only their reference in common. Returns false if a failure was found. */
+/**
+ * Judges a race of disbursements with the same reference and different other fields. Returns false if a failure was
+ * found.
+ */
 async function judgeDifferent(context: Context, gapMs: number): Promise<boolean> {
   const id = "create.duplicate-race-any-field";
   const reference = context.fresh();

@@ -2,8 +2,9 @@
 import type { Context } from "../check.ts";
 
 /**
- * Waits until a condition is met, at most this long. Returns true if it is met. Of a pause at most twice its length
- * counts: if this process did not run for longer, the machine is so busy that a target on it had no chance either.
+ * Waits until a condition is met, at most this long. Returns true if it is met. A pause counts for at most twice its
+ * planned length: if it took longer, this process did not run, because the machine was busy. A target on the same
+ * machine then had no chance to run either.
  */
 export async function eventually(
   context: Context,

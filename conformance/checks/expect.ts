@@ -15,7 +15,7 @@ const is = ({ status }: TargetResponse, expected: Status) =>
     : status !== undefined && Math.floor(status / 100) === Number(expected[0]);
 
 /**
- * Expects a status, or one of several.
+ * Expects a status, or one of several statuses.
  * @param when the situation of the request, such as "for a duplicate reference"
  */
 export function expectStatus(
@@ -101,7 +101,7 @@ export function expectOneAccepted(context: Context, id: string, responses: reado
 }
 
 /**
- * Sends a request that must not show a record. Expects this status, and none of the record's values.
+ * Sends a request that must not show a record. Expects this status, and that the response has no value of the record.
  * @param whom says who must not see the record, such as "another merchant"
  */
 export async function expectHidden(
@@ -144,7 +144,7 @@ export function expectNoFaults(
 
 /**
  * Sends the same fault in a disbursement and in a checkout, and expects this status for both.
- * @param fault returns the faulty request, given the body of a valid one
+ * @param fault returns the faulty request, given the body of a valid request
  */
 export async function bothRefused(
   context: Context,

@@ -1,4 +1,5 @@
-// Checks that a payment that failed says why, and the same in every place (D75), and the numbers that force it (D17).
+// Checks that a failed payment says why it failed, and says the same in every place (D75). Also checks the numbers that
+// force a failure (D17).
 import type { Check } from "../check.ts";
 import { same } from "./expect.ts";
 import { first, mailbox } from "./notifications.ts";
@@ -7,7 +8,7 @@ import { forcing, listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { otherStatus } from "./webhooks.ts";
 
-/** The code that each number which fails forces. */
+/** The code that each failing number forces. */
 const codes = {
   "002": "rejected",
   "089": "declined",

@@ -16,7 +16,7 @@ const tasks: Record<string, string> = {
 /** Ends a checkout with this outcome. Returns false if that is not possible, or if the person skipped it. */
 export async function ended(context: Context, created: TargetResponse, outcome: string): Promise<boolean> {
   if (hasControl(context.options, "finish")) return (await finishAny(context, created, outcome)) !== undefined;
-  // A response may repeat the addresses of the request, which are not the page.
+  // A response may repeat the addresses of the request, which are not the address of the page.
   const sent = Object.values((created.request.json ?? {}) as object).map(String);
   const link = linkOf(created, sent);
   if (!context.person || link === undefined) return false;

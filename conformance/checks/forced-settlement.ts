@@ -7,7 +7,7 @@ import { disbursementBody, pay, pays } from "./requests.ts";
 import { forcing } from "./sandbox-controls.ts";
 import { settledByClock } from "./settlement.ts";
 
-/** Shorter than the sandbox's delay of a response. Another check judges the delay. */
+/** The time limit is shorter than the sandbox's delay of a response. Another check judges the delay. */
 const timeoutMs = 1000;
 const suffixes = ["503", "504", "408"];
 
@@ -20,7 +20,7 @@ export const checks: Check[] = [
     async run(context) {
       for (const suffix of suffixes) {
         const body = disbursementBody(context, { phoneNumber: forcing(suffix) });
-        // 503 refuses the first two attempts.
+        // A number that ends in 503 is refused in the first two attempts.
         for (let attempt = 0; attempt < (suffix === "503" ? 3 : 1); attempt += 1) {
           await pay(context, body, { forced: true, timeoutMs });
         }

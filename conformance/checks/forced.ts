@@ -33,7 +33,7 @@ async function statuses(context: Context, body: unknown) {
   return responses;
 }
 
-/** Returns the test of a payout that is recorded and whose response does not come. */
+/** Returns the function of a check: a payout is recorded, and its response does not arrive. */
 const recorded =
   (suffix: string, expected: string, limit: { timeoutMs?: number } = {}): Forced["run"] =>
   async (context, id) => {

@@ -29,7 +29,7 @@ type Made = Planned & { body: Body; response: TargetResponse };
 const servesFailing = new WeakSet<Facts>();
 const madeByRun = new WeakMap<Facts, readonly Made[]>();
 
-/** The largest cost of the repeats: those that are in transit when the target pays one of them. */
+/** The largest cost of the repetitions: all repetitions that are in transit when the target pays one of them. */
 export const repeatCost = {
   payouts: concurrency,
   amounts(options: CheckOptions): number[] {
@@ -96,7 +96,8 @@ async function create(context: Context, planned: Planned): Promise<Made> {
   const wasRefused = conditions.form.optional ? is4xx(response) : [400, 422].includes(response.status ?? 0);
   const { fails } = tried.conditions.ending;
   if (fails && response.status === 200) servesFailing.add(context.facts);
-  // Nothing says that the target serves the number of --failing-recipient, until it does.
+  // It is not known whether the target serves the number of --failing-recipient, until a payout to the number is
+  // accepted.
   const mayRefuse = (name: Name) =>
     name === "ending" ? fails && !servesFailing.has(context.facts) : isOptional(tried, name);
   const usualOne = without(tried, (name) => (mayRefuse(name) ? "refused" : undefined));
@@ -116,7 +117,7 @@ function judgeValues(context: Context, made: readonly Made[]) {
   for (const [value, group] of Map.groupBy(all, (each) => each.value)) {
     if (value.id === undefined) continue;
     const responses = group.map(({ each }) => each.response);
-    // A refusal that a limit may explain shows nothing about this value.
+    // If a limit may explain the refusal, the refusal shows nothing about this value.
     const counts = (each: TargetResponse) =>
       unknownLimit(context.limits, context.options.recipient, [each]) === undefined;
     const response = responses.find(({ status }) => status === 200) ?? responses.find(counts) ?? responses[0]!;
@@ -130,7 +131,7 @@ function judgeValues(context: Context, made: readonly Made[]) {
   }
 }
 
-/** Reports which combinations were tried, and why others were not. */
+/** Reports which combinations were tried, and why the other combinations were not tried. */
 function observeCoverage(context: Context, made: readonly Made[]) {
   const tried = new Set(made.flatMap(({ conditions }) => valuesOf(conditions).map(([, { what }]) => what)));
   const left = made.flatMap(({ untried }) => Object.entries(untried)).filter(([what]) => !tried.has(what));
@@ -139,7 +140,10 @@ function observeCoverage(context: Context, made: readonly Made[]) {
   context.observe("inputs.coverage", "not tried", Object.fromEntries(left.toSorted()));
 }
 
-/** Returns a payee in another country and currency than those of a payout; undefined if the target serves none. */
+/**
+ * Returns a payee whose country and currency differ from the country and currency of a payout; undefined if the target
+ * serves no such payee.
+ */
 function payeeElsewhere({ options, limits, random }: Context, { country, currency }: Body): Payee | undefined {
   const elsewhere = commonPairs.filter((pair) => pair.country !== country && pair.currency !== currency);
   const payees = elsewhere.map((pair) => payeeIn(pair, options, random));
@@ -159,7 +163,7 @@ function changeOf(context: Context, { body, conditions }: Made): { over: Body; s
   return { over, statuses: mayRefuse ? [409, 400, 422] : [409] };
 }
 
-/** Uses the references again whose turn it is. Ends when the target pays again. */
+/** Uses the references again whose payouts have this moment in their conditions. Ends when the target pays again. */
 export async function repeatAll(context: Context, at: Conditions["moment"]["at"], ids: readonly string[] = repeated) {
   const made = madeByRun.get(context.facts)?.filter(({ conditions }) => conditions.moment.at === at) ?? [];
   const due = made.filter(({ response }) => response.status === 200);
@@ -187,7 +191,7 @@ export async function repeatAll(context: Context, at: Conditions["moment"]["at"]
   });
 }
 
-/** Judges that a payout which the target refuses, and one that was never created, cannot be verified. */
+/** Judges that a refused payout, and a payout that was never created, cannot be verified. */
 async function judgeUnknown(context: Context) {
   const id = "create.model";
   for (const amount of [0, -7]) {
@@ -199,7 +203,7 @@ async function judgeUnknown(context: Context) {
   }
 }
 
-/** Judges that every payout has another service reference. */
+/** Judges that no two payouts have the same service reference. */
 function judgeReferences(context: Context, made: readonly Made[]) {
   const accepted = made.filter(({ response }) => response.status === 200);
   given(accepted.length > 0, "200 for a payout", made[0]!.response);
@@ -209,16 +213,24 @@ function judgeReferences(context: Context, made: readonly Made[]) {
   same(context, "create.service-reference-unique", { what, actual, expected: accepted.length }, evidence);
 }
 
-/** How much further apart the times of records may be than the requests that created them, in milliseconds. */
+/**
+ * The times of two records may be further apart than the requests that created the records, by this number of
+ * milliseconds.
+ */
 const mostDrift = 60_000;
 /** Less than the difference between two time zones, in milliseconds. */
 const mostAge = 600_000;
 
-/** Returns the time of the target: in a sandbox that of its clock, else that of the response; NaN if it states none. */
+/**
+ * Returns the time of the target: in a sandbox the time of its clock, otherwise the time in the response; NaN if the
+ * response states no time.
+ */
 const timeOf = async (context: Context, { headers: { date = "" } }: TargetResponse) =>
   Date.parse(hasControl(context.options, "time") ? String(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
 
-/** Judges that records of every country state the same time, and that of the target, since times are in UTC. */
+/**
+ * Judges that records of all countries state the same time, which is the time of the target, because times are in UTC.
+ */
 export async function judgeTimes(context: Context, made: readonly Made[]) {
   const accepted = made.filter(({ response }) => response.status === 200);
   const sent = accepted.map(({ response }) => Date.parse(response.exchange.at));
@@ -240,7 +252,7 @@ export async function judgeTimes(context: Context, made: readonly Made[]) {
   context.judge("verify.timestamps", isNow, rule, String(dataOf(last)["createdAt"]), last);
 }
 
-/** Judges in a sandbox that a payout fails whose phone number forces a failure, whatever else it has. */
+/** Judges in a sandbox that a payout whose phone number forces a failure fails, whatever its other values are. */
 async function judgeFailures(context: Context, made: readonly Made[]) {
   const { environment, failingRecipient = "" } = context.options;
   const id = "forced.089-fails-later";
@@ -313,7 +325,7 @@ export const checks: Check[] = [
       const due = made.filter(
         ({ response, conditions }) => response.status === 200 && conditions.moment.at === "outcome",
       );
-      // The first moves the clock of a sandbox, for all of them.
+      // The first payout moves the clock of a sandbox, and so settles all payouts.
       for (const some of [due.slice(0, 1), due.slice(1)])
         await several(some, concurrency, ({ response }) => settled(context, String(dataOf(response)["reference"])));
       await repeatAll(context, "outcome");

@@ -21,7 +21,7 @@ type Kind = "missing" | "type" | "value";
 type Invalid = { what: string; field: string; body: Body; kind: Kind; isStated: boolean; isRandom: boolean };
 type Found = Omit<Invalid, "isStated">;
 
-/** The statuses of D1, and the requirements that they are returned. */
+/** The statuses of D1, each with the requirement that demands it. */
 const strict = {
   missing: { id: "refusal.missing-field-400", status: 400 },
   type: { id: "refusal.wrong-type-400", status: 400 },
@@ -89,7 +89,7 @@ const invalidPayouts = (context: Context) =>
     ({ body }) => statedBy("DisbursementRequest")(body).length > 0,
   );
 
-/** Returns true if §2.4 forbids a checkout. It shows no patterns, and its amount is any number. */
+/** Returns true if §2.4 forbids a checkout. §2.4 shows no patterns, and allows any number as amount. */
 function isStatedOfCheckout({ kind, field, body }: Found): boolean {
   const value = body[field];
   if (statedBy("CheckoutRequest")(body).length === 0) return false;
@@ -97,7 +97,7 @@ function isStatedOfCheckout({ kind, field, body }: Found): boolean {
   return kind === "missing" || !(field === "amount" && typeof value === "number");
 }
 
-/** Only the contract gives checkouts a reference of the merchant. */
+/** Only the contract, and not the interface, gives checkouts a reference of the merchant. */
 const invalidCheckouts = (context: Context) =>
   invalidRequests(
     context,
@@ -108,8 +108,8 @@ const invalidCheckouts = (context: Context) =>
 
 /**
  * Judges that each request is refused. The statuses of D1 are judged for their own requirements if these are among the
- * ids, and otherwise, in the extended profile, for the requirement of the request. Returns the status by field, for the
- * first request of each field.
+ * ids. Otherwise the extended profile judges them for the requirement of the request. Returns the status by field, for
+ * the first request of each field.
  */
 async function refuseAll(
   context: Context,
@@ -195,7 +195,9 @@ const ofPayouts: Check[] = [
   },
 ];
 
-/** Returns the requirement that a checkout is refused: the interface's rules, or the rules of D7. */
+/**
+ * Returns the requirement that demands the refusal of a checkout: by the rules of the interface, or by the rules of D7.
+ */
 function checkoutRule({ field, kind, isStated }: Invalid): string {
   if (isStated && kind === "missing") return `checkout.${field}-required`;
   if (isStated) return kind === "type" ? "checkout.types" : "checkout.country-length";

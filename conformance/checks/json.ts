@@ -29,7 +29,7 @@ export function malformed(valid: Record<string, unknown>): [string, string | Buf
   ];
 }
 
-/** Returns JSON values that are not objects. One is an array that contains a valid request. */
+/** Returns JSON values that are not objects. One of the bodies is an array that contains a valid request. */
 const nonObjects = (valid: Record<string, unknown>): [string, unknown][] => [
   ["null", null],
   ["an empty array", []],

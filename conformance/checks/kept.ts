@@ -27,24 +27,24 @@ export type Kept = {
   reference: string;
   /** The merchant's reference in another spelling; undefined for a usual reference. */
   otherSpelling?: string;
-  /** True if the payout goes to the run's recipient without any peculiarity, so that it must settle. */
+  /** True for an ordinary payout to the run's recipient, which must settle. */
   plain: boolean;
 };
 
 type KeptRecords = {
   payouts: Kept[];
-  /** The records of these payouts and of some checkouts. */
+  /** The records of the kept payouts and of some checkouts. */
   records: readonly History[];
-  /** The time at which all of them had been created and retrieved. */
+  /** The time at which all these records had been created and retrieved. */
   since: Date;
 };
 
 const keptByRun = new WeakMap<Facts, KeptRecords>();
 
-/** Returns the payouts that the run keeps; an empty array if the target accepted none. */
+/** Returns the payouts that the run keeps; an empty array if the target accepted no payout. */
 export const keptOf = ({ facts }: Context): readonly Kept[] => keptByRun.get(facts)?.payouts ?? [];
 
-/** Returns the time since when the run has kept payouts; undefined if it keeps none. */
+/** Returns the time since when the run has kept payouts; undefined if it keeps no payouts. */
 export const keptSince = ({ facts }: Context): Date | undefined => keptByRun.get(facts)?.since;
 
 type Plan = Pick<Kept, "what" | "otherSpelling"> & { over: Record<string, unknown> };
@@ -78,7 +78,7 @@ function plans(context: Context): Plan[] {
       return { what: `a reference ${what}`, over: { reference, ...address(context) }, otherSpelling: other(reference) };
     }),
   ];
-  // Different amounts show it if the records are mixed up.
+  // The amounts differ, so that the check notices mixed-up records.
   const least = usualAmount - context.random(0, 900);
   return all.map(({ over, ...plan }, index) => ({ ...plan, over: { ...over, amount: least + index } }));
 }
@@ -96,7 +96,7 @@ async function create(context: Context, { what, over, otherSpelling }: Plan): Pr
   return { what, body, reference, plain, ...(otherSpelling === undefined ? {} : { otherSpelling }) };
 }
 
-/** Creates a checkout, and finishes it if there is an outcome and the target can do so. */
+/** Creates a checkout. If there is an outcome and the target can finish checkouts, also finishes it. */
 async function createCheckout(context: Context, outcome?: string) {
   const created = await startCheckout(context, checkoutBody(context, address(context)));
   if (outcome !== undefined && hasControl(context.options, "finish")) await finishAny(context, created, outcome);
@@ -106,7 +106,7 @@ async function createCheckout(context: Context, outcome?: string) {
 export const lookAtKept = (context: Context): Promise<void> =>
   lookAt(context, keptByRun.get(context.facts)?.records ?? []);
 
-/** Advances the sandbox time if the target has a clock that moves. Returns false if it has none. */
+/** Advances the sandbox time if the target has a clock that moves. Returns false if the target has no such clock. */
 export async function moveTime(context: Context, seconds: number): Promise<boolean> {
   if (!hasControl(context.options, "clock")) return false;
   return (await moveClock(context, { seconds })).status === 200;

@@ -29,7 +29,8 @@ export const checks: Check[] = [
     phase: "closing",
     effect: "moves-money",
     async run(context) {
-      // The last checkouts repeat one request, so that the run has checkouts to compare whatever it selected.
+      // The last checkouts repeat one request, so that every run has checkouts to compare, whichever checks were
+      // selected.
       const body = checkoutBody(context);
       for (let count = 0; count < 3; count += 1) await startCheckout(context, body);
       const checkouts = context.facts.records.filter(({ kind }) => kind === "checkout");

@@ -12,14 +12,14 @@ const mostSpellings = 6;
 
 type Body = Record<string, unknown>;
 
-/** Judges that a used reference is refused. Returns false if the target paid, so that the check can end the harm. */
+/** Judges that a used reference is refused. Returns false if the target paid, so that the check can stop. */
 async function isUsed(context: Context, id: string, what: string, body: Body): Promise<boolean> {
   const response = await payInvalid(context, body);
   expectStatus(context, id, response, 409, `for ${what}`);
   return response.status !== 200;
 }
 
-/** Creates a payout under another spelling of a used reference. Judges that the original stays as it is. */
+/** Creates a payout under another spelling of a used reference. Judges that the original record stays as it is. */
 async function useOtherSpelling(context: Context, { what, body, reference, otherSpelling }: Kept) {
   const response = await pay(context, { ...body, webhookURL: undefined, reference: otherSpelling });
   const made = dataOf(response);

@@ -32,7 +32,7 @@ const lookAtOpen = (context: Context) =>
     retrievable(context).filter(({ record }) => !isFinal(record?.["status"])),
   );
 
-/** Judges that every final record of a kind with a mailbox was notified. */
+/** Judges that every final record of this kind with a mailbox was notified. */
 async function judgeSent(context: Context, id: string, kind: "disbursement" | "checkout") {
   const { readAfterWriteMs, replicas = readAfterWriteMs !== undefined } = context.limits.all;
   const state = () => notNotified(context.facts, all(context), kind, replicas);
@@ -50,13 +50,13 @@ async function judgeSent(context: Context, id: string, kind: "disbursement" | "c
   holds(context, id, lost.length === 0, expected, otherwise, evidence);
 }
 
-/** Words in an event's name that claim an end. */
+/** Words in an event's name that announce a final status. */
 const namedEnds: [status: string, pattern: RegExp][] = [
   ["failed", /fail|reject|declin/i],
   ["success", /succe/i],
 ];
 
-/** Judges that verify agrees with the last end that was notified of each record. */
+/** Judges that verify returns, for each record, the last final status that was notified. */
 async function judgeEnds(context: Context) {
   const id = "life.ends-as-notified";
   const ends = () =>
@@ -121,7 +121,10 @@ function judgeAmounts(context: Context) {
   expectNone(context, id, "the payment's amount in its notification", faults, counted(made.length, "webhook"));
 }
 
-/** Returns how a webhook differs from D11, and the response with its record; undefined if it does not, or if its record has no final status. */
+/**
+ * Returns how a webhook differs from D11, and the response with its record; undefined if the webhook does not differ,
+ * or if its record has no final status.
+ */
 function eventFault(context: Context, { json }: { json: unknown }) {
   const { event, data } = (json ?? {}) as { event?: unknown; data?: Fields };
   const kind = String(event).startsWith("checkout") ? "checkout" : "disbursement";
@@ -140,7 +143,7 @@ function eventFault(context: Context, { json }: { json: unknown }) {
 
 const addressed = ["life.webhooks-addressed", "webhook.only-with-address"] as const;
 
-/** Judges that no address received the notifications of another record, and none those of a refused request. */
+/** Judges that no address received notifications of another record or of a refused request. */
 function judgeAddressed(context: Context, received: ReturnType<typeof all>, named: number) {
   const strays = misdirected(context.facts, received);
   const unknown = "notifications do not name their record, so a stray one cannot be recognised";

@@ -1,5 +1,5 @@
-// Looks at every record of the run again before the verdict, and judges what contradicts an earlier response (§2.2,
-// §2.3, §4.2, D3, D8).
+// Reads every record of the run again before the verdict, and judges contradictions to earlier responses (§2.2, §2.3,
+// §4.2, D3, D8).
 import type { Check, Context } from "../check.ts";
 import type { Contradiction, History } from "../observer/history.ts";
 import { counted } from "../report/words.ts";
@@ -64,7 +64,7 @@ function judgeApart(context: Context, payouts: readonly History[]) {
   }
 }
 
-/** Judges that the kept payouts without any peculiarity do not stay pending. */
+/** Judges that the ordinary payouts among the kept payouts do not stay pending. */
 async function judgeSettlement(context: Context) {
   const id = "life.settles";
   const plain = keptOf(context).filter(({ plain: isPlain }) => isPlain);
@@ -100,7 +100,7 @@ export const checks: Check[] = [
       judgeExistence(context, payouts());
       judgeApart(context, payouts());
       for (const rule of rules.slice(0, 2)) judgeContradictions(context, rule, payouts().length);
-      // This comes last, because it ends the check if a payout of a target without a clock is still pending.
+      // This judgement comes last, because it ends the check if a payout of a target without a clock is still pending.
       await judgeSettlement(context);
     },
   },

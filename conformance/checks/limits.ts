@@ -56,7 +56,8 @@ const referenceChecks: Check[] = [
         const response = await pay(context, { ...disbursementBody(context), reference });
         expectStatus(context, "limits.reference-length", response, 200, "for 64 code points");
       }
-      // An earlier run may have used this character as a reference. A 409 then proves that the target accepted it.
+      // An earlier run may have used this character as a reference. In this case the 409 proves that the target
+      // accepted the character.
       const single = String.fromCodePoint(0x4e00 + (Number.parseInt(context.options.runId.slice(0, 4), 16) % 20_000));
       const shortest = await pay(context, { ...disbursementBody(context), reference: single });
       const when = "for one character; 409 only if an earlier run used it";

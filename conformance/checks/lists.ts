@@ -30,7 +30,7 @@ async function make(context: Context, kind: Kind, outcome: "success" | "failed" 
   return dataOf(await get(context, `/v1/${kind}/${reference}`)) as Made;
 }
 
-/** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has none. */
+/** Returns the cursor of the next page, for a query. Throws `Prerequisite` if the page has no cursor. */
 function cursorOf(page: TargetResponse): string {
   const { nextCursor } = dataOf(page);
   given(typeof nextCursor === "string", "a page with nextCursor", page);
@@ -79,14 +79,17 @@ const cost = (payouts: number) =>
 const simultaneous = 8;
 /** How often records are created at once, until two of them have the same millisecond. */
 const rounds = 3;
-/** The most records of one millisecond that ten pages of one record list. */
+/** The largest number of records of one millisecond that ten pages with one record each can list. */
 const mostPages = 10;
 
-/** Returns the references of some records with the same millisecond and of the next older ones, and a query for them. */
+/**
+ * Returns the references of some records with the same millisecond and of the next older records, and a query for these
+ * records.
+ */
 async function coinciding(context: Context) {
   const { responses } = await follow(context, "/v1/disbursements", "limit=100");
   const records = (responses.flatMap(listed) as Made[]).filter(({ createdAt }) => !Number.isNaN(Date.parse(createdAt)));
-  // The last page may end within a millisecond.
+  // The records of a millisecond may continue after the last page.
   const groups = [...Map.groupBy(records, ({ createdAt }) => createdAt).values()].slice(0, -1);
   const start = groups.findIndex(
     ({ length }, index) => length > 1 && length + (groups[index + 1]?.length ?? mostPages) < mostPages,
@@ -152,7 +155,7 @@ export const checks: Check[] = [
     ids: ["lists.pages"],
     ...cost(rounds * (1 + simultaneous)),
     async run(context) {
-      // Most runs have created such records before.
+      // In most runs, earlier checks have created such records.
       let found = await coinciding(context);
       for (let round = 0, made; !found; round += 1) {
         made = await createdAtOnce(context);

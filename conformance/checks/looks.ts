@@ -6,7 +6,7 @@ import { several } from "./several.ts";
 
 const concurrency = 16;
 
-/** Returns the histories of the records that a run can retrieve. The interface does not define those of checkouts. */
+/** Returns the histories of the records that a run can retrieve. The interface does not define records of checkouts. */
 export const retrievable = ({ facts, options }: Context): History[] =>
   facts.histories.all.filter(({ kind }) => kind === "disbursement" || options.profile === "extended");
 

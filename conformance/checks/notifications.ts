@@ -10,8 +10,8 @@ import { dataOf, get } from "./requests.ts";
 
 /**
  * How long to wait for a notification that is due immediately, unless the deployment declares more. If a wait ends
- * before the receiver has received its first notification of the run, later waits use `shortPatienceMs` until it
- * receives one.
+ * before the receiver has received its first notification of the run, later waits use `shortPatienceMs` until a
+ * notification arrives.
  */
 const leastPatienceMs = 8000;
 const shortPatienceMs = 500;
@@ -65,7 +65,8 @@ async function whyNone(context: Context, { url }: Box): Promise<string> {
 }
 
 /**
- * Returns the number of notifications received, as text for people. If there are none, the text adds the likely reason.
+ * Returns the number of notifications received, as text for people. If there are no notifications, the text adds the
+ * likely reason.
  */
 export async function tally(context: Context, box: Box): Promise<string> {
   const { length } = box.received;
@@ -86,7 +87,7 @@ export async function expectArrival(context: Context, id: string, box: Box, expe
 export const expectAttempts = (context: Context, id: string, { received }: Box, expected: number, when: string) =>
   same(context, id, { what: `attempts ${when}:`, actual: received.length, expected });
 
-/** Waits for the first notification. Throws `Prerequisite` if none is received. */
+/** Waits for the first notification. Throws `Prerequisite` if no notification is received. */
 export async function first(context: Context, box: Box): Promise<Notification> {
   const [notification] = await arrived(context, box);
   if (!notification) throw new Prerequisite("a notification at the webhookURL", await tally(context, box));
@@ -94,8 +95,8 @@ export async function first(context: Context, box: Box): Promise<Notification> {
 }
 
 /**
- * Returns a merchant's webhook secret. For the first merchant this is the configured secret if there is one; the probe
- * has already compared it with the sandbox's. Otherwise it is the secret that the sandbox returns.
+ * Returns a merchant's webhook secret. For the first merchant this is the configured secret, if there is one; the probe
+ * has already compared it with the secret of the sandbox. Otherwise it is the secret that the sandbox returns.
  */
 export async function secretOf(context: Context, key: "own" | "second" = "own"): Promise<string> {
   const { webhookSecret } = context.options;

@@ -11,7 +11,7 @@ import { shuffled } from "../generate/random.ts";
 const fractional = [29, 57, 115, 435, 1001, 65_537];
 /** Limits of integer types and of single precision. */
 const binary = [2 ** 24 + 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32];
-/** Double precision is exact up to 2^53 - 1, but these amounts need 16 digits. */
+/** These amounts are exact in double precision, which is exact up to 2^53 - 1, but they need 16 digits. */
 const of16Digits = [1_234_567_890_123_457, 2 ** 52 + 1, 2 ** 53 - 1];
 const amounts = [...fractional, 999_999, 1_234_567, ...binary, 999_999_999_999, ...of16Digits];
 /** Between two doubles. A program that reads numbers as doubles pays another amount. */
@@ -30,12 +30,12 @@ const tried = (options: CheckOptions) => affordable(amounts, options, 1 / 2);
 /** Returns the largest amount that a run without declared limits tries. */
 export const largestTried = (options: CheckOptions): number =>
   Math.max(0, ...tried({ ...options, declared: undefined }));
-/** Returns the largest amount that a run tries, and how many larger ones its budget does not cover. */
+/** Returns the largest amount that a run tries, and how many larger amounts its budget does not cover. */
 export const reachOf = (options: CheckOptions) => ({
   largest: largestTried(options),
   untried: amounts.length - tried({ ...options, declared: undefined }).length,
 });
-/** Returns the amounts of which the budget covers one more payout, should the target wrongly make it. */
+/** Returns the amounts for which the budget covers one more payout, in case the target wrongly makes it. */
 const spare = (options: CheckOptions): number[] => {
   const left = options.maxTotal / 2 - tried(options).reduce((sum, amount) => sum + amount, 0);
   return amounts.filter((amount) => amount <= left);
@@ -58,7 +58,10 @@ async function judgeExact(context: Context, permitted: readonly number[]) {
   }
 }
 
-/** Judges that no amount above the largest permitted one is accepted: a limit, declared or found, would be false. */
+/**
+ * Judges that the target accepts no amount above the largest permitted amount: otherwise the limit that was declared or
+ * found would be false.
+ */
 async function judgeBeyond(context: Context, larger: readonly number[]) {
   for (const amount of larger) {
     const response = await pay(context, { ...disbursementBody(context), amount });
@@ -79,7 +82,7 @@ export const checks: Check[] = [
     name: "Amounts of every size are returned exactly",
     ids: ["numbers.exact", "numbers.largest-amount"],
     effect: "moves-money",
-    // One amount that is too large may be paid. The check then sends no other.
+    // The target may pay an amount that is too large. The check then sends no other amount.
     payouts: amounts.length + 2,
     amount: (options) => [
       ...tried(options),

@@ -1,4 +1,4 @@
-// Sends requests with an unusual method, path, header or body. None of them may cause a 5xx (§7).
+// Sends requests with an unusual method, path, header or body. No such request may cause a 5xx (§7).
 import type { Check, Context } from "../check.ts";
 import { shows } from "./expect.ts";
 import { asJson, payInvalid } from "./requests.ts";

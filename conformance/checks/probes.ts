@@ -8,7 +8,8 @@ import { is2xx } from "./requests.ts";
 
 /**
  * `missing`: without a key. `unknown`: with a key that nobody has. `altered`: with a value that a lenient comparison
- * accepts. `misplaced`: with the key outside x-api-key. `around`: with another trick that has bypassed authentication.
+ * accepts. `misplaced`: with the key outside x-api-key. `around`: with another trick that has bypassed the
+ * authentication of other services.
  */
 type Kind = "missing" | "unknown" | "altered" | "misplaced" | "around";
 /** `change` turns a valid request without a key into the probe. */
@@ -17,7 +18,7 @@ export type Probe = { what: string; kind: Kind; change: (request: TargetRequest)
 /** A well-formed key that no merchant has. */
 export const wrongKey = (context: Context) => ({ value: context.target.merchant.keys[0] });
 
-/** Forms of the key that are not the key. It is very unlikely that one of them is another merchant's key. */
+/** Forms of the key that are not the key. It is very unlikely that such a form is another merchant's key. */
 export const alteredForms = [
   forms.withoutLast,
   forms.withSuffix,

@@ -1,5 +1,5 @@
-// Checks what happens without a move of the clock: payouts settle, and failed webhooks are repeated (D13, D18). All other
-// checks move the clock, so they do not notice a sandbox in which only an advance makes things happen.
+// Checks what happens without a move of the clock: payouts settle, and failed webhooks are repeated (D13, D18). All
+// other checks move the clock. Therefore they do not notice it if a sandbox processes due work only during an advance.
 import type { Check } from "../check.ts";
 import { delivered, expectDelivery, respondWith } from "./deliveries.ts";
 import { eventually } from "./eventually.ts";
@@ -11,7 +11,7 @@ import { settledByClock } from "./settlement.ts";
 
 /** The longest delay of a settlement that the suite waits for. */
 const longestDelayMs = 10_000;
-/** The worker of a busy target may be late by this much. */
+/** The worker of a busy target may be late by this time. */
 const toleranceMs = 5000;
 /** How long a slow receiver takes, less than the shortest interval between two attempts. */
 const slowMs = 3000;
@@ -50,7 +50,8 @@ export const checks: Check[] = [
       });
       await paid(context, { phoneNumber: forcing("001"), webhookURL: slow.url });
       const { box } = await delivered(context, respondWith([500, 204]));
-      // The second attempt is due after at most 6 s. Each wait takes at most 8 s. The second wait is for a busy target.
+      // The second attempt is due after at most 6 s. Each wait takes at most 8 s. The second wait is needed only for a
+      // busy target.
       await arrived(context, box, 2);
       await arrived(context, box, 2);
       expectAttempts(context, "retries.real-time", box, 2, "within 16 s");

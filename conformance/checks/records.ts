@@ -22,7 +22,7 @@ const concurrency = 20;
 /** The payouts that are verified while the others are created. */
 const earlier = 4;
 const lengths = [10, 11, 12, 13, 14, 15];
-/** The most numbers of one length that are tried until one is accepted. */
+/** How many numbers of a length are tried at most, until the target accepts a number. */
 const maxCandidates = 4;
 
 export type Body = Record<string, unknown>;
@@ -69,8 +69,8 @@ export async function judgeRecord(
 
 /**
  * Returns disbursements with different amounts and payees. Every second disbursement has a webhookURL. Consecutive
- * disbursements have different countries and currencies, so that a race between two of them reveals a server that mixes
- * these up.
+ * disbursements have different countries and currencies, so that a race between two disbursements reveals a server that
+ * mixes their values up.
  */
 export function differentBodies(context: Context, count: number): Body[] {
   const { options, random } = context;
@@ -88,7 +88,7 @@ export function differentBodies(context: Context, count: number): Body[] {
 
 /**
  * Returns payees with phone numbers of this length: in countries with such numbers and, because a target may limit its
- * countries, in the recipient's.
+ * countries, in the recipient's country.
  */
 function payeesOf(length: number, { options, random }: Context): Payee[] {
   const real = [...commonPairs, dollars, ...otherPairs].filter(({ digits }) => digits === length);
@@ -113,7 +113,9 @@ async function payLeadingZeros(context: Context) {
   return { body, response: await pay(context, body) };
 }
 
-/** Pays a number in another country that has the last nine digits of this one. The target may refuse it. */
+/**
+ * Pays a number in another country that has the same last nine digits as this number. The target may refuse the payout.
+ */
 async function payNamesake(context: Context, { phoneNumber }: Body) {
   const digits = String(phoneNumber);
   const { code, country, currency } = commonPairs.find((pair) => !digits.startsWith(pair.code))!;
@@ -137,7 +139,7 @@ export const checks: Check[] = [
       const isAccepted = made.some(({ response }) => response.status === 200);
       let isPaying = true;
       const paying = payAll(bodies.slice(earlier)).finally(() => (isPaying = false));
-      // The requests that pay wait for each other before they are sent, so that looking once would be too early.
+      // The requests that pay wait for each other before they are sent, so that a single look would come too early.
       const looking = async () => {
         do await judgeAll(made);
         while (isPaying && isAccepted);
@@ -163,7 +165,8 @@ export const checks: Check[] = [
         else if (expectStatus(context, "create.phone-lengths-accepted", made.response, 200, when)) accepted.push(made);
       }
       for (const payee of unserved) permitted(context, "create.phone-lengths-accepted", payee);
-      // The pattern allows a leading zero, but no international number has one, so the target may refuse it.
+      // The pattern allows a leading zero, but no international number has a leading zero, so the target may refuse the
+      // number.
       const zeros = await payLeadingZeros(context);
       context.observe("create.phone-leading-zeros", "response status", zeros.response.status ?? "none");
       if (zeros.response.status === 200) accepted.push(zeros);

@@ -10,7 +10,9 @@ import { finishCheckout } from "./sandbox-controls.ts";
 
 const maxPages = 10;
 
-/** Returns the URLs to which a page leads without a script: those in its Refresh header, Refresh elements and links. */
+/**
+ * Returns the URLs to which a page leads without a script: the URLs in its Refresh header, Refresh elements and links.
+ */
 function waysOn(page: TargetResponse, base: string): URL[] {
   const refresh = [page.headers["refresh"], ...page.text.matchAll(/<meta\s[^>]*http-equiv="?refresh[^>]*>/gi)].map(
     String,
@@ -45,7 +47,7 @@ async function returnToMerchant(context: Context, link: string, seen = new Set<s
   return { response };
 }
 
-/** Asks the person where the page led. It may need a script or a session, so the suite cannot follow it. */
+/** Asks the person where the page led. The way may need a script or a session, so the suite cannot follow it. */
 async function askForRedirect(context: Context, link: string, redirectURL: string) {
   const what = "Open this checkout in a browser, pay it, and see to which address the page leads you:";
   const question = `Did it lead you to ${redirectURL}, or is there a link to it? (Nothing is served there.)`;

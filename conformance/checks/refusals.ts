@@ -1,5 +1,5 @@
-// Checks the status of a refusal, which of several faults a refusal reports, the error message, and the ids of requests
-// (D1, D2, D20).
+// Checks the status and the message of a refusal, which fault a refusal reports if there are several, and the ids of
+// requests (D1, D2, D20).
 import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -57,7 +57,7 @@ const severalFaults: { expected: number; over: Record<string, unknown>; fields: 
   { expected: 400, over: { amount: undefined, currency: undefined }, fields: ["amount", "currency"] },
   { expected: 400, over: { amount: "100", country: 12 }, fields: ["amount", "country"] },
   { expected: 400, over: { reference: undefined, amount: "100" }, fields: ["reference", "amount"] },
-  // Catches a server that refuses the fraction while it parses the body and so names no field.
+  // This catches a server that refuses the fraction while it parses the body, and therefore names no field.
   { expected: 400, over: { amount: 1.5, currency: 952 }, fields: ["amount", "currency"] },
   { expected: 422, over: { phoneNumber: "12", country: "ci" }, fields: ["phoneNumber", "country"] },
   {

@@ -1,4 +1,5 @@
-// Checks that refused checkouts leave nothing behind (§6, D7, D42), and looks at every refused address once more.
+// Checks that refused checkouts leave nothing behind (§6, D7, D42), and checks the webhook addresses of all refused
+// requests once more.
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
@@ -127,7 +128,7 @@ export const checks: Check[] = [
         responses.push(await payInvalid(context, disbursementBody(context, { reference, ...over })));
       }
       await judgeListed(context, reference, 0, responses);
-      // The lists show records with this reference as soon as there are any.
+      // As soon as there are records with this reference, the lists show them.
       await paid(context, { reference });
       await started(context, { reference });
       await judgeListed(context, reference, 1, responses);

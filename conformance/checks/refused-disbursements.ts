@@ -97,7 +97,7 @@ const stated: { id: string; name: string; cases: Refusable[] }[] = [
   },
 ];
 
-/** The kinds of request that the interface does not define. A target may accept them. */
+/** Kinds of requests that the interface does not define. A target may accept such requests. */
 const open = [types, sizes, paths, methods];
 
 export const checks: Check[] = [

@@ -11,8 +11,8 @@ const unchanged = "refused.existing-unchanged";
 const racers = 5;
 
 /**
- * Returns what a refused request or a verify must not change. A status that is not final may change at any time, and
- * updatedAt with it.
+ * Returns what a refused request or a verify must not change. If the status is not final, status and updatedAt may
+ * change at any time.
  */
 export const lasting = ({ customer, status, ...record }: Disbursement) => ({
   id: record.id,
@@ -44,7 +44,7 @@ export function sameRecord(
 
 type Attempt = [what: string, request: Pick<TargetRequest, "method" | "path"> & Partial<TargetRequest>];
 
-/** Requests that try to change or repeat a disbursement. A target may accept those with a valid key. */
+/** Requests that try to change or repeat a disbursement. A target may accept the requests with a valid key. */
 function attempts(context: Context, reference: string, body: Record<string, unknown>): Attempt[] {
   const one = `/v1/disbursements/${encodeURIComponent(reference)}`;
   const { reference: used } = body;

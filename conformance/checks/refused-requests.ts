@@ -1,4 +1,4 @@
-// Sends requests that the target refuses, and shows that nothing remains of them: their reference is free, and no
+// Sends requests that the target refuses, and shows that they leave nothing behind: their reference is free, and no
 // webhook is sent to their address (§5 to §7).
 import type { Context } from "../check.ts";
 import { counted } from "../report/words.ts";
@@ -15,7 +15,10 @@ export type Refusable = {
   send(context: Context, body: Record<string, unknown>): Promise<TargetResponse>;
 };
 
-/** At most this much larger than any valid amount, so that a record shows whether the refused request was paid. */
+/**
+ * Amounts of refused requests are larger by at most this value than all valid amounts, so that a record shows whether
+ * the refused request was paid.
+ */
 const largestExcess = 500;
 const refusedAmount = ({ random }: Context) => usualAmount + random(1, largestExcess);
 
@@ -30,7 +33,10 @@ export const costOf = (...groups: (readonly Refusable[])[]) => {
   } as const;
 };
 
-/** Returns true if the response means that nothing was done. A redirect does, and 501 for an unknown method. */
+/**
+ * Returns true if the response means that nothing was done. A redirect is also a refusal, and so is 501 for an unknown
+ * method.
+ */
 export const isRefused = ({ status = 0 }: TargetResponse) => (status >= 300 && status < 500) || status === 501;
 
 type Watched = { what: string; box: Box; response: TargetResponse };
@@ -48,7 +54,7 @@ export const addressOf = (box: Box | undefined) => (box ? { webhookURL: box.url 
 
 /**
  * Judges that no webhook was sent to the address of any request that the target has refused so far.
- * @param isLast true at the end of the run. Before, webhooks may be late
+ * @param isLast true at the end of the run. Before this time, webhooks may still arrive
  */
 export function judgeAddresses(context: Context, isLast = false) {
   const id = "refused.no-webhook";
@@ -63,7 +69,7 @@ export function judgeAddresses(context: Context, isLast = false) {
       evidence: response,
     }));
   if (watched.length === 0) return context.couldNotRun(id, "no request with a webhookURL was refused");
-  // Without any webhook, the silence of these addresses proves nothing.
+  // If the run has received no webhook at all, it proves nothing that these addresses received none.
   if (receiver.all.length === 0)
     return isLast
       ? context.notApplicable(id, "more time: the payout was still pending", "caller")
@@ -109,7 +115,7 @@ async function payAnother(context: Context): Promise<Paid> {
 /**
  * Sends each case with the same reference, then a valid disbursement with that reference. Judges that the valid
  * disbursement counts as a first request.
- * @param counts returns true if a response means that its request must have left nothing behind
+ * @param counts returns true if the response means that the request must have left nothing behind
  * @returns the valid disbursement, if there was one. `judged` is false if the target accepted every case.
  */
 export async function refuseThenPay(
@@ -137,7 +143,7 @@ export async function refuseThenPay(
         ...refused,
       ]);
     }
-    // The reference is used now, or may be.
+    // The reference is used now, or may be used.
     reference = context.fresh();
     refused = [];
   }

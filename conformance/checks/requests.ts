@@ -15,10 +15,10 @@ export type Disbursement = Schemas["Disbursement"];
 export { usualAmount };
 
 /**
- * Returns a valid disbursement with a fresh reference. Amount and payee vary, and so do country and currency with the
- * payee. If `over` has a phone number, the disbursement is in that number's country. `over` replaces fields. A value of
+ * Returns a valid disbursement with a fresh reference. Amount and payee vary; country and currency vary with the payee.
+ * If `over` has a phone number, the disbursement is in that number's country. `over` replaces fields. A value of
  * undefined in `over` removes the field. Values outside the target's limits are replaced, so a check must compare
- * responses with the returned body. To send a value in any case, spread it over the body.
+ * responses with the returned body. To send a value that the limits would replace, spread it over the returned body.
  */
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
   const { options, random, limits } = context;
@@ -47,8 +47,8 @@ export function checkoutBody(context: Context, over: Record<string, unknown> = {
 }
 
 /**
- * Returns true if the target's limits permit values that a requirement is about. If they do not, the requirement is not
- * applicable.
+ * Returns true if the target's limits permit values that a requirement is about. If the limits do not permit them, the
+ * requirement is not applicable.
  */
 export function permitted({ limits, notApplicable }: Context, id: string, fields: Record<string, unknown>): boolean {
   const limit = exceeded(limits.all, fields);
@@ -60,7 +60,7 @@ export function permitted({ limits, notApplicable }: Context, id: string, fields
 export const siteOf = ({ receiver, target: { merchant } }: Context): string =>
   receiver ? new URL(receiver.openMailbox().url).host : `${merchant.name}.example`;
 
-/** Returns a webhook URL on the merchant's site. The receiver, if the run has one, accepts it. */
+/** Returns a webhook URL on the merchant's site. If the run has a receiver, the receiver accepts the address. */
 export const someAddress = (context: Context): string => {
   const { receiver, target } = context;
   const { mailbox, query } = target.merchant;
@@ -81,7 +81,7 @@ export const asJson = (body: string | Buffer) => ({ body, headers: { "content-ty
 export const withAmount = (body: Record<string, unknown>, literal: string) =>
   asJson(JSON.stringify({ ...body, amount: 0 }).replace('"amount":0', () => `"amount":${literal}`));
 
-/** What a request has in addition. A path replaces that of its operation. */
+/** What a request has in addition. A path replaces the path of its operation. */
 export type More = Omit<TargetRequest, "method" | "path"> & { path?: string };
 
 /** Sends a GET request. */

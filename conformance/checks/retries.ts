@@ -19,7 +19,8 @@ function misplaced(attempts: readonly { at?: unknown }[]): string[] {
   const times = attempts.map(({ at }) => Date.parse(String(at)) / 1000);
   return schedule.flatMap((due, index) => {
     const gap = (times[index + 1] ?? Number.NaN) - (times[index] ?? Number.NaN);
-    // The server may start an interval up to one second before or after the time that it recorded for the attempt.
+    // The server may begin to count an interval up to one second before or after the time that it recorded for the
+    // attempt.
     return gap >= due * 0.8 - 1 && gap <= due * 1.2 + 1 ? [] : [`${gap} s instead of ${due} s`];
   });
 }

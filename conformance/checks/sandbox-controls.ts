@@ -5,10 +5,15 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { referencesOf } from "./checkout.ts";
 import { dataOf, is2xx } from "./requests.ts";
 
-/** Returns a phone number that ends in `suffix` and thereby forces an outcome (D17). A disbursement gets one like it. */
+/**
+ * Returns a phone number that ends in `suffix`, and so forces an outcome (D17). A disbursement gets a similar number.
+ */
 export const forcing = (suffix: string) => `${forcedStart}${suffix}`;
 
-/** Long, because the target responds to an advance only after it has processed everything that fell due. */
+/**
+ * The time limit is long, because the target responds to an advance only after it has processed everything that fell
+ * due.
+ */
 const longestMoveMs = 60_000;
 
 function control(context: Context, path: string, json?: unknown, key: "own" | "second" = "own") {

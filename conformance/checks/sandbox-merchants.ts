@@ -1,5 +1,5 @@
-// Checks that sandbox controls of one merchant leave another's records, secrets and checkouts alone, and that lists of
-// events and deliveries have ends and cursors of their own (D8, D18).
+// Checks that sandbox controls of one merchant do not affect the records, secrets and checkouts of another merchant.
+// Also checks that lists of events and deliveries end, and have cursors of their own (D8, D18).
 import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";
@@ -20,7 +20,10 @@ async function advanceSecond(context: Context, seconds: number) {
   expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the other merchant's clock");
 }
 
-/** Advances the first merchant's sandbox time by an hour, and to an hour after the creation of the second's checkout. */
+/**
+ * Advances the first merchant's sandbox time by an hour, and to an hour after the creation of the second merchant's
+ * checkout.
+ */
 async function advancePast(context: Context, reference: string) {
   await advance(context, 3600);
   const { createdAt } = dataOf(await verifyCheckout(context, reference, { key: "second" }));
@@ -37,7 +40,7 @@ export const checks: Check[] = [
     needs: ["clock", "forced-outcomes", "receiver", "second-key"],
     async run(context) {
       const { box } = await delivered(context, respondWith([500, 500, 204]), "second");
-      // The third attempt is due five minutes after the second one, long after this check has read the records.
+      // The third attempt is due five minutes after the second attempt, long after this check has read the records.
       await advanceSecond(context, 30);
       const created = await startCheckout(context, checkoutBody(context), { key: "second" });
       const reference = String(dataOf(created)["reference"]);
@@ -67,7 +70,8 @@ export const checks: Check[] = [
       await advance(context, 60);
       const older = await delivered(context, respondWith(410));
       const newer = await delivered(context, respondWith(410));
-      // The target records an attempt only after it has received the response. This request gives it the time to do so.
+      // The target records an attempt only after it has received the response. This request gives the target the time
+      // to do so.
       await advance(context, 1);
       for (const list of ["/sandbox/events?", "/sandbox/deliveries?status=ended&"]) {
         const whole = await page(context, `${list}reference=${older.reference}&limit=1`);
@@ -103,7 +107,8 @@ export const checks: Check[] = [
     name: "Rotating a secret leaves another merchant's secrets alone",
     ids: ["signature.rotation-own"],
     effect: "moves-money",
-    // The caller's receivers may rely on the first merchant's secret.
+    // The check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's
+    // secret.
     needs: ["secret", "rotate", "second-key"],
     leaves: "The webhook secret of API_KEY_2's merchant is rotated.",
     async run(context) {

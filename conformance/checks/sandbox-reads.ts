@@ -1,5 +1,6 @@
-// Checks the operations of the sandbox on which other checks rely (D12, D18): a sandbox may lack them, with a 404, but
-// they must not fail in another way. Also checks rotated secrets, and that a customer belongs to one merchant (D19).
+// Checks the operations of the sandbox on which other checks rely (D12, D18). A sandbox may lack an operation, which is
+// then a 404, but an operation must not fail in another way. Also checks rotated secrets, and that a customer belongs
+// to one merchant (D19).
 import type { Check } from "../check.ts";
 import { expectStatus, holds, same } from "./expect.ts";
 import { dataOf, disbursementBody, get, paid, pays, verifyDisbursement } from "./requests.ts";

@@ -46,7 +46,7 @@ const invalidAdvances: [advance: Record<string, unknown>, status: number, fields
   [{ to: "2030-02-30T00:00:00.000Z" }, 422, ["to"]],
 ];
 
-/** By how much a reading of the clock may exceed the expected time, because real time passes between two readings. */
+/** A reading of the clock may be later than expected by this time, because real time passes between two readings. */
 const slackMs = 10_000;
 
 /** Returns the sandbox time that a response states. */

@@ -3,7 +3,7 @@ import type { Context } from "../check.ts";
 import { OutOfTime } from "../check.ts";
 import { settled } from "./settlement.ts";
 
-/** A target whose payouts settle at a time, in milliseconds from the start. Its clock is the test's. */
+/** A target whose payouts settle at a time, in milliseconds from the start. The target's clock is the test's clock. */
 function target({ settlesAt, controls = [] as string[] }: { settlesAt: number; controls?: string[] }) {
   let time = 0;
   let moved = 0;

@@ -6,8 +6,8 @@ import { verified, type Disbursement } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
 
 /**
- * How long to wait on a target on which an earlier payout did not settle in time. The run waits the whole time only
- * once.
+ * How long to wait on a target on which an earlier payout did not settle in time. A run waits for the whole
+ * `--settle-timeout` only once.
  */
 const shortPatienceMs = 500;
 const longestPauseMs = 2000;
@@ -24,7 +24,7 @@ const startOf = ({ target }: Context, reference: string) => {
 
 /**
  * Polls a disbursement until its status is final or the time is up. In a sandbox, it advances the clock once. The time
- * counts from the creation, so that payouts which were created together are waited for together.
+ * counts from the creation, so that a run waits for payouts that were created together at the same time.
  */
 async function poll(context: Context, reference: string): Promise<Outcome> {
   const seen: string[] = [];

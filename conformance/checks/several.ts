@@ -1,14 +1,14 @@
 import type { Context } from "../check.ts";
 
 /**
- * Returns how many invalid requests may be in transit. With `--effects reject`, the first accepted request ends the run,
- * so that no other may be in transit.
+ * Returns how many invalid requests may be in transit. With `--effects reject`, the first accepted request ends the
+ * run, so no other request may be in transit.
  */
 export const invalidAtOnce = ({ options }: Context): number => (options.effects === "money" ? 10 : 1);
 
 /**
- * Does the same for each item, several at a time, and returns the results in order. If one throws, waits for those in
- * progress first, so that nothing happens after the check.
+ * Does the same for each item, several at a time, and returns the results in order. If one call throws, waits for the
+ * calls in progress first, so that nothing happens after the check.
  */
 export async function several<Item, Result>(
   items: readonly Item[],

@@ -35,7 +35,7 @@ export function judgeHeaders(context: Context, notification: Notification) {
 const notified = async (context: Context, key: "own" | "second" = "own", over: Record<string, unknown> = {}) =>
   (await delivered(context, respondWith(204), key, over)).notification;
 
-/** Ends of references, for bodies whose bytes programs often change before they verify them. */
+/** Ends of references. They lead to bodies whose bytes programs often change before they verify the signature. */
 const awkwardEnds = ["é", "世界", "💸", "</script>&amp;", String.raw`\"/`];
 
 export const checks: Check[] = [
@@ -96,7 +96,8 @@ export const checks: Check[] = [
     name: "Both secrets sign for a day after a rotation",
     ids: ["signature.rotation"],
     ...pays(2),
-    // This check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's.
+    // This check rotates the second merchant's secret, because the caller's receivers may rely on the first merchant's
+    // secret.
     needs: ["receiver", "forced-outcomes", "clock", "secret", "rotate", "second-key"],
     leaves: "The webhook secret of API_KEY_2's merchant is rotated, and its sandbox time moves forward by a day.",
     async run(context) {

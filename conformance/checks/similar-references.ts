@@ -9,7 +9,7 @@ import { disbursementBody, pay, pays } from "./requests.ts";
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
 
-/** Returns an unused whole number of 16 digits. It is as unique as a fresh reference. */
+/** Returns an unused whole number of 16 digits. The part is as unique as a fresh reference. */
 const unusedDigits = (context: Context): string =>
   `1${BigInt(`0x${createHash("sha256").update(context.fresh()).digest("hex")}`)}`.slice(0, 16);
 
@@ -19,7 +19,7 @@ const countOf = (families: typeof lookalikes) => families.flatMap(([, family]) =
 async function judgeFamilies(context: Context, id: string, families: typeof lookalikes) {
   for (const [difference, family] of families) {
     const all = family(context.fresh(), unusedDigits(context)).filter((reference) => isServed(context, reference));
-    // A reference alone could not be confused with another one.
+    // A family needs at least two references, which can be confused.
     for (const reference of all.length > 1 ? all : []) {
       const response = await pay(context, { ...disbursementBody(context), reference });
       const when = `for each of several references that differ ${difference}`;
@@ -35,7 +35,7 @@ const plain = (reference: string) =>
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]/gu, "");
 
-/** Judges that the target never said that a reference was used unless a payout may have it. */
+/** Judges that the target reported a reference as used only if a payout may have it. */
 function judgeConflicts(context: Context) {
   const { records, uncertain, refusals } = context.facts;
   const id = "create.references-apart";

@@ -21,7 +21,7 @@ import { settled, settledByClock } from "./settlement.ts";
 import { otherStatus } from "./webhooks.ts";
 
 const later = "on a later verify, status";
-/** How many verifies of a settled record are sent at the same time. Replicas may be behind under load. */
+/** How many verifies of a settled record are sent at the same time. Under load, replicas may be behind. */
 const atOnce = 5;
 
 /** The fields that a change of status affects. */

@@ -83,7 +83,7 @@ export const checks: Check[] = [
       const { body, reference, response: created } = await paid(context);
       const { status } = await verifyDisbursement(context, String(body["reference"]));
       context.observe("verify.by-merchants-reference", "response status", status ?? "none");
-      // A merchant may name a payout like another payout's service reference.
+      // A merchant may use the service reference of a payout as its own reference of another payout.
       const named = { ...disbursementBody(context), reference };
       const second = exceeded(context.limits.all, named) === undefined ? [await pay(context, named)] : [];
       const found = await verifyDisbursement(context, reference);

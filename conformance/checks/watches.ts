@@ -9,7 +9,7 @@ import { is2xx } from "./requests.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
-/** The operations whose errors the interface defines. It does not define the errors of checkouts (§4.3). */
+/** The operations whose errors the interface defines. The interface does not define the errors of checkouts (§4.3). */
 const described = ["createDisbursement", "verifyDisbursement"];
 const documented = new Set([400, 401, 404, 409, 422, 500]);
 
@@ -37,7 +37,10 @@ function mirrorFaults(response: TargetResponse): string[] {
   return statusCode === response.status ? [] : [`statusCode is ${JSON.stringify(statusCode) ?? "missing"}`];
 }
 
-/** Returns the faults of a create response whose amount or reference differs from that of its request. */
+/**
+ * Returns the faults of a create response whose amount or reference differs from the amount or reference of its
+ * request.
+ */
 function echoFaults({ request, json }: TargetResponse): string[] {
   const { data } = (json ?? {}) as { data?: Record<string, unknown> };
   const { amount, reference } = fieldsOf(request);

@@ -26,7 +26,8 @@ async function* notified(context: Context, phoneNumber: string) {
   const made = await paid(context, { phoneNumber, webhookURL: box.url });
   yield;
   const hasClock = hasControl(context.options, "clock");
-  // A merchant who relies on notifications verifies no payout before. Afterwards, the payout may still be pending.
+  // A merchant who relies on notifications does not verify a payout before its notification. After the notification,
+  // the payout may still be pending.
   if (hasClock) await advance(context, 60);
   const isTold = !hasClock || (await arrived(context, box)).length > 0;
   const { data, seen } = await settled(context, made.reference);
@@ -40,8 +41,8 @@ const recipients = {
 } as const;
 
 /**
- * Records that a payout did not end in the status to be judged. If the caller named the recipient, the target cannot do
- * it; a default recipient proves nothing.
+ * Records that a payout did not end in the status to be judged. If the caller named the recipient, the target cannot
+ * produce this status; a default recipient proves nothing.
  */
 export function otherStatus(context: Context, id: string, wanted: "success" | "failed", actual: string) {
   const [flag, what, provide] = recipients[wanted];
@@ -58,13 +59,13 @@ function valuesUnder(value: unknown, name: RegExp, key = ""): string[] {
   return Object.entries(value).flatMap(([inner, next]) => valuesUnder(next, name, inner));
 }
 
-/** Returns the status that each text names, for the texts that name one. */
+/** Returns the statuses that these texts name. Texts that name no status are left out. */
 const recognised = (texts: readonly string[]) =>
   texts.flatMap((text) => statusWords.filter(([, words]) => words.test(text)).slice(0, 1)).map(([status]) => status);
 
 /**
- * Returns the statuses that a notification states: in fields named status or, if none is recognised there, by the words
- * of its event's name and similar fields.
+ * Returns the statuses that a notification states: in fields named status or, if no status is recognised there, by the
+ * words of its event's name and similar fields.
  */
 function statedStatuses(json: unknown): string[] {
   const stated = recognised(valuesUnder(json, /^(payment|payout|disbursement|transaction)?_?(status|state)$/i));
@@ -81,7 +82,8 @@ async function* judgeOutcome(context: Context, id: string, phoneNumber: string, 
   else if (await expectArrival(context, id, box, `a notification for the payout with status ${status}`))
     context.judge(id, isTold, "a notification before the payout is verified", "none until then", context.responses);
   const notification = await first(context, box);
-  // For life.ends-as-notified, which judges that the outcome is retrievable as soon as it is notified.
+  // Verify the payout at once, for life.ends-as-notified, which judges that the outcome can be retrieved as soon as it
+  // is notified.
   await verified(context, reference);
   const named = box.received.flatMap(({ json }) => statedStatuses(json));
   const isTrue = named.every((each) => seen.includes(each));

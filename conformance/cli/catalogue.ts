@@ -61,7 +61,7 @@ function checkLines(check: Check): string[] {
   ];
 }
 
-/** Of more scenarios, only the ids are listed. */
+/** If there are more scenarios, only their ids are listed. */
 const mostScenarios = 12;
 
 /** Renders how a requirement for merchants' programs is checked, and how to check only this requirement. */

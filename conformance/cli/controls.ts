@@ -5,7 +5,10 @@ import { allControls, type Control, type RunOptions } from "../run-options.ts";
 import { isAccepted, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
-/** Controls that need a body. A target refuses an empty body; a POST of another control would act, so none is sent. */
+/**
+ * Controls that need a body. A target refuses an empty body here. A POST to another control would act, so no POST is
+ * sent there.
+ */
 const withBody = new Set<Control>(["clock", "finish", "listener"]);
 
 const lists = new Set<Control>(["events", "deliveries"]);
@@ -22,7 +25,7 @@ const handles = (response: TargetResponse) =>
 
 /**
  * Returns the controls that the target has. A GET shows a control by its content, or by a 405 where only a POST is
- * allowed; an invalid POST shows it by its refusal. The latter is not sent with `--effects none`.
+ * allowed; an invalid POST shows it by its refusal. The invalid POST is not sent with `--effects none`.
  * @returns the controls, and the merchant's sandbox time if the target states it
  */
 export async function findControls(

@@ -92,7 +92,7 @@ export function createReader(faults: string[], prefix = "--") {
   };
 }
 
-/** Reads `--seed` and `--challenge`, from which a seed can be derived. A run without either has a new seed. */
+/** Reads `--seed` and `--challenge`, from which a seed can be derived. Without both options, the run has a new seed. */
 export function readSeed(
   { seed, challenge }: { seed?: string; challenge?: string },
   read: ReturnType<typeof createReader>,

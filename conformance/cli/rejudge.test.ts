@@ -116,7 +116,7 @@ const creates = (line: Line) => {
 };
 const reads = (line: Line) => requestOf(line).method === "GET" && resultOf(line).status === 200;
 const isWebhook = (line: Line) => "webhook" in line;
-/** Returns a line in the middle of those for which this is true, so that it is not the first of its kind. */
+/** Returns a line in the middle of the lines for which this is true, so that it is not the first of its kind. */
 function find(lines: readonly Line[], is: (line: Line) => boolean): Line {
   const all = lines.filter(is);
   return all[Math.floor(all.length / 2)]!;
@@ -171,7 +171,7 @@ const recorded: Record<string, Edit> = {
   "a lost webhook": (lines) => lines.filter((line) => !isWebhook(line)),
 };
 
-/** Edits of what no verdict depends on. They are seen by the digest. */
+/** Edits of texts on which no verdict depends. They are seen by the digest. */
 const unused: Edit = (lines) => {
   resultOf(find(lines, reads)).headers["x-powered-by"] = "care";
   webhookIn(find(lines, isWebhook)).headers["user-agent"] = "another";

@@ -73,14 +73,17 @@ async function hasNoEndpoint(target: Target, response: TargetResponse): Promise<
   return (await isSame(lookup.replace("disbursements", target.merchant.name), "own")) && isSame(lookup, "none");
 }
 
-/** Returns the base URLs with fewer path segments than this one, the longest first. */
+/** Returns the base URLs with fewer path segments than this base URL, the longest first. */
 function shorterUrls(baseUrl: string): string[] {
   const { origin, pathname } = new URL(baseUrl);
   const segments = pathname.split("/").filter(Boolean);
   return segments.map((_, index) => [origin, ...segments.slice(0, segments.length - 1 - index)].join("/"));
 }
 
-/** Returns the base URL under which the service refuses a request without a key, among those that contain this one. */
+/**
+ * Returns the base URL under which the service refuses a request without a key, among the base URLs that contain this
+ * base URL.
+ */
 async function betterUrl(target: Target, http: HttpClient) {
   const { baseUrl, headers: added, timeoutMs } = target.options;
   const headers = target.merchant.headers(added);

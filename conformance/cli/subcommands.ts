@@ -26,7 +26,7 @@ function diff(args: string[]): CommandResult {
   return { exitCode: comparison.differences.length === 0 ? 0 : 1, text: renderComparison(a!, b!, comparison) };
 }
 
-// These three load all checks and scenarios.
+// The following three modules load all checks and scenarios.
 const list = async (args: string[]) => (await import("./catalogue.ts")).list(args);
 const explain = async (args: string[]) => (await import("./catalogue.ts")).explain(args);
 const rejudge = async (args: string[]) => (await import("./rejudge.ts")).rejudge(args);

@@ -46,7 +46,7 @@ const sound: Partial<Report> = {
 };
 const passed = [requirement("create.echo", "pass"), requirement("events.once", "pass", { profile: "extended" })];
 
-/** Signs a certificate for a report that differs from a sound one in these fields. */
+/** Signs a certificate for a report that differs from a sound report in these fields. */
 async function certificate(over: Partial<Report> = {}, results = passed, key = privateKey): Promise<string> {
   const report = sampleReport(results, { ...sound, ...over });
   const json = JSON.stringify(report);

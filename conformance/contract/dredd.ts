@@ -6,7 +6,7 @@ import { newDredd, type Perform, type Transaction } from "./dredd-parts.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
-/** A request that provokes one documented response, and what to accept as that response. */
+/** A request that provokes one documented response, and the responses to accept in its place. */
 export type Prepared = {
   /** What the request is, in addition to what Dredd sends. */
   passing: Pick<TargetRequest, "effect" | "key" | "forced">;
@@ -16,7 +16,7 @@ export type Prepared = {
   body?: string;
   /** The schema of the response's body; undefined accepts any body. */
   schema?: Schema;
-  /** Returns true for a status that is acceptable instead of the documented one. */
+  /** Returns true for a status that is acceptable instead of the documented status. */
   accepts?: (status: number) => boolean;
 };
 

@@ -39,7 +39,8 @@ describe("requirements and checks", () => {
     },
   );
 
-  // With --effects reject an accepted request stops the run, so it must be one that a must refuses.
+  // With --effects reject an accepted request stops the run, so it must be a request that the service must refuse
+  // according to a `must`.
   const alsoRefused: Record<string, string> = {
     "create.phone-422": "create.phone-pattern",
     "create.split-400-422": "create.generated-invalid-refused",

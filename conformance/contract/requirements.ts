@@ -29,8 +29,8 @@ function faultsOf(entry: Record<string, unknown>): string[] {
 
 /**
  * Parses a catalogue.
- * @param side the merchant's program that the requirements are for. They all have its name as their profile, and no
- * effect on money.
+ * @param side the merchant's program that the requirements are for. All requirements in a file have the name of their
+ * side as their profile, and no effect on money.
  * @throws Error that names every invalid entry
  */
 export function parseCatalogue(text: string, side?: Side): Requirement[] {

@@ -23,7 +23,10 @@ type Kind = (typeof kinds)[number];
 let folder: string;
 const at = (name: string) => join(folder, name);
 
-/** The first of these examples whose language is installed. All of them are certified; compiled ones take less time. */
+/**
+ * The first of these examples whose language is installed. All examples are certified; compiled examples take less
+ * time.
+ */
 const exampleOf = (...files: string[]) =>
   files.map((file) => examples.find((each) => each.file === file)!).find((example) => !isMissing(example))!;
 const clientExample = exampleOf("clients/careful.go", "clients/our-client.ts");
@@ -42,7 +45,7 @@ const runClient = () =>
 
 /**
  * On a busy machine the client may wait for a response for longer than its own limit of two seconds, so that it reports
- * `unknown`. As the tests, the run is repeated where they decide whether a change is accepted.
+ * `unknown`. Where the tests decide whether a change is accepted, a failed test is repeated, and so is this run.
  */
 async function runClientAgain() {
   const first = await runClient();

@@ -1,8 +1,8 @@
 // npm run certify:examples [-- --check | --seeds N] [-- PATTERN] certifies the examples whose file matches, by default
-// all, and their naive versions, and writes README.md beside this file. The results of the others stay. With --check it
-// writes nothing, and fails if a verdict in the README is no longer true. With --seeds it judges each example with the
-// seeds 1 to N and only prints the verdicts. It names the examples whose toolchain is missing, and keeps their results in
-// the README.
+// all, and their naive versions, and writes README.md beside this file. The results of the other examples stay. With
+// --check it writes nothing, and fails if a verdict in the README is no longer true. With --seeds it judges each
+// example with the seeds 1 to N and only prints the verdicts. It names the examples whose toolchain is missing, and
+// keeps their results in the README.
 import { readFileSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -102,7 +102,7 @@ const text = `# Examples
 
 Programs to start from, and to learn from. \`npm run certify:examples\` certifies each of them and writes this page.
 It needs Python with Django, Go, Java and PHP with SQLite (Debian: \`python3-django golang-go openjdk-17-jdk-headless php-cli php-sqlite3\`). If a language is missing, it names
-the programs that it did not certify, and leaves what this page says about them.
+the programs that it did not certify, and keeps their results on this page.
 
 ## Clients
 
@@ -119,8 +119,8 @@ With seed ${published}, the naive client paid entries more than once in ${double
 
 ${listOf("receiver")}
 
-Those in Node share a database in [bookings.ts](receivers/bookings.ts). [outage.mjs](receivers/outage.mjs) makes the
-bookings of each fail, for \`--outage-command\`. A ✗ is a violation in at least one of the ${receiverScenarios.length} scenarios of \`certify receiver\`.
+The receivers in Node share a database in [bookings.ts](receivers/bookings.ts). [outage.mjs](receivers/outage.mjs) makes the
+bookings of each receiver fail, for \`--outage-command\`. A ✗ is a violation in at least one of the ${receiverScenarios.length} scenarios of \`certify receiver\`.
 
 ${tableOf("receiver", columns)}
 

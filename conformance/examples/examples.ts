@@ -156,7 +156,7 @@ export function tableOf(side: Side, columns: ReadonlyMap<string, Column>): strin
   return [head, head.map(() => "---"), ...rows, last].map((row) => `| ${row.join(" | ")} |`).join("\n");
 }
 
-/** Returns the requirements that an example fails, those that are not a must in brackets. */
+/** Returns the requirements that an example fails; requirements that are not a must are in brackets. */
 export const failuresOf = ({ requirements }: Report): string[] =>
   requirements.flatMap(({ id, verdict }) =>
     verdict === "fail" ? `\`${id}\`` : verdict === "warn" ? `(\`${id}\`)` : [],

@@ -28,7 +28,7 @@ export const dollars: Pair = {
   country: "US",
   currency: "USD",
   code: "1",
-  // Numbers with 555 after the area code are reserved for uses such as this one.
+  // Numbers with 555 after the area code are reserved for made-up numbers such as these.
   mobile: ["2025550", "2125550", "3125550"],
   digits: 11,
 };
@@ -86,7 +86,10 @@ export const payeeIn = (pair: Pair, recipient: Recipient, random: Random): Payee
 /** The first digits of a number that stands for all that end in the same three digits. */
 export const forcedStart = "2250000000";
 
-/** Returns a number that forces the same outcome as one that begins with `forcedStart`, and any other number as it is. */
+/**
+ * For a number that begins with `forcedStart`, returns a number that forces the same outcome; returns any other number
+ * as it is.
+ */
 export const varied = (phoneNumber: unknown, random: Random): unknown =>
   typeof phoneNumber === "string" && phoneNumber.length === 13 && phoneNumber.startsWith(forcedStart)
     ? numberIn(pairOf(phoneNumber), { recipient: phoneNumber, assumed: [] }, random)

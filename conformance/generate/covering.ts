@@ -1,6 +1,6 @@
 // Makes few rows of values in which every pair of values of two dimensions occurs, and every triple of some dimensions.
-// The known greedy algorithm (AETG): each row starts from a combination that no row has yet, and takes for every other
-// dimension the value that adds the most new combinations.
+// The known greedy algorithm (AETG): each row starts from a combination that no row has yet. For every other dimension
+// it takes the value that adds the most new combinations.
 import { createRandom, shuffled } from "./random.ts";
 
 /** For each dimension, in order, the index of one of its values. */
@@ -57,7 +57,7 @@ function bestValue(
 
 /**
  * @param sizes the number of values of each dimension
- * @param triples the groups of three dimensions of which every combination must occur
+ * @param triples the groups of three dimensions whose values must occur in every combination
  */
 export function covering(sizes: readonly number[], triples: readonly Group[]): Row[] {
   const random = createRandom(1, "covering");

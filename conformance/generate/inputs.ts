@@ -1,11 +1,14 @@
 // The model of inputs: under which conditions a payout is created and its reference used again. Every pair of values
-// occurs in each run, and every triple of those that decide how much money is paid.
+// occurs in each run, and so does every triple of the values that decide how much money is paid.
 import { commonPairs, dollars, type Pair } from "./countries.ts";
 import { combinationsIn, covering, pairsOf, type Row } from "./covering.ts";
 import { createRandom, shuffled } from "./random.ts";
 import { serialisations, type Serialisation } from "./serialisations.ts";
 
-/** A value of a dimension. A target may refuse a payout with an `optional` value, unless it is also the usual one. */
+/**
+ * A value of a dimension. A target may refuse a payout with an `optional` value, unless the value is also the usual
+ * value.
+ */
 export type Value = {
   what: string;
   optional?: true;
@@ -13,7 +16,7 @@ export type Value = {
   id?: string;
 };
 type Place = Value & { pair?: Pair };
-/** `foreign`: of another country than that of the payout. */
+/** `foreign`: of another country than the payout's country. */
 type Origin = Value & { foreign: boolean };
 type Amount = Value & { least: number; most: number };
 /** Merchants pay round amounts, which a service may handle in another unit. */
@@ -21,13 +24,13 @@ type Digits = Value & { round: boolean };
 type Reference = Value & { spell: (fresh: string) => string };
 type Address = Value & { write?: (address: string) => string };
 type Form = Value & Partial<Serialisation>;
-/** `changes` names the fields that differ from those of the first request. */
+/** `changes` names the fields that differ from the fields of the first request. */
 type Repeat = Value & { changes: "none" | "amount" | "phoneNumber" | "country" | "currency" | "webhookURL" | "all" };
 /** How the repeat reaches the service. `end` is added to its path. `fresh` is an unused text. */
 type Sender = Value & { end?: (fresh: string) => string; headers?: (fresh: string) => Record<string, string> };
 type Moment = Value & { at: "once" | "outcome" | "end" };
 
-/** Puts unusual characters between those of the reference, so that no text is the same in two runs. */
+/** Puts unusual characters between the characters of the reference, so that no text is the same in two runs. */
 const mixed = (what: string, characters: string): Reference => ({
   what: `with ${what}`,
   spell: (fresh) => `${[...characters].map((each, index) => fresh[index]! + each).join("")} ${fresh}`,
@@ -38,7 +41,10 @@ const amount = (least: number, most: number, id?: string): Amount => ({
   most,
   ...(id === undefined ? {} : { id }),
 });
-/** Inserts a segment before the last one of an address, which names the mailbox and replaces each `*` of the segment. */
+/**
+ * Inserts a segment before the last segment of an address. The last segment names the mailbox, and replaces each `*` of
+ * the inserted segment.
+ */
 const under = (segment: string): Address => ({
   what: `a webhookURL with /${segment}/`,
   optional: true,
@@ -58,7 +64,7 @@ const forms: Form[] = [
   ...serialisations.map(({ what, ...form }) => ({ what: `JSON ${what}`, ...form })),
 ];
 
-/** The first value of each dimension is the usual one, which every target must accept. */
+/** The first value of each dimension is the usual value, which every target must accept. */
 const dimensions = {
   place: [
     ...commonPairs.map((pair): Place => ({ what: `country ${pair.country}`, pair, id: "create.pairs-accepted" })),
@@ -153,7 +159,7 @@ const names = Object.keys(dimensions) as Name[];
 const sizes = names.map((name) => dimensions[name].length);
 const groupsOf = (...groups: Name[][]) => groups.map((group) => group.map((name) => names.indexOf(name)));
 const money = groupsOf(["place", "currency", "amount"], ["place", "number", "amount"], ["place", "currency", "number"]);
-/** Requirements of their own are judged by payouts with the country's own currency and phone number. */
+/** Separate requirements are judged by payouts with the country's own currency and phone number. */
 const home = groupsOf(["currency", "number", "amount"], ["currency", "number", "address"]);
 const rows = covering(sizes, [...money, ...home]);
 /** The number of payouts with which every combination is tried. */

@@ -1,6 +1,6 @@
-// Invents the merchant that a run plays: its references, addresses, words and programs. All of it follows from the seed
-// and the run's id, and differs from run to run, so that a service cannot tell the suite from its other merchants by
-// what the suite's requests look like.
+// Invents the merchant that a run plays: its references, addresses, words and programs. All of this follows from the
+// seed and the run's id, and differs from run to run. A service therefore cannot distinguish the suite from its other
+// merchants by the appearance of the requests.
 import { createHash } from "node:crypto";
 import { createRandom, pick, type Random } from "./random.ts";
 
@@ -14,8 +14,8 @@ const letters = "abcdefghijklmnopqrstuvwxyz";
 type IdStyle = { alphabet: string; length: number; most: number };
 
 /**
- * The characters of an id and their number. The last ten characters of an id are enough to tell it from those of other
- * runs, because a deployment may permit short references only.
+ * The characters of an id and their number. The last ten characters of an id are enough to distinguish it from the ids
+ * of other runs. They are few, because a deployment may permit only short references.
  */
 const idStyles: readonly [IdStyle, ...IdStyle[]] = [
   { alphabet: digits, length: 14, most: 3 },
@@ -51,8 +51,8 @@ export function referenceOf({ seed, runId }: MerchantOptions, number: number): s
 }
 
 /**
- * The headers of programs that merchants use, in their order. Those without a value get it from the request, or are
- * left out. `Host` and `Connection` come last unless they are named.
+ * The headers of programs that merchants use, in their order. A header without a value gets its value from the request,
+ * or is left out. `Host` and `Connection` come last unless they are named.
  */
 const programs: readonly [(random: Random) => Headers, ...((random: Random) => Headers)[]] = [
   (random) => ({
@@ -135,7 +135,7 @@ function browserOf(random: Random): Headers {
   };
 }
 
-/** Puts headers in the order in which a program sends them. A header that was given replaces the program's. */
+/** Puts headers in the order in which a program sends them. A given header replaces the program's header. */
 function inOrder(template: Headers, given: Headers): Headers {
   const left = new Map(Object.entries(given).map(([name, value]) => [name.toLowerCase(), [name, value] as const]));
   const ordered: (readonly [string, string | string[]])[] = [];
@@ -200,7 +200,7 @@ export function createMerchant(options: MerchantOptions) {
     headers: (given: Headers): Headers => inOrder(program, given),
     /** Returns headers as the browser of one of the merchant's customers sends them. */
     browserHeaders: (given: Headers): Headers => inOrder(browserOf(customers), given),
-    /** Returns the headers without those that the merchant's program sends with every request. */
+    /** Returns the headers without the headers that the merchant's program sends with every request. */
     withoutUsual: (headers: Headers): Headers =>
       Object.fromEntries(Object.entries(headers).filter(([header, value]) => value !== program[header])),
   };

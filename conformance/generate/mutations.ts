@@ -24,7 +24,8 @@ const ofEveryType: [string, unknown][] = [
 ];
 
 /**
- * Returns strings that are similar to a valid string, such as shorter ones or ones with another case or extra spaces.
+ * Returns strings that are similar to a valid string, such as shorter strings or strings with another case or extra
+ * spaces.
  */
 function nearMisses(text: string): [string, unknown][] {
   const first = text.slice(0, 1);
@@ -116,7 +117,7 @@ function casesOf(schema: Schema, valid: unknown, host: string): [string, unknown
 }
 
 /**
- * Returns requests that each omit one field of a valid request, or replace its value with one that may be invalid.
+ * Returns requests that each omit one field of a valid request, or replace its value with a value that may be invalid.
  * @param schema the schema of the request, with all references resolved
  * @param host the host of addresses
  */

@@ -2,7 +2,7 @@
 // whole text.
 
 /**
- * Returns references of which each is another one.
+ * Returns references that all differ from each other.
  * @param fresh an unused reference
  * @param digits an unused whole number
  */
@@ -20,7 +20,7 @@ function long(fresh: string): string[] {
   return [text.slice(0, 20), `${text.slice(0, 32)}.`, `${last}a`, `${last}b`, `0${last.slice(1)}b`];
 }
 
-/** References whose difference is plain. A service that confuses them refuses payouts that were never made. */
+/** References that differ plainly. A service that confuses them refuses payouts that were never made. */
 export const differentReferences: readonly [difference: string, family: Family][] = [
   ["by leading zeros, a plus sign or a decimal", (_, digits) => [digits, `00${digits}`, `+${digits}`, `${digits}.0`]],
   ["by an exponent", (_, digits) => [`${digits}e3`, `${digits}000`]],
@@ -42,5 +42,5 @@ export const lookalikes: readonly [difference: string, family: Family][] = [
   ["by a space", (fresh) => [fresh, `${fresh} `, ` ${fresh}`, `${fresh}\u00a0`]],
 ];
 
-/** Words that programs confuse with a missing value, or with one that every object has. */
+/** Words that programs confuse with a missing value, or with a property that every object has. */
 export const missingWords = ["null", "undefined", "0", "false", "constructor"] as const;

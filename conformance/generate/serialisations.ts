@@ -1,5 +1,5 @@
-// Writes the same JSON object in other ways. Programs, gateways and HTTP libraries produce all of them (RFC 8259, RFC
-// 9112).
+// Writes the same JSON object in other ways. Programs, gateways and HTTP libraries produce all of these forms (RFC
+// 8259, RFC 9112).
 type Fields = Record<string, unknown>;
 type Written = { body: string; headers: Record<string, string> };
 

@@ -40,7 +40,7 @@ export type ScenarioRun = {
 
 export type SideRun = {
   side: Side;
-  /** What was judged, such as the command of a client. */
+  /** The judged program, such as the command of a client. */
   target: string;
   /** The ids in `--only`; undefined if the option was not given. */
   only?: string[];
@@ -51,7 +51,7 @@ export type SideRun = {
   events?: readonly string[];
   /** The options, as shell words, that a command needs to repeat the run. */
   repeatFlags: string[];
-  /** What the caller left out of the run, such as scenarios. The run then passes at most partially. */
+  /** Parts of the run that the caller left out, such as scenarios. The run then passes at most partially. */
   leftOut?: string;
   scenarios: readonly CheckReport[];
   /** The reason if the run ended early. */

@@ -1,7 +1,7 @@
-// Tries mutants. A first attempt on each runs the few checks that are most likely to catch it. The remaining mutants
-// run the whole suite in groups: if a server with the edits of many mutants passes, each of them survives, unless one
-// edit hides the effect of another. Edits of the same file hide each other most easily, so they are in different
-// groups. Only an attempt on a single mutant counts as a catch.
+// Tries mutants. A first attempt on each mutant runs the few checks that are most likely to catch it. The remaining
+// mutants run the whole suite in groups: if a server with the edits of many mutants passes, each mutant survives,
+// unless one edit hides the effect of another. Edits of the same file hide each other most easily, so they are in
+// different groups. Only an attempt on a single mutant counts as a catch.
 import type { Mutant } from "./mutants.ts";
 import type { createOrder } from "./order.ts";
 import type { createPool } from "./pool.ts";
@@ -10,14 +10,14 @@ import type { Outcome } from "./trial.ts";
 export type Row = Omit<Outcome, "verdict"> & { id: string; verdict: Outcome["verdict"] | "not reached" };
 
 const groupSize = 16;
-/** Enough suspects that a group finds mutants of as many files. */
+/** Enough suspects for a group to find mutants of this many files. */
 const mostSuspects = 4 * groupSize;
 
 type Deps = {
   pool: ReturnType<typeof createPool>;
   order: ReturnType<typeof createOrder>;
   record(row: Row): void;
-  /** True if the mutants have survived before, so that a first attempt on each would rarely catch one. */
+  /** True if the mutants have survived before, so that a first attempt on each would rarely catch a mutant. */
   isRepeat: boolean;
   /** True if the time for the campaign is over. */
   isOver(): boolean;
@@ -40,7 +40,7 @@ async function isCaught(mutant: Mutant, names: string[], { pool, order, record }
     pool.attempt({ ids: [mutant.id], profile: "extended", names: checks }, order.patienceMs(checks));
   const outcome = await attempt(names);
   if (outcome.verdict === "survived" || outcome.verdict === "warned" || outcome.isPartial) return false;
-  // On a busy machine a check may run out of time, so it must catch the mutant twice.
+  // On a busy machine a check may run out of time, so a check must catch the mutant twice.
   if (outcome.check !== undefined && (await attempt([outcome.check])).verdict !== "caught") return false;
   record({ id: mutant.id, ...outcome });
   if (outcome.check) order.learn(mutant, outcome.check);

@@ -26,7 +26,7 @@ registerHooks({
 });
 
 // The library compiles the schema of OpenAPI documents for each server, although the server does not validate its document.
-// That takes longer than most checks.
+// Compiling takes longer than most checks.
 const require = createRequire(import.meta.url);
 const library = require("express-openapi-validator/dist/framework/openapi.schema.validator.js") as Record<
   string,

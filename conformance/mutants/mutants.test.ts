@@ -1,4 +1,4 @@
-// Tries one mutant of each kind. `npm run mutants` tries them all.
+// Tries one mutant of each kind. `npm run mutants` tries all mutants.
 import { basename } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { allMutants } from "./mutants.ts";
@@ -12,9 +12,9 @@ afterAll(pool.end);
 const checkouts = "Checkouts under every pair of conditions are recorded as requested, and their references are used";
 
 /**
- * A mutant of each kind that a single check catches: the function or, outside of functions, the file; the start of the
- * text that the edit removes; its replacement; and a check that catches it. Changes of order, limit and constraints in
- * SQL are missing, because the code around a statement hides their effect.
+ * A mutant of each kind that a single check catches. It has the function (outside of functions, the file), the start of
+ * the text that the edit removes, its replacement, and a check that catches it. Changes of order, limit and constraints
+ * in SQL are missing, because the code around a statement hides their effect.
  */
 const sample = [
   ["removed property", "createCheckouts", "verify,", "", "Lists of records can be filtered"],

@@ -1,10 +1,14 @@
-// Decides which checks to try first on a mutant: checks that run its code and have caught its neighbours.
+// Decides which checks to try first on a mutant: checks that run its code and have caught mutants of the code around
+// it.
 import { atStart, type Coverage } from "./trial.ts";
 import type { Mutant } from "./mutants.ts";
 
 /** The share of the suite's time that the first attempt on a mutant may take. */
 const share = 0.06;
-/** A server that needs this many times the usual duration hangs; the first part covers its start and waiting checks. */
+/**
+ * A server that takes longer than the usual duration times this factor hangs. The constant part covers the server's
+ * start and waiting checks.
+ */
 const patience = { startMs: 20_000, factor: 6 };
 
 type Place = Pick<Mutant, "file" | "where">;
@@ -35,7 +39,7 @@ export function createOrder({ checks, reached }: Coverage) {
     learn(place: Place, check: string) {
       for (const [scope] of scopes(place)) kills.set(`${scope} ${check}`, (kills.get(`${scope} ${check}`) ?? 0) + 1);
     },
-    /** Returns the most promising checks for a mutant, as many as fit into the time of a first attempt. */
+    /** Returns the most promising checks for a mutant that together fit into the time of a first attempt. */
     first(mutant: Mutant): string[] {
       const reaching = reached[mutant.id] ?? [];
       const candidates = reaching.includes(atStart) ? checks.map(({ name }) => name) : reaching;

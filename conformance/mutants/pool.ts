@@ -18,7 +18,9 @@ export function createPool() {
     child = undefined;
   }
 
-  /** Resolves with the reply, or with the reason why there is none. A silence beyond `patienceMs` counts as a hang. */
+  /**
+   * Resolves with the reply, or with the reason why there is no reply. A silence beyond `patienceMs` counts as a hang.
+   */
   function ask(task: Task, patienceMs: number): Promise<Reply | string> {
     if (carriedOut >= tasksPerProcess) end();
     if (!child?.connected) {

@@ -14,7 +14,7 @@ import { serverFolder, type Mutant } from "./mutants.ts";
 export type Outcome = {
   /**
    * `caught`: a must failed. `stopped`: the server did not start, crashed, or could not be judged. `warned`: only a should
-   * was violated. `survived`: none of these.
+   * was violated. `survived`: the suite found no violation.
    */
   verdict: "caught" | "stopped" | "warned" | "survived";
   /** The requirements with that verdict, or what stopped the server. */
@@ -27,12 +27,12 @@ export type Outcome = {
 
 /**
  * States the effects, because the default depends on /healthz: a mutant that breaks /healthz would prevent the checks
- * that pay, and so hide the other mutants of its group.
+ * that pay, and would therefore hide the other mutants of its group.
  */
 const args = (profile: Profile) =>
   `--profile ${profile} --effects money --failing-recipient 2250000000089 --timeout 4000`.split(" ");
 
-/** Short, because the clock of many mutants never responds. */
+/** The time limit is short, because the clock of many mutants never responds. */
 const clockTimeoutMs = 6000;
 
 let crash: (error: unknown) => void = () => {};

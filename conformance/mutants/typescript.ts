@@ -35,7 +35,7 @@ const methods: Record<string, string> = {
   every: "some",
   startsWith: "endsWith",
 };
-/** Methods without which their receiver is used as it is. */
+/** Methods that an edit can remove, so that the code uses the object on which they are called unchanged. */
 const dropped = new Set(["filter", "toSorted", "slice", "trim", "toLowerCase", "toUpperCase", "replace", "replaceAll"]);
 
 /** Returns every edit of a file. */

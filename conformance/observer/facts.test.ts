@@ -8,7 +8,7 @@ import { collectFacts } from "./facts.ts";
 
 const now = () => new Date(0);
 
-/** Returns a target that gives this status to every request, and the facts that are collected of it. */
+/** Returns a target that responds to every request with this status, and the facts that are collected about it. */
 function facts(status: number, receiver?: Parameters<typeof collectFacts>[1]) {
   const http: HttpClient = {
     send: async () => ({ status, headers: {}, body: Buffer.from('{"data":{"reference":"DSB1"}}') }),

@@ -25,7 +25,7 @@ export type Attempt = {
 
 /** A payout or checkout that the target accepted with a 2xx. */
 export type RecordFact = Attempt & {
-  /** The service's reference of a payout; undefined if the response has none. */
+  /** The service's reference of a payout; undefined if the response has no reference. */
   reference?: string;
 };
 
@@ -45,9 +45,10 @@ export type Facts = {
   /** The statements about each payout and checkout so far. */
   readonly histories: Histories;
   /**
-   * Returns the last response to a plain request of an operation, such as `GET /v1/disbursements/{reference}`: with the
-   * caller's key (401: any), and with a text body or none.
-   * @param accepts returns true for another status that is accepted if the run has not met the documented status
+   * Returns the last response to a plain request of an operation, such as `GET /v1/disbursements/{reference}`. A plain
+   * request has the caller's key (for a 401, any key), and a text body or no body.
+   * @param accepts returns true for another status that is acceptable if no response of the run had the documented
+   * status
    */
   answered(operation: string, status: number, accepts?: (status: number) => boolean): TargetResponse | undefined;
 };
@@ -62,8 +63,8 @@ const writes = ({ method, path }: TargetRequest) =>
   method !== "GET" && method !== "HEAD" && /disbursement|checkout/i.test(path) && !path.startsWith("/sandbox/");
 
 /**
- * True if the request can be sent again as it is. A forced outcome has a status of 500 or more. What a balance or a
- * limit has refused is left out: it may be accepted later.
+ * True if the request can be sent again as it is. A forced outcome has a status of 500 or more. A request that a
+ * balance or a limit has refused is left out: it may be accepted later.
  */
 function isPlain({ request, status = 0 }: TargetResponse): boolean {
   const { body, headers = {}, key = "own", forced = false, effect } = request;
@@ -74,7 +75,7 @@ function isPlain({ request, status = 0 }: TargetResponse): boolean {
   return !Buffer.isBuffer(body) && others.length === 0 && hasOwnKey && forced === status >= 500 && !mayChange;
 }
 
-/** Returns the service's reference in a response to create or verify; undefined if there is none. */
+/** Returns the service's reference in a response to create or verify; undefined if the response has no reference. */
 function referenceIn({ json }: TargetResponse): string | undefined {
   const reference = (json as { data?: { reference?: unknown } | null } | null | undefined)?.data?.reference;
   return typeof reference === "string" ? reference : undefined;

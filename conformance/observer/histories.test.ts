@@ -10,7 +10,10 @@ const record = { ...created, ...rest, reference: "DSB 1", merchantsReference, cu
 const create: TargetRequest = { method: "POST", path: "/v1/disbursements", effect: "moves-money", json: sent };
 const verify: TargetRequest = { method: "GET", path: "/v1/disbursements/DSB%201" };
 
-/** Returns histories, and a function that shows them a response. Each response is received 1 s after the last one. */
+/**
+ * Returns histories, and a function that shows them a response. Each response is received 1 s after the previous
+ * response.
+ */
 function observed() {
   let time = 0;
   const histories = createHistories(() => new Date(time));

@@ -32,7 +32,7 @@ function dataIn({ json }: TargetResponse): Fields {
   return isObject(data) ? data : {};
 }
 
-/** Returns the merchant whose records a request can see; undefined if the request has another key, or none. */
+/** Returns the merchant whose records a request can see; undefined if the request has another key, or no key. */
 export function merchantOf({ request: { key = "own", headers = {} } }: TargetResponse): Merchant | undefined {
   const overridden = Object.keys(headers).some((name) => name.toLowerCase() === "x-api-key");
   return !overridden && (key === "own" || key === "second") ? key : undefined;
@@ -68,7 +68,7 @@ const gone = (history: History, response: TargetResponse): Contradiction => ({
   evidence: [response],
 });
 
-/** Returns true for a GET as every client sends it. A sound target may refuse one with a query or a body. */
+/** Returns true for a GET as every client sends it. A sound target may refuse a request with a query or a body. */
 const isUsual = ({ path, headers, json, body }: TargetRequest) =>
   !path.includes("?") && headers === undefined && json === undefined && body === undefined;
 

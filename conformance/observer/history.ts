@@ -14,15 +14,15 @@ export type History = {
   facts: Map<string, { value: unknown; response: TargetResponse }>;
   /** The statuses that responses stated, in order and without repetitions. */
   statuses: { status: string; at: number; response: TargetResponse }[];
-  /** The last response that stated that the record is not final; undefined if there is none. */
+  /** The last response that stated that the record is not final; undefined if no response stated that. */
   open?: TargetResponse;
-  /** The latest record that verify returned; undefined if it has returned none yet. */
+  /** The latest record that verify returned; undefined if it has not returned a record yet. */
   record?: Fields;
   /** The response that contained the record. */
   read?: TargetResponse;
 };
 
-/** A response that contradicts an earlier one. */
+/** A response that contradicts an earlier response. */
 export type Contradiction = {
   kind: Kind;
   what: "fact" | "existence" | "final-status";
@@ -46,7 +46,7 @@ const lasting = [
   "customer.phoneNumber",
   "merchant.name",
 ];
-/** Fields that a record may lack. If one is missing or null, it must remain so. */
+/** Fields that a record may lack. If such a field is missing or null, it must stay missing or null. */
 const optional = ["webhookURL", "redirectURL"];
 const finals = new Set(["success", "failed", "cancelled"]);
 
@@ -80,7 +80,7 @@ function stateFact(history: History, field: string, value: unknown, response: Ta
   ];
 }
 
-/** Adds facts to a history. Returns those that contradict earlier ones. Facts that are undefined are ignored. */
+/** Adds facts to a history. Returns the facts that contradict earlier facts. Facts that are undefined are ignored. */
 export const stateFacts = (history: History, facts: Fields, response: TargetResponse): Contradiction[] =>
   Object.entries(facts)
     .filter(([, value]) => value !== undefined)

@@ -6,7 +6,7 @@ import type { Attempt, Facts, RecordFact } from "./facts.ts";
 import { merchantOf } from "./histories.ts";
 import { isFinal, type Fields, type History } from "./history.ts";
 
-/** The shortest text that identifies a record. A shorter text may occur in a payload by chance. */
+/** The shortest text that identifies a record. Shorter texts may occur in a payload by chance. */
 const leastLength = 8;
 /** The interface's names for the fields of a record. An object with several of them describes a record. */
 const recordFields = ["reference", "merchantsReference", "amount", "fee", "status", "currency", "country", "createdAt"];
@@ -78,13 +78,15 @@ function attemptsByIdentity({ records, uncertain }: Facts): Map<string, Attempt[
   );
 }
 
-/** Returns the path and query to which a client sends a request for a URL. It may encode some characters more. */
+/**
+ * Returns the path and query with which a client sends a request for a URL. The client may encode further characters.
+ */
 const pathsOf = (url: string) =>
   [url, URL.parse(url)?.href ?? url].map((each) => each.replace(/^\w+:\/\/[^/?]*/, "").split("#")[0]!);
 
 /**
- * Returns true if a webhook was sent to the URL of one of these requests, with all of its query. A tunnel may add
- * segments at the beginning of a path, or remove some.
+ * Returns true if a webhook was sent to the URL of one of these requests, with all of its query. A tunnel may add or
+ * remove segments at the beginning of a path.
  */
 const isAsGiven = ({ path }: Notification, owners: readonly Attempt[]) =>
   owners.some(({ sent: { webhookURL } }) =>
@@ -124,7 +126,7 @@ function subject(object: Fields, owners: readonly Attempt[]): Attempt | undefine
 
 /**
  * Returns the webhooks' statements about records, in the order of arrival. A webhook that names only records with other
- * addresses is misdirected, and says nothing about a record with this address.
+ * addresses was sent to the wrong address, and says nothing about a record with this address.
  */
 export function statements(facts: Facts, notifications: readonly Notification[]): Statement[] {
   const boxes = mailboxesOf(facts);
@@ -203,13 +205,13 @@ export const unreadable = (notifications: readonly Notification[]): Notification
 /** A final status that a response stated of a record. */
 type End = { record: RecordFact; status: string };
 
-/** Returns true if a webhook states this status or none. */
+/** Returns true if a webhook states this status or no status. */
 function mayState({ json }: Notification, status: string): boolean {
   const stated = strings(json).filter(([name]) => name === "status");
   return stated.length === 0 || stated.some(([, word]) => word === status);
 }
 
-/** Returns the final statuses of a record that none of the webhooks about it can have announced. */
+/** Returns the final statuses of a record that no webhook about it can have announced. */
 function unannounced(ends: readonly End[], about: readonly Notification[]): End[] {
   // A repeated delivery announces nothing more.
   const left = new Map(about.map((notification) => [notification.body, notification]));
@@ -220,9 +222,10 @@ function unannounced(ends: readonly End[], about: readonly Notification[]): End[
 }
 
 /**
- * Returns the final statuses of records of a kind that have a mailbox, and those of which no webhook arrived. A webhook
- * that names no record counts for any record with its address, unless webhooks of this target name such records.
- * @param mayBeStale true if a response may be older than an earlier one, so that a status may seem to return
+ * Returns the final statuses of records of a kind that have a mailbox, and which of these statuses no webhook
+ * announced. A webhook that names no record counts for any record with its address, unless webhooks of this target name
+ * such records.
+ * @param mayBeStale true if a response may be older than an earlier response, so that a status may seem to return
  */
 export function notNotified(
   facts: Facts,

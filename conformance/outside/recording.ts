@@ -11,7 +11,7 @@ import type { Asked, Event, Line, RecordedResponse } from "./tape.ts";
 
 type Result = HttpResponse | HttpFailure;
 
-/** What is kept in memory until the run has ended. Only then are all secrets known. */
+/** The lines that are kept in memory until the run has ended. All secrets are known only at the end. */
 type Kept =
   | { kind: "http"; op: number; request: HttpRequest; result?: Result; error?: string }
   | { kind: "prompt"; op: number; text: string; result?: unknown; error?: string }
@@ -41,8 +41,8 @@ export function createRecording(inner: Outside) {
   }
 
   /**
-   * Lets the run learn something. One turn of the event loop separates two events, so that everything which follows from
-   * the first happens before the second, in a repetition too.
+   * Lets the run learn something. One turn of the event loop separates two events, so that everything which follows
+   * from the first event happens before the second event, also in a repetition.
    */
   function deliver(learn: () => void) {
     waiting.push(learn);

@@ -1,5 +1,5 @@
 // Repeats a recorded run without a network, a clock or a person: gives the run what it learned from outside, in the same
-// order. The run must ask for the same as when it was recorded.
+// order. The run must ask for the same things as the recorded run.
 import type { HttpFailure, HttpResponse } from "../target/http.ts";
 import type { Incoming, Reply } from "../target/receiver.ts";
 import { createDescriber } from "./asked.ts";
@@ -11,8 +11,8 @@ import type { Asked, Line, RecordedResponse } from "./tape.ts";
 export class Disagreement extends Error {}
 
 /**
- * How many turns of the event loop the repetition may take before it asks for what the recording has next. A library that
- * a check loads takes some; this many take a second or two.
+ * How many turns of the event loop the repetition may take before it makes the next request of the recording. Loading a
+ * library takes some turns. This many turns take a second or two.
  */
 const mostTurns = 200_000;
 
@@ -25,7 +25,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 const noReply: Reply = { writeHead: () => noReply, end: () => undefined, destroy: () => undefined };
 
-/** The parts of a line that are not what was asked. */
+/** The parts of a line that do not describe what was asked. */
 const outcome = new Set(["op", "result", "error", "clock"]);
 const askedIn = (line: Recorded): Asked =>
   Object.fromEntries(Object.entries(line).filter(([name]) => !outcome.has(name))) as Asked;
@@ -51,7 +51,7 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
   let ops = 0;
   let read = 0;
 
-  /** Ends the repetition. What the run asks for from now on never comes. */
+  /** Ends the repetition. Results that the run asks for from now on never come. */
   function disagree(what: string) {
     hasDisagreed = true;
     failed.reject(new Disagreement(what));
@@ -72,7 +72,9 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     });
   }
 
-  /** Waits until the run has asked for something. It may load a library first. Returns undefined if it never does. */
+  /**
+   * Waits until the run has asked for something. The run may load a library first. Returns undefined if it never does.
+   */
   async function waitFor(op: number) {
     for (let turns = 0; turns < mostTurns && !open.has(op) && !hasEnded && !hasDisagreed; turns += 1) await turn();
     const found = open.get(op);
@@ -80,7 +82,10 @@ export function createReplay(lines: readonly Line[], options: SecretOptions) {
     return found;
   }
 
-  /** Waits until the run has read the clock as often as when it learned something. It may compute for some turns first. */
+  /**
+   * Waits until the run has read the clock as often as it had when it learned something. The run may compute for some
+   * turns first.
+   */
   async function waitForReads(count: number) {
     for (let turns = 0; turns < mostTurns && read < count && !hasEnded && !hasDisagreed; turns += 1) await turn();
     if (read < count) disagree(lessTime);

@@ -1,6 +1,7 @@
-// Replaces secrets and people's phone numbers in a recording. A recording must show neither, but the checks compare them:
-// a signature with a secret, a phone number with the number that was sent. So each secret has a stand-in, which is the
-// same wherever the secret occurs, and a signature that was right is made again with the stand-in.
+// Replaces secrets and people's phone numbers in a recording. A recording must show neither secrets nor phone numbers,
+// but the checks compare them: a signature with a secret, a phone number with the number that was sent. Each secret
+// therefore has a stand-in, which is the same wherever the secret occurs. A signature that was right is made again with
+// the stand-in.
 import { createHmac } from "node:crypto";
 import { numbersLike } from "../allowances/search.ts";
 import { signatureOf } from "../checks/notifications.ts";
@@ -88,7 +89,7 @@ export function createStandIns<Options extends SecretOptions>(
   function text(original: string): string {
     let result = original;
     for (const [number, other] of numbers) result = result.replaceAll(number, other);
-    // Other numbers may be those of other people.
+    // Other numbers may belong to other people.
     result = result.replaceAll(phoneField, (_, before: string, number: string) => {
       const isOwn = sent.has(number) || shown.has(number) || number.length < 4;
       return before + (isOwn ? number : derived(number, number.length - 3, digits) + number.slice(-3));

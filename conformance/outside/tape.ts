@@ -38,7 +38,7 @@ export type Event =
   | { webhook: Incoming }
   /** The caller ended the run. */
   | { interrupted: true }
-  /** What had not ended at the end of the run. */
+  /** The requests that had not ended at the end of the run. */
   | { unfinished: ({ op: number } & Asked)[] };
 
 /** `clock` has the times, in milliseconds since 1970, that the run read since the line before. */

@@ -51,7 +51,7 @@ function problemsOf(entry: unknown, ids: ReadonlySet<string>): string[] {
 
 /**
  * Reads a YAML list of known failures.
- * @param ids the ids of all requirements, including those that the run does not judge
+ * @param ids the ids of all requirements, including the requirements that the run does not judge
  * @throws BaselineError that lists everything that is wrong with the file
  */
 export function readBaseline(text: string, ids: Iterable<string>): KnownFailure[] {
@@ -82,7 +82,10 @@ function nameOf(entry: unknown): string {
 /** Returns the time at which an entry expires, which is the end of its last day. */
 const end = ({ expires }: KnownFailure) => Date.parse(`${expires}T00:00:00Z`) + 86_400_000;
 
-/** Returns true if the run judged the requirement. Otherwise it is unknown whether its known failure still exists. */
+/**
+ * Returns true if the run judged the requirement. Without such a result, it is unknown whether the entry's known
+ * failure still exists.
+ */
 const wasJudged = ({ verdict }: RequirementResult) => verdict !== "not-applicable" && verdict !== "could-not-run";
 
 function problemWith(entry: KnownFailure, result: RequirementResult | undefined, now: Date): string | undefined {

@@ -13,15 +13,15 @@ export type Failure = {
 export type Cause = { title: string; failures: Failure[] };
 
 /**
- * Returns true if a reader has to act on the requirement: not if its failure is known and tolerated, or if it was not
- * judged for a reason that concerns the whole run.
+ * Returns true if a reader has to act on the requirement. A reader need not act on a failure that is known and
+ * tolerated, or on a requirement that was not judged for a reason that concerns the whole run.
  */
 export const needsAttention = ({ verdict, checks, knownFailure, reason }: RequirementResult) =>
   verdict === "fail" ||
   (verdict === "warn" && !knownFailure) ||
   (verdict === "could-not-run" && checks.length > 0 && reason?.code !== "stopped");
 
-/** Returns the text with everything that differs between two occurrences of one error left out. */
+/** Returns the text without the parts that differ between two occurrences of the same error. */
 const withoutDetails = (text: string) =>
   text
     .replaceAll(/"[^"]*"|\b\w*\d[\w-]*\b/g, "…")
@@ -80,19 +80,24 @@ function urgencyOf({ requirement }: Failure): number {
   return requirement.verdict === "fail" ? 0 : 1;
 }
 
-/** Returns true if the requirement is about the status that was received, and not about another one. */
+/** Returns true if the requirement is about the status that was received, and not about another status. */
 const isAboutStatus = ({ check }: Failure) => check.expected.startsWith(String(shownBy(check)?.status));
 
 /** Returns the id of the request that showed the failure. A failure that no request shows comes last. */
 const placeOf = ({ contradictedBy = Number.MAX_SAFE_INTEGER }: CheckResult) => contradictedBy;
 
-/** Puts the most urgent failures first, and of equally urgent ones those that the target's requests showed first. */
+/**
+ * Puts the most urgent failures first. Failures that are equally urgent are in the order in which the target's requests
+ * showed them.
+ */
 const inOrder = (a: Failure, b: Failure) =>
   urgencyOf(a) - urgencyOf(b) ||
   placeOf(a.check) - placeOf(b.check) ||
   Number(isAboutStatus(b)) - Number(isAboutStatus(a));
 
-/** If a target responds with a 5xx to valid requests too, replaces the likely causes of all failures with this one. */
+/**
+ * If a target responds with a 5xx to valid requests too, replaces the likely causes of all failures with this cause.
+ */
 function explainOutage({ failures }: Cause) {
   const valid = failures.find(({ check }) => expectsSuccess(check) && (shownBy(check)?.status ?? 0) >= 500);
   if (!valid || failures.length === 1) return;
@@ -103,13 +108,13 @@ function explainOutage({ failures }: Cause) {
   failures.unshift(valid);
 }
 
-/** Returns the check that shows a requirement's failure: of those with its verdict, the first that the target failed. */
+/** Returns the check that shows a requirement's failure: the first failed check that has the requirement's verdict. */
 const shownCheck = ({ checks, verdict }: RequirementResult) =>
   checks.filter((check) => check.verdict === verdict).toSorted((a, b) => placeOf(a) - placeOf(b))[0] ?? checks[0];
 
 /**
- * Groups the requirements that need attention by cause. Of the failed musts, the cause whose request was the first to
- * contradict the contract comes first, because later failures may follow from it.
+ * Groups the requirements that need attention by cause. Causes of failed musts come in the order in which their
+ * requests contradicted the contract, because later failures may follow from earlier failures.
  */
 export function causesOf({ requirements }: Pick<Report, "requirements">): Cause[] {
   const causes = new Map<string, Cause>();

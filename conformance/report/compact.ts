@@ -60,8 +60,7 @@ function compactedTo(report: Report, limit: (typeof limits)[number]): Report {
 }
 
 /**
- * Returns the report with each exchange recorded in full once, and with as much of the evidence as the files may
- * contain.
+ * Returns the report with each exchange recorded in full once, and with all the evidence for which the files have room.
  * @param render returns the content of each file whose size is limited
  */
 export function compact<T extends string[]>(

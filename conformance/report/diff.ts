@@ -6,7 +6,7 @@ import { counted, verdicts } from "./words.ts";
 
 /**
  * One difference between runs A and B. `a` and `b` are their verdicts, or their observed values as JSON; undefined if a
- * run has none.
+ * run has no such value.
  */
 type Difference = {
   kind: "verdict" | "observed";

@@ -5,9 +5,9 @@ import { repeatOf } from "./repeat.ts";
 import { paidOf, tallyOf } from "./tally.ts";
 
 /**
- * Renders report.json: the results, and what the other files derive from them: the counts by level, the sums paid by
- * currency, the causes of failures in the order in which to fix them, and of each failed check the likely cause and the
- * command that repeats it.
+ * Renders report.json: the results, and what the other files derive from the results. This is the counts by level, the
+ * sums paid by currency, and the causes of failures in the order in which to fix them. For each failed check it is also
+ * the likely cause and the command that repeats the check.
  */
 export function renderJson(report: Report): string {
   const requirements = report.requirements.map((requirement) => ({

@@ -33,7 +33,7 @@ function evidence(report: Report, requirement: RequirementResult, check: CheckRe
   ].join("\n");
 }
 
-/** Returns the message of a failure. If others have the same cause, it says so. */
+/** Returns the message of a failure. If other failures have the same cause, the text names them. */
 function messageOf(cause: Cause | undefined, check: CheckResult): string {
   const others = (cause?.failures.length ?? 1) - 1;
   if (!cause || others === 0) return check.actual;
@@ -61,7 +61,7 @@ function checkCase(report: Report, requirement: RequirementResult, check: CheckR
   return check.verdict === "pass" ? base : { ...base, output: `${words.verdicts[check.verdict]}. ${text}` };
 }
 
-/** Returns the test case of a requirement of which no check was started, so that every requirement has a test case. */
+/** Returns the test case of a requirement whose checks were not started, so that every requirement has a test case. */
 function unjudgedCase(requirement: RequirementResult): TestCase {
   const why = requirement.reason?.text ?? words.verdicts[requirement.verdict];
   const element = requirement.verdict === "could-not-run" ? "error" : "skipped";

@@ -1,11 +1,11 @@
-// Derives the likely cause of a failure from its evidence. A rule applies only where the evidence supports it; most
-// failures have no rule, and the report then claims nothing.
+// Derives the likely cause of a failure from its evidence. A rule applies only where the evidence supports it. Most
+// failures have no rule; the report then claims nothing.
 import { isSide, type CheckResult, type Exchange, type RequirementResult } from "../results.ts";
 
 type Failure = {
   id: string;
   check: CheckResult;
-  /** The exchange that shows the failure; undefined if there is no single one. */
+  /** The exchange that shows the failure; undefined if no single exchange shows it. */
   exchange: Exchange | undefined;
   status: number | undefined;
   isHtml: boolean;
@@ -103,11 +103,14 @@ const rules: Rule[] = [
   },
 ];
 
-/** Returns the exchange that shows the failure of a check; undefined if there is no single one. */
+/** Returns the exchange that shows the failure of a check; undefined if no single exchange shows it. */
 export const shownBy = (check: CheckResult): Exchange | undefined =>
   check.exchanges.find(({ id }) => id === check.shownBy);
 
-/** Returns the likely cause of a failed check; undefined if the evidence does not support one. The rules are about services. */
+/**
+ * Returns the likely cause of a failed check; undefined if the evidence does not support a cause. The rules are about
+ * services.
+ */
 export function likelyCause(
   { id, profile }: Pick<RequirementResult, "id" | "profile">,
   check: CheckResult,

@@ -21,7 +21,10 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
   return [...words, ...(report.repeatFlags ?? [])].join(" ");
 }
 
-/** Returns the command that repeats the failed requirements, of a merchant's program in the failed scenarios alone. */
+/**
+ * Returns the command that repeats the failed requirements. For a merchant's program, it repeats only the failed
+ * scenarios.
+ */
 export function repeatFailures(report: Report): string {
   const failed = report.requirements.filter(({ verdict }) => verdict === "fail");
   const flags = failed.flatMap(({ checks }) =>
@@ -29,7 +32,7 @@ export function repeatFailures(report: Report): string {
   );
   const [name] = flags.flat();
   const values = [...new Set(flags.map(([, value]) => value))];
-  // What is judged at the end of a run needs the whole run.
+  // A requirement that is judged at the end of a run needs the whole run.
   const scenarios = name === undefined || values.includes(undefined) ? [] : [name, values.join(",")];
   return [
     repeatCommand(
@@ -41,8 +44,8 @@ export function repeatFailures(report: Report): string {
 }
 
 /**
- * Returns the command that repeats what a check found about a requirement: the request, if a single one shows it, else
- * the check.
+ * Returns the command that repeats what a check found about a requirement: the request, if a single request shows it,
+ * else the check.
  */
 export function repeatOf(report: Report, requirement: Pick<RequirementResult, "id">, check: CheckResult): string {
   const { selectFlags } = check;

@@ -12,8 +12,8 @@ export const notApplicableIds = ({ requirements }: Pick<Report, "requirements">)
 const effectsOf = ({ profile, effects }: Report) => (isSide(profile) ? [] : [`effects ${effects}`]);
 
 /**
- * Returns the scope as one line: "core · effects money · 76 of 79 musts · 3 not applicable: …". What was not judged
- * stays part of the total.
+ * Returns the scope as one line: "core · effects money · 76 of 79 musts · 3 not applicable: …". Requirements that were
+ * not judged stay part of the total.
  * @param most the largest number of ids to name
  */
 export function scopeLine(report: Report, most = 3): string {

@@ -1,7 +1,7 @@
 // Counts the results of a run. Terminal, HTML and report.json show the same counts.
 import { levels as levelNames, type Level, type Report, type RequirementResult } from "../results.ts";
 
-/** The results of the requirements of one level. `total` is the sum of the others. */
+/** The results of the requirements of one level. `total` is the sum of the other counts. */
 export type Tally = {
   total: number;
   /** Judged in full, without a failure. A requirement of level `observe` counts if its behaviour was recorded. */
@@ -9,7 +9,7 @@ export type Tally = {
   failed: number;
   /** The target cannot do what the checks need. */
   notApplicable: number;
-  /** Not judged, or only in part. */
+  /** Not judged, or judged only in part. */
   notJudged: number;
 };
 

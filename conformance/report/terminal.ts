@@ -37,7 +37,7 @@ function field(label: string, text: string): string {
   return [`    ${label.padEnd(10)}${first}`, ...rest.map((line) => " ".repeat(14) + line)].join("\n");
 }
 
-/** Counts the other checks that have the requirement's verdict, and names those that can be repeated alone. */
+/** Counts the other checks that have the requirement's verdict, and names the checks that can be repeated alone. */
 function othersOf({ checks, verdict }: RequirementResult, shown: CheckResult): string {
   const others = checks.filter((check) => check !== shown && check.verdict === verdict);
   if (others.length === 0) return "";
@@ -67,7 +67,7 @@ function failureLines(report: Report, { requirement, check, likely }: Failure, p
   ];
 }
 
-/** Renders the requirements that fail for one cause: the most urgent one in full, the others by id. */
+/** Renders the requirements that fail for one cause: the most urgent requirement in full, the others by id. */
 function causeLines(report: Report, { title, failures }: Cause, paint: Paint): string[] {
   const [first, ...others] = failures;
   if (!first) return [];
@@ -81,7 +81,7 @@ function causeLines(report: Report, { title, failures }: Cause, paint: Paint): s
   ];
 }
 
-/** Renders the most urgent causes that fit into `mostLines`, and names the requirements of the others. */
+/** Renders the most urgent causes that fit into `mostLines`, and names the requirements of the other causes. */
 function allCauseLines(report: Report, paint: Paint, mostLines = Infinity): string[] {
   const lines: string[] = [];
   const left: string[] = [];

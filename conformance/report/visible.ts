@@ -6,7 +6,7 @@
  * surrogates.
  */
 const unseen =
-  // oxlint-disable-next-line no-control-regex -- control characters are what this matches
+  // oxlint-disable-next-line no-control-regex -- this expression has to match control characters
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]|[\u{e0000}-\u{e0fff}]|\p{Surrogate}/gu;
 
 /** Escapes invisible characters as `\u{…}`, except tabs and newlines. CRLF becomes a newline. */

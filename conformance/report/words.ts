@@ -129,7 +129,9 @@ export function titleOf(source: string): string {
   return sections[first] ?? decisions[first] ?? "";
 }
 
-/** Returns what the report says about the limits of the target: label and text, no entries if there are none. */
+/**
+ * Returns what the report says about the limits of the target: label and text; no entries if the target has no limits.
+ */
 export function limitEntries({ declared, foundLimits }: Pick<Report, "declared" | "foundLimits">): [string, string][] {
   const entries: [string, string[]][] = [
     ["Declared", limitPhrases(declared)],
@@ -179,7 +181,7 @@ export function conditionEntries(given: Judging): [string, string][] {
 
 const mostTransactions = 5;
 
-/** Says what Dredd judged; undefined if none of its checks ran. */
+/** Says what Dredd judged; undefined if no check of Dredd's ran. */
 export function dreddText({ dredd }: Pick<Report, "dredd">): string | undefined {
   if (!dredd) return undefined;
   const { transactions, failed } = dredd;
@@ -199,7 +201,7 @@ const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maxim
 /** Renders an amount for people. Every currency has two decimals (D16): 1000000 becomes "10,000.00". */
 export const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
 
-/** Renders sums by currency, such as "82.00 XOF and 4.00 GHS"; "nothing" if there are none. */
+/** Renders sums by currency, such as "82.00 XOF and 4.00 GHS"; "nothing" if there are no sums. */
 export function sums(paid: readonly { currency: string; total: number }[]): string {
   return new Intl.ListFormat("en").format(paid.map(({ total, currency }) => money(total, currency))) || "nothing";
 }

@@ -1,5 +1,5 @@
-// States under which conditions a run judged the target. A certificate repeats them, because some of them forgive more
-// than others.
+// States under which conditions a run judged the target. A certificate repeats the conditions, because some conditions
+// are more lenient than others.
 import { reachOf } from "../checks/numbers.ts";
 import type { Conditions } from "../results.ts";
 import { allControls, hasControl, type RunOptions } from "../run-options.ts";

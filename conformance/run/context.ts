@@ -1,4 +1,4 @@
-// Makes the context of a check: how the check sends requests, and what becomes of its findings.
+// Makes the context of a check: how the check sends requests, and how its findings are stored.
 import type { Check, Context } from "../check.ts";
 import type { Limits } from "../allowances/limits.ts";
 import type { Clock } from "../allowances/pace.ts";

@@ -8,10 +8,12 @@ export type SecretOptions = Pick<
   "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient" | "assumed"
 >;
 
-/** A shorter text occurs in others by chance. */
+/** A shorter text may occur in other texts by chance. */
 const shortestSecret = 8;
 
-/** Returns the values of `--header` that are hidden wherever they occur. Shorter values are hidden only in their header. */
+/**
+ * Returns the values of `--header` that are hidden wherever they occur. A shorter value is hidden only in its header.
+ */
 export const headerSecrets = ({ headers }: Pick<SecretOptions, "headers">): string[] =>
   Object.values(headers).filter((value) => value.length >= shortestSecret);
 

@@ -34,7 +34,7 @@ export function openTarget(
   return { target, limits, http, close: () => http.close() };
 }
 
-/** Creates the session of a run with these options, with a webhook receiver if the options ask for one. */
+/** Creates the session of a run with these options, with a webhook receiver if the options ask for it. */
 export async function openSession(options: RunOptions, outside: Outside = thisMachine()) {
   const { target, limits, close } = openTarget(options, outside);
   const { webhookListen: address, webhookUrl: publicUrl } = options;

@@ -36,7 +36,7 @@ async function execute(options: RunOptions, output: Output, reports: CheckReport
   }
 }
 
-/** Executes a run and returns its report. An interrupted run also returns one, with the results so far. */
+/** Executes a run and returns its report. An interrupted run also returns a report, with the results so far. */
 export async function run(options: RunOptions, output: Output, outside: Outside): Promise<Report> {
   const { interrupted } = outside;
   const startedAt = outside.now();

@@ -16,14 +16,14 @@ import { conclude, type CheckReport, type Notes } from "./verdicts.ts";
 import { inLanes, isSlow, sideBySide } from "./side-by-side.ts";
 import { compareWithPrism, watchAll } from "./watching.ts";
 
-/** The limits of the target are by default those that the options declare. */
+/** The limits of the target are by default the limits that the options declare. */
 export type SessionDeps = Clock & Pick<Shared, "target" | "receiver" | "person"> & Partial<Pick<Shared, "limits">>;
 
 /** One run of a check, which may be interrupted while payouts settle. */
 type Attempt = {
   check: Check;
   notes: Notes;
-  /** What it has sent, created and paid. */
+  /** What the check has sent, created and paid. */
   account: Account;
   /** The part of the check that has not run. */
   steps: AsyncGenerator<void, void>;
@@ -121,7 +121,7 @@ export function createSession(options: RunOptions, deps: SessionDeps) {
   }
 
   /**
-   * Runs checks one after the other, or against a slow target some of them side by side, and yields their reports.
+   * Runs checks one after the other and yields their reports. Against a slow target, some checks run side by side.
    * @param announce called with what is about to run
    */
   async function* runAll(checks: readonly Check[], announce: (name: string) => void = () => undefined) {

@@ -5,12 +5,15 @@ import type { Exchange } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
 import type { Budget } from "../target/budget.ts";
 
-/** From this median time of a response on, checks run side by side. */
+/** If the median time of a response is at least this long, checks run side by side. */
 const slowMs = 80;
 /** How many checks run at the same time. */
 const lanes = 16;
 
-/** What a check may need and still leave other checks alone: nothing that changes the merchant's time or settings. */
+/**
+ * The needs that a check may have and still not disturb other checks. They do not change the merchant's time or
+ * settings.
+ */
 const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes", "finish"]);
 
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
@@ -40,9 +43,9 @@ function afforded(checks: readonly Check[], options: RunOptions, budget: Budget)
 }
 
 /**
- * Returns those of the next checks that may run side by side. If a target must refuse what a run sends (`--effects
- * reject`), the first accepted request ends the run, so that nothing else may be in transit. The extended profile
- * judges time, lists and settings of the merchant, which belong to one check at a time.
+ * Returns the next checks that may run side by side. If a target must refuse what a run sends (`--effects reject`), the
+ * first accepted request ends the run, so that nothing else may be in transit. The extended profile judges time, lists
+ * and settings of the merchant, which belong to one check at a time.
  */
 export function sideBySide(next: readonly Check[], options: RunOptions, budget: Budget): readonly Check[] {
   const { profile, effects } = options;

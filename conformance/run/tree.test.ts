@@ -28,8 +28,8 @@ const result = (verdict: Verdict): CheckResult => ({
 });
 
 /**
- * Returns the report of a check that judges every core requirement. All pass, or are observed, except those with
- * another verdict in `over`; undefined in `over` leaves a requirement without a result.
+ * Returns the report of a check that judges every core requirement. All requirements pass, or are observed, except the
+ * requirements with another verdict in `over`. Undefined in `over` leaves a requirement without a result.
  */
 function everything(over: Record<string, Verdict | undefined> = {}, more: Partial<CheckReport> = {}): CheckReport {
   const verdicts = core.map((id) => [id, id in over ? over[id] : observed.has(id) ? "observed" : "pass"] as const);

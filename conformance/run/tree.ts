@@ -37,10 +37,13 @@ export type FinishedRun = {
 /** Returns the reason why no further request was sent; undefined if the run was not stopped. */
 const stoppedBy = (run: FinishedRun) => run.checks.find((check) => check.stopped)?.stopped;
 
-/** The order in which reasons count, so that it does not depend on the order of the checks: first what can be provided. */
+/**
+ * The order in which reasons count, so that the result does not depend on the order of the checks. First come reasons
+ * that the caller can remove by providing something.
+ */
 const weights: readonly NotJudged["code"][] = ["caller", "effects", "stopped", "only", "pending", "target"];
 
-/** Returns the reason that the checks of a requirement gave for not judging it; undefined if they gave none. */
+/** Returns the reason that the checks of a requirement gave for not judging it; undefined if they gave no reason. */
 function namedReason(id: string, { checks }: FinishedRun): NotJudged | undefined {
   return checks
     .flatMap((check) => check.notApplicable[id] ?? [])
@@ -152,7 +155,7 @@ function runVerdict(
   return { verdict: "certified", summary: `${passed} ${left}` };
 }
 
-/** Returns the largest amount of a payout; 0 if there is none. */
+/** Returns the largest amount of a payout; 0 if there is no payout. */
 const largestOf = (created: readonly CreatedRecord[]) =>
   created.reduce((most, { kind, amount = 0 }) => (kind === "disbursement" ? Math.max(most, amount) : most), 0);
 
@@ -170,7 +173,7 @@ export function buildReport(run: FinishedRun): Report {
   const last = checks.at(-1);
   const created = checks.flatMap((check) => check.created);
   const harness = checks.flatMap((check) => (check.error === undefined ? [] : `error in the suite: ${check.error}`));
-  // Why a declared limit is false; undefined if none was found to be false.
+  // Why a declared limit is false; undefined if no declared limit was found to be false.
   const falseDeclaration = checks.find((check) => check.falseDeclaration !== undefined)?.falseDeclaration;
   const stopped = falseDeclaration === undefined ? stoppedBy(run) : undefined;
   const errors = [...(stopped === undefined ? [] : [stopped]), ...run.errors, ...harness];

@@ -35,13 +35,13 @@ export type CheckReport = {
   total: number;
   /** The limits of the target that the run found so far. */
   found: Declaration;
-  /** Why a declared limit is false. The run has failed then. */
+  /** Why a declared limit is false. If this is set, the run has failed. */
   falseDeclaration?: string;
   /** Dredd's judgements in the run so far, by transaction. */
   dredd?: Record<string, boolean>;
   /** Prism's judgement of the run's responses so far, not only of this check's. */
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
-  /** The error in the suite itself, if there was one. */
+  /** The error in the suite itself, if an error occurred. */
   error?: string;
   /** The reason why the run was stopped; undefined if it was not. */
   stopped?: string;
@@ -65,7 +65,7 @@ const joined = (texts: readonly string[]) => {
 
 /**
  * Returns the exchange that shows the first failed finding: the finding's only exchange, or the exchange whose response
- * it describes. Returns `{}` if there is none.
+ * it describes. Returns `{}` if there is no such exchange.
  */
 function shownBy([first]: readonly Finding[], all: readonly Exchange[]): { shownBy?: number } {
   if (!first) return {};

@@ -20,7 +20,7 @@ function find(merchants: readonly Merchant[], reference: string): Open {
 
 const localeOf = ({ merchant, checkout }: Open) => merchant.state.locales.get(checkout.reference) ?? "en";
 
-/** Takes the customer's payment. Returns the problem to show if there is one. */
+/** Takes the customer's payment. Returns the problem to show, if any. */
 async function take({ merchant, checkout }: Open, phoneNumber: string): Promise<"invalid" | "unavailable" | undefined> {
   if (!/^[0-9]{10,15}$/.test(phoneNumber)) return "invalid";
   try {
@@ -35,7 +35,7 @@ async function take({ merchant, checkout }: Open, phoneNumber: string): Promise<
   return undefined;
 }
 
-/** Adds the payment pages. They need no key: the customer has none. */
+/** Adds the payment pages. They need no key, because the customer has no key. */
 export function addPaymentPage(app: App, merchants: readonly Merchant[]): void {
   const path = "/checkouts/:reference";
   app.get(path, (c) => {

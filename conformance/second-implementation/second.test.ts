@@ -1,5 +1,5 @@
 // Certifies an independent implementation of the contract. This proves that the suite judges the contract and not the
-// reference server, which broken versions of the server cannot prove.
+// reference server. Broken versions of the server cannot prove this.
 import { describe, expect, test } from "vitest";
 import { trySecond } from "./trial.ts";
 

@@ -18,7 +18,7 @@ export async function startSecond(): Promise<Second> {
   let url = "";
   const app = createApp([first, second], () => url);
   const server = createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server;
-  // Without a listener, Node refuses a request that expects anything but 100-continue, with an empty 417.
+  // Without a listener, Node responds with an empty 417 to a request with an `Expect` other than `100-continue`.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   server.on("clientError", (_error, socket) => {
     const body = JSON.stringify(new Problem("invalid_request", "The request is not valid HTTP.").body);

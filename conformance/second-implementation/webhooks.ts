@@ -69,7 +69,7 @@ async function startOf({ body }: Response): Promise<string> {
   return Buffer.concat(chunks).subarray(0, 1024).toString();
 }
 
-/** Returns the wait that `Retry-After` asks for: at most an hour, 0 without one. */
+/** Returns the wait that `Retry-After` asks for: at most an hour, 0 without the header. */
 function askedWait(response: Response | undefined): number {
   const value = response?.status === 429 || response?.status === 503 ? response.headers.get("retry-after") : null;
   if (value === null) return 0;

@@ -50,7 +50,7 @@ describe("the time limit of a probe", () => {
 const lost: HttpFailure = { failure: "the connection was closed without a response", unreachable: false };
 const reply = (status: number): HttpResponse => ({ status, headers: {}, body: Buffer.from("{}") });
 
-/** Creates a target that gives these responses in turn, and the last one from then on. */
+/** Creates a target that gives these responses in turn, and then repeats the last response. */
 function target(...replies: [HttpResponse | HttpFailure, ...(HttpResponse | HttpFailure)[]]) {
   const sent: string[] = [];
   const http: HttpClient = {

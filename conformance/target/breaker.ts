@@ -9,11 +9,14 @@ const pauseMs = 500;
 const leastLimitMs = 1500;
 const mostProbes = 8;
 
-/** A gateway sends these if it cannot reach the service behind it. A service that is shutting down sends 503. */
+/**
+ * A gateway sends these statuses if it cannot reach the service behind it. A service that is shutting down sends 503.
+ */
 const gatewayStatuses = new Set([502, 503, 504]);
 
 /**
- * Returns true if the response could come from a target that has died. A response to a forced outcome (D17) could not.
+ * Returns true if the response could come from a target that has died. A response to a forced outcome (D17) could not
+ * come from a dead target.
  */
 export const looksDead = ({ request, status }: Pick<TargetResponse, "request" | "status">) =>
   !request.forced && (status === undefined || gatewayStatuses.has(status));

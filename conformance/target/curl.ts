@@ -37,8 +37,8 @@ function headerWords(
 }
 
 /**
- * Returns a shell command that repeats a request, or a shell comment that says why there is none. The caller must
- * redact secrets that `substitutes` do not cover.
+ * Returns a shell command that repeats a request, or a shell comment that says why no command can repeat it. The caller
+ * must redact secrets that `substitutes` do not cover.
  * @param secretHeaders the names of the headers whose values are read from variables
  */
 export function curlLine(

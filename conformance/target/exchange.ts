@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { CreatedRecord, Effect, Exchange } from "../results.ts";
 import type { Together } from "./together.ts";
 
-/** What requests of one check have caused, apart from those of others that run at the same time. */
+/** What the requests of one check have caused, without the requests of other checks that run at the same time. */
 export type Account = {
   exchanges: Exchange[];
   /** The records that the requests created, or may have created if the response was lost. */
@@ -30,11 +30,13 @@ export type TargetRequest = {
   timeoutMs?: number;
   /** Set if the request forces an outcome of the sandbox (D17). A 5xx or a missing response is then not a fault. */
   forced?: boolean;
-  /** Set if the request is to exceed the declared velocity. By default it waits until the velocity allows it. */
+  /**
+   * Set if the request is to exceed the declared velocity. By default the request waits until the velocity allows it.
+   */
   exceedsVelocity?: boolean;
   /** The race in which the request takes part. */
   together?: Together;
-  /** To which the request is charged, and which gets its exchange. */
+  /** The account to which the request is charged, and which gets its exchange. */
   account?: Account;
 };
 
@@ -53,6 +55,6 @@ export type TargetResponse = {
 
 export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
-/** Returns the fields of the response's `data`; an empty object if it has none. */
+/** Returns the fields of the response's `data`; an empty object if it has no fields. */
 export const dataOf = ({ json }: TargetResponse) =>
   ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Decides to which other origins a link or redirect of the target may lead. Its pages are the target's choice, and this
+// Decides to which other origins a link or redirect of the target may lead. The target chooses the links, and this
 // machine may reach services that the target must not make the suite open.
 import { lookup as dnsLookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
@@ -39,7 +39,7 @@ const bare = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
 export type Opening = { address?: string } | { refusal: string };
 
 /**
- * Returns the address to connect to for a link, or why it is not opened. A link on the target's own host is opened. A
+ * Returns the address to connect to for a link, or why it is not opened. A link to the target's own host is opened. A
  * target on loopback may lead to other ports of loopback, and any target to public addresses.
  */
 export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<Opening> {
@@ -62,8 +62,8 @@ export async function openingOf(link: URL, base: URL, lookup: Lookup): Promise<O
 }
 
 /**
- * Returns what the suite keeps of a page of another origin, which may contain somebody's secrets: the status, where it
- * leads, and what a person sees. Cookies, scripts, comments and the values of forms are removed.
+ * Returns the parts of a page of another origin that the suite keeps: the status, where it leads, and what a person
+ * sees. The page may contain somebody's secrets. Cookies, scripts, comments and the values of forms are removed.
  */
 export function publicPart(result: HttpResponse | HttpFailure): HttpResponse | HttpFailure {
   if ("failure" in result) return result;

@@ -47,7 +47,7 @@ const largestResponse = 4 * 1024 * 1024;
 
 const decoders = { gzip: gunzipSync, deflate: inflateSync, br: brotliDecompressSync };
 
-/** Returns a body without its compression, which the headers of common clients ask for. */
+/** Returns the decompressed body: the headers of common clients ask for compression. */
 function decoded(body: Buffer, encoding: string | undefined): Buffer {
   const decode = decoders[encoding?.toLowerCase() as keyof typeof decoders] as typeof gunzipSync | undefined;
   return decode && body.length > 0 ? decode(body, { maxOutputLength: largestResponse }) : body;
@@ -66,7 +66,9 @@ export type HttpClient = {
     headers: Record<string, string | string[]>;
     body?: Buffer;
     timeoutMs: number;
-    /** True for a page of another origin than the target's. Only its public part is kept (foreign.ts). */
+    /**
+     * True for a page of another origin than the target's. Only the public part of such a page is kept (foreign.ts).
+     */
     isForeign?: true;
     /** The address to connect to, if it was decided before. Otherwise the name is resolved. */
     address?: string | undefined;

@@ -1,6 +1,6 @@
-// The forms of a key, in one list: checks send them to a target that must refuse them, commands compute them in the
-// shell, and reports hide all of them, because a target may return what it was sent. A check cannot read the key, so it
-// cannot send a form that is not in this list.
+// The forms of a key, in one list. Checks send the forms to a target that must refuse them, and commands compute them
+// in the shell. Reports hide all forms, because a target may return what it was sent. A check cannot read the key, so
+// it cannot send a form that is not in this list.
 
 const defined: KeyForm[] = [];
 
@@ -25,7 +25,7 @@ export type { KeyForm };
 const hex = (code: number, digits: number) => code.toString(16).padStart(digits, "0");
 const isUpper = (key: string) => key === key.toUpperCase();
 const inBase64 = (text: string) => `$(printf %s ${text} | base64 | tr -d '\\n')`;
-/** Any character that differs from the last one. */
+/** Any character that differs from the last character. */
 const otherLast = (key: string) => (key.endsWith("A") ? "B" : "A");
 
 export const whole = new KeyForm("the key", (key) => key);
@@ -78,8 +78,8 @@ export const keyForms: readonly KeyForm[] = defined;
 const shortestForm = 8;
 
 /**
- * Returns the forms of a key that are hidden as they are, from the longest to the shortest. Of a form that contains the
- * key, only the key is hidden, so that what surrounds it stays, such as quotes.
+ * Returns the forms of a key that are hidden as they are, from the longest to the shortest. In a form that contains the
+ * key, only the key is hidden, so that the characters around it stay, such as quotes.
  */
 export const hiddenForms = (key: string): string[] =>
   [...new Set(keyForms.map(({ of }) => of(key)))]
@@ -112,7 +112,7 @@ function base64At(text: string, offset: number): string {
   return bytes.toString("base64").slice(Math.ceil((offset * 8) / 6), end);
 }
 
-/** Patterns for the parts of a text that begin or end where the text does and have this length or more. */
+/** Patterns for the beginnings and the ends of a text that have this length or more. */
 function partsOf(texts: readonly string[], least: number) {
   const split = texts.length - least;
   const after = texts.slice(least).reduceRight((rest, each) => `(?:${each}${rest})?`, "");

@@ -13,7 +13,10 @@ const longestBody = 4096;
 const shorten = (text: string) =>
   text.length > longestBody ? `${text.slice(0, longestBody)}… (${text.length} characters)` : text;
 
-/** Returns the merchant's reference in the body of a POST, or the text of the field if it is not JSON; "" without one. */
+/**
+ * Returns the merchant's reference in the body of a POST, or the text of the field if it is not JSON; "" without a
+ * reference.
+ */
 function referenceIn({ method }: TargetRequest, text: string): string {
   if (method !== "POST") return "";
   try {
@@ -42,7 +45,7 @@ export type RecorderOptions = {
   merchant: Merchant;
   /** Texts that commands must not contain, such as keys and phone numbers of real people. */
   substitutes: readonly Substitute[];
-  /** The names of request headers whose values are redacted, in addition to the default ones. */
+  /** The names of request headers whose values are redacted, in addition to the default headers. */
   secretHeaders: readonly string[];
   now: () => Date;
 };
@@ -82,7 +85,7 @@ export function createRecorder({ redact, merchant, substitutes, secretHeaders, n
       return exchange;
     },
     /**
-     * Records a request to another origin, of which a report shows no path, header or body: they are not the target's, and
+     * Records a request to another origin. A report shows no path, header or body of it: they are not the target's, and
      * may be somebody's secrets.
      */
     beginForeign({ method, account }: TargetRequest, { origin }: URL): Exchange {
@@ -108,7 +111,7 @@ export function createRecorder({ redact, merchant, substitutes, secretHeaders, n
       exchange.responseHeaders = {};
       exchange.responseBody = "(a page of another origin)";
     },
-    /** Records the response to a request, or why there was none. */
+    /** Records the response to a request, or why there was no response. */
     end(exchange: Exchange, result: HttpResponse | HttpFailure) {
       exchange.durationMs = now().getTime() - Date.parse(exchange.at);
       if ("failure" in result) {
@@ -119,7 +122,7 @@ export function createRecorder({ redact, merchant, substitutes, secretHeaders, n
       exchange.responseHeaders = redactHeaders(result.headers, redact);
       exchange.responseBody = shorten(redact(result.body.toString("utf8")));
     },
-    /** Returns the exchanges since the last call, without those of requests that have an account. */
+    /** Returns the exchanges since the last call, without the exchanges of requests that have an account. */
     take(): Exchange[] {
       const taken = exchanges;
       exchanges = [];

@@ -15,7 +15,7 @@ const escaped = (text: string) =>
   utf16(text)
     .map((code) => `\\u${code}`)
     .join("");
-/** What a target could return of a key, by name. */
+/** The forms of a key that a target could return, by name. */
 const forms: Record<string, string> = {
   "as it is": key,
   "in Basic form, as the user": btoa(`${key}:`),
@@ -96,7 +96,7 @@ describe("a run against a target that returns the key in every form", () => {
     for (const file of files) {
       const content = await readFile(join(folder, file));
       const text = String(file.endsWith(".gz") ? gunzipSync(content) : content);
-      // Files encode quotes and backslashes in ways of their own, which leave the rest of a form as it is.
+      // Files encode quotes and backslashes in their own ways, which leave the rest of a form unchanged.
       expect.soft(text.includes(form), file).toBe(false);
       expect.soft(text.includes(JSON.stringify(form).slice(1, -1)), file).toBe(false);
     }

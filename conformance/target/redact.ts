@@ -3,7 +3,7 @@ import { findersOf, hiddenForms } from "./key-forms.ts";
 /** Removes secrets from a text and masks the phone numbers of people in it. */
 export type Redact = {
   (text: string): string;
-  /** Leaves the phone numbers in this request readable from now on, except those of real recipients. */
+  /** Leaves the phone numbers in this request readable from now on, except the numbers of real recipients. */
   learn(request: string): void;
 };
 

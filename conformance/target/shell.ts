@@ -1,5 +1,5 @@
-// Writes texts as words of a POSIX shell. The shell computes texts that a report must not show, or that must differ in
-// a repetition.
+// Writes texts as words of a POSIX shell. The shell computes texts that a report must not show, and texts that must
+// differ in a repetition.
 
 import { keyForms } from "./key-forms.ts";
 
@@ -55,7 +55,7 @@ export function shellWord(text: string, substitutes: readonly Substitute[]): str
   return parts.map((part) => ("shell" in part ? `"${part.shell}"` : singleQuoted(part.literal))).join("") || "''";
 }
 
-/** Returns a command that prints these bytes, including those that no shell word can contain. */
+/** Returns a command that prints these bytes, including bytes that no shell word can contain. */
 export function printed(bytes: Buffer): string {
   const shown = [...bytes].map((byte) => {
     if (byte === 37) return "%%";

@@ -154,7 +154,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     return "failure" in result ? undefined : result.status;
   }
 
-  /** Returns the error that stops the run if the response is the first one of a dead target. */
+  /** Returns the error that stops the run, if the response is the first response of a dead target. */
   async function deathBy({ request, exchange, status }: TargetResponse) {
     if (patienceMs === 0 || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
     const what = status === undefined ? exchange.failure : `status ${status}`;
@@ -175,7 +175,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     const headers = isPage ? merchant.browserHeaders(own) : merchant.headers(own);
     const flags = options.curlFlags;
     const exchange = recorder.begin({ request, url: origin.origin + path, headers, body, flags });
-    // Prism serialises bodies anew, so a request goes through Prism only if that does not change it. Prism adds the
+    // Prism serialises bodies anew, so a request goes through Prism only if the new body is the same. Prism adds the
     // path prefix, because it was started with the base URL. The path is therefore sent without the prefix.
     const via = prism && origin === base && isPlain(request) ? { origin: prism, path: request.path } : { origin, path };
     const { timeoutMs = options.timeoutMs, method } = request;

@@ -5,7 +5,7 @@ import * as tls from "node:tls";
 
 /** Certificates and a private key, in PEM. */
 export type TlsFiles = {
-  /** Certificates to trust, in addition to the usual ones. */
+  /** Certificates to trust, in addition to the usual certificates. */
   ca?: string;
   /** The client's certificate, with its chain. It is set if and only if `key` is. */
   cert?: string;
@@ -81,7 +81,10 @@ export function readTls(
   };
 }
 
-/** The certificates that this process trusts by default. Node before 22.15 cannot list those of NODE_EXTRA_CA_CERTS. */
+/**
+ * The certificates that this process trusts by default. Node before 22.15 cannot list the certificates of
+ * NODE_EXTRA_CA_CERTS.
+ */
 const trusted = () => (tls.getCACertificates as typeof tls.getCACertificates | undefined)?.() ?? tls.rootCertificates;
 
 /** Creates the settings of TLS connections; undefined for the default settings. */

@@ -14,7 +14,7 @@ import { createTarget } from "./target.ts";
 const size = 8;
 type Over = { rate?: number; velocity?: Velocity[]; least?: number; refusals?: number };
 
-/** Races payouts against a server that responds to none of the first `least` requests before it has all of them. */
+/** Races payouts against a server that responds to the first `least` requests only when it has received all of them. */
 async function race({ rate, velocity, least = 0, refusals = 0 }: Over) {
   const held: (() => void)[] = [];
   const server = createServer((request, response) => {

@@ -1,5 +1,5 @@
-// Lets requests race. Each is sent up to its last byte, and the last bytes follow together, so that the target processes
-// the requests at the same time even on a slow network or a busy machine.
+// Lets requests race. Each request is sent up to its last byte, and the last bytes follow together. The target
+// therefore processes the requests at the same time, even on a slow network or a busy machine.
 
 /** Requests that race. */
 export type Together = ReturnType<typeof createTogether>;
@@ -41,7 +41,10 @@ export function createTogether(size: number, gapMs: number, sleep: (ms: number) 
       await finish.wait(request);
       if (gapMs > 0) await sleep(place * gapMs);
     },
-    /** Records that a request ended. It took no part if the last bytes were not sent yet, or if it must be repeated. */
+    /**
+     * Records that a request ended. The request took no part if the last bytes were not sent yet, or if it must be
+     * repeated.
+     */
     end(request: object, isRepeated = false) {
       if (!finish.isOpen || isRepeated) finish.waiting.delete(request);
       ended.add(request);

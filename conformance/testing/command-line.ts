@@ -7,7 +7,9 @@ import { join } from "node:path";
 import type { Report } from "../results.ts";
 
 const { PATH, NODE_COMPILE_CACHE } = process.env;
-/** Only these variables, so that the environment cannot influence a test. The cache halves the time of a start. */
+/**
+ * Only these variables, so that the environment cannot influence a test. The compile cache halves the time of a start.
+ */
 export const BARE_ENVIRONMENT = { PATH, NODE_COMPILE_CACHE };
 
 const main = join(import.meta.dirname, "../certify.ts");
@@ -35,7 +37,7 @@ export function startCertify(args: readonly string[], { env, node = [], onOutput
   return { child, ended };
 }
 
-/** Reads the report in a folder; undefined if there is none. */
+/** Reads the report in a folder; undefined if there is no report. */
 export async function reportIn(folder: string): Promise<Report | undefined> {
   const text = await readFile(join(folder, "report.json"), "utf8").catch(() => undefined);
   return text === undefined ? undefined : (JSON.parse(text) as Report);

@@ -11,7 +11,7 @@ type Sent = {
   query: string;
   headers: Record<string, string>;
   text: string;
-  /** The fields of the JSON body; `{}` without one. */
+  /** The fields of the JSON body; `{}` without a body. */
   fields: Fields;
   status: number | undefined;
   /** The accepted create of a payout whose reference this create of a payout uses again. */
@@ -80,7 +80,7 @@ const fails = (fields: Fields) => numberOf(fields, "") && String(fields["phoneNu
 const order = ({ fields }: Sent) => Object.keys(fields).join();
 
 const keyOf = ({ headers }: Sent) => headers["x-api-key"];
-/** The operations of the interface, with the paths that a lenient router takes for theirs. */
+/** The operations of the interface, with the paths that a lenient router takes for the operation's path. */
 const operations: readonly [what: string, method: string, path: RegExp][] = [
   ["a disbursement", "POST", /disbursements(?!\/[\w-])/i],
   ["a verify", "GET", /disbursements\/[\w-]/i],

@@ -1,5 +1,5 @@
-// Makes up what ordinary merchants send to a sandbox on their own machine, for the test that tries to tell the suite from
-// them. It shares no code with generate/merchant.ts, which invents the merchant that the suite plays.
+// Makes up what ordinary merchants send to a sandbox on their own machine, for the test that tries to distinguish the
+// suite from merchants. It shares no code with generate/merchant.ts, which invents the merchant that the suite plays.
 import type { Sent } from "./recognise.ts";
 
 /** Returns a generator of pseudo-random numbers below 1 (mulberry32). */
@@ -62,7 +62,7 @@ function referencesOf({ below, one, text, digits }: Tools): () => string {
 type Headers = [name: string, value: string][];
 type Given = { key?: string | undefined; body: string; host: string };
 
-/** Returns the headers of a merchant's program, as such programs send them. */
+/** Returns the headers that a merchant's program typically sends. */
 function programOf({ one, below, digits }: Tools): (given: Given) => Headers {
   const [minor, patch] = [below(14), below(10)];
   const charsets = ["application/json; charset=utf-8", "application/json;charset=UTF-8"];

@@ -1,5 +1,5 @@
-// Tries to tell the runs of the suite from the traffic of ordinary merchants, as a service would that behaves well only
-// while it is judged.
+// Tries to distinguish the runs of the suite from the traffic of ordinary merchants, as a service would do that behaves
+// well only while it is judged.
 
 /** A request as a service sees it. */
 export type Sent = { method: string; path: string; headers: readonly (readonly [string, string])[]; body: string };
@@ -77,7 +77,7 @@ const sharedValues =
       matches: (traffic) => read(traffic).includes(value),
     }));
 
-/** The values of these differ from request to request, or hold the key at a wrong place. */
+/** Headers whose values differ from request to request, or contain the key in a wrong place. */
 const ofEachRequest = new Set(["host", "content-length", "x-api-key", "authorization", "cookie"]);
 const headerValues = (traffic: Traffic) =>
   traffic.flatMap(({ headers }) =>
@@ -117,7 +117,7 @@ const shapeOf = (text: string) =>
     .replaceAll(/[a-z0-9]+/g, (part) => (/^[a-z]+$/.test(part) ? "a" : /^\d+$/.test(part) ? "0" : "x"))
     .replaceAll(/[A-Z]+/g, "A")}`;
 
-/** Returns the shape that most references have; undefined if there is none. */
+/** Returns the shape that most references have; undefined if there is no such shape. */
 function commonShape(traffic: Traffic) {
   const all = payoutsIn(traffic).map(({ reference }) => shapeOf(reference));
   return [...counts(all)].filter(([, count]) => count > all.length / 2).map(([shape]) => shape)[0];
@@ -221,7 +221,7 @@ const namesItself = (traffic: Traffic) => traffic.some((sent) => ownName.test(JS
 const names: Family = (runs) => (runs.every(namesItself) ? [{ what: "the suite's name", matches: namesItself }] : []);
 
 const references = (traffic: Traffic) => payoutsIn(traffic).map(({ reference }) => reference);
-/** Paths of requests that merchants send too. The suite also sends invalid paths, as nobody else does. */
+/** Paths of requests that merchants send too. The suite also sends invalid paths, which merchants never send. */
 const ordinaryPath = /^\/(healthz|v1\/(disbursements|checkouts)(\/[\w-]+)?|sandbox\/[\w/-]+)(\?[\w&=:.-]*)?$/;
 /** Returns the ordinary paths, without the references that the service made. */
 const paths = (traffic: Traffic) =>

@@ -39,7 +39,8 @@ export function check(over: Partial<CheckResult> = {}): CheckResult {
 }
 
 /**
- * Returns a requirement with one check of the same verdict, or with none if it was not judged. `over` replaces fields.
+ * Returns a requirement with one check of the same verdict, or without a check if it was not judged. `over` replaces
+ * fields.
  */
 export function requirement(id: string, verdict: Verdict, over: Partial<RequirementResult> = {}): RequirementResult {
   const judged = verdict !== "not-applicable";

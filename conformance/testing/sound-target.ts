@@ -1,5 +1,5 @@
 // A small service that conforms to the interface, but differs from the reference server wherever the interface is
-// silent. It must be certified for `core`. Tests add faults, with which it must not be certified.
+// silent. It must be certified for `core`. Tests add faults; with a fault it must not be certified.
 import { randomUUID } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,4 @@
-// Runs other libraries over the test vectors. Where one of them differs, the difference is named here.
+// Runs other libraries over the test vectors. Where a library differs from the vectors, the difference is named here.
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { validateWebhook } from "replicate";
 import { Webhook as StandardWebhook } from "standardwebhooks";
@@ -15,7 +15,7 @@ const withAnySecret = (verify: (vector: Vector, secret: string) => unknown) => a
     try {
       if ((await verify(vector, secret)) !== false) return "accept";
     } catch {
-      // Refused; the next secret may fit.
+      // Refused. The next secret may fit.
     }
   }
   return "refuse";

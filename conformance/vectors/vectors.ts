@@ -14,7 +14,7 @@ export type Vector = {
   time: number;
   verdict: "accept" | "refuse";
   why: string;
-  /** Set if the headers are those that the service sends with `secrets`. */
+  /** Set if the service itself sends exactly these headers with `secrets`. */
   asSent?: true;
 };
 

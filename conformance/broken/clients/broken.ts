@@ -1,5 +1,5 @@
-// The broken clients: each is the good client with a single fault, and names the requirement that the fault breaks and
-// the scenarios that show it.
+// The broken clients. Each is the good client with a single fault, and names the requirement that the fault breaks and
+// the scenarios that show the fault.
 import { randomUUID } from "node:crypto";
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Outcome } from "../../merchants/client/protocol.ts";
@@ -19,9 +19,9 @@ import type { Program } from "./host.ts";
 
 export type BrokenClient = {
   id: string;
-  /** The requirement that must fail, or warn if it is a should. */
+  /** The requirement that must fail; a should must warn. */
   breaks: string;
-  /** The scenarios. At least one must catch the fault. */
+  /** The scenarios. At least one of these scenarios must catch the fault. */
   scenarios: readonly string[];
   program: Program;
 };
@@ -634,16 +634,16 @@ const laterCalls: readonly BrokenClient[] = [
 /** Returns true for a response that says nothing about the payout, or nothing that a client may believe. */
 const isLost = (job: Job, reply: Reply) => good.read(job, reply).kind === "lost";
 
-/** Compares a record with its entry, except for a field. */
+/** Compares a record with its entry, except for one field. */
 const comparesAllBut = (field: "currency" | "country"): Partial<Client> => ({
   isSame: (job, found) => good.isSame(job, { ...found, [field]: job.entry[field] }),
 });
 
-/** Faults that show only if a loss, a kill, a refusal and what the record says meet. */
+/** Faults that show only if a loss, a kill, a refusal and certain contents of the record come together. */
 export const meetings: readonly BrokenClient[] = [
   ...[429, 503].map((code) =>
     broken(`doubt-ends-with-${code}`, "client.refused-is-true", `then-${code}`, {
-      // Such a response says that its own request recorded nothing. It does not say this of an earlier request.
+      // Such a response says that its own request recorded nothing. It says nothing about an earlier request.
       onReply({ host, entry }, reply) {
         const isOwn = reply?.status === code && typeof (reply.body as { code?: unknown } | null)?.code === "string";
         if (isOwn) host.files.set(`${entry.reference} is not recorded`, "");
@@ -681,7 +681,7 @@ export const meetings: readonly BrokenClient[] = [
     report(job, outcome) {
       good.report(job, outcome);
       const { BASE_URL } = job.host.environment;
-      // A worker that outlives the program.
+      // A worker that continues after the program has ended.
       const payLater = () => {
         const headers = good.headersOf(job);
         return fetch(`${BASE_URL}/v1/disbursements`, { method: "POST", headers, body: JSON.stringify(job.entry) });

@@ -27,13 +27,13 @@ describe("the requirements for clients", () => {
   });
 });
 
-// The self-test tries all of them. These are the first of each requirement, and those whose faults show only if two
-// conditions meet.
+// The self-test tries all broken clients. These are the first broken client of each requirement, and the clients whose
+// faults show only if two conditions come together.
 const sample = brokenClients.filter(
   (client) => meetings.includes(client) || brokenClients.find(({ breaks }) => breaks === client.breaks) === client,
 );
 
-// Beside others, a client that repeats at once is as slow as one that waits.
+// If other tests run at the same time, a client that repeats at once is as slow as a client that waits.
 const isHasty = ({ breaks }: (typeof sample)[number]) => breaks === "client.backs-off";
 
 test.each(sample.filter(isHasty))("the broken client $id is caught by $breaks", async (client) => {
@@ -51,7 +51,7 @@ test("the good client raises no alarm in any scenario", async () => {
   expect(await alarms(good!.program, scenarios)).toEqual([]);
 });
 
-// The self-test tries each of them in all scenarios.
+// The self-test tries each sound client in all scenarios.
 test.concurrent.each(others.map((client, index) => ({ ...client, index })))(
   "the sound client $id raises no alarm",
   async ({ program, index }) => {

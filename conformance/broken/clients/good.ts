@@ -1,4 +1,5 @@
-// A small client that does everything right. The broken clients and the other sound clients replace a part of it.
+// A small client that does everything right. The broken clients and the other sound clients replace a part of this
+// client.
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Outcome } from "../../merchants/client/protocol.ts";
 import type { Host, Program } from "./host.ts";
@@ -17,7 +18,7 @@ export type Found = {
   customer?: { phoneNumber?: unknown };
 };
 
-/** What the response to an attempt, or its absence, means for the entry. */
+/** What the response to an attempt, or a missing response, means for the entry. */
 export type Reading =
   | { kind: "done"; outcome: Outcome }
   | { kind: "refused" }

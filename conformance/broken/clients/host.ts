@@ -1,5 +1,5 @@
-// Runs clients within this process, so that the self-test can try many of them. A client gets everything from its host:
-// once a client is killed, nothing that it does has an effect.
+// Runs clients within this process, so that the self-test can try many of them. A client gets everything from its host,
+// so a client that was killed can have no effect any more.
 import type { Ended, Launch } from "../../merchants/client/launch.ts";
 import type { Entry } from "../../merchants/client/entries.ts";
 import type { Environment } from "../../merchants/client/protocol.ts";
@@ -27,7 +27,10 @@ export function createDisks() {
   };
 }
 
-/** Returns what a program has besides input and output, and a function that kills it: what it waits for never settles. */
+/**
+ * Returns what a program has besides input and output, and a function that kills the program: promises for which the
+ * program waits then never settle.
+ */
 export function mortal(environment: Environment, files: Map<string, string>) {
   const death = new AbortController();
   const alive = <T>(promise: Promise<T>): Promise<T> =>

@@ -1,4 +1,4 @@
-// Sound clients that differ from the good client. None of them may raise an alarm.
+// Sound clients that differ from the good client. No sound client may raise an alarm.
 import { createHash } from "node:crypto";
 import { good, outcomeOf, programOf, type Client } from "./good.ts";
 import type { Program } from "./host.ts";

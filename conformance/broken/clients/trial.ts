@@ -43,7 +43,10 @@ async function failuresOf(scenario: Scenario, program: Program, limits: { seed?:
     .map(([id, { name, verdict, expected, actual }]): Failure => ({ id, name, verdict, expected, actual }));
 }
 
-/** Returns the scenarios with these ids. Each value of a crossed row is the id of scenarios that have such rows alone. */
+/**
+ * Returns the scenarios with these ids. Each value of a crossed row is also the id of scenarios that have only rows
+ * with this value.
+ */
 export function scenariosNamed(ids: readonly string[]): Scenario[] {
   return ids.flatMap((id) => {
     const found = scenarios.filter((each) => each.id === id);

@@ -1,4 +1,4 @@
-// Servers that accept invalid values (§2.1, §2.4). Each replaces an invalid value with a valid one.
+// Servers that accept invalid values (§2.1, §2.4). Each server replaces an invalid value with a valid value.
 import { type Fault, fault } from "../fault.ts";
 import {
   accepts,

@@ -138,7 +138,7 @@ const cached = [
   fault("cache-clock", "The sandbox time is cached for all keys.", others, caches("readClock", pathOf)),
 ];
 
-/** Shows what one merchant has read to the other. `missing` also shows one merchant's 404 to the other. */
+/** Shows a merchant the responses that another merchant has received. With `missing`, also a 404. */
 const mixes =
   (missing: boolean): How =>
   (world) => {

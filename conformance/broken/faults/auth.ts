@@ -27,7 +27,7 @@ const authenticates =
 const noKey = (given?: string) => given === undefined;
 const anyKey = (given?: string) => given !== undefined && given !== "";
 
-/** Requests that a server takes for those of an operation, and then does not authenticate. */
+/** Requests that a server takes for requests of an operation, and then does not authenticate. */
 type Way = [id: string, what: string, pathOf: (call: Call) => string | undefined];
 const pathIf =
   (pattern: RegExp, by: string) =>
@@ -72,7 +72,7 @@ const ways: Way[] = [
   ["rewriting", "A request with X-Original-URL", ({ headers }) => headers["x-original-url"]?.toString()],
 ];
 
-/** Does not authenticate requests without a key that come this way. */
+/** Does not authenticate requests without a key that have this form. */
 const opens =
   (operation: string, pathOf: Way[2]): How =>
   (world) => ({
@@ -82,7 +82,7 @@ const opens =
       return ask(path !== undefined && isOf(meant, operation) ? withKey(meant, world.key) : call);
     },
   });
-/** The operations, each with the requirement that a way around its authentication violates. */
+/** The operations, each with the requirement that is violated if its authentication can be bypassed. */
 const guarded = [
   ["create", createDisbursement, "auth.no-way-around"],
   ["checkout", createCheckout, "auth.no-way-around"],

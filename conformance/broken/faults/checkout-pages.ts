@@ -12,7 +12,7 @@ const pages = (change: (reply: Reply) => Reply): Hooks => ({
 const amounts = (change: (digits: string) => string): How =>
   pages((reply) => ({ ...reply, text: reply.text.replaceAll(/\d[\d,\u00a0\u202f]*\.\d\d/g, change) }));
 
-/** Gives a checkout the link of an earlier one if `key` returns the same text for both. */
+/** Gives a checkout the link of an earlier checkout if `key` returns the same text for both. */
 const sharesLink =
   (key: (fields: Fields) => string): How =>
   () => {
@@ -30,7 +30,7 @@ const sharesLink =
     };
   };
 
-/** Shows every person the same page: the first that was opened, or the latest checkout's. */
+/** Shows every person the same page: the first page that was opened, or the page of the latest checkout. */
 const samePage: How = () => {
   let first: Reply | undefined;
   return pages((reply) => (first ??= reply));

@@ -1,4 +1,4 @@
-// Servers that respond incorrectly to a create or refuse a valid one (§2.1, §2.2, §4.1).
+// Servers that respond incorrectly to a create or refuse a valid create (§2.1, §2.2, §4.1).
 import { type Fault, fault } from "../fault.ts";
 import {
   responses,

@@ -33,8 +33,8 @@ const repeats =
   };
 
 /**
- * Handles the first request with a reference correctly. Handles a request that arrives during it with the same
- * reference as `late` says: `late` returns the status of a refusal, or the request to forward.
+ * Handles the first request with a reference correctly. If another request with the same reference arrives meanwhile,
+ * `late` decides: it returns the status of a refusal, or the request to forward.
  */
 const races =
   (
@@ -65,7 +65,7 @@ const races =
     };
   };
 
-/** Looks for a reference, and only later remembers it, as a server without a unique index does. */
+/** Looks for a reference first, and remembers the reference later, as a server without a unique index does. */
 const windowOf =
   (ms: number): How =>
   ({ sleep }) => {

@@ -1,5 +1,5 @@
-// Servers that work for one record at a time, and fail for what merchants do every day: equal amounts, equal references
-// of two merchants, addresses with parameters, a look at the record when its webhook arrives, and records of last week.
+// Servers that work with one record at a time, and fail in everyday use: with equal amounts, equal references of two
+// merchants, addresses with parameters, a look at the record when its webhook arrives, or records of last week.
 import { type Fault, fault, type How } from "../fault.ts";
 import {
   createCheckout,
@@ -23,7 +23,7 @@ import {
 
 const hour = 3_600_000;
 
-/** Finishes the oldest open checkout that is alike, instead of the one that was paid. */
+/** Finishes the oldest open checkout that is alike, instead of the checkout that was paid. */
 const matchedBy =
   (keyFor: (created: Fields) => string): How =>
   () => {
@@ -67,7 +67,7 @@ const anHourLater = (text: string) =>
   });
 const ofCountry: Record<string, string> = { CI: "XOF", NG: "NGN", GH: "GHS", KE: "KES" };
 
-/** What merchants send every day, and what the services make of it. */
+/** What merchants send every day, and the faulty results. */
 const values: Fault[] = [
   fault(
     "round-amounts-divided",

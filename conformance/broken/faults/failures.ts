@@ -1,4 +1,5 @@
-// Servers that show a failure too early, or another failure elsewhere than in the record (D75).
+// Servers that show a failure too early, or show a failure in other places that differs from the record's failure
+// (D75).
 import { type Fault, fault } from "../fault.ts";
 import { changesData } from "../messages.ts";
 import { data, verifyDisbursement, without, type Fields } from "../ways.ts";

@@ -38,7 +38,7 @@ const repeatedly =
 
 const text = ({ body }: Call) => String(body);
 const names = (call: Call) => Object.keys(fieldsOf(call.body) ?? {});
-/** What a service may compare besides the reference, by what it then takes for a new request. */
+/** What a service may compare besides the reference, by the kind of repetition that it then takes for a new request. */
 const forms: [id: string, what: string, form: (call: Call) => unknown][] = [
   ["escaped", "escaped letters", (call) => text(call).includes("\\u00")],
   ["spaced", "white space around its fields", (call) => /^\s*\{\s/.test(text(call))],
@@ -59,7 +59,7 @@ const forms: [id: string, what: string, form: (call: Call) => unknown][] = [
   ["with-query", "another query", ({ path }) => path],
 ];
 
-/** Refuses a reference with 409 if another one has the same key. */
+/** Refuses a reference with 409 if another reference has the same key. */
 const confuses =
   (key: (reference: string) => string): How =>
   () => {
@@ -275,7 +275,7 @@ const values: Fault[] = [
   ),
 ];
 
-/** Lets payouts succeed that must fail, and notifies their success. */
+/** Lets payouts succeed although they must fail, and notifies their success. */
 const succeeds = (is: (record: { country: string; amount: number }) => boolean): How => ({
   storage: (inner) => ({
     insertDisbursement(record) {

@@ -39,8 +39,8 @@ const reads = (lenient: (text: string, body: Buffer) => unknown): How => ({
 });
 
 /**
- * Parses a text that is not a JSON object but becomes one when matches of the pattern are replaced. Returns undefined
- * for any other text.
+ * Parses a text that is not a JSON object, but becomes a JSON object when matches of the pattern are replaced. Returns
+ * undefined for any other text.
  */
 const relaxed = (text: string, pattern: RegExp, replacement: string) =>
   pattern.test(text) && fieldsOf(text) === undefined ? fieldsOf(text.replaceAll(pattern, replacement)) : undefined;

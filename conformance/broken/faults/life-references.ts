@@ -40,7 +40,7 @@ const changed = (field: string): How => frees((first, again, isOld) => isOld && 
 
 const folded = (text: string) => text.normalize("NFC").trim().toLowerCase();
 
-/** Treats references that differ only in case, Unicode form or outer spaces as one. */
+/** Treats references that differ only in case, Unicode form or outer spaces as one reference. */
 const folding =
   (found: (original: string) => ReturnType<typeof refusal>): How =>
   () => {

@@ -31,7 +31,7 @@ const send = async (url: string, body: string) => {
   close();
 };
 
-/** Gives every third checkout these fields of an earlier one. */
+/** Gives every third checkout these fields of an earlier checkout. */
 const shares =
   (...fields: string[]): How =>
   () => {
@@ -171,7 +171,7 @@ const checkouts = [
   ),
 ];
 
-/** What the URL of a webhook contains that never arrives. */
+/** Parts of URLs. A webhook to a URL with such a part never arrives. */
 const unreached: [id: string, what: string, pattern: RegExp][] = [
   ["escaped-slash", "an escaped slash", /%2F/],
   ["plus", "a plus sign in its path", /^[^?]*\+/],
@@ -188,7 +188,7 @@ const addresses = unreached.map(([id, what, pattern]) =>
   ),
 );
 
-/** Returns what a service compares that does not keep payouts and checkouts apart. */
+/** Returns the value that a service compares if it does not keep payouts and checkouts apart. */
 const confused = (id: string, what: string, key: (fields: Fields) => unknown): Fault =>
   fault(
     `webhooks-by-${id}`,

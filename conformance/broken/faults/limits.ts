@@ -28,7 +28,7 @@ const kept = (change: (text: string) => unknown): How =>
     isText(record["webhookURL"]) ? { ...record, webhookURL: change(record["webhookURL"]) } : record,
   );
 const length = (text: unknown) => (isText(text) ? [...text].length : 0);
-/** Refuses a reference as a duplicate if it equals an earlier one after `plain` has normalised both. */
+/** Refuses a reference as a duplicate if it equals an earlier reference after `plain` has normalised both. */
 function alike(plain: (text: string) => string): How {
   return () => {
     const used = new Set<string>();

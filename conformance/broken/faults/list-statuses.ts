@@ -1,4 +1,5 @@
-// Servers whose lists leave out a status, whose checkouts do not show when they ended, or whose sandbox cannot be read.
+// Servers whose lists leave out a status, whose checkouts do not show the time of their end, or whose sandbox cannot be
+// read.
 import { type Fault, fault } from "../fault.ts";
 import { data, refusal, responses, verifyCheckout, verifyDisbursement } from "../ways.ts";
 

@@ -38,7 +38,7 @@ export const faults: readonly Fault[] = [
   ),
   fault("listener-reports-logged-twice", "A repeated report is logged again.", "listener.attempts", {
     storage: (inner) => ({
-      // With another token, the claim counts as another claim.
+      // With another token, the report counts as the report of another claim.
       recordAttempt: async (claim, attempt, next) => {
         const counted = await inner.recordAttempt(claim, attempt, next);
         if (!counted) await inner.recordAttempt({ ...claim, token: claim.token + 1_000 }, attempt, next);

@@ -38,8 +38,8 @@ const asInTheFirst = (...names: string[]): How => {
 };
 
 /**
- * Keeps a value of the request in a variable that concurrent requests share, so that a record gets the value of the
- * last request that arrived before its response.
+ * Keeps a value of the request in a variable that concurrent requests share. A record then gets the value of the last
+ * request that arrived before the record's response was sent.
  */
 const sharesVariable =
   (name: string, change: (record: Fields, value: unknown) => Fields): How =>

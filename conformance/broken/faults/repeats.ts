@@ -19,7 +19,7 @@ const others = ["amount", "phoneNumber", "country", "currency", "webhookURL"];
 const differing = (now: Fields, before: Fields) => others.filter((name) => now[name] !== before[name]);
 
 /**
- * Pays a duplicate if it differs from the first request with its reference in exactly these fields. Its responses and
+ * Pays a duplicate if it differs from the first request with its reference in exactly these fields. The responses and
  * webhooks have the reference of the request, so that only the second payment is wrong.
  */
 const paysIfDifferent =
@@ -68,7 +68,10 @@ const racesOn =
     };
   };
 
-/** Responds correctly to a race, but records the values of the last request instead of those of the accepted one. */
+/**
+ * Responds correctly to a race, but records the values of the last request instead of the values of the accepted
+ * request.
+ */
 const lastWriterWins: How = () => {
   const last = new Map<unknown, Fields>();
   const underWay = new Map<unknown, number>();

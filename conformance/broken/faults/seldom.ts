@@ -1,5 +1,5 @@
 // Servers that are broken under one condition only: some values in a webhook, some senders of a request, some moments of
-// a record (§1, §3 to §7). They were written from the interface document alone.
+// a record (§1, §3 to §7). These servers were written from the interface document alone.
 import { type Fault, fault, type Call, type How, type Message } from "../fault.ts";
 import { changesMessage, isPayout, noContent, signed } from "../messages.ts";
 import {
@@ -74,7 +74,7 @@ const texts: [id: string, what: string, change: (body: string) => string][] = [
   ["cut-at-1024", "A body ends after 1,024 characters", (body) => body.slice(0, 1024)],
 ];
 
-/** Shows `success` for a pending payout for this time after it was first verified. */
+/** Shows `success` for a pending payout, from its first verify on and for this time. */
 const earlySuccess =
   (fits: (record: Fields) => boolean, lastsMs: number): How =>
   () => {

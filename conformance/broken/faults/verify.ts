@@ -1,4 +1,4 @@
-// Servers that return the wrong record or a malformed one (§2.3, §4.2).
+// Servers that return a wrong or malformed record (§2.3, §4.2).
 import { type Fault, fault, type How } from "../fault.ts";
 import {
   createDisbursement,
@@ -39,7 +39,7 @@ const odd = (fits: (reference: string, path: string) => boolean, status: number)
       : ask(call),
 });
 
-/** Looks for a record of another kind before that of the service reference. */
+/** Looks for a record by another reference before the record of the service reference. */
 const looksFirst =
   (pathOf: (reference: string, named: ReadonlyMap<string, string>) => string | undefined): How =>
   () => {

@@ -1,4 +1,4 @@
-// Broken receivers that mishandle genuine events, requests, or repetitions.
+// Broken receivers that handle genuine events, requests or repetitions wrongly.
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { eventNames } from "../../merchants/receiver/events.ts";

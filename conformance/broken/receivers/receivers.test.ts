@@ -46,7 +46,10 @@ describe("variants", () => {
   });
 });
 
-/** The first broken receiver of each requirement. `npm run certify:self-test -- '^receiver-'` tries all. */
+/**
+ * The first broken receiver of each requirement. `npm run certify:self-test -- '^receiver-'` tries all broken
+ * receivers.
+ */
 const selection = new Set(ids.map((id) => brokenReceivers.find(({ violates }) => violates.includes(id))!));
 
 describe.concurrent("broken receivers", { timeout }, () => {

@@ -1,4 +1,4 @@
-// A sound receiver made of pieces that a variant can replace. It runs in this process, and can be killed.
+// A sound receiver, made of pieces that a variant can replace. The receiver runs in this process, and can be killed.
 import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -13,7 +13,7 @@ export type Parsed = { event: string; data: Data };
 
 export type Reply = { status: number; body?: string; headers?: Record<string, string> };
 
-/** A received webhook. `world` is the receiver that received it. */
+/** A received webhook. `world` is the receiver that received the request. */
 export type Received = { request: IncomingMessage; body: Buffer; stamp: Stamp; world: World };
 
 /** An authentic event. The receiver recognises repetitions by `key`. */
@@ -33,7 +33,7 @@ export type World = {
   pause(ms: number): Promise<void>;
 };
 
-/** The pieces of a receiver. Pieces that a variant omits behave as here. */
+/** The pieces of a receiver. Pieces that a variant omits behave as in this file. */
 export type Pieces = {
   /** Reads the body; undefined if it is too large. */
   read(request: IncomingMessage): Promise<Buffer | undefined>;

@@ -4,7 +4,7 @@ import { broken, type Variant } from "./variant.ts";
 
 const { handle } = soundPieces;
 
-/** Longer than it takes eight requests to arrive together. */
+/** Longer than eight requests need to arrive together. */
 const raceMs = 100;
 /** Longer than a run waits before it kills the receiver. */
 const crashMs = 400;
@@ -18,7 +18,7 @@ const remembering = (isKnown: (event: Authentic) => boolean): Partial<Pieces> =>
   },
 });
 
-/** Handles an event in two steps. A kill can come between them. */
+/** Handles an event in two steps. A kill can come between the steps. */
 const inSteps = (
   ms: number,
   first: (event: Authentic) => void,
@@ -51,7 +51,7 @@ function lastIds(most: number): Partial<Pieces> {
   });
 }
 
-/** Stores events, and acts on all that are stored whenever an event arrives. What is stored survives a kill. */
+/** Stores events, and acts on all stored events whenever an event arrives. Stored events survive a kill. */
 function inbox(): Partial<Pieces> {
   const stored: Authentic[] = [];
   const workOff = async (world: Authentic["world"]) => {

@@ -15,7 +15,7 @@ const trusts = (isTrusted: (request: Received) => boolean): Partial<Pieces> => (
   isAuthentic: (request) => isTrusted(request) || isAuthentic(request),
 });
 
-/** Compares the received signatures with the expected signatures as text, both without a version. */
+/** Compares the received signatures with the expected signatures as text; both texts have no version. */
 const comparing = (matches: Pieces["matches"]): Partial<Pieces> => ({ matches });
 
 const rewritten = (body: Buffer) => {

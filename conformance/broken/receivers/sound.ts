@@ -1,11 +1,14 @@
-// Sound receivers that differ from the reference where receivers may.
+// Sound receivers that differ from the reference receiver where receivers may differ.
 import { book, isEqual, readingAtMost, received, soundPieces, type Authentic } from "./reference.ts";
 import type { Data } from "../../merchants/receiver/events.ts";
 import { sound, type Variant } from "./variant.ts";
 
 const { handle, admits } = soundPieces;
 
-/** Handles an event once. A repetition that arrives meanwhile gets a response that makes the service retry. */
+/**
+ * Handles an event once. A repetition that arrives while the event is being handled gets a response that makes the
+ * service retry.
+ */
 async function claiming(event: Authentic) {
   const { world, key } = event;
   if (world.durable.seen.has(key)) return received();
@@ -27,7 +30,7 @@ async function queueing(event: Authentic) {
   return { status: 202 };
 }
 
-/** Handles an event of the queue a moment later. */
+/** Handles an event of the queue after a short time. */
 async function workOff(event: Authentic) {
   const { pause, durable } = event.world;
   await pause(30);

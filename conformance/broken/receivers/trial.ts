@@ -11,7 +11,7 @@ const secrets = [
   "whsec_cmVjZWl2ZXItdHJpYWwtc2VjcmV0LTAwMDAwMDI=",
 ] as const;
 const violated: Record<Level, Verdict> = { must: "fail", should: "warn", observe: "observed" };
-/** Short limits, where a longer wait would not change the findings. */
+/** The limits are short, because longer limits would not change the findings. */
 const limits: Limits = { timeoutMs: 10_000, settleMs: 5000, pieceMs: 20, repeatMs: 400 };
 const lostAfterMs = 700;
 
@@ -22,7 +22,7 @@ export type Trial = {
   verdict: string;
 };
 
-/** Runs the scenarios that must catch a broken receiver, or all scenarios against a sound one. */
+/** Runs the scenarios that must catch a broken receiver, or all scenarios against a sound receiver. */
 export async function tryVariant({ violates, pieces, limits: own }: Variant, seed = 20_261_122): Promise<Trial> {
   const isSound = violates.length === 0;
   const receiver = await startReceiver(secrets, pieces);

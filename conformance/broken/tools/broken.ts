@@ -1,5 +1,5 @@
-// The broken servers of tools: each is a good one with a single fault, and names the requirement that the fault breaks
-// and the scenarios that show it.
+// The broken servers of tools. Each is a good server with a single fault, and names the requirement that the fault
+// breaks and the scenarios that show the fault.
 import { randomUUID } from "node:crypto";
 import { digest, goodParts, stateOf, type Parts, type Payment, type Running } from "./good.ts";
 import { good, type Client } from "../clients/good.ts";
@@ -16,7 +16,7 @@ export type BrokenTools = {
   parts: Parts;
 };
 
-/** @param breaks the requirement that the fault breaks, and after it those that may fail as a consequence */
+/** @param breaks the requirement that the fault breaks, and after it the requirements that may fail as a consequence */
 function broken(id: string, breaks: string, scenarios: string, change: Partial<Parts>): BrokenTools {
   const [first, ...also] = breaks.split(" ").map((each) => `tools.${each}`);
   return { id, breaks: first!, also, scenarios: scenarios.split(" "), parts: { ...goodParts, ...change } };
@@ -31,7 +31,7 @@ const status =
   (reply: { status: number } | undefined) =>
     statuses.includes(reply?.status ?? 0);
 
-/** Says an outcome for responses that `when` selects. */
+/** Reports a certain outcome for responses that `when` selects. */
 const reads = (
   outcome: "paid" | "failed" | "refused" | "pending",
   when: ReturnType<typeof status>,

@@ -1,5 +1,5 @@
-// A small server of tools that does everything right, over the good client. The broken and the other sound servers
-// replace a part of it.
+// A small server of tools that does everything right, over the good client. The broken servers and the other sound
+// servers replace a part of this server.
 import { createHash } from "node:crypto";
 import { good, isFromService, type Client, type Found, type Job } from "../clients/good.ts";
 import type { Host } from "../clients/host.ts";
@@ -16,7 +16,7 @@ export type Result = {
   plan?: string;
   /** Where a person approves. */
   approve?: string;
-  /** What others wrote: a name, a reason. */
+  /** Texts that others wrote: a name, a reason. */
   outside?: string;
   why?: string;
 };
@@ -40,9 +40,9 @@ export type Parts = {
   paymentOf(args: Args): Payment | undefined;
   /** The id of a plan, which is the reference of its payout. */
   idOf(running: Running, payment: Payment): string;
-  /** True if a payment may be another one in other words, so that it is refused. */
+  /** True if a payment may be another payment with another wording, so that it is refused. */
   isSame(one: Payment, other: Payment): boolean;
-  /** True if a payment may begin although there is another one that is the same, in this state. */
+  /** True if a payment may begin although an equal payment exists, in this state. */
   mayFollow(state: State["state"]): boolean;
   onPrepare(running: Running, id: string): Promise<void>;
   onRead(running: Running, id: string): Promise<void>;
@@ -53,7 +53,7 @@ export type Parts = {
   send(running: Running, id: string, payment: Payment): Promise<string>;
   words: Readonly<Record<string, string>>;
   render(result: Result): Returned;
-  /** What a person sees who runs the server. */
+  /** What the person sees who runs the server. */
   log(running: Running, args: Args): void;
   /** Receives what a call threw. */
   onError(error: unknown): Returned;

@@ -1,4 +1,4 @@
-// Sound servers of tools whose design differs from the good one's. None of them may raise an alarm.
+// Sound servers of tools whose design differs from the design of the good server. No sound tools may raise an alarm.
 import { goodParts, type Parts } from "./good.ts";
 import { good } from "../clients/good.ts";
 

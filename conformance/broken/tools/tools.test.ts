@@ -25,7 +25,7 @@ describe("the requirements for tools", () => {
   });
 });
 
-// The self-test tries all of them. These are the first of each requirement.
+// The self-test tries all of them. These are the first broken server of each requirement.
 const sample = brokenTools.filter((server) => brokenTools.find(({ breaks }) => breaks === server.breaks) === server);
 
 test.concurrent.each(sample)("the broken server $id is caught by $breaks and by no wrong cause", async (server) => {

@@ -40,7 +40,10 @@ export function inProcess(parts: Parts): Open {
 
 let links: Promise<void> | undefined;
 
-/** Serves the links with which a person approves, to all trials of this process, because they run at the same time. */
+/**
+ * Serves the links with which a person approves. All trials of this process share this server, because they run at the
+ * same time.
+ */
 async function serveLinks(): Promise<void> {
   const waiting: (() => void)[] = [];
   const server = createServer(({ url = "" }, response) => {
@@ -53,7 +56,7 @@ async function serveLinks(): Promise<void> {
   approvals.linkOf = (approve) => `http://127.0.0.1:${port}/${waiting.push(approve) - 1}`;
 }
 
-/** What a server violated, by requirement, with the scenario and what was found. */
+/** The requirements that a server violated, each with the scenario and the finding. */
 export type Violations = Map<string, string[]>;
 
 /** Runs scenarios, several at a time, and returns the violated requirements. */
@@ -85,7 +88,10 @@ export async function violations(
   return found;
 }
 
-/** Tries a broken server on its scenarios. `wrong` has the violated requirements that are no consequence of its fault. */
+/**
+ * Tries a broken server on its scenarios. `wrong` has the violated requirements that are not a consequence of the
+ * server's fault.
+ */
 export async function tryBroken({ parts, breaks, also, scenarios: ids }: BrokenTools) {
   const meant = scenarios.filter(({ id }) => ids.includes(id));
   const found = [...(await violations(parts, mapOf(parts), meant)).keys()];

@@ -19,7 +19,7 @@ app.post("/webhooks", async (request, response) => {
   if (request.get("webhook-signature") !== signature) return response.status(400).send(`expected ${signature}`);
   response.sendStatus(200);
   if (handled.has(id)) return;
-  await setTimeout(50); // What a real one does here: it sends a mail, or asks another service.
+  await setTimeout(50); // Stands for what a real receiver does here, such as sending a mail or asking another service.
   const { reference, merchantsReference, amount } = request.body.data;
   db.prepare("INSERT INTO bookings VALUES (?, ?, ?, ?)").run(id, reference, merchantsReference, amount);
   handled.add(id);

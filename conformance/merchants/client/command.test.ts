@@ -44,7 +44,10 @@ const pays = (outcomeOf: string) => `
     console.log(JSON.stringify({ reference, outcome }));
   }`;
 
-/** Starts the good client; at its first starts, one that waits and then reports an outcome without a request. */
+/**
+ * Starts the good client. Its first starts run another client, which waits and then reports an outcome without a
+ * request.
+ */
 function gaveUp(starts: number, outcome = "unknown"): { launch: Launch; started: () => number } {
   const launchGood = inProcess(programOf(good));
   let started = 0;
@@ -276,7 +279,7 @@ describe("a program", () => {
        }`,
       "killed-first-received",
     );
-    // The first start was killed before it reported anything, and the second one saw its file.
+    // The first start was killed before it reported anything, and the second start saw its file.
     expect(text).toContain('unknown: \\"salary-2\\"'.replaceAll("\\", ""));
     expect(text).not.toContain('unknown: "salary-1"');
   });

@@ -1,6 +1,7 @@
-// Scenarios that cross what can happen to an entry: how the first response is lost, by a kill among others, whether the
-// next create is postponed, how later creates are refused, and what the program finds when it asks for the record. Faults of clients show when two of these
-// meet, so every pair of values occurs. A row of values is an entry, and a scenario has many such entries.
+// Scenarios that combine what can happen to an entry: how the first response is lost (a kill is one way), whether the
+// next create is postponed, how later creates are refused, and what the program finds when it asks for the record.
+// Faults of clients show when two of these conditions meet, so every pair of values occurs. A row of values is an
+// entry, and a scenario has many such entries.
 import { covering } from "../../generate/covering.ts";
 import { entry, type Fate, type PlannedEntry, type Story } from "./entries.ts";
 import type { Scenario, Start } from "./scenario.ts";
@@ -20,7 +21,7 @@ const asJson = (body: string): Forged => ({ status: 200, headers: { "content-typ
 const losses: Readonly<Record<string, Answer>> = {
   /** The program is killed before it receives anything. */
   killed: "drop",
-  /** One of the other losses, and the program is killed when it repeats the create. */
+  /** The response is lost in one of the other ways, and the program is killed when it repeats the create. */
   "killed-in-retry": "drop",
   dropped: "drop",
   reset: "reset",
@@ -181,7 +182,7 @@ function entryOf([name, pause, refusal, record, location, reading]: Values, inde
   const { fate = "success", exists, process = "now" } = records[record]!;
   const status = refusals[refusal];
   const loss = name === "killed-in-retry" ? survived[turn % survived.length]! : name;
-  // Such an error could be the service's own.
+  // An error such as these could be the service's own.
   const mayStop = status !== undefined || loss.endsWith("-framework");
   const answer = pauses[pause];
   // The program is killed when the second create arrives, and does not see the response to that create.

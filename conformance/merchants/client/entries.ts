@@ -24,7 +24,7 @@ export type Story = {
   reads?: readonly Answer[];
   lists?: readonly Answer[];
   location?: string | null;
-  /** True if the entry may be reported as unknown, beside those that the scenario allows. */
+  /** True if the entry may be reported as unknown, in addition to the entries that the scenario allows. */
   mayBeUnknown?: boolean;
   /** True if a sound client may leave the entry unpaid. */
   mayGiveUp?: boolean;
@@ -33,8 +33,8 @@ export type Story = {
 export type PlannedEntry = Entry & {
   fate: Fate;
   /**
-   * The fields in which a payout that exists before the client starts differs from the entry. Without any, it is the
-   * entry's own payout.
+   * The fields in which a payout that exists before the client starts differs from the entry. Without such a field, it
+   * is the entry's own payout.
    */
   exists?: Partial<Omit<Entry, "reference">>;
   story?: Story;

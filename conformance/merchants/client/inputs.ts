@@ -49,8 +49,8 @@ const amounts = (): PlannedEntry[] =>
 const twins = (): PlannedEntry[] => {
   const { amount, phoneNumber, country, currency } = entry(0, "success");
   const same = { amount, phoneNumber, country, currency };
-  // A program that makes its own references does not say which twin it pays, so all of them end alike. They are more
-  // than most programs pay at the same time, so some are paid when others are done.
+  // A program that makes its own references does not say which twin it pays, so all of them end alike. There are more
+  // twins than most programs pay at the same time, so some are paid when others are done.
   return Array.from({ length: 12 }, (_, index) => entry(index, "success", same));
 };
 

@@ -38,8 +38,8 @@ type Trial = {
 };
 
 /**
- * What fails if a program reports outcomes as unknown. On a busy machine a sound program does so too, since the time limit of
- * its requests goes on while it waits for a processor.
+ * What fails if a program reports outcomes as unknown. On a busy machine a sound program also reports unknown outcomes,
+ * because the time limit of its requests continues while it waits for a processor.
  */
 const failsIfUnknown: ReadonlySet<string> = new Set(["client.finds-out", "client.loses-nothing"]);
 
@@ -50,7 +50,10 @@ const failsIfUnknown: ReadonlySet<string> = new Set(["client.finds-out", "client
 export type Judgement = { expected: string; good: string; faults: string[]; shownBy?: readonly Call[] };
 
 const mostRequests = 40;
-/** A client that waits between its attempts sends fewer requests for an entry while the service fails for a second. */
+/**
+ * A client that waits between its attempts sends fewer requests than this for an entry while the service fails for a
+ * second.
+ */
 const mostInASecond = 9;
 const longestLine = 120;
 
@@ -108,7 +111,7 @@ function paysOnce(trial: Trial): Judgement {
   return { expected: "at most one payout per entry", good: "no entry has more", faults, shownBy };
 }
 
-/** Returns how the program failed, if it did. This explains why it left entries undone. */
+/** Returns how the program failed, if it did. This end explains why it left entries undone. */
 const badEnds = ({ runs }: Trial): string[] => [
   ...new Set(
     runs.flatMap(({ stopped, code }) =>
@@ -427,7 +430,7 @@ export function judge(trial: Trial): ScenarioRun & { wasHeldUp: boolean } {
   );
   const judges = judgesOf(trial, redact);
   const ids = idsOf(scenario);
-  // A program that the suite ended may have been about to pay the other entries.
+  // If the suite ended the program, the program may have been about to pay the other entries.
   const why = `the suite ended the program after ${secondsOf(settings.limitMs)}; see client.bounded-time`;
   const notRun: Record<string, string> = overdueOf(trial).length > 0 ? { "client.loses-nothing": why } : {};
   const exchanges = new Map(service.calls.map((call) => [call, exchangeOf(call, redact)]));

@@ -19,7 +19,10 @@ export type Launch = (environment: Environment, input: string) => Running;
 /** The longest output that is kept of each stream, in characters. */
 const longestOutput = 4_000_000;
 
-/** The environment of a program that a run starts: that of the suite, what the program is told, and no proxy. */
+/**
+ * The environment of a program that a run starts: the variables of the suite without proxies, and the variables for the
+ * program.
+ */
 export const environmentFor = (environment: Readonly<Record<string, string>>) => ({
   // A run starts the program about 150 times. Programs in Node.js start faster with the code that they compiled before.
   NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"),

@@ -27,7 +27,7 @@ export class Ledger {
   readonly payouts: Payout[] = [];
   readonly #entries: readonly PlannedEntry[];
   readonly #queue: Entry[] = [];
-  /** The reference of each entry's first create. It is the program's own, or the entry's. */
+  /** The reference of each entry's first create. It is the program's own reference, or the entry's. */
   readonly #sentAs = new Map<PlannedEntry, string>();
 
   constructor(entries: readonly PlannedEntry[]) {
@@ -47,7 +47,7 @@ export class Ledger {
 
   /**
    * Returns the entry that a request is for. A program may make its own references, so an entry with the same fields
-   * comes before an entry with the same reference. Of several, the first that was not sent yet.
+   * comes before an entry with the same reference. If several entries match, returns the first that was not sent yet.
    */
   entryOf(request: Entry): PlannedEntry | undefined {
     const named = this.entryNamed(request.reference);
@@ -66,7 +66,7 @@ export class Ledger {
     const entry = this.entryOf(request);
     if (!entry || this.#sentAs.has(entry)) return entry;
     this.#sentAs.set(entry, request.reference);
-    // What exists before the program starts has the program's reference.
+    // A payout that exists before the program starts has the program's reference.
     const existing = entry.exists && this.byMerchantsReference(entry.reference);
     if (existing) existing.request = { ...existing.request, reference: request.reference };
     return entry;

@@ -1,4 +1,5 @@
-// Scenarios in which requests fail for longer, never end, or fail at random. `crossed.ts` has the single losses.
+// Scenarios in which requests fail for longer, never end, or fail at random. The scenarios with a single loss are in
+// `crossed.ts`.
 import { entries, entry } from "./entries.ts";
 import type { Scenario } from "./scenario.ts";
 

@@ -13,7 +13,7 @@ export type Environment = {
   API_KEY: string;
   /** The suggested time limit for one request, in ms. */
   TIMEOUT_MS: string;
-  /** A directory that is empty at first, and the same when the program is started again. */
+  /** A directory that is empty at the first start. Later starts get the same directory. */
   STATE_DIR: string;
 };
 

@@ -23,7 +23,7 @@ export type Settings = {
   limitMs: number;
   /** How long the service is watched after the end of the program, in scenarios that say so, in ms. */
   watchMs?: number;
-  /** Ends the programs when it is aborted. What a scenario finds is meaningless then. */
+  /** Ends the programs when it is aborted. The findings of an aborted scenario are meaningless. */
   ended?: AbortSignal;
 };
 
@@ -161,7 +161,7 @@ async function runOnce(scenario: Scenario, given: Settings) {
   } finally {
     await service.close();
     await rm(state, { recursive: true, force: true });
-    // Not before: the last delay is measured in the turn after it.
+    // Read it only now: the last delay is measured in the turn after it.
     delays.disable();
   }
   checkStarted(runs, service);

@@ -2,12 +2,12 @@
 import type { PlannedEntry } from "./entries.ts";
 import type { Answer, Step } from "./steps.ts";
 
-/** When the program is killed: at a moment of the create with this number, or at a random one. */
+/** When the program is killed: at a moment of the create with this number, or at a random moment. */
 export type Kill =
   | {
       on: "received" | "recorded" | "answered";
       create: number;
-      /** Counts the creates of the entry with this index, also those of earlier starts, instead of the start's. */
+      /** Counts the creates of the entry with this index in all starts, instead of all creates of the current start. */
       entryIndex?: number;
     }
   | { on: "random" };

@@ -8,7 +8,7 @@ import { restarts } from "./restarts.ts";
 import type { Scenario } from "./scenario.ts";
 
 export const scenarios: readonly Scenario[] = [
-  // Those that wait for long come first, so that others run meanwhile and a run does not end with a wait.
+  // Scenarios that wait for long come first, so that others run meanwhile and a run does not end with a wait.
   ...lostAnswers,
   ...rates,
   ...restarts,

@@ -30,7 +30,7 @@ export type Call = ReadRequest & {
 
 export type Moment = "received" | "recorded" | "answered";
 
-/** A create, counted from 1 among all creates and among those of its entry. */
+/** A create, counted from 1 among all creates and among the creates of its entry. */
 export type CreateCount = { number: number; entry: PlannedEntry | undefined; ofEntry: number };
 
 export type HostileService = {
@@ -63,7 +63,7 @@ const somebody: Payout = {
   entry: undefined,
   toldIn: new Set(),
 };
-/** Returns a payout that differs from what a request asks for in its references only. */
+/** Returns a payout that differs from the requested payout only in its references. */
 const similarTo = (request = somebody.request): Payout => ({
   ...somebody,
   request: { ...request, reference: somebody.request.reference },
@@ -83,7 +83,7 @@ const errors: Record<number, [error: string, code: string]> = {
   422: ["Unprocessable Content", "invalid_value"],
 };
 
-// Compiled now, because compiling takes so long that a client could lose patience with the first response.
+// Compile it now, because compiling takes so long that a client could give up waiting for the first response.
 const validators = Object.fromEntries(
   ["DisbursementCreatedEnvelope", "DisbursementEnvelope", "DisbursementListEnvelope", "ErrorResponse"].map((schema) => {
     return [schema, createValidators("extended")(schema)];
@@ -275,7 +275,7 @@ export async function startService(
     call.sent = send(answer, { response, honest, someoneElses, timeoutMs, fill: fillFor(payout, call.body) });
   }
 
-  /** Returns true if the connection was broken because it is used again. */
+  /** Returns true if the connection was broken because the client used it again. */
   function breaksConnection(
     { connections }: Pick<Scenario, "connections">,
     { socket }: IncomingMessage,
@@ -294,7 +294,7 @@ export async function startService(
     const received = await readRequest(request).catch((error: unknown) => {
       if (request.complete) throw error;
     });
-    // The program broke the request off, perhaps because it was killed.
+    // The program aborted the request, perhaps because it was killed.
     if (!received) return;
     const faults = requestFaults(received, settings.key);
     const { body } = received;

@@ -1,10 +1,10 @@
 // Defines what happens to a request: what the service does, and what the client receives.
 
 /**
- * What the client receives. `honest` is what a sound service sends. In the texts of a forged response and of a
- * `location`, `{origin}` is the service's address, `{foreign}` that of another server (`{foreign-host}` without the scheme),
- * `{reference}` the service's reference of the payout, `{entry.amount}` a field of its request, and `{date+2}` the
- * service's time in two seconds.
+ * What the client receives. `honest` is what a sound service sends. The texts of a forged response and of a `location`
+ * may contain placeholders. `{origin}` is the service's address. `{foreign}` is another server's address, and
+ * `{foreign-host}` the same address without the scheme. `{reference}` is the service's reference of the payout, and
+ * `{entry.amount}` a field of its request. `{date+2}` is the service's time in two seconds.
  */
 export type Answer =
   | "honest"
@@ -41,7 +41,9 @@ export type Forged = {
 
 /** What happens to a request that creates a payout: whether the service processes it, and what the client receives. */
 export type Step = {
-  /** `late`: only when the program has ended, unless another request recorded the entry first. */
+  /**
+   * `late`: the service processes it only when the program has ended, unless another request recorded the entry first.
+   */
   process: "now" | "never" | "late" | "twice";
   answer: Answer;
 };

@@ -1,7 +1,7 @@
 // Reads how long a response asks its client to wait.
 import type { Call } from "./service.ts";
 
-/** If asked to wait longer, a client may give up. */
+/** A client may give up if it is asked to wait longer than this. */
 const longestWaitMs = 5000;
 
 /**

@@ -38,7 +38,7 @@ export type Shared = {
   expectations: Map<string, Expectation>;
   /** The number of requests so far. */
   requests: number;
-  /** The number of requests in a row without a response. Those during which the receiver was killed do not count. */
+  /** The number of requests in a row without a response. Requests during which the receiver was killed do not count. */
   silent: number;
   /** How often the run killed the receiver. */
   kills: number;
@@ -56,7 +56,7 @@ export type Notes = { findings: Finding[]; notApplicable: Record<string, NotJudg
 /** The wait for effects, and the longest delay of a retry, after one wait of the run has timed out. */
 const shortSettleMs = 300;
 const pollMs = 20;
-/** The delays, in milliseconds, before the retries of an event. The service itself waits longer. */
+/** The delays, in milliseconds, before the retries of an event. The service's own delays are longer. */
 const retryDelays = [20, 50, 100, 200, 500, 1000, 2000, 4000];
 /** The run ends after this many requests in a row to which the receiver did not respond. */
 const mostSilent = 3;
@@ -127,7 +127,7 @@ async function awaitEffects({ subject, limits }: Settings, shared: Shared, event
   }
 }
 
-/** Returns a type that the receiver gets, of the same result if there is one. An unknown type stays unknown. */
+/** Returns a type of event that the receiver gets, with the same result if possible. An unknown type stays unknown. */
 function received({ events = eventNames }: Settings, name: string): string {
   const [product, result] = name.split(".") as [string, string];
   if (events.includes(name)) return name;

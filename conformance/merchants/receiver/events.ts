@@ -27,8 +27,8 @@ const examples: ReadonlyMap<string, Data> = new Map(
 export const eventNames: readonly string[] = [...examples.keys()];
 
 /**
- * Returns a function that makes new events. The ids differ from those of all other runs, because a receiver under test
- * may remember them; everything else depends on the seed alone.
+ * Returns a function that makes new events. The ids differ from the ids of all other runs, because a receiver under
+ * test may remember them. Everything else depends on the seed alone.
  * @param runId a text that differs from run to run
  */
 export function createEvents(runId: string, random: Random, now: () => Date) {

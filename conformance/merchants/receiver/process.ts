@@ -52,7 +52,7 @@ function start(command: string, env: NodeJS.ProcessEnv) {
   return {
     child,
     errors: () => errors.trim(),
-    /** Ends the group, by force if the signal does not end it in time. */
+    /** Ends the group. Kills it if the signal does not end it in time. */
     async stop(signal: NodeJS.Signals) {
       signalGroup(child, signal);
       if (signal !== "SIGKILL") await Promise.race([ended, sleep(stopMs)]);
@@ -91,7 +91,8 @@ export async function startSubject(
     },
     async kill() {
       await running?.stop("SIGKILL");
-      // The socket of a killed process can accept a connection for a moment, and would be taken for the next start's.
+      // The socket of a killed process can accept a connection for a moment, and would be taken for the socket of the
+      // next start.
       const end = performance.now() + startMs;
       while ((await isListening(address)) && performance.now() < end) await sleep(pollMs);
     },

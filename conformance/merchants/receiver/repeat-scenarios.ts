@@ -37,14 +37,15 @@ function barrier(count: number): () => Promise<void> {
   };
 }
 
-/** How long effects fail after an event was acknowledged meanwhile. */
+/** How long effects continue to fail after an event was acknowledged during the failure. */
 const outageMs = 2500;
 
 /** The number of events that a receiver has at once when it is killed. */
 const burst = 16;
 /**
- * A receiver that handles an event in two commits is between the commits for a small part of the time, so it is killed
- * in more bursts if it starts quickly: until there were so many, or this time, in milliseconds, is over.
+ * A receiver that handles an event in two commits is between the commits only for a small part of the time. A receiver
+ * that starts quickly is therefore killed in more bursts: until this number of bursts, or until this time, in
+ * milliseconds, is over.
  */
 const mostBursts = 50;
 const burstsMs = 8000;
@@ -288,10 +289,10 @@ export const repeatScenarios: Scenario[] = [
       for (const [count, share] of shares.entries()) {
         if (count >= kills && performance.now() >= end) break;
         const repeated = open.map((event) => post(context, event));
-        // At least one is new: a receiver may respond to a repeated event at once, without handling it.
+        // At least one event is new: a receiver may respond to a repeated event at once, without handling it.
         const fresh = newEvents(Math.max(1, burst - open.length));
         const sending = fresh.map((event) => post(context, event));
-        // From the first response on, some events are done, and some are not.
+        // From the first response on, some events are done and some events are not.
         await Promise.race(sending);
         await waitExactly(context, Math.max(0, times.last - times.first) * share);
         await restart(context);
@@ -303,7 +304,7 @@ export const repeatScenarios: Scenario[] = [
       await context.settle();
       const effects = new Map<string, number>();
       for (const { id: event } of await context.subject.effects()) effects.set(event, (effects.get(event) ?? 0) + 1);
-      // Some may only be late.
+      // Some effects may only be late.
       for (const event of events.filter((each) => effects.get(each.id) !== 1)) {
         if ((await context.judgeEffects(id, event, 1)).length !== 1) return;
       }

@@ -35,7 +35,7 @@ const replaced = (headers: readonly Header[], name: string, value?: string): Hea
     return value === undefined ? [] : [[name, value]];
   });
 
-/** Judges that a response says what happened: 2xx if the event took effect, anything else if it did not. */
+/** Judges that a response says what happened: 2xx if the event took effect, any other status if it did not. */
 async function judgeHonest(context: Context, event: Event, headers: Header[]) {
   const sent = await post(context, event, { headers });
   const isFault = sent.status === undefined || sent.status >= 500;
@@ -257,7 +257,7 @@ export const requestScenarios: Scenario[] = [
     async run(context) {
       const event = context.event();
       const end = stall(context, 5);
-      // A receiver that is held up may not report its effects either.
+      // Unfinished requests may also keep a receiver from reporting its effects.
       const sent = await post(context, event).finally(end);
       await judgeNotHeldUp(context, event, sent);
     },

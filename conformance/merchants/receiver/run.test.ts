@@ -40,7 +40,7 @@ test("what the caller did not provide is named, and the run passes partially", a
   expect(exitCodeOf(report)).toBe(0);
 });
 
-/** Takes checkouts for no events. */
+/** Does not recognise the events of checkouts. */
 const parseDisbursements: Pieces["parse"] = (body) => {
   const parsed = soundPieces.parse(body);
   return parsed?.event.startsWith("checkout.") ? undefined : parsed;
@@ -145,8 +145,8 @@ test("requests that a kill left without a response do not end the run", async ()
   const burst = Promise.withResolvers<void>();
   let arrived = 0;
   let isRestarted = false;
-  // It responds to a whole burst, and to one request of the next before the kill. The others wait, as in the queue of a
-  // slow server.
+  // It responds to a whole burst, and then to one request of the next burst before it is killed. The other requests
+  // wait, as in the queue of a slow server.
   const server = createServer(({ headers }, response) => {
     if ((arrived += 1) === 32) burst.resolve();
     if (!isRestarted && arrived > 17) return;

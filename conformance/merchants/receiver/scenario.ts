@@ -22,14 +22,14 @@ export type Context = {
   limits: Limits;
   /** Decodes to the key with which the service signs. */
   secret: string;
-  /** A secret that the receiver accepts too; undefined if it has only one. */
+  /** Another secret that the receiver accepts; undefined if it has only one secret. */
   oldSecret?: string;
   random: Random;
   now(): Date;
   sleep(ms: number): Promise<void>;
   /**
-   * Makes a new event. A name that the contract does not define makes an event that receivers must ignore. In place of a
-   * type that the receiver does not get, the event has a type that it gets.
+   * Makes a new event. A name that the contract does not define makes an event that receivers must ignore. If the
+   * receiver does not get this type, the event has a type that it gets.
    */
   event(name?: string, changes?: Partial<Data>): Event;
   /** Signs a body for an event as the service does, at the current time plus `offset` seconds. */
@@ -75,7 +75,7 @@ export type Scenario = {
   id: string;
   /** One phrase that says what the scenario sends. */
   name: string;
-  /** The ids of the requirements that it judges. */
+  /** The ids of the requirements that the scenario judges. */
   ids: readonly string[];
   needs?: readonly Need[];
   /** The types of events without which the scenario says nothing. It is left out if the receiver does not get them. */

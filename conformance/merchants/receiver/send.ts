@@ -22,7 +22,7 @@ export type WebhookRequest = {
   signal?: AbortSignal;
 };
 
-/** A response, or the reason why there was none. */
+/** A response, or the reason why there was no response. */
 export type Outcome = { status?: number; headers: IncomingHttpHeaders; body: string; failure?: string };
 
 /** The largest part of a response that is read. */

@@ -5,7 +5,10 @@ import { describe, headersOf, type Context, type Scenario, type Stamp } from "./
 import { keyOf, macOf, signatureOf } from "./signature.ts";
 
 const minute = 60;
-/** The contract allows five minutes. The rest is for the way and for a clock that is some seconds off. */
+/**
+ * The contract allows five minutes. The difference allows for the time in transit and for a clock that is some seconds
+ * off.
+ */
 const tooFar = 5 * minute + 20;
 const hour = 60 * minute;
 
@@ -225,7 +228,7 @@ export const signatureScenarios: Scenario[] = [
       for (const ahead of [tooFar, 24 * hour]) {
         await refusesAge(context, "receiver.future-refused", String(secondsOf(context) + ahead));
       }
-      // Milliseconds, which a receiver may take for seconds in a far future.
+      // Milliseconds, which a receiver may take for seconds: a time in the far future.
       await refusesAge(context, "receiver.future-refused", String(context.now().getTime()));
     },
   },

@@ -66,7 +66,7 @@ export function effectsFromUrl(url: string): Subject["effects"] {
     try {
       // A redirect could lead the suite to a service that only this machine reaches.
       const signal = AbortSignal.timeout(probeTimeoutMs);
-      // The receiver may close an idle connection at the moment in which it would be used again.
+      // The receiver may close an idle connection at the moment when the suite uses it again.
       const options = { signal, redirect: "manual", headers: { connection: "close" } } as const;
       const response = await fetch(url, options);
       if (response.status >= 300 && response.status <= 399)

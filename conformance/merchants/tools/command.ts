@@ -107,7 +107,10 @@ export function readToolsOptions(
   return options;
 }
 
-/** The scenarios that a run can judge: a server that a person started is neither killed, nor is its day's sum empty. */
+/**
+ * The scenarios that a run can judge. A run does not kill a server that a person started, and the server's sum of the
+ * day may not be empty.
+ */
 const possible = ({ fixed }: ToolsOptions) =>
   scenarios.filter(({ needs = [] }) => !fixed || !needs.some((need) => need === "kill" || need === "day"));
 

@@ -1,5 +1,5 @@
-// Scenarios that cross how a payment's response is lost, how the host delivers the call, which model makes it, and how
-// the payment ends. Tools that pay twice do so when two of these meet, so every pair of values occurs.
+// Scenarios that combine how a payment's response is lost, how the host delivers the call, which model makes the call,
+// and how the payment ends. Tools pay twice when two of these conditions meet, so every pair of values occurs.
 import { covering } from "../../generate/covering.ts";
 import type { Fate } from "../client/entries.ts";
 import type { Answer, Step } from "../client/steps.ts";

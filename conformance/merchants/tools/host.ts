@@ -1,4 +1,5 @@
-// The host of a run: it starts a server of tools, or reaches one over HTTP, with the official client of the protocol.
+// The host of a run: it starts a server of tools, or reaches a running server over HTTP, with the official client of
+// the protocol.
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonSchemaType, JsonSchemaValidator, jsonSchemaValidator, Transport } from "@modelcontextprotocol/client";
 import { CannotRun } from "../../cli/probe.ts";
@@ -25,7 +26,7 @@ export type Tool = {
   annotations?: { readOnlyHint?: boolean | undefined } | undefined;
 };
 
-/** The result of a call, or the reason why there is none. */
+/** The result of a call, or the reason why there is no result. */
 export type Answer = Returned | { lost: string };
 
 /** A connection of a host to a server of tools. */
@@ -143,7 +144,7 @@ export function opener({ command, url, token, limitMs }: Target): Open {
         jsonSchemaValidator: validators,
       },
     );
-    // A host that confirms everything, as a person in a hurry does. An approval must not rest on it.
+    // A host that confirms everything, as a person in a hurry does. An approval must not depend on this confirmation.
     client.setRequestHandler("elicitation/create", () => ({
       action: "accept",
       content: { approved: true, confirm: true },
@@ -173,7 +174,7 @@ export function opener({ command, url, token, limitMs }: Target): Open {
               ...(structured === undefined ? {} : { structured }),
             }),
             (error: unknown): Answer =>
-              // An error of the protocol is a result that a model sees. Any other means that no result came.
+              // An error of the protocol is a result that a model sees. Any other error means that no result came.
               error instanceof sdk.ProtocolError
                 ? { isError: true, texts: [error.message] }
                 : { lost: (error as Error).message },

@@ -160,8 +160,8 @@ function approval(trial: Trial): Judgement {
 }
 
 /**
- * If a request had no response and the service refuses the repetition, nothing proves that the first was not processed. So
- * a payment that was never recorded may stay unknown.
+ * If a request had no response and the service refuses the repetition, nothing proves that the first request was not
+ * processed. A payment that was never recorded may therefore stay unknown.
  */
 function findsOut(trial: Trial): Judgement {
   const unknown = [...(trial.last ?? [])].filter(([entry, { word }]) => word === "unknown" && payoutOf(trial, entry));

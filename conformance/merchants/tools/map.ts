@@ -13,7 +13,7 @@ export type Word = (typeof words)[number] | "error";
 type MappedCall = { tool: string; arguments: Readonly<Record<string, unknown>> };
 
 export type ToolMap = {
-  /** A call that pays nothing and returns a plan; undefined if the tools need none. */
+  /** A call that pays nothing and returns a plan; undefined if the tools need no plan. */
   prepare?: MappedCall & {
     /** Where the result has the plan's id, such as `plan.id`. */
     plan: string;
@@ -25,7 +25,7 @@ export type ToolMap = {
     at: string;
     /** The meaning of each word. */
     words: Readonly<Record<string, (typeof words)[number]>>;
-    /** A field that is false in a result about a payment of which nothing has been paid. */
+    /** A field that is false in a result if nothing of the payment has been paid. */
     paid?: string;
   };
   /** How a person approves: a command line, or a link in the result of `pay`. */
@@ -87,7 +87,10 @@ function valueOf(name: string, values: Values): unknown {
   return values[name as keyof Values];
 }
 
-/** Fills the templates in a value. A text that is nothing but one template becomes that value, such as a number. */
+/**
+ * Fills the templates in a value. If the whole text is one template, the value replaces it and keeps its type, such as
+ * a number.
+ */
 export function fill<T>(template: T, values: Values): T {
   if (typeof template === "string") {
     const [, whole] = /^\{(\w+)\}$/.exec(template) ?? [];

@@ -22,7 +22,10 @@ export type Settings = {
   fixed?: { port: number; key: string };
 };
 
-/** Returns the payments of a scenario. Recipients differ between scenarios and seeds, so that servers that stay can be judged. */
+/**
+ * Returns the payments of a scenario. Recipients differ between scenarios and seeds, so that a run can judge servers
+ * that continue to run between scenarios.
+ */
 function plan({ id, payments = [{}] }: ToolScenario, map: ToolMap, seed: number): PlannedEntry[] {
   const random = createRandom(seed, `${id} recipients`);
   const { country, currency } = map;
@@ -92,7 +95,7 @@ export async function runScenario(scenario: ToolScenario, settings: Settings): P
     planned,
     { key, seed, timeoutMs, ...(fixed ? { port: fixed.port } : {}) },
     async (service, given) => {
-      // The command that approves has to find the state of the server that a person started.
+      // A person started the server, and the command that approves has to find that server's state.
       const { BASE_URL, API_KEY } = given;
       const environment = fixed ? { ...given, ...process.env, BASE_URL, API_KEY } : given;
       const stage = new Stage({ scenario, map, planned, service, open, environment, seed });

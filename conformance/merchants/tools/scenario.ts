@@ -55,7 +55,9 @@ export type ScenarioOf<Stage> = Pick<
   kill?: Moment;
   /** What the purpose of each payment says. */
   purpose?: string;
-  /** Arguments that replace those of a payment, one attempt after the other. None may be paid with another amount. */
+  /**
+   * Arguments that replace the arguments of a payment, one attempt after the other. No attempt may pay another amount.
+   */
   changes?: readonly Partial<Values>[];
   act?: (stage: Stage) => Promise<void>;
   needs?: readonly Need[];

@@ -9,7 +9,7 @@ import { attack, attacker } from "./texts.ts";
 
 const json = (content: unknown): Answer => ({ status: 200, body: content });
 
-/** Scenarios in which an argument is not what was asked for. No other amount or recipient may be paid. */
+/** Scenarios in which an argument differs from the request. No other amount or recipient may be paid. */
 const changed = (id: string, what: string, changes: readonly Partial<Values>[]): ToolScenario => ({
   id,
   name: what,
@@ -171,7 +171,7 @@ const approvals: readonly ToolScenario[] = [
   ),
 ];
 
-/** Payments that are each allowed, and together more than a day's limit. */
+/** Payments that are each allowed, but together exceed a day's limit. */
 function manySmall({ limits = {} }: ToolMap): Payment[] {
   const { day = 1_000_000, payout = day, approval: most = day } = limits;
   const amount = Math.min(Math.ceil(day / 6), payout, most) - 100;

@@ -10,7 +10,7 @@ import type { Environment, Open, Session } from "./host.ts";
 import { at, fill, readResult, valuesOf, type Returned, type ToolMap, type Values, type Word } from "./map.ts";
 import type { ScenarioOf } from "./scenario.ts";
 
-/** A payment as it is asked for, perhaps in other words or with a plan. */
+/** A payment as the model asks for it, perhaps in other words or with a plan. */
 export type Attempt = {
   entry: PlannedEntry;
   values: Values;
@@ -34,7 +34,7 @@ export type Asked = {
   wasKilled: boolean;
   word: Word | undefined;
   isUnpaid: boolean;
-  /** The status of the entry's first payout when the call ended; undefined if there was none. */
+  /** The status of the entry's first payout when the call ended; undefined if there was no payout. */
   payout: string | undefined;
 };
 
@@ -95,7 +95,7 @@ export class Stage {
     return session;
   }
 
-  /** Ends all sessions at once. The next calls open new ones. */
+  /** Ends all sessions at once. The next calls open new sessions. */
   async kill(): Promise<void> {
     const sessions = await Promise.all(this.#sessions.values());
     this.#sessions.clear();
@@ -104,7 +104,7 @@ export class Stage {
     this.logs.push(...sessions.map((session) => session.log()));
   }
 
-  /** The payment of an entry, in the words of the scenario or in others. */
+  /** The payment of an entry, in the words of the scenario or in other words. */
   attempt(entry: PlannedEntry, changed: Partial<Values> = {}, isVariant = false): Attempt {
     const { purpose = usualPurpose(entry) } = this.#setting.scenario;
     return { entry, values: { ...valuesOf(entry, purpose), ...changed }, isVariant };
@@ -153,7 +153,7 @@ export class Stage {
     return plan === undefined ? attempt : { ...attempt, values: { ...attempt.values, plan } };
   }
 
-  /** True if the payment can be paid: it has a plan, or needs none. */
+  /** True if the payment can be paid: it has a plan, or needs no plan. */
   isReady({ values }: Attempt): boolean {
     return this.map.prepare === undefined || values.plan !== undefined;
   }
