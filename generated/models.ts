@@ -3,8 +3,8 @@
 /** A request to send money to a mobile wallet. */
 export interface DisbursementRequest {
     /**
-     * The merchant's own reference. It must be unique among all of the merchant's disbursements, past ones and
-     * failed ones included. This prevents duplicate payments. It is stored exactly as sent.
+     * The merchant's own reference. It must be unique among all of the merchant's disbursements, past and
+     * failed disbursements included. This prevents duplicate payments. It is stored exactly as sent.
      *
      * The merchant's own reference, 1 to 64 Unicode code points without control characters. It is stored exactly as sent,
      * so two references that differ in case, in a space or in Unicode normalisation are different. Create requests carry
@@ -102,7 +102,7 @@ export interface Disbursement {
      */
     fee: number;
     /**
-     * The URL from the create request. Absent if the request had none.
+     * The URL from the create request. Absent if the request had no URL.
      *
      * An http or https URL without user or password. The host is a DNS name, an IPv4 address in dotted decimal
      * notation, or an IPv6 address as hexadecimal groups in brackets. Non-ASCII characters must be percent-encoded in
@@ -210,7 +210,7 @@ export interface CheckoutCreated {
      */
     reference: string;
     /**
-     * The merchant's own reference, or the service's reference if the request had none.
+     * The merchant's own reference, or the service's reference if the request had no `reference`.
      *
      * The merchant's own reference, 1 to 64 Unicode code points without control characters. It is stored exactly as sent,
      * so two references that differ in case, in a space or in Unicode normalisation are different. Create requests carry
@@ -263,7 +263,7 @@ export interface Checkout {
      */
     fee: number;
     /**
-     * The URL from the create request. Absent if the request had none.
+     * The URL from the create request. Absent if the request had no URL.
      *
      * An http or https URL without user or password. The host is a DNS name, an IPv4 address in dotted decimal
      * notation, or an IPv6 address as hexadecimal groups in brackets. Non-ASCII characters must be percent-encoded in
@@ -271,7 +271,7 @@ export interface Checkout {
      */
     webhookURL?: string;
     /**
-     * The URL from the create request. Absent if the request had none.
+     * The URL from the create request. Absent if the request had no URL.
      *
      * An http or https URL without user or password. The host is a DNS name, an IPv4 address in dotted decimal
      * notation, or an IPv6 address as hexadecimal groups in brackets. Non-ASCII characters must be percent-encoded in
@@ -287,7 +287,7 @@ export interface Checkout {
      */
     reference: string;
     /**
-     * The merchant's own reference, or the service's reference if the request had none.
+     * The merchant's own reference, or the service's reference if the request had no `reference`.
      *
      * The merchant's own reference, 1 to 64 Unicode code points without control characters. It is stored exactly as sent,
      * so two references that differ in case, in a space or in Unicode normalisation are different. Create requests carry

@@ -285,7 +285,7 @@ export interface paths {
         /**
          * Set the chaos switch (extension)
          * @description Sets what the chaos switch of the merchant's sandbox does to requests under `/v1` and to webhooks. A field that is
-         *     left out becomes 0, so `{}` switches chaos off. So does a reset. Requests under `/sandbox` always work. Other
+         *     left out becomes 0, so `{}` switches chaos off. A reset also switches chaos off. Requests under `/sandbox` always work. Other
          *     processes of the service follow within a second.
          */
         put: operations["setChaos"];
@@ -352,7 +352,7 @@ export interface paths {
          * @description Makes the delivery due, whatever its status, and waits up to 20 seconds for the attempt. The `webhook-id` stays
          *     the same. If the attempt fails, the retry schedule restarts from the beginning. The attempt follows the response
          *     if the receiver is busy with other attempts, if more than 32 replays of the merchant wait, or if the delivery
-         *     goes to a listener; the delivery in the response is then `pending`.
+         *     goes to a listener. The delivery in the response is then `pending`.
          */
         post: operations["replayDelivery"];
         delete?: never;
@@ -373,12 +373,12 @@ export interface paths {
         /**
          * Connect a listener (extension)
          * @description Makes the caller the merchant's listener: a program on a developer's machine that makes webhook attempts itself,
-         *     because the service cannot reach its receiver. The command `listen` of the reference server is one. A merchant has at
-         *     most one listener; a new one takes over from the previous one.
+         *     because the service cannot reach its receiver. The command `listen` of the reference server is a listener. A merchant
+         *     has at most one listener; a new listener takes over from the previous listener.
          *
          *     Events of records without a `webhookURL` go to the listener, in place of the default address. A listener without
-         *     requests counts as connected for another hour; what is written meanwhile waits for it, and so does everything that was
-         *     not delivered when it disconnects. Waiting uses up no attempt.
+         *     requests counts as connected for another hour. Deliveries that are written meanwhile wait for it, as do deliveries
+         *     that were not delivered when it disconnected. Waiting uses up no attempt.
          */
         post: operations["connectListener"];
         delete?: never;
@@ -424,7 +424,7 @@ export interface paths {
         put?: never;
         /**
          * Report an attempt of the listener (extension)
-         * @description Records the result of an attempt and schedules the next one, as after an attempt by the service. Repeating a report
+         * @description Records the result of an attempt and schedules the next attempt, as after an attempt by the service. Repeating a report
          *     changes nothing. If the claim has ended and the delivery was claimed again, the attempt is only logged.
          */
         post: operations["reportAttempt"];
@@ -445,7 +445,7 @@ export interface paths {
         put?: never;
         /**
          * Disconnect the listener (extension)
-         * @description Ends the session of the listener and its claims. Later events go to the default address, if there is one.
+         * @description Ends the session of the listener and its claims. Later events go to the default address, if it is set.
          */
         post: operations["disconnectListener"];
         delete?: never;
@@ -712,8 +712,8 @@ export interface components {
         /** @description A request to send money to a mobile wallet. */
         DisbursementRequest: {
             /**
-             * @description The merchant's own reference. It must be unique among all of the merchant's disbursements, past ones and
-             *     failed ones included. This prevents duplicate payments. It is stored exactly as sent.
+             * @description The merchant's own reference. It must be unique among all of the merchant's disbursements, past and
+             *     failed disbursements included. This prevents duplicate payments. It is stored exactly as sent.
              */
             reference: components["schemas"]["MerchantReference"];
             amount: components["schemas"]["Amount"];
@@ -770,7 +770,7 @@ export interface components {
             currency: components["schemas"]["Currency"];
             amount: components["schemas"]["Amount"];
             fee: components["schemas"]["Fee"];
-            /** @description The URL from the create request. Absent if the request had none. */
+            /** @description The URL from the create request. Absent if the request had no URL. */
             webhookURL?: components["schemas"]["WebURL"];
             /** @description The reference generated by the service. */
             reference: components["schemas"]["ServiceReference"];
@@ -836,7 +836,7 @@ export interface components {
             url: string;
             /** @description The reference generated by the service. Store it with the order. */
             reference: components["schemas"]["ServiceReference"];
-            /** @description The merchant's own reference, or the service's reference if the request had none. */
+            /** @description The merchant's own reference, or the service's reference if the request had no `reference`. */
             merchantsReference: components["schemas"]["MerchantReference"];
             amount: components["schemas"]["Amount"];
             fee: components["schemas"]["Fee"];
@@ -859,13 +859,13 @@ export interface components {
             currency: components["schemas"]["Currency"];
             amount: components["schemas"]["Amount"];
             fee: components["schemas"]["Fee"];
-            /** @description The URL from the create request. Absent if the request had none. */
+            /** @description The URL from the create request. Absent if the request had no URL. */
             webhookURL?: components["schemas"]["WebURL"];
-            /** @description The URL from the create request. Absent if the request had none. */
+            /** @description The URL from the create request. Absent if the request had no URL. */
             redirectURL?: components["schemas"]["WebURL"];
             /** @description The reference generated by the service. */
             reference: components["schemas"]["ServiceReference"];
-            /** @description The merchant's own reference, or the service's reference if the request had none. */
+            /** @description The merchant's own reference, or the service's reference if the request had no `reference`. */
             merchantsReference: components["schemas"]["MerchantReference"];
             status: components["schemas"]["CheckoutStatus"] | string;
             failure?: components["schemas"]["Failure"];
@@ -1139,7 +1139,7 @@ export interface components {
             sentAt: components["schemas"]["Timestamp"];
             /** @description Milliseconds of real time until the response or the error. */
             latencyMs: number;
-            /** @description The status of the receiver's response. Absent if there was none. */
+            /** @description The status of the receiver's response. Absent if there was no response. */
             httpStatus?: number;
             /** @description The first KiB of the receiver's response. */
             responseBody?: string;
@@ -1188,9 +1188,9 @@ export interface components {
         ListenerSession: {
             /** @description Identifies the listener in its further requests. */
             session: string;
-            /** @description The name of the listener from which this one took over. Absent if none was connected a moment ago. */
+            /** @description The name of the listener from which this listener took over. Absent if no listener was connected a moment ago. */
             replaced?: string;
-            /** @description The default address, which gets no events while a listener is connected. Absent if there is none. */
+            /** @description The default address, which gets no events while a listener is connected. Absent if no default address is set. */
             defaultWebhookURL?: components["schemas"]["WebURL"];
         };
         ListenerSessionEnvelope: {
@@ -1201,9 +1201,9 @@ export interface components {
         ClaimRequest: {
             /** @description The session that connecting returned. */
             session: string;
-            /** @description The most deliveries to claim. */
+            /** @description The maximum number of deliveries to claim. */
             limit: number;
-            /** @description How long to wait for a delivery if none is due. */
+            /** @description How long to wait for a delivery if no delivery is due. */
             waitSeconds: number;
             /** @description The claims whose result is still to be reported. */
             holding: components["schemas"]["HeldClaim"][];
@@ -1250,7 +1250,7 @@ export interface components {
             sentMsAgo: number;
             /** @description Milliseconds until the response or the error. */
             latencyMs: number;
-            /** @description The status of the receiver's response. Absent if there was none. */
+            /** @description The status of the receiver's response. Absent if there was no response. */
             httpStatus?: number;
             /** @description The start of the receiver's response. */
             responseBody?: string;
@@ -1287,13 +1287,13 @@ export interface components {
         WebhookSecret: {
             /** @description The secret that signs the merchant's webhooks. */
             secret: string;
-            /** @description The replaced secrets that still sign, the newest first. Each keeps signing for 24 hours of sandbox time after its replacement, until its `expiresAt`. A sixth replaced secret ends the oldest. */
+            /** @description The replaced secrets that still sign, the newest first. Each secret keeps signing for 24 hours of sandbox time after its replacement, until its `expiresAt`. A sixth replaced secret ends the oldest. */
             previousSecrets: components["schemas"]["PreviousWebhookSecret"][];
         };
         PreviousWebhookSecret: {
             /** @description A replaced secret. */
             secret: string;
-            /** @description When it stops signing, on the merchant's sandbox clock. */
+            /** @description When the secret stops signing, on the merchant's sandbox clock. */
             expiresAt: components["schemas"]["Timestamp"];
         };
         WebhookSecretEnvelope: {
@@ -1403,7 +1403,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorResponse"];
             };
         };
-        /** @description Another listener has taken over, or this one was disconnected. There is no `Location`. */
+        /** @description Another listener has taken over, or this listener was disconnected. There is no `Location`. */
         ListenerReplaced: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -1508,7 +1508,7 @@ export interface components {
                 "application/json": components["schemas"]["ChaosEnvelope"];
             };
         };
-        /** @description The current webhook secret, and the replaced ones that still sign. */
+        /** @description The current webhook secret, and the replaced secrets that still sign. */
         WebhookSecret: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];

@@ -62,7 +62,7 @@ export const cells: Readonly<Record<string, string>> = {
     "Le marchand a déjà un décaissement, ou s’il s’agit d’un encaissement un encaissement, avec cette `reference`. `Location` en est le chemin.",
   "The checkout's status is already final.": "Le statut de l’encaissement est déjà définitif.",
   "An attempt of this delivery is in progress.": "Une tentative de cette livraison est en cours.",
-  "Another listener has taken over, or this one was disconnected.":
+  "Another listener has taken over, or this listener was disconnected.":
     "Un autre `listen` a pris le relais, ou celui-ci a été déconnecté.",
   "The body is too large.": "Le corps est trop grand.",
   "The body is not sent as JSON.": "Le corps n’est pas envoyé en JSON.",
@@ -79,15 +79,15 @@ export const cells: Readonly<Record<string, string>> = {
   "The service is temporarily unavailable.": "Le service est temporairement indisponible.",
   // Field codes.
   "The field is missing.": "Le champ manque.",
-  "Exactly one of several fields must be sent, but none or more than one was.":
+  "Exactly one of several fields must be sent. The request has no such field, or more than one.":
     "Un seul de plusieurs champs doit être envoyé ; aucun ne l’a été, ou plus d’un.",
   "The value has the wrong JSON type.": "La valeur n’a pas le bon type JSON.",
   "The value does not match the pattern.": "La valeur ne correspond pas au motif.",
-  "The value does not have the format, for example that of a URL or a timestamp.":
+  "The value does not have the format, for example of a URL or a timestamp.":
     "La valeur n’a pas le format attendu, par exemple celui d’une URL ou d’une date.",
   "The text is too short or too long.": "Le texte est trop court ou trop long.",
   "The number or time is too small or too large.": "Le nombre ou la date est trop petit ou trop grand.",
-  "The value is not one of those allowed.": "La valeur ne fait pas partie de celles qui sont permises.",
+  "The value is not one of the allowed values.": "La valeur ne fait pas partie de celles qui sont permises.",
   "A reserved character in a query parameter is not percent-encoded.":
     "Un caractère réservé d’un paramètre de requête n’est pas encodé avec un signe pour cent.",
   "The value has the right form, but refers to nothing, for example a cursor that this list never returned.":

@@ -59,7 +59,7 @@ export function printLines(now: () => Date, color: boolean): Print {
         return [paint("green", "Connected again.")];
       case "replaced":
         return [
-          `Another listener of this merchant has taken over, so this one ends. To take over from it, run \`${PROGRAM} ` +
+          `Another listener of this merchant has taken over, so this listener ends. To take over from it, run \`${PROGRAM} ` +
             "listen` again.",
         ];
     }

@@ -122,7 +122,7 @@ export function createListeners(options: Options): Listeners {
 const replaced = () =>
   new ServiceError(
     "listener_replaced",
-    "Another listener of this merchant has taken over, or this one was disconnected or its API key revoked.",
+    "Another listener of this merchant has taken over, or this listener was disconnected or its API key revoked.",
   );
 
 /** Returns the result with the reason of a failure, and without a character that PostgreSQL does not accept. */
