@@ -33,7 +33,7 @@ export function banner({ config, newKey, revokedKeyId, signIn, color }: Banner):
   ];
   if (["0.0.0.0", "::"].includes(config.host) && /^http:\/\/(127\.0\.0\.1|\[::1\]):/.test(config.publicUrl)) {
     lines.push(
-      "  Checkout links use this address, which only this machine can open. Set PUBLIC_URL to a public one.",
+      "  Checkout links use this address, which only this machine can open. Set PUBLIC_URL to a public URL.",
       "",
     );
   }

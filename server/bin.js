@@ -10,7 +10,7 @@ const [major, minor] = process.versions.node.split(".").map(Number);
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {
   console.error(
     `disbursement-checkout needs Node ${NEEDED.join(".")} or later, because it stores payments with node:sqlite. ` +
-      `This is Node ${process.versions.node}. Install a newer one from https://nodejs.org, then run the command again.`,
+      `This is Node ${process.versions.node}. Install a newer version from https://nodejs.org, then run the command again.`,
   );
   process.exitCode = 1;
 } else {

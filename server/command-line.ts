@@ -13,7 +13,8 @@ const USAGE = `Usage: ${PROGRAM} COMMAND
   listen   bring a sandbox's webhooks to a receiver on this machine
   trigger  make an event happen in a sandbox
 
-Without a command, keys, balances, rails and db print theirs. DATABASE_URL selects the database of these and of serve.`;
+Without a further command, keys, balances, rails and db list their commands. DATABASE_URL selects
+the database of these four commands and of serve.`;
 
 type Run = (args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer) => Promise<number | undefined>;
 

@@ -327,7 +327,7 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
       answers[limit.field] = throttled === undefined ? await ask(limit) : { text: throttledText };
     } catch (error) {
       if (error instanceof Throttled) {
-        throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary one.`;
+        throttled = `after ${target.budget.payouts} payouts, the target refused an ordinary payout.`;
         answers[limit.field] = { text: throttledText };
       } else if (error instanceof BudgetExceeded) {
         answers[limit.field] = { text: `Not asked: ${error.message} (--max-payouts, --max-total).` };

@@ -68,7 +68,7 @@ const place = (field: "country" | "currency", plural: string, valid: RegExp, exa
   shown: {
     label: ({ country, currency }) => `${String(country)} and ${String(currency)}`,
     needsSafety: true,
-    note: "No others were tried: add those that the deployment serves.",
+    note: "No other countries and currencies were tried: add the values that the deployment serves.",
     find: (search) => find.places(search, field),
     beyond: (codes, { payees }) => payees.filter((payee) => !codes.includes(payee[field])),
   },

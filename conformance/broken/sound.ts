@@ -221,7 +221,7 @@ export const soundServers: readonly SoundServer[] = [
   },
   {
     id: "matches-numbers",
-    differs: "A phone number that is not of the country is refused, and so is a common country's foreign currency.",
+    differs: "A phone number of another country is refused. A common country's foreign currency is also refused.",
     how: requests(createDisbursement, (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
   },
   {

@@ -44,9 +44,9 @@ function compareReport(reportJson: Uint8Array, { hashes }: Certificate): string 
   try {
     const same = resultsSha256(JSON.parse(new TextDecoder().decode(reportJson)) as Report) === hashes.results;
     const results = same ? "its verdicts are the same, but other content was changed" : "its verdicts differ";
-    return `The report is not the certified one: ${given}; ${results}.`;
+    return `The report is not the certified report: ${given}; ${results}.`;
   } catch {
-    return `The report is not the certified one: ${given}; it is not a readable report.`;
+    return `The report is not the certified report: ${given}; it is not a readable report.`;
   }
 }
 

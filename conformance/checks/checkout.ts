@@ -80,7 +80,7 @@ export const checks: Check[] = [
       const first = await started(context, body);
       const second = referencesOf(await started(context, body));
       const own = referencesOf(first).filter((text) => !second.includes(text));
-      const expected = "a reference that differs from that of another checkout";
+      const expected = "a reference that differs from the other checkout's reference";
       shows(context, "checkout.reference", first, own.length > 0, expected);
     },
   },

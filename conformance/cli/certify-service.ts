@@ -23,7 +23,7 @@ export async function certifyService(args: readonly string[], newSeed: () => num
   const given = readOptions(args, process.env, newSeed);
   if (given.interactive && !process.stdin.isTTY) {
     throw new CannotRun(
-      "--interactive needs a terminal, because a person must respond, but stdin is not one. Nothing was sent. " +
+      "--interactive needs a terminal, because a person must respond, but stdin is not a terminal. Nothing was sent. " +
         "Run the command in a terminal, or leave the option out.",
     );
   }

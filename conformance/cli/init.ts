@@ -97,7 +97,7 @@ export async function init(
   if (existsSync(file)) {
     throw new CannotRun(
       `${file} already exists, and init never overwrites a file. Nothing was sent to the target. ` +
-        "Move the file away, or name another one with --output FILE.",
+        "Move the file away, or name another file with --output FILE.",
     );
   }
   const options = await probe(given);

@@ -251,7 +251,7 @@ export function readValues(values: Values, env: NodeJS.ProcessEnv, newSeed: () =
     faults.push("API_KEY_2 is the same key as API_KEY: set a second merchant's key, or leave it unset");
   }
   if (options.webhookUrl !== undefined && options.webhookListen === undefined) {
-    faults.push("--webhook-url needs --webhook-listen, the address on which the suite receives those webhooks");
+    faults.push("--webhook-url needs --webhook-listen, the address on which the suite receives the webhooks");
   }
   if (faults.length > 0) throw new OptionsError(faults);
   return options;

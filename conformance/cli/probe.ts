@@ -71,7 +71,7 @@ function compareSecrets(given: string, response: TargetResponse) {
   if (bare(secret) === bare(given)) return;
   throw new CannotRun(
     "WEBHOOK_SECRET differs from the merchant's secret in GET /sandbox/webhook-secret. " +
-      "Use that one, or leave WEBHOOK_SECRET unset: the suite reads the secret of a sandbox itself.",
+      "Use the secret of the sandbox, or leave WEBHOOK_SECRET unset: the suite reads the secret of a sandbox itself.",
   );
 }
 

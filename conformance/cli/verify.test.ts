@@ -186,7 +186,7 @@ describe("with every expectation", () => {
 test("without expectations, every option that would check more is named with what the certificate states", async () => {
   const { exitCode, text } = await verify(await under({ headers: ["x-pilot-tenant"] }), []);
   expect(exitCode).toBe(0);
-  const [, open = ""] = text.split("Not checked; each option would check what follows it:\n");
+  const [, open = ""] = text.split("Not checked. Each option would check the statement after it:\n");
   const options = open.trim().split("\n");
   const required = Object.keys(strictness).map((name) => `--require ${name} `);
   for (const name of ["--target URL", "--max-age", "--challenge", "--report", "--revocations", ...required])

@@ -80,7 +80,7 @@ function openLines(certificate: Certificate, expected: Expectations, given: Give
   if (open.length === 0) return [];
   const width = Math.max(...open.map(([option]) => option.length)) + 2;
   const lines = open.map(([option, stated]) => `  ${option.padEnd(width)}${oneLine(stated)}`);
-  return ["", "Not checked; each option would check what follows it:", ...lines];
+  return ["", "Not checked. Each option would check the statement after it:", ...lines];
 }
 
 const options = {

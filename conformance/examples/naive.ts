@@ -77,7 +77,7 @@ export const naiveVersions: Readonly<Record<string, Naive>> = {
   },
   "receivers/laravel-style.php": {
     about:
-      "It verifies JSON that it has parsed and encoded again, so it accepts bytes that were never signed, and refuses signed ones.",
+      "It verifies JSON that it has parsed and encoded again, so it accepts bytes that were never signed, and refuses signed bytes.",
     edits: [
       [
         '"$id.$timestamp.$request->content"',

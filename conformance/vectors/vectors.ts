@@ -165,7 +165,7 @@ const lists: Vector[] = [
     secrets: [older],
     signature: (own) => `${signatureOf(secret, id, String(time), Buffer.from(plain))} ${own}`,
   }),
-  refuse("only-foreign-signatures", "None of the signatures is valid.", {
+  refuse("only-foreign-signatures", "No signature is valid.", {
     signature: () => Array.from({ length: 5 }, () => foreignSignature).join(" "),
   }),
   refuse("separated-by-commas", "Signatures are separated by spaces.", {

@@ -212,7 +212,7 @@ export async function runNeighbours({
     }
     for (const what of MEASURED) {
       const ratio = median(ratios[what]);
-      print(`${what}: p95 ${ratio.toFixed(2)} times that of alone`);
+      print(`${what}: p95 ${ratio.toFixed(2)} times the p95 alone`);
       if (ratio > MOST.ratio && median(slower[what]) > MOST.noiseMs)
         violate(`a neighbour's ${what} took ${ratio.toFixed(2)} times as long`);
     }

@@ -23,7 +23,7 @@ export const approvalCommands: Commands<CommandContext> = {
   approve: {
     args: ["MERCHANT", "REFERENCE"],
     options: [],
-    summary: "Approve a payout of which the service's reference is REFERENCE. It goes its way immediately.",
+    summary: "Approve the payout with the service's reference REFERENCE. It goes its way immediately.",
     run: (context, [id, reference]) => decide(context, id!, reference!),
   },
   reject: {

@@ -53,7 +53,9 @@ async function replayOne({ storage, actor }: CommandContext, { id }: Merchant, d
     case "requested":
       return { lines: [`Replay of ${deliveryId} requested`] };
     case "claimed":
-      throw new UsageError("An attempt of this delivery is in progress. Replay it when that has ended.");
+      throw new UsageError(
+        "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.",
+      );
     case "unknown":
       throw new UsageError(
         `The merchant has no delivery ${deliveryId}. List them with the command deliveries. An event without an ` +

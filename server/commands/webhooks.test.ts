@@ -139,7 +139,10 @@ test("a delivery is not replayed while the server attempts it", async () => {
   const { id } = (await deliveryOf(reference))!;
 
   const { code, stderr } = await runKeys(env, "replay", merchantId, id);
-  expect([code, stderr]).toEqual([2, "An attempt of this delivery is in progress. Replay it when that has ended.\n"]);
+  expect([code, stderr]).toEqual([
+    2,
+    "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.\n",
+  ]);
   response.writeHead(204).end();
   await untilDelivered(reference, 1);
   slow.closeAllConnections();

@@ -24,7 +24,7 @@ export const webhookCommands: Commands<CommandContext> = {
   "rotate-secret": {
     args: ["MERCHANT"],
     options: ["json"],
-    summary: "Create a new webhook secret. The previous one signs for another 24 hours.",
+    summary: "Create a new webhook secret. The previous secret signs for another 24 hours.",
     async run(context, [id]) {
       return secretOutput(await context.webhooks.rotateSecret(await merchantOf(context, id!), context.actor));
     },

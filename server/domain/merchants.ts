@@ -210,7 +210,7 @@ export async function createKey(
   if (await storage.insertKey(key, actor)) return text;
   throw new ServiceError(
     "invalid_value",
-    `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke one that is not used, then create the new one.`,
+    `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key that is not used, then create the new key.`,
   );
 }
 

@@ -65,7 +65,7 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
       if ((await attempt(merchant.id, id, actor)) === "claimed") {
         throw new ServiceError(
           "delivery_in_progress",
-          "An attempt of this delivery is in progress. Replay it when that has ended.",
+          "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.",
         );
       }
       // A reset may have deleted the delivery meanwhile.

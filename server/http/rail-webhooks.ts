@@ -32,11 +32,11 @@ export function railWebhooks(context: RailWebhooksContext): Router {
   const bytes = bodyBytes(LARGEST_BODY);
   const failures = createRequestLimit({
     perMinute: context.failuresPerMinute,
-    message: "Too many notifications came from this address that are not a rail's.",
+    message: "This address has sent too many notifications that are not a rail's.",
   });
   const lookups = createRequestLimit({
     perMinute: LOOKUPS_PER_MINUTE,
-    message: "Too many notifications about this payment came that prove nothing.",
+    message: "This payment has had too many notifications that prove nothing.",
   });
   // Beyond the limit not even a body is read. Results that a rail cannot report because of the limit are found by
   // look-ups.

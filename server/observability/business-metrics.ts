@@ -38,7 +38,7 @@ export function businessGauges(registry: Registry, clock: Clock): (business: Bus
   });
   const oldest = new Gauge({
     name: "payouts_oldest_pending_seconds",
-    help: "The age of the oldest pending payout; 0 if none is pending.",
+    help: "The age of the oldest pending payout; 0 if no payout is pending.",
     registers,
   });
   const failing = new Gauge({

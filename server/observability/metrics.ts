@@ -255,7 +255,10 @@ function watchRails(
     [gauge("rail_payments_accepted", "Payments that the rail has and has not ended."), ({ accepted }) => accepted],
     [gauge("rail_conflicts_open", "Payments whose rail contradicts their status."), ({ conflicts }) => conflicts],
     [
-      gauge("rail_oldest_unknown_seconds", "For how long the oldest unknown outcome has been unknown; 0 if none is."),
+      gauge(
+        "rail_oldest_unknown_seconds",
+        "For how long the oldest unknown outcome has been unknown; 0 if no outcome is unknown.",
+      ),
       ({ oldestUnknownSince }) => since(oldestUnknownSince),
     ],
   ];
@@ -287,7 +290,10 @@ function backlogGauges(registry: Registry, clock: Clock): (backlog: Backlog | un
       ({ waitingDeliveries }) => waitingDeliveries,
     ],
     [
-      gauge("webhook_oldest_due_seconds", "For how long the oldest due delivery has been due; 0 if none is."),
+      gauge(
+        "webhook_oldest_due_seconds",
+        "For how long the oldest due delivery has been due; 0 if no delivery is due.",
+      ),
       ({ oldestDeliveryDueAt }) => age(oldestDeliveryDueAt),
     ],
     [
@@ -295,7 +301,10 @@ function backlogGauges(registry: Registry, clock: Clock): (backlog: Backlog | un
       ({ dueSettlements }) => dueSettlements,
     ],
     [
-      gauge("settlement_oldest_due_seconds", "For how long the oldest due payment has been due; 0 if none is."),
+      gauge(
+        "settlement_oldest_due_seconds",
+        "For how long the oldest due payment has been due; 0 if no payment is due.",
+      ),
       ({ oldestSettlementDueAt }) => age(oldestSettlementDueAt),
     ],
   ];

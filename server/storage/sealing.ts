@@ -54,7 +54,7 @@ export function createSealing(keys: readonly Buffer[] = []): Sealing {
         const known = keys.length === 0 ? "SECRETS_KEY_FILE is not set" : "SECRETS_KEY_FILE does not have it";
         throw new StorageError(
           `The webhook secrets in the database are encrypted with the key ${id}, and ${known}. Set SECRETS_KEY_FILE to ` +
-            "a file with this key in one of its lines. Without the key the secrets are lost, and every merchant needs a new one.",
+            "a file with this key in one of its lines. Without the key the secrets are lost, and every merchant needs a new secret.",
         );
       }
       const bytes = Buffer.from(data, "base64url");

@@ -81,7 +81,7 @@ const references = [
   ),
   fault(
     "reference-comma",
-    "Of several references separated by commas, the first is found.",
+    "If a path has several references separated by commas, the first reference is found.",
     whole,
     finds((asked, reference) => asked.split(",")[0] === reference),
   ),

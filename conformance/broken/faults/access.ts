@@ -121,10 +121,10 @@ const cached = [
         ask(key(call) === world.key.slice(0, world.key.length / 2) ? withKey(call, world.key) : call),
     })),
   ),
-  fault("two-keys-first", "Of two keys, the first counts.", "access.two-keys", {
+  fault("two-keys-first", "If a request has two keys, the first key counts.", "access.two-keys", {
     handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ")[0] ?? "") : call),
   }),
-  fault("two-keys-last", "Of two keys, the last counts.", "access.two-keys", {
+  fault("two-keys-last", "If a request has two keys, the last key counts.", "access.two-keys", {
     handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ").at(-1) ?? "") : call),
   }),
   fault("cache-checkout", "Checkout records are cached by path, for all keys.", others, caches(verifyCheckout, pathOf)),
@@ -161,7 +161,7 @@ export const faults: readonly Fault[] = [
   ...cached,
   fault(
     "cache-for-merchants",
-    "A record that one merchant has read is shown to the other.",
+    "A record that one merchant has read is shown to the other merchant.",
     "access.merchants-apart-after-owner",
     mixes(false),
   ),

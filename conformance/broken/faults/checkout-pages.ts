@@ -51,7 +51,7 @@ const latestPage: How = () => {
 export const faults: readonly Fault[] = [
   fault(
     "link-shared-by-all",
-    "All checkouts have the link of the first one.",
+    "All checkouts have the link of the first checkout.",
     "checkout.links-differ",
     sharesLink(() => "all"),
   ),
@@ -63,7 +63,12 @@ export const faults: readonly Fault[] = [
       Number(amount) > 100_000 ? "large" : `${String(amount)} ${String(currency)}`,
     ),
   ),
-  fault("page-of-first", "Every payment page is the first one that was opened.", "checkout.page-amount", samePage),
+  fault(
+    "page-of-first",
+    "Every payment page is the first payment page that was opened.",
+    "checkout.page-amount",
+    samePage,
+  ),
   fault("page-of-latest", "Every link opens the page of the latest checkout.", "checkout.page-amount", latestPage),
   caughtOnlyBy(
     "checkout.page-amount",

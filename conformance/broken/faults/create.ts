@@ -235,7 +235,7 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "countries-limited",
-    "Payouts to countries other than the common ones and US are refused, but made.",
+    "Payouts to countries other than the common countries and US are refused, but made.",
     "create.generated-valid-accepted",
     pretends(
       ({ country }) => /^[A-Z]{2}$/.test(String(country)) && !["CI", "NG", "GH", "KE", "US"].includes(String(country)),

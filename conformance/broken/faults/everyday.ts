@@ -71,7 +71,7 @@ const ofCountry: Record<string, string> = { CI: "XOF", NG: "NGN", GH: "GHS", KE:
 const values: Fault[] = [
   fault(
     "round-amounts-divided",
-    "An amount of whole 100.00 is taken for an amount in the main unit.",
+    "An amount that is a multiple of 100.00 is taken for an amount in the main unit.",
     "records.as-requested",
     changesAmount(
       (amount) => amount % 10_000 === 0,

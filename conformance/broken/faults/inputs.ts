@@ -155,7 +155,7 @@ const values: Fault[] = [
   ),
   fault(
     "country-of-the-number",
-    "The country is that of the phone number.",
+    "The country is the phone number's country.",
     "records.as-requested",
     creates((fields) =>
       String(fields["phoneNumber"]).startsWith("234") && /^[A-Z]{2}$/.test(String(fields["country"]))
@@ -171,7 +171,7 @@ const values: Fault[] = [
   ),
   fault(
     "amounts-in-between-refused",
-    "Amounts from 20,001 to 99,999 are refused, larger ones are accepted.",
+    "Amounts from 20,001 to 99,999 are refused, larger amounts are accepted.",
     "numbers.exact",
     instead(
       createDisbursement,
@@ -199,7 +199,7 @@ const values: Fault[] = [
   ),
   fault(
     "customers-by-last-digits",
-    "A recipient whose number has the last nine digits of another recipient's is taken for the other one.",
+    "A recipient whose number has the last nine digits of another recipient's number is taken for the other recipient.",
     "records.phone-digits",
     () => {
       const first = new Map<string, string>();
@@ -222,7 +222,7 @@ const values: Fault[] = [
   ),
   fault(
     "merchant-of-another",
-    "One record in seven is shown with the name of another merchant.",
+    "One in seven records is shown with the name of another merchant.",
     "life.facts-kept",
     () => {
       let count = 0;
@@ -244,7 +244,7 @@ const values: Fault[] = [
   ),
   fault(
     "references-as-patterns",
-    "A reference is refused as a duplicate if it matches another one as a pattern of SQL.",
+    "A reference is refused as a duplicate if it matches another reference as a pattern of SQL.",
     "create.references-apart",
     () => {
       const used: string[] = [];

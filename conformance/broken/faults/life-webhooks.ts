@@ -146,7 +146,7 @@ const checkouts = [
     "life.checkouts-apart checkout.links-differ checkout.page-amount",
     fault(
       "life-checkout-shares-link",
-      "Every third checkout has the link of an earlier one.",
+      "Every third checkout has the link of an earlier checkout.",
       "life.checkouts-apart",
       shares("url"),
       kept,
@@ -154,7 +154,7 @@ const checkouts = [
   ),
   fault(
     "life-checkout-shares-reference",
-    "Every third checkout has the references of an earlier one.",
+    "Every third checkout has the references of an earlier checkout.",
     "life.checkouts-apart",
     shares("reference", "merchantsReference"),
     kept,
@@ -163,7 +163,7 @@ const checkouts = [
     "life.checkouts-apart checkout.links-differ checkout.page-amount checkout.link-pays-nothing life.webhooks-true",
     fault(
       "life-checkout-shares-record",
-      "Every third checkout is an earlier one.",
+      "Every third checkout is an earlier checkout.",
       "life.checkouts-apart",
       shares("url", "reference", "merchantsReference"),
       kept,

@@ -153,7 +153,7 @@ const existing = [
     "life.payouts-apart life.facts-kept",
     fault(
       "life-shared-id",
-      "Every fourth payout gets the record id of an earlier one.",
+      "Every fourth payout gets the record id of an earlier payout.",
       "life.payouts-apart",
       () => {
         const ids: unknown[] = [];

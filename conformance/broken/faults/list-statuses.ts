@@ -12,19 +12,19 @@ const leavesOut = (left: string) => (page: Record<string, unknown>) => ({
 export const faults: readonly Fault[] = [
   fault(
     "list-without-pending-payouts",
-    "The list of disbursements leaves out those that are pending.",
+    "The list of disbursements leaves out pending disbursements.",
     "lists.every-status",
     data("listDisbursements", leavesOut("pending")),
   ),
   fault(
     "list-without-pending-checkouts",
-    "The list of checkouts leaves out those that are pending.",
+    "The list of checkouts leaves out pending checkouts.",
     "lists.every-status",
     data("listCheckouts", leavesOut("pending")),
   ),
   fault(
     "list-without-cancelled-checkouts",
-    "The list of checkouts leaves out those that were cancelled.",
+    "The list of checkouts leaves out cancelled checkouts.",
     "lists.every-status",
     data("listCheckouts", leavesOut("cancelled")),
   ),
@@ -57,7 +57,7 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "secrets-without-limit",
-    "The old secrets include a sixth one.",
+    "The old secrets include a sixth secret.",
     "signature.five-secrets",
     data("readWebhookSecret", (secrets) => {
       const { previousSecrets } = secrets as { previousSecrets: unknown[] };

@@ -65,18 +65,23 @@ export const faults: readonly Fault[] = [
   fault("list-no-limit", "The limit of record lists is ignored.", "lists.pages", {
     handle: (call, ask) => (isOf(call, lists) ? withoutFilter("limit").handle(call, ask) : ask(call)),
   }),
-  fault("list-pages-shift", "Pages are counted from the newest record, so that a new one shifts them.", "lists.pages", {
-    async handle(call, ask) {
-      const cursor = /[?&]cursor=page-(\d+)/.exec(call.path);
-      if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);
-      const page = Number(cursor?.[1] ?? 0);
-      const path = call.path.replace(/&cursor=[^&]*/, "").replace("limit=1", "limit=100");
-      const reply = await ask({ ...call, path });
-      const all = ((fieldsOf(reply?.text ?? "")?.["data"] ?? {}) as { items?: unknown[] }).items ?? [];
-      const more = page + 1 < all.length ? { nextCursor: `page-${page + 1}` } : {};
-      return reply && withBody(reply, { statusCode: 200, data: { items: all.slice(page, page + 1), ...more } });
+  fault(
+    "list-pages-shift",
+    "Pages are counted from the newest record, so that a new record shifts them.",
+    "lists.pages",
+    {
+      async handle(call, ask) {
+        const cursor = /[?&]cursor=page-(\d+)/.exec(call.path);
+        if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);
+        const page = Number(cursor?.[1] ?? 0);
+        const path = call.path.replace(/&cursor=[^&]*/, "").replace("limit=1", "limit=100");
+        const reply = await ask({ ...call, path });
+        const all = ((fieldsOf(reply?.text ?? "")?.["data"] ?? {}) as { items?: unknown[] }).items ?? [];
+        const more = page + 1 < all.length ? { nextCursor: `page-${page + 1}` } : {};
+        return reply && withBody(reply, { statusCode: 200, data: { items: all.slice(page, page + 1), ...more } });
+      },
     },
-  }),
+  ),
   ...["status", "merchantsReference", "createdAfter", "createdBefore"].map((name) =>
     fault(`list-without-${name}`, `The filter ${name} of record lists is ignored.`, "lists.filters", {
       handle: (call, ask) => (isOf(call, lists) ? withoutFilter(name).handle(call, ask) : ask(call)),

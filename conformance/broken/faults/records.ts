@@ -95,13 +95,13 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "currency-of-first",
-    "Every record has the country and currency of the first one.",
+    "Every record has the country and currency of the first record.",
     "records.as-requested",
     asInTheFirst("country", "currency"),
   ),
   fault(
     "customer-of-first",
-    "Every record has the customer of the first one.",
+    "Every record has the customer of the first record.",
     "records.as-requested",
     asInTheFirst("customer"),
   ),
@@ -157,14 +157,14 @@ export const faults: readonly Fault[] = [
     "records.concurrent create.duplicate-race-any-field life.facts-kept",
     fault(
       "recipient-of-another",
-      "Concurrent creates share a variable, and records show another one's recipient.",
+      "Concurrent creates share a variable, and records show another record's recipient.",
       "records.concurrent",
       sharesVariable("phoneNumber", (record, value) => withPhone(record, String(value))),
     ),
   ),
   fault(
     "currency-of-another",
-    "Concurrent creates share a variable, and records show another one's currency.",
+    "Concurrent creates share a variable, and records show another record's currency.",
     "records.concurrent",
     sharesVariable("currency", (record, currency) => ({ ...record, currency })),
   ),
@@ -172,14 +172,14 @@ export const faults: readonly Fault[] = [
     "records.concurrent create.duplicate-race-any-field refused.existing-unchanged life.facts-kept",
     fault(
       "record-amount-of-another",
-      "Concurrent creates share a variable, and records show another one's amount.",
+      "Concurrent creates share a variable, and records show another record's amount.",
       "records.concurrent",
       sharesVariable("amount", (record, amount) => ({ ...record, amount })),
     ),
   ),
   fault(
     "address-of-another",
-    "Concurrent creates share a variable, and records show another one's webhookURL.",
+    "Concurrent creates share a variable, and records show another record's webhookURL.",
     "records.concurrent",
     sharesVariable("webhookURL", (record, webhookURL) =>
       record["webhookURL"] === undefined ? record : { ...record, webhookURL },
@@ -204,7 +204,7 @@ export const faults: readonly Fault[] = [
     "records.phone-digits life.facts-kept",
     fault(
       "phone-14-cut",
-      "Phone numbers of 14 digits lose the last one.",
+      "Phone numbers of 14 digits lose the last digit.",
       "records.phone-digits",
       records((record) => withPhone(record, phoneOf(record).replace(/^(\d{13})\d$/, "$1"))),
     ),

@@ -40,7 +40,7 @@ const money = [
   ),
   fault(
     "fee-differs-later",
-    "The record's fee differs from the one in the create response.",
+    "The record's fee differs from the fee in the create response.",
     "fee.on-top verify.agrees-with-create",
     fees((_, fee) => fee + 1, [verifyDisbursement]),
   ),

@@ -87,7 +87,7 @@ const records = [
   ),
   fault(
     "refused-race-overwrites",
-    "Of concurrent requests with one reference, the last determines the record's webhookURL.",
+    "After concurrent requests with one reference, the record has the webhookURL of the last request.",
     existing,
     () => {
       const last = new Map<string, unknown>();

@@ -150,7 +150,7 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "race-last-writer-wins",
-    "Of concurrent requests with the same reference, the record has the amount of the last one.",
+    "After concurrent requests with the same reference, the record has the amount of the last request.",
     "create.duplicate-race-any-field",
     lastWriterWins,
   ),

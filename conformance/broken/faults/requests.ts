@@ -79,13 +79,13 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "duplicate-key-last",
-    "Of two values for a key, the last counts.",
+    "If a key has two values, the last value counts.",
     "json-values.duplicate-key",
     parsesLeniently(createDisbursement, twice),
   ),
   fault(
     "duplicate-key-last-in-checkout",
-    "Of two values for a key of a checkout, the last counts.",
+    "If a key of a checkout has two values, the last value counts.",
     "json-values.duplicate-key",
     parsesLeniently(createCheckout, twice),
   ),

@@ -155,18 +155,13 @@ export const faults: readonly Fault[] = [
     "answers.request-id-own",
     responses("every", (reply) => withHeader(reply, "x-request-id", "req_0000000000000000")),
   ),
-  fault(
-    "request-id-of-caller",
-    "The x-request-id of a request becomes that of its response.",
-    "answers.request-id-own",
-    {
-      async handle(call, ask) {
-        const reply = await ask(call);
-        const given = call.headers["x-request-id"];
-        return reply && given !== undefined ? withHeader(reply, "x-request-id", String(given)) : reply;
-      },
+  fault("request-id-of-caller", "The response has the x-request-id of its request.", "answers.request-id-own", {
+    async handle(call, ask) {
+      const reply = await ask(call);
+      const given = call.headers["x-request-id"];
+      return reply && given !== undefined ? withHeader(reply, "x-request-id", String(given)) : reply;
     },
-  ),
+  }),
   fault(
     "errors-with-undefined-wait",
     "Every error has Retry-After: undefined.",

@@ -238,13 +238,13 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "amount-as-text-from-a-million",
-    "An amount of a million or more may be a text.",
+    "An amount of a million or more is also accepted as a string.",
     "create.amount-type",
     accepts(createDisbursement, "amount", (value) => typeof value === "string" && Number(value) >= 1e6, Number),
   ),
   fault(
     "amount-as-text-with-separators",
-    "An amount may be a text with separators.",
+    "An amount is also accepted as a string with separators.",
     "create.amount-type",
     accepts(
       createDisbursement,
@@ -277,7 +277,7 @@ export const faults: readonly Fault[] = [
   ),
   fault(
     "checkout-amount-as-text-from-10000",
-    "A checkout's amount of 10,000 or more may be a text.",
+    "A checkout's amount of 10,000 or more is also accepted as a string.",
     "checkout.types",
     accepts(createCheckout, "amount", (value) => typeof value === "string" && Number(value) >= 10_000, Number),
   ),

@@ -47,7 +47,7 @@ export const faults: readonly Fault[] = [
     let count = 0;
     return shown((record) => ((count += 1) % 2 === 0 ? { ...record, status: "pending" } : record));
   }),
-  fault("stale-one-in-twenty", "One verify in 20 is pending after the outcome.", "life.final-status", () => {
+  fault("stale-one-in-twenty", "One in 20 verifies returns pending after the outcome.", "life.final-status", () => {
     let count = 0;
     return shown((record) => (isFinal(record) && (count += 1) % 20 === 0 ? { ...record, status: "pending" } : record));
   }),
@@ -55,7 +55,7 @@ export const faults: readonly Fault[] = [
     "status.final-stays life.final-status",
     fault(
       "stale-under-load",
-      "Of concurrent verifies of a record, all but the first are served by a stale replica.",
+      "A stale replica serves all concurrent verifies of a record except the first.",
       "status.final-stays life.final-status",
       () => {
         const underWay = new Map<string, number>();

@@ -136,7 +136,7 @@ export const brokenEvents: readonly Variant[] = [
       return chunk;
     },
   }),
-  broken("newest-only", "Drops events that are older than the newest one.", "any-order", {
+  broken("newest-only", "Drops events that are older than the newest event.", "any-order", {
     async handle(event) {
       const { memory } = event.world;
       const made = Date.parse(String(event.parsed.data["createdAt"]));
@@ -145,7 +145,7 @@ export const brokenEvents: readonly Variant[] = [
       return handle(event);
     },
   }),
-  broken("rising-timestamps", "Refuses timestamps that are older than the last one.", "any-order", {
+  broken("rising-timestamps", "Refuses timestamps that are older than the last timestamp.", "any-order", {
     isAuthentic(request) {
       const { memory } = request.world;
       const at = Number(request.stamp.timestamp);
@@ -187,7 +187,7 @@ export const brokenEvents: readonly Variant[] = [
   broken("no-proxies", "Refuses requests that came through a proxy.", "more-headers", {
     admits: ({ headers }) => (headers.forwarded === undefined ? undefined : { status: 403 }),
   }),
-  broken("first-and-last-id", "Verifies the first webhook-id and remembers the last one.", "doubled-headers", {
+  broken("first-and-last-id", "Verifies the first webhook-id and remembers the last webhook-id.", "doubled-headers", {
     stamp: (request) => ({ ...stamp(request), id: firstOf(request, "webhook-id") }),
     async handle(event) {
       const key = lastOf(event.request, "webhook-id");

@@ -30,10 +30,10 @@ export const brokenSignatures: readonly Variant[] = [
   broken("verifies-nothing", "Does not verify signatures.", "forged-refused signature-required id-covered", {
     isAuthentic: () => true,
   }),
-  broken("optional-signature", "Verifies a signature only if there is one.", "signature-required", {
+  broken("optional-signature", "Verifies a signature only if the request has a signature.", "signature-required", {
     ...trusts(({ stamp }) => stamp.signature === ""),
   }),
-  broken("empty-matches", "Takes an empty signature for a valid one.", "signature-required", {
+  broken("empty-matches", "Takes an empty signature for a valid signature.", "signature-required", {
     ...trusts(({ stamp }) => stamp.signature.split(" ").includes("v1,")),
   }),
   broken(
@@ -189,7 +189,7 @@ export const brokenSignatures: readonly Variant[] = [
   }),
   broken(
     "not-a-number",
-    "Takes a timestamp that is not a number for a fresh one, and skips the signature.",
+    "Takes a timestamp that is not a number for a fresh timestamp, and skips the signature.",
     "headers-required",
     {
       ...trusts(({ stamp }) => Number.isNaN(Number(stamp.timestamp))),

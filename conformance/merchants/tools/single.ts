@@ -142,7 +142,7 @@ const approvals: readonly ToolScenario[] = [
       await stage.pay(await stage.prepare(stage.attempt(attempt.entry, change, true)));
     }
   }),
-  approval("of-another", "A person approves a payment, and the model pays another one", async (stage) => {
+  approval("of-another", "A person approves a payment, and the model pays another payment", async (stage) => {
     await stage.approve(await request(stage));
     await stage.pay(await stage.prepare(stage.attempt(stage.planned[1]!)));
   }),

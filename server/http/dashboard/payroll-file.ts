@@ -52,7 +52,7 @@ export async function readPayroll(text: string): Promise<Payroll> {
       payroll.rows.push(row as PayrollRow);
       const before = lines.get(valueOf("reference"));
       lines.set(valueOf("reference"), line);
-      const twice = before === undefined ? [] : [`reference is that of line ${before} too`];
+      const twice = before === undefined ? [] : [`line ${before} has the same reference`];
       // A comma within an amount would make it another amount.
       const shifted =
         cells.length === names.length ? [] : [`the line has ${cells.length} cells, and the first row ${names.length}`];

@@ -65,7 +65,7 @@ test.each([
   [HEADER, /The file has no payouts/],
   [file(row("a", "10.5")), /Line 2: amount must be a whole number of the lowest denomination/],
   [file(row("a", "9007199254740993")), /Line 2: amount must be/],
-  [file(row("a"), row("a")), /Line 3: reference is that of line 2 too/],
+  [file(row("a"), row("a")), /Line 3: line 2 has the same reference/],
   [file(row("a", "5", "+225 0775")), /Line 2: phoneNumber must be 10 to 15 digits/],
   [
     file("a,2250775398815,5,ci,XOFF"),

@@ -82,7 +82,7 @@ const en: Texts = {
     },
     payer: (ending) => `The payment is being made with the number ending in ${ending}.`,
     otherNumber: "This payment had already been started with another number. The number you entered was not used.",
-    text: "If your phone asks you to confirm the payment, please do so. This page updates automatically.",
+    text: "If your phone asks you to confirm the payment, please confirm it. This page updates automatically.",
     leave: "You can close this page; your payment will still be processed.",
     check: "Check now",
   },

@@ -203,7 +203,7 @@ export function railSuite(
         assert.equal(await opened.recorded(payment.reference), 0);
       });
 
-      test("a later, contrary word is reported, and never hidden by an earlier one", async () => {
+      test("a later, contrary word is reported, and never hidden by an earlier word", async () => {
         const payment = aPayment();
         await rail.pay(payment, aCall());
         await opened.end(payment, "success");

@@ -65,7 +65,7 @@ export const others = {
   "There is no such merchant.": "Ce marchand n’existe pas.",
   "The merchant is closed for good.": "Le marchand est fermé définitivement.",
   "The merchant has no such key.": "Le marchand n’a pas cette clé.",
-  "The merchant has {most} API keys, which is the most. Revoke one that is not used, then create the new one.":
+  "The merchant has {most} API keys, which is the most. Revoke a key that is not used, then create the new key.":
     "Le marchand a {most} clés d’API, le maximum. Révoquez-en une qui ne sert pas, puis créez la nouvelle.",
   "The operator of the service has {state} this merchant. Nothing was recorded.":
     "L’opérateur du service a {state} ce marchand. Rien n’a été enregistré.",
@@ -163,7 +163,7 @@ export const others = {
     "la ligne {line} est trop longue, ou un guillemet n’est pas fermé",
   "line {line} has a quotation mark in a wrong place": "un guillemet de la ligne {line} est mal placé",
   "Line {line}: {problem}.": "Ligne {line} : {problem}.",
-  "reference is that of line {line} too": "la référence est aussi celle de la ligne {line}",
+  "line {line} has the same reference": "la référence est aussi celle de la ligne {line}",
   "the line has {count} cells, and the first row {first}": "la ligne a {count} cellules, et la première ligne {first}",
   "{column} must be {expected}": "{column} attend {expected}",
   "text of 1 to 64 characters without control characters": "un texte de 1 à 64 caractères, sans caractères de contrôle",
