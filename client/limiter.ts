@@ -32,8 +32,8 @@ const leastGrowth = 0.001;
 // After the n-th accepted request since a refusal, the growth is at least this much times n.
 const acceleration = 1e-5;
 // A refusal is sporadic, and not about the rate, if two things are true. The rate is below this share of the rate at
-// the last refusal about the rate. The refusal is alone: so many requests were accepted before it, or so many requests
-// are in flight that are not refused.
+// the last refusal about the rate. The refusal is alone: this many requests were accepted before it, or this many
+// requests are in flight and not refused.
 const belowCeiling = 0.99;
 const manyAccepted = 40;
 const manyInFlight = 8;

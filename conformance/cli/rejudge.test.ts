@@ -171,7 +171,7 @@ const recorded: Record<string, Edit> = {
   "a lost webhook": (lines) => lines.filter((line) => !isWebhook(line)),
 };
 
-/** Edits of texts on which no verdict depends. They are seen by the digest. */
+/** Edits of texts on which no verdict depends. The digest reveals these edits. */
 const unused: Edit = (lines) => {
   resultOf(find(lines, reads)).headers["x-powered-by"] = "care";
   webhookIn(find(lines, isWebhook)).headers["user-agent"] = "another";

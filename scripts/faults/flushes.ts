@@ -72,7 +72,7 @@ async function isAttached(tracer: ChildProcess): Promise<boolean> {
 function judge(calls: readonly string[]) {
   const violations: string[] = [];
   let [responses, flushes] = [0, 0];
-  /** What was written to the log since the last flush, and before it. */
+  /** The bytes that were written to the log since the last flush, and before the last flush. */
   let [written, flushed] = ["", ""];
   for (const call of calls) {
     if (LOG_WRITE.test(call)) written += call;

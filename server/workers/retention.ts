@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000;
 interface Options {
   storage: Pick<Housekeeping, "pruneEvents" | "erasePhones"> & Pick<MerchantStore, "listMerchants">;
   clock: Clock;
-  /** Events older than this are deleted; kept if absent. */
+  /** Events older than this are deleted. If absent, events are kept. */
   days?: number | undefined;
   /** Phone numbers of records that have been final for longer are erased; kept if absent. */
   phoneDays?: number | undefined;

@@ -16,7 +16,7 @@ const UNTIL = 5 * DAY;
 const place = (ms: number) =>
   Math.round(LEFT + ((RIGHT - LEFT) * Math.log(Math.max(ms, FROM) / FROM)) / Math.log(UNTIL / FROM));
 
-/** The time of each attempt after the event, when each one gets no response. */
+/** The time of each attempt after the event, if no attempt gets a response. */
 function times(random: number): number[] {
   const found: number[] = [];
   for (let at = 0, attempts = 0; ; attempts += 1) {

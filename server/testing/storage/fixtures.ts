@@ -22,7 +22,7 @@ export const ACTOR = "command ada@host";
 export const LATEST = Date.UTC(9999, 11, 31);
 
 let made = 0;
-/** A UUID that is unique in this run and sorts after all earlier ones. */
+/** A UUID that is unique in this run and sorts after all earlier UUIDs. */
 export function nextId(): string {
   made += 1;
   return `019aa0c5-0000-7000-8000-${String(made).padStart(12, "0")}`;
