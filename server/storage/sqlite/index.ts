@@ -30,6 +30,7 @@ import { claimMode, sqliteMode } from "./mode.ts";
 import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
+import { segmentWriter } from "./phone-segments.ts";
 import { finishRebases } from "./rebase.ts";
 import { createWriter } from "./writer.ts";
 
@@ -45,6 +46,8 @@ interface Options {
   emit?: Emit;
   /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
   secretKeys?: readonly Buffer[];
+  /** The payouts in a segment of those by phone number, for tests. */
+  inASegment?: number;
 }
 
 /**
@@ -55,7 +58,10 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, warn, secretKeys }: Options): Storage {
+function open(
+  path: string,
+  { clock, server, mode: asked, emit = silent, warn, secretKeys, inASegment }: Options,
+): Storage {
   // Check the mode first, so that a refusal changes nothing, not even the schema.
   const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
   const lock = server ? lockDatabase(path) : undefined;
@@ -125,6 +131,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
         return account.available;
       },
     });
+    const writeSegment = segmentWriter(db, inASegment);
     const storage: Storage = {
       ...portableStorage(executor),
       ...insertions(context),
@@ -136,6 +143,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
       takeRequest: requestRates(times.now),
       // Only one server may use the file.
       exclusively: (work) => work(),
+      indexPhones: () => writer.writeApart(writeSegment),
       readBacklog: backlog(context),
       async ping() {
         await ping(context, health, latest.recordNow);
