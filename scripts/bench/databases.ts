@@ -76,6 +76,7 @@ const webhooks = (attempted: { columns: string; values: string }) => [
 const sqliteHex = (digits: number, value: string) => `printf('%0${digits}x', CAST(${value} AS INTEGER))`;
 const postgresHex = (digits: number, value: string) => `lpad(to_hex((${value})::bigint), ${digits}, '0')`;
 
+const postgresLetter = (letters: string, place: string) => `substr('${letters}', (${place})::int + 1, 1)`;
 const postgresDecimal = (value: string) => `lpad((${value})::text, 8, '0')`;
 
 export async function sqlite(): Promise<Database> {
@@ -154,8 +155,13 @@ export async function postgres(server: string): Promise<Database> {
   await run(server, `CREATE DATABASE ${name}`);
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
   const id = `('01900000-0000-7000-8000-' || ${postgresHex(12, "i")})::uuid`;
-  const letter = (letters: string, place: string) => `substr('${letters}', (${place})::int + 1, 1)`;
-  const of = { letter, hex: postgresHex, decimal: postgresDecimal, merchant: "(SELECT id FROM merchants)", id };
+  const of = {
+    letter: postgresLetter,
+    hex: postgresHex,
+    decimal: postgresDecimal,
+    merchant: "(SELECT id FROM merchants)",
+    id,
+  };
   return {
     url,
     fill: (payouts) =>

@@ -19,6 +19,7 @@ import { createLedger } from "../tuned/ledger-sqlite.ts";
 import { requestRates } from "../tuned/request-rates-sqlite.ts";
 import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
+import { createCheckpoints } from "./checkpoints.ts";
 import type { Context } from "./context.ts";
 import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
@@ -77,6 +78,7 @@ function open(
 
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.monotonic, emit);
+    const checkpoints = server ? createCheckpoints(db, path) : undefined;
     const ledger = createLedger(db);
     const writer = createWriter(db, {
       beforeBegin: health.require,
@@ -87,7 +89,10 @@ function open(
         latest.record();
       },
       afterCommit: health.committed,
-      onCommit: (items, durationMs) => emit("commit", { items, durationMs }),
+      onCommit(items, durationMs) {
+        checkpoints?.committed(health.log());
+        emit("commit", { items, durationMs });
+      },
       onRollback() {
         cache.clear();
         ledger.forget();
@@ -153,6 +158,7 @@ function open(
         // Wait for the writes in progress.
         await writer.write(() => undefined).catch(() => undefined);
         latest.close();
+        await checkpoints?.close();
         cache.close();
         health.close(db);
         lock?.release();
