@@ -36,6 +36,8 @@ const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, custome
 export const FIRST = 1_700_000_000_000;
 
 interface Dialect {
+  /** The letter at this place, counted from 0. */
+  letter: (letters: string, place: string) => string;
   hex: (digits: number, value: string) => string;
   /** The value as eight decimal digits. */
   decimal: (value: string) => string;
@@ -46,12 +48,17 @@ interface Dialect {
 /** The phone numbers of 100,000 recipients, in a random order. */
 const phone = (of: Dialect) => `'22507' || ${of.decimal("i % 100000 * 7919 % 100000 * 1000 + 473")}`;
 
+const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/** The time in a reference of the service (D19). */
+const timeText = (of: Dialect, time: string) =>
+  [30, 25, 20, 15, 10, 5, 0].map((bits) => of.letter(LETTERS, `((${time}) >> ${bits}) % 32`)).join(" || ");
+
 /**
- * References and phone numbers are spread over their whole index like random values; references are inserted in order,
- * which is quick.
+ * The merchant's references and the phone numbers are spread over their whole index like random values; the service's
+ * references have the time, a millisecond apart until now.
  */
 const values = (count: number, of: Dialect) =>
-  `${of.id}, ${of.merchant}, 0, 'DSB' || upper(${of.hex(7, `i * ${0xfffffff / count}`)}) || ${of.hex(17, "i")},
+  `${of.id}, ${of.merchant}, 0, 'DSB' || ${timeText(of, `${Date.now() - count} + i`)} || ${of.hex(17, "i")},
    ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', ${phone(of)}, 10000,
    100, 'CI', 'XOF', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
 
@@ -72,12 +79,14 @@ const webhooks = (attempted: { columns: string; values: string }) => [
 const sqliteHex = (digits: number, value: string) => `printf('%0${digits}x', CAST(${value} AS INTEGER))`;
 const postgresHex = (digits: number, value: string) => `lpad(to_hex((${value})::bigint), ${digits}, '0')`;
 
+const postgresLetter = (letters: string, place: string) => `substr('${letters}', (${place})::int + 1, 1)`;
 const postgresDecimal = (value: string) => `lpad((${value})::text, 8, '0')`;
 
 export async function sqlite(): Promise<Database> {
   const folder = await mkdtemp(join(tmpdir(), "bench-"));
   const file = join(folder, "server.db");
   const of = {
+    letter: (letters: string, place: string) => `substr('${letters}', ${place} + 1, 1)`,
     hex: sqliteHex,
     decimal: (value: string) => `printf('%08d', ${value})`,
     merchant: "(SELECT id FROM merchants)",
@@ -149,7 +158,13 @@ export async function postgres(server: string): Promise<Database> {
   await run(server, `CREATE DATABASE ${name}`);
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
   const id = `('01900000-0000-7000-8000-' || ${postgresHex(12, "i")})::uuid`;
-  const of = { hex: postgresHex, decimal: postgresDecimal, merchant: "(SELECT id FROM merchants)", id };
+  const of = {
+    letter: postgresLetter,
+    hex: postgresHex,
+    decimal: postgresDecimal,
+    merchant: "(SELECT id FROM merchants)",
+    id,
+  };
   return {
     url,
     fill: (payouts) =>

@@ -33,7 +33,8 @@ type Tuned =
   | "readyLanes"
   | "handoverLanes"
   | "recordAttempt"
-  | "readBacklog";
+  | "readBacklog"
+  | "indexPhones";
 
 /** The operations that are written once for both databases. */
 export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> => ({

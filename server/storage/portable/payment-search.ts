@@ -1,5 +1,6 @@
 import type { PaymentSearch } from "../../domain/payment-search.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { payoutsOfPhone } from "../sqlite/phone-segments.ts";
 import type { Executor } from "./query.ts";
 
 /**
@@ -7,22 +8,35 @@ import type { Executor } from "./query.ts";
  * search is not slow.
  */
 const MOST = 1_000;
-const CONDITIONS = ["reference = :text", "merchants_reference = :text", "phone_number = :phone"];
+const CURRENT = "r.merchant_id = m.id AND r.epoch = m.epoch";
+const REFERENCES = ["reference = :text", "merchants_reference = :text"];
+const WITH_PHONE = [...REFERENCES, "phone_number = :phone"];
 /** The statement reads one range of an index for each merchant: CROSS JOIN makes SQLite begin with the merchants. */
-const FIND = (table: string) =>
-  CONDITIONS.map(
-    (condition) => `SELECT * FROM (SELECT r.* FROM merchants m CROSS JOIN ${table} r
-      WHERE r.merchant_id = m.id AND r.epoch = m.epoch AND r.${condition} LIMIT ${MOST}) AS found`,
-  ).join(" UNION ") + " ORDER BY created_at DESC LIMIT :limit";
+const find = (table: string, conditions: readonly string[]) =>
+  conditions
+    .map(
+      (condition) => `SELECT * FROM (SELECT r.* FROM merchants m CROSS JOIN ${table} r
+      WHERE ${CURRENT} AND r.${condition} LIMIT ${MOST}) AS found`,
+    )
+    .join(" UNION ") + " ORDER BY created_at DESC LIMIT :limit";
 
 /** Searches the payments of all merchants. */
-export const paymentSearch = ({ readAll }: Executor): PaymentSearch => ({
-  async searchPayments({ text, phoneNumber: phone = "", limit }) {
-    const values = { text, phone, limit };
-    const tables = ["disbursements", "checkouts"].map((table) => ({ text: FIND(table), values }));
-    const [payouts, checkouts] = await readAll(tables);
-    return [...payouts!.map(toDisbursement), ...checkouts!.map(toCheckout)].toSorted(
-      (a, b) => b.createdAt - a.createdAt,
-    );
-  },
-});
+export const paymentSearch = (executor: Executor): PaymentSearch => {
+  const hasSegments = executor.database === "sqlite";
+  return {
+    async searchPayments({ text, phoneNumber: phone = "", limit }) {
+      const values = { text, phone, limit };
+      const [payouts, checkouts] = await executor.readAll([
+        { text: find("disbursements", hasSegments ? REFERENCES : WITH_PHONE), values },
+        { text: find("checkouts", WITH_PHONE), values },
+      ]);
+      const conditions = `EXISTS (SELECT 1 FROM merchants m WHERE ${CURRENT})`;
+      const ofPhone =
+        hasSegments && phone !== "" ? await payoutsOfPhone(executor, { conditions, values: { phone }, limit }) : [];
+      const byId = new Map([...payouts!, ...ofPhone].map((row) => [row.id, row]));
+      return [...[...byId.values()].map(toDisbursement), ...checkouts!.map(toCheckout)].toSorted(
+        (a, b) => b.createdAt - a.createdAt,
+      );
+    },
+  };
+};

@@ -3,6 +3,7 @@ import type { RecordQuery } from "../../domain/records.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";
+import { payoutsOfPhone } from "../sqlite/phone-segments.ts";
 import { toPage } from "./pages.ts";
 import type { Executor } from "./query.ts";
 
@@ -25,7 +26,7 @@ const ORDERS = {
     numbersOf: ({ rowid }: Row) => [rowid as number],
     keyOf: ([rowid = 0]: readonly number[]) => rowid,
     /** Without statistics SQLite would prefer the index by status and read all of it. */
-    byPhone: (table: string) => `${table} INDEXED BY ${table}_by_phone`,
+    byPhone: "checkouts INDEXED BY checkouts_by_phone",
     part: (select: string) => select,
   },
   postgres: {
@@ -34,17 +35,27 @@ const ORDERS = {
     length: 4,
     numbersOf: ({ id }: Row) => fromUuid(id as string),
     keyOf: toUuid,
-    byPhone: (table: string) => table,
+    byPhone: undefined,
     /** Without its own ORDER BY and LIMIT, each part would be read completely and sorted. */
     part: (select: string, end: string) => `(${select} ${end})`,
   },
 };
 
+/** For the segments of SQLite. */
+const OF_PHONE = {
+  scope: "AND p.merchant_id = :merchant AND p.epoch = :epoch AND p.created_at >= :from AND p.created_at <= :before",
+  // With a plus sign SQLite prefers the index on the reference to those on merchants.
+  conditions: `+r.merchant_id = :merchant AND +r.epoch = :epoch AND +r.created_at >= :from
+    AND (+r.created_at, r.rowid) < (:before, :key) AND (:status IS NULL OR r.status = :status)`,
+};
+
 /** Returns a function that reads the pages of a list of records, newest first. */
-export function recordList<T>({ database, read }: Executor, { table, statuses, toRecord }: RecordTable<T>) {
+export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {
+  const { database, read } = executor;
   const { key, columns, length, numbersOf, keyOf, byPhone, part } = ORDERS[database];
   const IN_RANGE = `merchant_id = :merchant AND epoch = :epoch AND created_at >= :from
     AND (created_at, ${key}) < (:before, :key::uuid)`;
+  const hasSegments = database === "sqlite" && table === "disbursements";
   const ORDER = `ORDER BY created_at DESC, ${key} DESC LIMIT :limit`;
 
   function statement({ merchantsReference, phoneNumber, status }: RecordQuery): string {
@@ -52,7 +63,7 @@ export function recordList<T>({ database, read }: Executor, { table, statuses, t
     // At most one record has the reference.
     if (merchantsReference !== undefined)
       return `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${reference} LIMIT :limit`;
-    const [from, ofPhone] = phoneNumber === undefined ? [table, ""] : [byPhone(table), " AND phone_number = :phone"];
+    const [from, ofPhone] = phoneNumber === undefined ? [table, ""] : [byPhone ?? table, " AND phone_number = :phone"];
     const ofStatus = (condition: string) =>
       `SELECT ${columns} FROM ${from} WHERE ${IN_RANGE}${ofPhone} AND status = ${condition}`;
     // The index has one range for each status, so a list of all statuses merges the ranges.
@@ -73,7 +84,11 @@ export function recordList<T>({ database, read }: Executor, { table, statuses, t
     const [before, ...numbers] = position && position[0]! < createdBefore ? position : [createdBefore];
     const range = { merchant: merchantId, epoch, from: createdAfter, before: before!, key: keyOf(numbers) };
     const which = { reference: merchantsReference ?? null, phone: phoneNumber ?? null, status };
-    const found = await read({ text: statement(query), values: { ...range, ...which, limit: limit + 1 } });
+    const values = { ...range, ...which };
+    const found =
+      hasSegments && phoneNumber !== undefined && merchantsReference === undefined
+        ? await payoutsOfPhone(executor, { ...OF_PHONE, values, limit: limit + 1 })
+        : await read({ text: statement(query), values: { ...values, limit: limit + 1 } });
     return toPage(found, limit, toRecord, (last) =>
       sealCursor(table, scope, [last.created_at as number, ...numbersOf(last)]),
     );

@@ -126,6 +126,8 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
       await finishRebases(executor, { all: false });
       return portable.prune(limit);
     },
+    // An insertion does this.
+    indexPhones: async () => 0,
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),
     async close() {

@@ -4,9 +4,18 @@ import { openWalIndex, type WalIndex } from "./wal-index.ts";
 /** The harm that another program has done to the files of a database. */
 export type Harm = "moved" | "index-moved" | "changed" | "log-changed";
 
+/** The pages of the write-ahead log. */
+export interface LogPages {
+  all: number;
+  /** Those that are not yet in the database file. */
+  uncopied: number;
+}
+
 export interface FileWatch {
   /** Looks at the names, sizes and times of the files, and at the last frame of the log. It takes some microseconds. */
   look(): Harm | undefined;
+  /** The log at the last look. */
+  log(): LogPages;
   /** Call it after the database was closed. */
   close(): void;
 }
@@ -25,6 +34,7 @@ export function watchFiles(path: string): FileWatch {
   const isMainForeign = watchMain({ state: first.main, index: before }, read);
   const end = watchLog(log, read);
   let harm: Harm | undefined;
+  let last = before;
 
   // Each commit waits for two looks. If there was no change, a look reads the index once and the file's state once.
   function find(): Harm | undefined {
@@ -34,10 +44,15 @@ export function watchFiles(path: string): FileWatch {
     if (!isSame(statOf(index), first.index)) return "index-moved";
     // Another process is rewriting the index.
     if (!now) return undefined;
+    last = now;
     if (isMainForeign({ state: main, index: now })) return "changed";
     return end.isForeign(now) ? "log-changed" : undefined;
   }
-  return { look: () => (harm ??= find()), close: end.close };
+  return {
+    look: () => (harm ??= find()),
+    log: () => ({ all: last?.frames ?? 0, uncopied: last ? last.frames - last.copied : 0 }),
+    close: end.close,
+  };
 }
 
 type ReadIndex = () => WalIndex | undefined;

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { MEMORY } from "./database.ts";
-import { watchFiles, type FileWatch, type Harm } from "./file-watch.ts";
+import { watchFiles, type FileWatch, type Harm, type LogPages } from "./file-watch.ts";
 import { troubleOf, type Trouble } from "./sqlite-errors.ts";
 
 const MESSAGES: Record<Trouble, string> = {
@@ -41,6 +41,8 @@ export interface Health {
   require(): void;
   /** Runs after each commit. @throws Error if another program has changed the files, so that the commit may be lost */
   committed(): void;
+  /** The write-ahead log after the last commit. */
+  log(): LogPages;
   /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
   explain(error: unknown): unknown;
   /**
@@ -50,7 +52,11 @@ export interface Health {
   close(db: DatabaseSync): void;
 }
 
-const NO_FILES: FileWatch = { look: () => undefined, close: () => undefined };
+const NO_FILES: FileWatch = {
+  look: () => undefined,
+  log: () => ({ all: 0, uncopied: 0 }),
+  close: () => undefined,
+};
 /** Databases that stay open until the process exits, so that the garbage collector does not close them. */
 const abandoned: DatabaseSync[] = [];
 
@@ -97,6 +103,7 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
+    log: files.log,
     explain(error) {
       const found = troubleOf(error);
       if (found === undefined) return error;

@@ -19,6 +19,7 @@ import { createLedger } from "../tuned/ledger-sqlite.ts";
 import { requestRates } from "../tuned/request-rates-sqlite.ts";
 import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
+import { createCheckpoints } from "./checkpoints.ts";
 import type { Context } from "./context.ts";
 import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
@@ -30,6 +31,7 @@ import { claimMode, sqliteMode } from "./mode.ts";
 import { takeOwnership } from "./ownership.ts";
 import { checkPages } from "./page-check.ts";
 import { createPace } from "./pace.ts";
+import { segmentWriter } from "./phone-segments.ts";
 import { finishRebases } from "./rebase.ts";
 import { createWriter } from "./writer.ts";
 
@@ -45,6 +47,8 @@ interface Options {
   emit?: Emit;
   /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
   secretKeys?: readonly Buffer[];
+  /** The payouts in a segment of those by phone number, for tests. */
+  inASegment?: number;
 }
 
 /**
@@ -55,7 +59,10 @@ export function openSqlite(path: string, options: Options): Storage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, warn, secretKeys }: Options): Storage {
+function open(
+  path: string,
+  { clock, server, mode: asked, emit = silent, warn, secretKeys, inASegment }: Options,
+): Storage {
   // Check the mode first, so that a refusal changes nothing, not even the schema.
   const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
   const lock = server ? lockDatabase(path) : undefined;
@@ -71,6 +78,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
 
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.monotonic, emit);
+    const checkpoints = server ? createCheckpoints(db, path) : undefined;
     const ledger = createLedger(db);
     const writer = createWriter(db, {
       beforeBegin: health.require,
@@ -81,7 +89,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
         latest.record();
       },
       afterCommit: health.committed,
-      onCommit: (items, durationMs) => emit("commit", { items, durationMs }),
+      onCommit(items, durationMs) {
+        checkpoints?.committed(health.log());
+        emit("commit", { items, durationMs });
+      },
       onRollback() {
         cache.clear();
         ledger.forget();
@@ -125,6 +136,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
         return account.available;
       },
     });
+    const writeSegment = segmentWriter(db, inASegment);
     const storage: Storage = {
       ...portableStorage(executor),
       ...insertions(context),
@@ -136,6 +148,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
       takeRequest: requestRates(times.now),
       // Only one server may use the file.
       exclusively: (work) => work(),
+      indexPhones: () => writer.writeApart(writeSegment),
       readBacklog: backlog(context),
       async ping() {
         await ping(context, health, latest.recordNow);
@@ -145,6 +158,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, warn, s
         // Wait for the writes in progress.
         await writer.write(() => undefined).catch(() => undefined);
         latest.close();
+        await checkpoints?.close();
         cache.close();
         health.close(db);
         lock?.release();
