@@ -1,5 +1,5 @@
-// `npm run bench`: compares the server with a baseline handler, node:http and Prism in one run. Compare the ratios; absolute
-// figures depend on the machine.
+// `npm run bench`: compares the server with a handler that does nothing, a service without guarantees, node:http and Prism in one
+// run. Compare the ratios; absolute figures depend on the machine.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,8 @@ const start = (file: string, settleDelayMs: number) =>
 
 // The long delay keeps settlements out of the request measurements. Webhooks are measured on a separate server.
 const server = await start("requests.db", 86_400_000);
-const baseline = await startTarget("baseline handler", [join(root, "scripts/bench/baseline.ts")]);
+const baseline = await startTarget("handler that does nothing", [join(root, "scripts/bench/baseline.ts")]);
+const unprotected = await startTarget("no validation, in memory", [join(root, "scripts/bench/unprotected.ts")]);
 const node = await startTarget("node:http", [join(root, "scripts/bench/node-http.ts")]);
 const mock = "mock generated/openapi.json --host 127.0.0.1 --port 4011".split(" ");
 const prism = await startTarget("Prism", [join(root, "node_modules/@stoplight/prism-cli/dist/index.js"), ...mock]);
@@ -68,7 +69,7 @@ async function webhooks(): Promise<void> {
 }
 
 try {
-  const rows = new Map<Target, Row[]>([server, baseline, node, prism].map((target) => [target, []]));
+  const rows = new Map<Target, Row[]>([server, baseline, unprotected, node, prism].map((target) => [target, []]));
   const references = new Map<Target, string>();
   for (const target of rows.keys()) references.set(target, await oneReference(target));
   // The first round is a warm-up and is discarded.
