@@ -37,8 +37,11 @@ export interface DeliveryCount {
   hosts: { host: string; count: number }[];
 }
 
-/** What has become of a replay's webhooks. A count above `MOST_COUNTED` stands for more. */
-export type Replayed = Record<"delivered" | "failed" | "waiting", number>;
+/**
+ * What has become of a replay's webhooks. A count above `MOST_COUNTED` stands for more. `again`: those of the waiting that
+ * were attempted since, and failed again.
+ */
+export type Replayed = Record<"delivered" | "failed" | "waiting" | "again", number>;
 
 /** A replay before it is stored. */
 export interface NewReplay {
