@@ -182,6 +182,7 @@ const PAGES: Record<string, () => string> = {
   balances: () => `${area()}/balances`,
   "the balances of all merchants": () => `${server.url}/dashboard/balances`,
   "the audit trail": () => `${area()}/audit`,
+  "the audit trail of all merchants": () => `${server.url}/dashboard/audit`,
   "an error": () => `${area()}/nothing`,
 };
 

@@ -73,7 +73,7 @@ test("a replay to a receiver that is down waits, and the page of webhooks shows 
   const page = await started(visitor, area, { pace: "20" });
   await server.pass(0);
   const { html } = await visitor.get(page);
-  expect(html).toMatch(/badge waiting[^]*Waiting<\/dt><dd>2</);
+  expect(html).toMatch(/badge waiting[^]*Waiting<\/dt><dd>2<span class="under">2 failed again</);
   expect(html).toContain(`http-equiv="refresh"`);
   const { html: webhooks } = await visitor.get(`${area}/webhooks`);
   expect(webhooks).toMatch(/<td class="number">0 %<\/td>[^]*Of the last 4 attempts, 0 were delivered/);
