@@ -35,8 +35,6 @@ export interface PendingFigure {
   amount: bigint;
   /** When the oldest pending payment was created, in real time. */
   oldestAt: number;
-  /** The merchant of the oldest pending payment. */
-  oldestOf: string;
 }
 
 /** A receiver whose last attempt failed, so that its webhooks wait for a retry. */
@@ -53,6 +51,41 @@ export interface FailingReceiver {
 export const MOST_WAITING_COUNTED = 1_000;
 /** The largest number of pending payments of a kind that are counted. */
 export const MOST_PENDING = 5_000;
+
+/** A receiver whose webhooks have failed for good: no attempt is left, or the receiver responded with 410. */
+export interface GivenUpReceiver {
+  merchantId: string;
+  host: string;
+  /** The number of these webhooks among the newest `MOST_GIVEN_UP_COUNTED` of the merchant. */
+  failed: number;
+  /** When the first of them was written, in sandbox time. */
+  since: number;
+}
+export const MOST_GIVEN_UP_COUNTED = 200;
+
+/** A merchant's payouts that are pending for too long. Payouts that wait for approval are not among them. */
+export interface LatePayouts {
+  merchantId: string;
+  /** At most `MOST_WAITING_COUNTED`. */
+  payouts: number;
+  /** When the oldest was created, in real time. */
+  since: number;
+}
+
+/** What a merchant paid out on the day on which it paid out most, without fees. */
+export interface BusiestDay {
+  merchantId: string;
+  currency: string;
+  amount: bigint;
+}
+
+/** How many payments failed for a reason. The code is absent for payments that failed before reasons were recorded. */
+export interface FailureCount {
+  code: string | undefined;
+  payments: number;
+}
+/** The number of failed payments whose reasons are counted. */
+export const MOST_FAILURES_COUNTED = 1_000;
 
 /** An attempt in the health of a receiver. */
 export interface ReceiverAttempt {
@@ -86,6 +119,17 @@ export interface FigureStore {
   readPending(query: FiguresQuery): Promise<PendingFigure[]>;
   /** Lists receivers that fail, of one merchant or of all. */
   listFailingReceivers(query: { merchantId?: string | undefined; limit: number }): Promise<FailingReceiver[]>;
+  /**
+   * Lists receivers with webhooks that were written `after` this time and have failed for good, of the `limit` merchants
+   * whose webhooks failed last, or of one merchant. The time is real time, to which each merchant's clock adds.
+   */
+  listGivenUp(query: { merchantId?: string | undefined; after: number; limit: number }): Promise<GivenUpReceiver[]>;
+  /** Lists merchants with payouts that are pending and were created `before` this real time, the oldest first. */
+  listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<LatePayouts[]>;
+  /** Counts why the newest `MOST_FAILURES_COUNTED` failed payments of a merchant in these days failed. */
+  countFailures(query: FiguresQuery & { merchantId: string; kind: PaymentKind }): Promise<FailureCount[]>;
+  /** Finds the busiest of the last whole `days`, in the time of each merchant, by currency. */
+  readBusiestDays(query: { merchantId?: string | undefined; days: number }): Promise<BusiestDay[]>;
   /** Reads the attempts of a merchant's newest `limit` webhooks, the newest webhook first. */
   readReceiverAttempts(merchantId: string, limit: number): Promise<ReceiverAttempt[]>;
 }

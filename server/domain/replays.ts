@@ -40,8 +40,11 @@ export interface DeliveryCount {
   hosts: { host: string; count: number }[];
 }
 
-/** The results of a replay's webhooks. A count above `MOST_COUNTED` means "more than `MOST_COUNTED`". */
-export type Replayed = Record<"delivered" | "failed" | "waiting", number>;
+/**
+ * The results of a replay's webhooks. A count above `MOST_COUNTED` means "more than `MOST_COUNTED`". `again` counts the
+ * waiting webhooks that were attempted since the replay began, and failed again.
+ */
+export type Replayed = Record<"delivered" | "failed" | "waiting" | "again", number>;
 
 /** A replay before it is stored. */
 export interface NewReplay {

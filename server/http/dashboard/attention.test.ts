@@ -58,6 +58,26 @@ test("a payment whose outcome is unknown too long is listed, with what was sent 
   expect(page).toContain("Sent the payout to the rail: no result is known");
   expect(page).toContain("time-out");
   expect(page).toContain("Looked the payment up at the rail: no result is known");
+  for (let hours = 0; hours < 3; hours += 1) await server.pass(HOUR);
+  const { html: later } = await (await signedIn(server)).get(pageOf(reference));
+  expect(later).toMatch(/Looked the payment up at the rail, \d+ times: no result is known/);
+  expect(later.match(/Looked the payment up/g)).toHaveLength(1);
+});
+
+test("a payment says what it waits for: the rail, or that somebody resumes it", async () => {
+  await server.storage.pauseRail("test", "Maintenance", "dashboard Ada");
+  await server.pass(5_000);
+  const { body } = await server.createPayout();
+  const page = pageOf(body.data.reference);
+  const { html } = await operator.get(page);
+  for (const text of [
+    "Not yet given to the rail",
+    "<strong>test</strong> is paused since",
+    "until an operator resumes it",
+  ])
+    expect(html).toContain(text);
+  await server.storage.resumeRail("test", "dashboard Ada");
+  expect((await operator.get(page)).html).not.toContain("is paused");
 });
 
 test("an operator has the rail asked again", async () => {

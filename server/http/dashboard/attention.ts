@@ -11,7 +11,7 @@ import type { Merchant } from "../../domain/merchants.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { showPage } from "./show-page.ts";
-import type { Moment } from "./timeline.ts";
+import { alike, type Moment } from "./timeline.ts";
 import { actorIn, field, merchantIn, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 import { wordsIn, type English, type Words } from "./words.ts";
 
@@ -86,10 +86,7 @@ async function showList(context: DashboardContext, res: Response): Promise<void>
       list: listOf(each),
       since: each.conflict?.at ?? each.unknownSince,
       conflictText: conflictText(each, words),
-      unknownText:
-        each.state === "accepted"
-          ? words.t("It is not known how it stands at the rail.")
-          : words.t("It is not known whether the rail has it."),
+      unknownText: each.state === "accepted" ? words.t("It is not known how it stands at the rail.") : words.t(UNKNOWN),
       of: merchants.find(({ id }) => id === each.merchantId),
     })),
     minutes,
@@ -108,8 +105,9 @@ function conflictText(handover: Handover, words: Words): string | undefined {
   return handover.conflict && words.said(describeConflict(handover, words.amount(amount, currency)));
 }
 
+const UNKNOWN = "It is not known whether the rail has it." satisfies English;
 const STATES = {
-  waiting: "Not given to the rail, or it is not known whether the rail has it",
+  waiting: "Not yet given to the rail",
   accepted: "The rail has it, and has not ended it",
   closed: "Ended",
 } as const satisfies Record<Handover["state"], English>;
@@ -120,12 +118,16 @@ export async function railOf({ storage }: DashboardContext, reference: string, r
   if (!found) return undefined;
   const isOperator = visitOf(res).session.merchantId === undefined;
   const words = wordsIn(res);
+  const pauses = await storage.readPauses();
   return {
     ...found,
-    stateText: STATES[found.state],
+    stateText: found.state === "waiting" && found.unknownSince !== undefined ? UNKNOWN : STATES[found.state],
+    pausedAt: found.state === "closed" ? undefined : pauses.find(({ rail }) => rail === found.rail)?.at,
     conflictText: conflictText(found, words),
     canBeClosed: found.conflict !== undefined || (found.status !== "pending" && found.unknownSince !== undefined),
-    moments: (await storage.listExchanges(reference)).map((exchange) => momentOf(exchange, words)),
+    moments: alike(await storage.listExchanges(reference), ({ action, result, detail = "" }) =>
+      [action, result, detail].join(" "),
+    ).map((run) => momentOf(run, words)),
     isOperator,
     needsTwo: isOperator && found.status === "pending" && (await needsTwoPeople(storage, actorIn(res))),
   };
@@ -148,10 +150,16 @@ const RESULTS = {
   "not-sent": ["the rail did not take it", "bad"],
 } as const satisfies Record<StoredExchange["result"], readonly [English, Moment["tone"]]>;
 
-function momentOf({ at, action, result, latencyMs, detail }: StoredExchange, { t }: Words): Moment {
+/** @param run equal exchanges in a row, of which the last stands for all */
+function momentOf(run: readonly StoredExchange[], { t, time }: Words): Moment {
+  const { at, action, result, latencyMs, detail = "" } = run.at(-1)!;
   const [become, tone] = RESULTS[result];
   const isCall = action === "pay" || action === "collect" || action === "find";
-  const values = { action: t(ACTIONS[action]), result: t(become), latencyMs };
+  const values = { action: t(ACTIONS[action]), result: t(become), latencyMs, count: run.length };
+  if (run.length > 1) {
+    const since = t("Since {since} UTC. The last is shown.", { since: time(run[0]!.at) });
+    return { at, tone, text: t("{action}, {count} times: {result}", values), note: `${since} ${detail}` };
+  }
   const text = isCall ? t("{action}: {result} after {latencyMs} ms", values) : t("{action}: {result}", values);
-  return { at, tone, text, ...(detail !== undefined && { note: detail }) };
+  return { at, tone, text, ...(detail !== "" && { note: detail }) };
 }

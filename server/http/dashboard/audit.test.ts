@@ -34,3 +34,21 @@ test("a key that the merchant does not have is not found", async () => {
   const { status, html } = await operator.get(`${area}/audit?key=unknown`);
   expect([status, html]).toEqual([404, expect.stringContaining("There is no API key with this id.")]);
 });
+
+test("operators see what was done with all merchants, and with none", async () => {
+  const { storage } = server;
+  const { merchant } = await server.addMerchant("Kofi & Sons");
+  const till = aKey(merchant.id, { name: "till" });
+  await storage.insertKey(till, "dashboard Ada");
+  await storage.revokeKey(till.id, server.clock.now(), "dashboard Kofi");
+  const { html } = await operator.get("/audit");
+  const text = html
+    .slice(html.indexOf("<main"))
+    .replaceAll(/<[^>]+>/g, " ")
+    .replaceAll(/\s+/g, " ");
+  expect(text).toMatch(/Revoked the API key “till” Kofi &amp; Sons .* Created the API key “till” Kofi &amp; Sons /);
+  expect(text).toMatch(/ Signed in [^A-Z]*Grace, operator/);
+  expect(html).toContain(`href="/dashboard/m/${merchant.id}/audit"`);
+  const member = await signedIn(server, { merchantId: merchant.id });
+  expect((await member.get("/audit")).status).toBe(404);
+});

@@ -22,6 +22,26 @@ test("a merchant sees its balances and its statement, and operators the balances
   for (const text of [merchant.name, `${page}"`, "101.00"]) expect(all).toContain(text);
 });
 
+test("a balance that is less than the busiest of the last days may not last a day", async () => {
+  const other = await startServer({ env: { BALANCES: "enforced" } });
+  const { merchant, storage, key } = other;
+  const actor = "dashboard Ada";
+  await storage.adjustBalance(merchant.id, { id: "bank-118", currency: "XOF", amount: 40_000, reason: "Bank" }, actor);
+  for (const amount of [10_000, 15_000]) await other.createPayout({ amount, phoneNumber: "2250700000001" }, { key });
+  const [kofi, ada] = [await signedIn(other, { merchantId: merchant.id }), await signedIn(other)];
+  const pages = async () => [(await kofi.get(`/m/${merchant.id}/balances`)).html, (await ada.get("/balances")).html];
+  for (const html of await pages()) expect(html).not.toContain("may not last a day");
+  await other.pass(86_400_000);
+  while ((await storage.countFigures(100)) > 0);
+  const today = await signedIn(other);
+  const { html } = await today.get("/balances");
+  expect(html).toMatch(/XOF\s147\.50.*may not last a day.*XOF\s250\.00/s);
+  expect((await today.get(`/m/${merchant.id}/balances`)).html).toContain("may not last a day");
+  await storage.adjustBalance(merchant.id, { id: "bank-119", currency: "XOF", amount: 10_250, reason: "Bank" }, actor);
+  expect((await today.get("/balances")).html).not.toContain("may not last a day");
+  await other.close();
+});
+
 const form = { kind: "top-up", amount: "1000000", currency: "XOF", reason: "Bank transfer 118" };
 const availableOf = async (merchantId: string) =>
   (await server.storage.listBalances(merchantId)).map(({ currency, available }) => `${currency} ${available}`);

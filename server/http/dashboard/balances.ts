@@ -2,6 +2,7 @@ import { Router, type Request } from "express";
 import { adjust, needsSecond, UNDECIDED_ADJUSTMENT } from "../../domain/adjustments.ts";
 import { checkedReason } from "../../domain/attention.ts";
 import { personOf } from "../../domain/audit.ts";
+import type { BusiestDay } from "../../domain/figures.ts";
 import type { Adjustment, Balance, StatementEntry } from "../../domain/ledger.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
@@ -11,6 +12,8 @@ import { actorIn, field, merchantIn, PageError, requireOperator, rootOf, seeOthe
 import { wordsIn, type English, type Words } from "./words.ts";
 
 const ON_A_PAGE = 50;
+/** Among the last of these whole days, the one on which most was paid out shows for how long a balance may last. */
+const DAYS = 7;
 
 /** What each kind of entry means, for people. */
 const KINDS: Readonly<Record<string, English>> = {
@@ -31,12 +34,19 @@ const moneyIn = (words: Words) => (amount: number, currency: string) => {
 };
 type Money = ReturnType<typeof moneyIn>;
 
-const inWords = ({ currency, available, reserved, ...balance }: Balance, money: Money) => ({
-  ...balance,
-  currency,
-  available: money(available, currency),
-  reserved: money(reserved, currency),
-});
+function inWords({ currency, available, reserved, ...balance }: Balance, busiest: readonly BusiestDay[], words: Words) {
+  const money = moneyIn(words);
+  const of = (day: BusiestDay) => day.merchantId === balance.merchantId && day.currency === currency;
+  const most = busiest.find(of)?.amount;
+  return {
+    ...balance,
+    currency,
+    available: money(available, currency),
+    reserved: money(reserved, currency),
+    most: most !== undefined && words.amount(most, currency),
+    isLow: balance.enforced && most !== undefined && BigInt(available) < most,
+  };
+}
 
 const entryInWords = ({ kind, reference, currency, amount, balance, createdAt }: StatementEntry, money: Money) => ({
   kind: KINDS[kind] ?? kind,
@@ -74,15 +84,21 @@ export function balancePages(context: DashboardContext): Router {
 
   router.get("/dashboard/m/:merchant/balances", async (req, res) => {
     const merchant = merchantIn(res);
-    const money = moneyIn(wordsIn(res));
+    const words = wordsIn(res);
+    const money = moneyIn(words);
     const cursor = field(req.query, "cursor");
-    const statement = await balances.statement(merchant, { limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) });
+    const [listed, busiest, statement] = await Promise.all([
+      balances.list(merchant),
+      storage.readBusiestDays({ merchantId: merchant.id, days: DAYS }),
+      balances.statement(merchant, { limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) }),
+    ]);
     showPage(
       context,
       res,
       { template: "balances", ...page },
       {
-        balances: (await balances.list(merchant)).map((balance) => inWords(balance, money)),
+        days: DAYS,
+        balances: listed.map((balance) => inWords(balance, busiest, words)),
         entries: statement.items.map((entry) => entryInWords(entry, money)),
         next: statement.cursor && queryOf({ cursor: statement.cursor }),
         isFirst: cursor === "",
@@ -91,19 +107,27 @@ export function balancePages(context: DashboardContext): Router {
   });
   router.use("/dashboard/balances", requireOperator);
   router.get("/dashboard/balances", async (_req, res) => {
-    const money = moneyIn(wordsIn(res));
-    const names = new Map((await storage.listMerchants()).map(({ id, name }) => [id, name]));
-    const all = (await storage.listBalances()).map((balance) => ({
-      ...inWords(balance, money),
-      merchant: names.get(balance.merchantId) ?? balance.merchantId,
-    }));
+    const words = wordsIn(res);
+    const money = moneyIn(words);
+    const [merchants, stored, busiest] = await Promise.all([
+      storage.listMerchants(),
+      storage.listBalances(),
+      storage.readBusiestDays({ days: DAYS }),
+    ]);
+    const names = new Map(merchants.map(({ id, name }) => [id, name]));
+    const all = stored
+      .map((balance) => ({
+        ...inWords({ ...balance, enforced: balance.enforced || config.balances === "enforced" }, busiest, words),
+        merchant: names.get(balance.merchantId) ?? balance.merchantId,
+      }))
+      .toSorted((a, b) => a.merchant.localeCompare(b.merchant));
     const proposals = (await storage.listProposals()).map((proposal) => ({
       ...proposal,
       amount: money(proposal.amount, proposal.currency),
       merchant: names.get(proposal.merchantId) ?? proposal.merchantId,
       by: personOf(proposal.by),
     }));
-    showPage(context, res, { template: "all-balances", ...page }, { balances: all, proposals });
+    showPage(context, res, { template: "all-balances", ...page }, { days: DAYS, balances: all, proposals });
   });
   router.post("/dashboard/balances/:action", async (req, res) => {
     const { action } = req.params;

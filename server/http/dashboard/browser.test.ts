@@ -143,7 +143,7 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   await press("Tab");
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
-  await press("Tab", 10);
+  await press("Tab", 11);
   expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
   await press("Enter");
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();
@@ -182,6 +182,7 @@ const PAGES: Record<string, () => string> = {
   balances: () => `${area()}/balances`,
   "the balances of all merchants": () => `${server.url}/dashboard/balances`,
   "the audit trail": () => `${area()}/audit`,
+  "the audit trail of all merchants": () => `${server.url}/dashboard/audit`,
   "an error": () => `${area()}/nothing`,
 };
 

@@ -26,6 +26,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   [`${MERCHANT}/requests`]: ["result", "operation", "reference", "request", "cursor"],
   [`${MERCHANT}/sandbox`]: ["stop", "count", "unit"],
   [`${MERCHANT}/audit`]: ["key", "cursor"],
+  "/dashboard/audit": ["cursor"],
   [`${MERCHANT}/balances`]: ["cursor"],
   [`${MERCHANT}/approvals/confirm`]: ["action", "payment"],
   "/dashboard/approvals/confirm": ["action", "payment"],

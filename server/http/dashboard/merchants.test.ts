@@ -131,6 +131,10 @@ test("an operator finds merchants by name, and payments of all merchants by refe
   expect(await found("salary & 7")).toEqual(created.toSorted());
   expect(await found(`+${phoneNumber}`)).toEqual([created[0]]);
   expect(await found("salary")).toEqual([]);
+  const { html } = await operator.get(`?${new URLSearchParams({ search: "salary & 7" })}`);
+  expect(html.replaceAll(/<[^>]+>/g, "")).toMatch(/Disbursement · Zoe Fruits[^]*Checkout · Yao Fruits/);
+  const { html: fruits } = await operator.get("?search=fruits");
+  expect(fruits.indexOf("Yao Fruits")).toBeLessThan(fruits.indexOf("Zoe Fruits"));
 });
 
 describe("roles", () => {

@@ -87,7 +87,9 @@ export function merchantPages(context: DashboardContext): Router {
       { ...page, query: queryOf({ search }) },
       {
         search,
-        merchants: merchants.filter(({ id, name }) => id === search || looksLike(name, search)),
+        merchants: merchants
+          .filter(({ id, name }) => id === search || looksLike(name, search))
+          .toSorted((a, b) => a.name.localeCompare(b.name)),
         payments: found.map((payment) => ({
           ...payment,
           of: names.get(payment.merchantId),

@@ -1,3 +1,4 @@
+import { failureOf, type FailureCode } from "../../domain/failures.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import type { Day, Figure, PaymentKind, PendingFigure } from "../../domain/figures.ts";
 import { durationIn } from "./duration.ts";
@@ -109,6 +110,10 @@ function rateOf(final: readonly Figure[], words: Words): string | undefined {
 
 export const share = (part: number, whole: number, { number }: Words): string =>
   `${number(Math.floor((1_000 * part) / whole) / 10)} %`;
+
+/** Why payments failed, for people. Codes are the contract's. */
+export const reasonOf = (code: string | undefined, { t, said }: Words): string =>
+  code === undefined ? t("No reason was recorded") : said(failureOf(code as FailureCode).message);
 
 /** How long it took until half and until 95 % of the payouts were final. */
 function timesOf(final: readonly Figure[], words: Words): { half: string; most: string } | undefined {

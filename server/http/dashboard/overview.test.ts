@@ -47,7 +47,10 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   expect(text).toMatch(/Fri 2026-11-20 2 1 0 KES 7.00 XOF 1,500.00 Sat 2026-11-21 1 0 1 XOF 2,500.00/);
   expect(week.html.match(/<rect class="success"/g)).toHaveLength(2);
   expect(text).toMatch(/127.0.0.1:\d+ fails: 1 webhook waits/);
-  expect(text).toContain("Payouts are pending for more than 60 minutes, the oldest since 2026-11-21");
+  expect(text).toContain("1 payout is pending for more than 60 minutes, the oldest since 2026-11-21");
+  expect(text).toContain(
+    "Why they failed Reason Payouts The provider rejected the request for the payment. rejected 1 ",
+  );
 
   const yesterday = textOf((await operator.get(`${page}?range=day&until=2026-11-20`)).html);
   expect(yesterday).toMatch(/Payouts on 2026-11-20 .* Payouts 3 /);
@@ -56,7 +59,7 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   const all = textOf((await operator.get("/overview?range=quarter")).html);
   expect(all).toMatch(/Payouts 5 /);
   expect(all).toMatch(/127.0.0.1:\d+ of Ada fails: 1 webhook waits/);
-  expect(all).toContain("See the payouts of Ada ");
+  expect(all).toContain("1 payout is pending at Ada for more than 60 minutes");
 });
 
 test("shows the overview of all merchants to operators only, and refuses other parameters", async () => {
@@ -84,4 +87,38 @@ test("compares the success of each currency with the period before, and names th
   expect(text).toMatch(/KES 50 % Earlier: 100 % KES [\d.]+ 1 payout KES [\d.]+ 1 payout none/);
   expect(text).toMatch(/GHS 100 % GHS [\d.]+ 1 payout none none KES/);
   expect(text).toContain("Sat 2026-11-28 ");
+});
+
+test("names all merchants that need attention, the worst first, also if nothing waits any more", async () => {
+  const gone = await startReceiver(410);
+  const [few, many] = [await server.addMerchant("Few"), await server.addMerchant("Many")];
+  const late = { phoneNumber: STAYS_PENDING };
+  for (const [{ key }, count] of [
+    [few, 1],
+    [many, 2],
+  ] as const)
+    for (let made = 0; made < count; made += 1) {
+      await server.createPayout(late, { key });
+      await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2250700000001" }, { key });
+      await server.createPayout({ webhookURL: gone.url, phoneNumber: "2250700000001" }, { key });
+    }
+  await server.pass(3_601_000);
+  // A receiver that fails gets one webhook at a time.
+  for (let passed = 0; passed < 5; passed += 1) await server.pass(60_000);
+  await gone.close();
+
+  const operator = await signedIn(server);
+  const { html } = await operator.get("/overview");
+  const text = textOf(html.slice(html.indexOf("<main")));
+  expect(text).toMatch(/of Many fails: 2 webhooks wait .* of Few fails: 1 webhook waits /);
+  expect(text).toMatch(
+    /of Many : 2 webhooks failed for good .* of Few : 1 webhook failed for good , the oldest from 2026/,
+  );
+  expect(text).toContain("1 payout is pending at Few for more than 60 minutes");
+  expect(text).toContain("2 payouts are pending at Many for more than 60 minutes");
+  const again = `/dashboard/m/${many.merchant.id}/replays/new?status=failed&amp;host=${encodeURIComponent(new URL(gone.url).host)}`;
+  expect(html).toContain(`href="${again}"`);
+  expect(textOf((await operator.get(`/m/${many.merchant.id}/overview`)).html)).toContain("2 webhooks failed for good");
+  await server.pass(8 * DAY);
+  expect(textOf((await operator.get("/overview")).html)).not.toMatch(/of Few : 1 webhook failed/);
 });

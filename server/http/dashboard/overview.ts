@@ -1,10 +1,16 @@
 import { Router, type Request, type Response } from "express";
 import { ATTENTION_AFTER_MINUTES } from "../../domain/attention.ts";
-import type { FailingReceiver, PaymentKind, PendingFigure } from "../../domain/figures.ts";
-import { DAY_MS, MOST_AHEAD_MS, sandboxTime } from "../../domain/time.ts";
+import {
+  MOST_FAILURES_COUNTED,
+  MOST_GIVEN_UP_COUNTED,
+  MOST_WAITING_COUNTED,
+  type PaymentKind,
+} from "../../domain/figures.ts";
+import type { Merchant } from "../../domain/merchants.ts";
+import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
-import { CHART, isoDay, summaryOf } from "./overview-figures.ts";
+import { CHART, isoDay, reasonOf, summaryOf } from "./overview-figures.ts";
 import { dayOf, queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { field, PageError, requireOperator } from "./visit.ts";
@@ -12,10 +18,11 @@ import { wordsIn } from "./words.ts";
 
 /** The periods, in days. */
 const RANGES = { day: 1, week: 7, quarter: 90 } as const;
-const LONGEST = RANGES.quarter;
 const KINDS = { payouts: "disbursement", checkouts: "checkout" } as const satisfies Record<string, PaymentKind>;
-/** The number of receivers that the page names. */
-const RECEIVERS_SHOWN = 10;
+/** The number of receivers, and of merchants with late payouts, that the page names. */
+const MOST_NAMED = 20;
+/** For how long the page names receivers whose webhooks failed for good. */
+const GIVEN_UP_MS = 7 * DAY_MS;
 
 /** Figures of a merchant's payments, and of all merchants' payments, with what needs a person. */
 export function overviewPages(context: DashboardContext): Router {
@@ -48,15 +55,13 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
   const today = Math.floor((merchant ? sandboxTime(merchant, clock.now()) : clock.now()) / DAY_MS);
   const { range, of, kind, length, from, to } = chosen(req.query, today);
   const merchantId = merchant?.id;
-  const pendingFrom = Math.min(from, today - LONGEST + 1);
-  const [figures, pending, attention] = await Promise.all([
+  const [figures, pending, failures, attention] = await Promise.all([
     // The figures include the period before, for comparison.
     storage.readFigures({ merchantId, from: from - length, to }),
-    // Other merchants' sandbox clocks may be ahead.
-    storage.readPending({ merchantId, from: pendingFrom, to: today + MOST_AHEAD_MS / DAY_MS }),
-    attentionOf(context, merchantId),
+    storage.readPending({ merchantId, from, to }),
+    merchantId === undefined ? [] : storage.countFailures({ merchantId, kind, from, to }),
+    attentionOf(context, merchant),
   ]);
-  const late = latePayouts(pending, clock.now() - attention.minutes * 60_000, merchant?.clockOffset);
   const linkTo = (changes: { range?: string; of?: string; until?: number | undefined }) => {
     const { until = to, ...others } = { range, of, until: to, ...changes };
     return `?${new URLSearchParams({ ...others, ...(until < today && { until: isoDay(until) }) })}`;
@@ -73,9 +78,11 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
     isOneDay: length === 1,
     chart: CHART,
     summary: summaryOf(kind, { from, to }, figures, pending, words),
+    failures: failures
+      .toSorted((a, b) => b.payments - a.payments)
+      .map(({ code, payments }) => ({ code, payments, reason: reasonOf(code, words) })),
+    mostFailures: MOST_FAILURES_COUNTED,
     ...attention,
-    late,
-    lateOf: merchant ?? (late && (await storage.findMerchant(late.oldestOf))),
     paymentsLink:
       merchant &&
       ((status: string, day?: string) => linkToPayments(of, status, day ?? isoDay(from), day ?? isoDay(to))),
@@ -86,40 +93,36 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
 const linkToPayments = (of: keyof typeof KINDS, status: string, from: string, to: string) =>
   `${of === "payouts" ? "disbursements" : "checkouts"}${queryOf({ status, from, to })}`;
 
-/** The oldest of the payouts that are pending for too long, in the merchant's time. A checkout waits for its payer. */
-function latePayouts(pending: readonly PendingFigure[], before: number, offset = 0) {
-  const [oldest] = pending
-    .filter(({ kind, oldestAt }) => kind === "disbursement" && oldestAt <= before)
-    .toSorted((a, b) => a.oldestAt - b.oldestAt);
-  return oldest && { oldestAt: offset + oldest.oldestAt, oldestOf: oldest.oldestOf };
-}
-
-/** What a person should look at. */
-async function attentionOf({ storage, config, clock }: DashboardContext, merchantId: string | undefined) {
+/** What a person should look at: what is worst comes first. */
+async function attentionOf({ storage, config, clock }: DashboardContext, merchant: Merchant | undefined) {
+  const merchantId = merchant?.id;
   const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
-  const unknownBefore = clock.now() - minutes * 60_000;
+  const tooLong = clock.now() - minutes * 60_000;
   const which = merchantId === undefined ? {} : { merchantId };
-  const [receivers, waiting, unclear, pauses] = await Promise.all([
-    storage.listFailingReceivers({ merchantId, limit: RECEIVERS_SHOWN + 1 }),
+  const limit = MOST_NAMED + 1;
+  const [failing, givenUp, late, waiting, unclear, pauses] = await Promise.all([
+    storage.listFailingReceivers({ merchantId, limit }),
+    storage.listGivenUp({ merchantId, after: clock.now() - GIVEN_UP_MS, limit }),
+    storage.listLate({ merchantId, before: tooLong, limit }),
     storage.listWaiting({ merchantId, limit: 1 }),
-    config.sandbox ? [] : storage.listAttention({ ...which, unknownBefore, limit: 1 }),
+    config.sandbox ? [] : storage.listAttention({ ...which, unknownBefore: tooLong, limit: 1 }),
     config.sandbox || merchantId !== undefined ? [] : storage.readPauses(),
   ]);
+  const ids = new Set([...failing, ...givenUp, ...late].map((each) => each.merchantId));
+  const merchants = merchant ? [merchant] : await Promise.all([...ids].map((id) => storage.findMerchant(id)));
+  const names = new Map(merchants.map((each) => [each?.id, each?.name]));
+  const named = <T extends { merchantId: string }>(all: readonly T[]) =>
+    all.slice(0, MOST_NAMED).map((each) => ({ ...each, name: names.get(each.merchantId) ?? each.merchantId }));
   return {
     minutes,
-    receivers: await withMerchants(storage, receivers.slice(0, RECEIVERS_SHOWN)),
-    moreReceivers: receivers.length > RECEIVERS_SHOWN,
+    receivers: named(failing.toSorted((a, b) => b.waiting - a.waiting)),
+    givenUp: named(givenUp.toSorted((a, b) => b.failed - a.failed)),
+    late: named(late).map((each) => ({ ...each, since: each.since + (merchant?.clockOffset ?? 0) })),
+    hasMore: [failing, givenUp, late].some(({ length }) => length > MOST_NAMED),
+    mostWaiting: MOST_WAITING_COUNTED,
+    mostGivenUp: MOST_GIVEN_UP_COUNTED,
     approvals: waiting.length > 0,
     unclear: unclear.length > 0,
     pauses,
   };
-}
-
-async function withMerchants(storage: DashboardContext["storage"], receivers: readonly FailingReceiver[]) {
-  const ids = [...new Set(receivers.map(({ merchantId }) => merchantId))];
-  const found = new Map(await Promise.all(ids.map(async (id) => [id, await storage.findMerchant(id)] as const)));
-  return receivers.map((receiver) => ({
-    ...receiver,
-    name: found.get(receiver.merchantId)?.name ?? receiver.merchantId,
-  }));
 }

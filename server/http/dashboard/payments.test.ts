@@ -61,6 +61,9 @@ describe("the list", () => {
     expect(await search({ from: next! })).toEqual(from(29, 15));
     expect(await search({ from: start!, to: start!, status: "failed" })).toEqual(["order-10", "order-0"]);
     expect(await search({ from: next!, search: "2250700000002" })).toEqual(["order-20"]);
+    // The list says why.
+    const { html } = await visitor.get(`${list}?status=failed`);
+    expect(html.match(/badge failed">failed<\/span><span class="under">rejected</g)).toHaveLength(3);
     expect(await search({ from: next!, search: "order-3" })).toEqual([]);
     expect(await search({ from: next!, search: made[3]!.reference })).toEqual([]);
     expect(await search({ status: "failed", search: "2257038102473" })).toEqual([]);

@@ -62,6 +62,7 @@ test("from a search to its preview, to the replay with its progress, to the list
     ["delivered", 2],
   ]);
   expect(sentTo(before).toSorted()).toEqual(items.map(({ id }) => id).toSorted());
+  expect((await visitor.get(`${area}/webhooks`)).html).toContain("No webhook waits or is being sent.");
   const { html: list } = await visitor.get(`${area}/replays`);
   expect(list).toContain(page);
   expect(list).toContain("merchant Kofi");
@@ -73,9 +74,10 @@ test("a replay to a receiver that is down waits, and the page of webhooks shows 
   const page = await started(visitor, area, { pace: "20" });
   await server.pass(0);
   const { html } = await visitor.get(page);
-  expect(html).toMatch(/badge waiting[^]*Waiting<\/dt><dd>2</);
+  expect(html).toMatch(/badge waiting[^]*Waiting<\/dt><dd>2<span class="under">2 failed again</);
   expect(html).toContain(`http-equiv="refresh"`);
   const { html: webhooks } = await visitor.get(`${area}/webhooks`);
+  expect(webhooks).not.toContain("No webhook waits");
   expect(webhooks).toMatch(/<td class="number">0 %<\/td>[^]*Of the last 4 attempts, 0 were delivered/);
   const [, sendNow] = /href="\/dashboard([^"]+)">Send now…/.exec(webhooks)!;
   receiver.respondWith(204);

@@ -7,7 +7,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { dashboardErrors } from "./dashboard-errors.ts";
 import { approvalPages } from "./approvals.ts";
 import { attentionPages } from "./attention.ts";
-import { auditPage } from "./audit.ts";
+import { auditPages } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
@@ -59,7 +59,7 @@ export function dashboardPages(context: DashboardContext): Router {
     router.use(reconciliationPages(context, context.rails));
   }
   router.use(settingsPages(context));
-  router.use(balancePages(context), auditPage(context));
+  router.use(balancePages(context), auditPages(context));
   router.use("/dashboard", () => {
     throw new PageError(404, "There is no such page.");
   });

@@ -80,6 +80,7 @@ const OPERATOR_SECTIONS = {
   attention: { path: "/attention", label: "Needs attention" },
   rails: { path: "/rails", label: "Rails" },
   team: { path: "/team", label: "Team" },
+  audit: { path: "/audit", label: "Audit trail" },
 } as const satisfies Record<string, { path: string; label: English }>;
 /** The sections that only a live service has, whose payments go over rails. */
 const LIVE_SECTIONS = new Set(["attention", "rails"]);

@@ -105,26 +105,31 @@ export function indented(json: string): string {
 /** How many attempts in a row with the same result are shown one by one. */
 const MOST_ALIKE = 2;
 
+/** Groups items in a row that are alike, if there are many of them. */
+export function alike<T>(all: readonly T[], likeness: (each: T) => string): T[][] {
+  const runs: T[][] = [];
+  for (const each of all) {
+    const last = runs.at(-1);
+    if (last && likeness(last[0]!) === likeness(each)) last.push(each);
+    else runs.push([each]);
+  }
+  return runs.flatMap((run) => (run.length <= MOST_ALIKE ? run.map((each) => [each]) : [run]));
+}
+
 /** Describes a delivery's attempts. If many attempts in a row have the same result, only the last is shown. */
 export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
   const { t, said, time } = words;
-  const runs: { result: string; attempts: Attempt[] }[] = [];
-  for (const attempt of delivery.attempts) {
-    const result = attempt.error === undefined ? resultOf(attempt, words) : said(attempt.error);
-    const last = runs.at(-1);
-    if (last?.result === result) last.attempts.push(attempt);
-    else runs.push({ result, attempts: [attempt] });
-  }
-  return runs.flatMap(({ result, attempts }) => {
-    const moments = attempts.map((attempt) => attemptMoment(attempt, delivery, words));
-    if (attempts.length <= MOST_ALIKE) return moments;
-    const [first, last] = [attempts[0]!, attempts.at(-1)!];
+  const result = (attempt: Attempt) => (attempt.error === undefined ? resultOf(attempt, words) : said(attempt.error));
+  return alike(delivery.attempts, result).map((run) => {
+    const [first, last] = [run[0]!, run.at(-1)!];
+    const moment = attemptMoment(last, delivery, words);
+    if (run.length === 1) return moment;
     const note = t("Attempts {first} to {last}, since {since} UTC. The last is shown.", {
       first: first.number,
       last: last.number,
       since: time(first.at),
     });
-    return [{ ...moments.at(-1)!, text: t("{count} attempts: {result}", { count: attempts.length, result }), note }];
+    return { ...moment, text: t("{count} attempts: {result}", { count: run.length, result: result(last) }), note };
   });
 }
 

@@ -35,11 +35,12 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
   const isFirst = cursor === "";
   const query = { merchantId, limit: ON_A_PAGE, ...search, ...(!isFirst && { cursor }) };
   const isWhole = isFirst && !isFiltered;
-  const [page, failed, receivers] = await Promise.all([
+  const [page, failed, pending, receivers] = await Promise.all([
     typed.reference === "" ? storage.listDeliveries(query) : deliveriesOfPayment(storage, query, typed.reference),
     isWhole
       ? storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST })
       : { items: [], cursor: undefined },
+    isWhole ? storage.listDeliveries({ merchantId, status: "pending", limit: 1 }) : undefined,
     isWhole ? healthOf(storage, merchantId, wordsIn(res)) : [],
   ]);
   showPage(
@@ -54,6 +55,8 @@ async function showList({ config, storage }: DashboardContext, req: Request, res
       isFiltered,
       isFirst,
       receivers,
+      // Also none that is due, and so no longer waits for a retry.
+      isAllSent: pending?.items.length === 0,
       newest: HEALTH_OF,
       failed: failed.items,
       moreFailed: failed.cursor !== undefined,

@@ -1,4 +1,15 @@
-import type { FailingReceiver, Figure, PaymentKind, PendingFigure, ReceiverAttempt } from "../../domain/figures.ts";
+import type { Failure } from "../../domain/failures.ts";
+import type {
+  BusiestDay,
+  FailingReceiver,
+  FailureCount,
+  Figure,
+  GivenUpReceiver,
+  LatePayouts,
+  PaymentKind,
+  PendingFigure,
+  ReceiverAttempt,
+} from "../../domain/figures.ts";
 import type { FinalStatus } from "../../domain/records.ts";
 import { optional, type Row } from "../rows.ts";
 
@@ -18,17 +29,48 @@ export function toFigure(row: Row): Figure {
   };
 }
 
-export function toPending(row: Row): PendingFigure {
-  const [oldestAt, oldestOf = ""] = (row.oldest as string).split(" ");
-  return {
-    day: row.day as number,
-    kind: row.kind as PaymentKind,
-    currency: row.currency as string,
-    payments: row.payments as number,
-    amount: amountOf(row),
-    oldestAt: Number(oldestAt),
-    oldestOf,
-  };
+export const toPending = (row: Row): PendingFigure => ({
+  day: row.day as number,
+  kind: row.kind as PaymentKind,
+  currency: row.currency as string,
+  payments: row.payments as number,
+  amount: amountOf(row),
+  oldestAt: row.oldest as number,
+});
+
+export const toGivenUp = (merchant: Row, row: Row): GivenUpReceiver => ({
+  merchantId: merchant.id as string,
+  host: row.host as string,
+  failed: row.count as number,
+  since: row.since as number,
+});
+
+export const toLate = (merchant: Row, counts: Row): LatePayouts => ({
+  merchantId: merchant.id as string,
+  payouts: counts.count as number,
+  since: merchant.since as number,
+});
+
+function codeOf({ failure }: Row): string | undefined {
+  const stored = optional<string>(failure);
+  return stored === undefined ? undefined : (JSON.parse(stored) as Failure).code;
+}
+
+/** Providers have messages of their own, so failures with one code can differ. */
+export const toFailureCounts = (rows: readonly Row[]): FailureCount[] =>
+  [...Map.groupBy(rows, codeOf)].map(([code, of]) => ({
+    code,
+    payments: of.reduce((total, { count }) => total + (count as number), 0),
+  }));
+
+/** @param rows the sums of each day */
+export function toBusiestDays(rows: readonly Row[]): BusiestDay[] {
+  const days = Map.groupBy(rows, ({ merchant_id, currency }) => `${String(merchant_id)} ${String(currency)}`);
+  return [...days.values()].map((of) => ({
+    merchantId: of[0]!.merchant_id as string,
+    currency: of[0]!.currency as string,
+    amount: of.map(amountOf).reduce((most, amount) => (amount > most ? amount : most)),
+  }));
 }
 
 export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({

@@ -1,4 +1,6 @@
 import {
+  MOST_FAILURES_COUNTED,
+  MOST_GIVEN_UP_COUNTED,
   MOST_PENDING,
   MOST_WAITING_COUNTED,
   TIME_STEPS,
@@ -10,7 +12,16 @@ import { DAY_MS } from "../../domain/time.ts";
 import { LISTENER_HOST } from "../../domain/events.ts";
 import { FIGURE_COLUMNS } from "../columns.ts";
 import type { Row, Values } from "../rows.ts";
-import { toFailingReceiver, toFigure, toPending, toReceiverAttempt } from "./figure-rows.ts";
+import {
+  toBusiestDays,
+  toFailingReceiver,
+  toFailureCounts,
+  toFigure,
+  toGivenUp,
+  toLate,
+  toPending,
+  toReceiverAttempt,
+} from "./figure-rows.ts";
 import { run, runAll, type Executor, type Query, type Work } from "./query.ts";
 
 const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
@@ -53,13 +64,10 @@ const FORGET = `DELETE FROM daily_figures WHERE ${OF_EPOCH}`;
 
 const READ = `SELECT day, kind, status, currency, rail, took, payments, amount_high, amount_low FROM daily_figures
   WHERE merchant_id = :merchant AND epoch = :epoch AND day >= :from AND day <= :to`;
-/**
- * The oldest payment is found as a text of its time and its merchant; times have 13 digits until the year 2286. With
- * CROSS JOIN, SQLite begins with the merchants, and so uses the index on merchant and status.
- */
+/** With CROSS JOIN, SQLite begins with the merchants, and so uses the index on merchant and status. */
 const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${DAY_MS} AS day, '${kind}' AS kind,
-    r.currency, count(*) AS payments, min(r.created_real || ' ' || r.merchant_id) AS oldest, ${AMOUNTS}
-  FROM (SELECT r.created_at, r.created_at - m.clock_offset AS created_real, m.id AS merchant_id, r.currency, r.amount
+    r.currency, count(*) AS payments, min(r.created_real) AS oldest, ${AMOUNTS}
+  FROM (SELECT r.created_at, r.created_at - m.clock_offset AS created_real, r.currency, r.amount
     FROM merchants m CROSS JOIN ${TABLES[kind]} r
     WHERE r.merchant_id = m.id AND r.epoch = m.epoch AND r.status = 'pending' AND r.created_at >= :from AND r.created_at < :end ${which} LIMIT ${MOST_PENDING}) AS r
   GROUP BY 1, 3`;
@@ -72,6 +80,41 @@ const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM
   FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
   WHERE e.merchant_id = :merchant AND e.host = :host AND e.due_real IS NOT NULL AND e.claimed = false
   ORDER BY e.next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
+/** The condition of the index `deliveries_failed`. */
+const GIVEN_UP = "status IN ('ended', 'exhausted')";
+/** Begins with the merchants, because the index does. */
+const lastGivenUp = (
+  which: string,
+) => `SELECT id, epoch, after FROM (SELECT m.id, m.epoch, :after + m.clock_offset AS after,
+    (SELECT created_at FROM events WHERE merchant_id = m.id AND epoch = m.epoch AND ${GIVEN_UP} ORDER BY seq DESC LIMIT 1) AS last
+  FROM merchants m ${which}) AS found WHERE last >= after ORDER BY last DESC LIMIT :limit`;
+const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS count, min(created_at) AS since FROM (SELECT host, created_at
+  FROM events WHERE ${OF_EPOCH} AND ${GIVEN_UP} ORDER BY seq DESC LIMIT ${MOST_GIVEN_UP_COUNTED}) AS found
+  WHERE created_at >= :after AND host <> '${LISTENER_HOST}' GROUP BY host`;
+
+const LATE = "status = 'pending' AND approval IS NULL";
+const lateMerchants = (which: string) => `SELECT id, oldest - clock_offset AS since, clock_offset, epoch
+  FROM (SELECT m.id, m.clock_offset, m.epoch,
+      (SELECT min(created_at) FROM disbursements WHERE merchant_id = m.id AND epoch = m.epoch AND ${LATE}) AS oldest
+    FROM merchants m ${which}) AS found
+  WHERE oldest <= :before + clock_offset ORDER BY since LIMIT :limit`;
+const LATE_OF_MERCHANT = `SELECT count(*) AS count FROM (SELECT 1 FROM disbursements
+  WHERE ${OF_EPOCH} AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
+
+const FAILURES = (kind: PaymentKind) => `SELECT failure, count(*) AS count FROM (SELECT failure FROM ${TABLES[kind]}
+  WHERE merchant_id = :merchant AND epoch = (${EPOCH}) AND status = 'failed' AND created_at >= :from AND created_at < :end
+  ORDER BY created_at DESC LIMIT ${MOST_FAILURES_COUNTED}) AS found GROUP BY failure`;
+
+/** SQLite's driver passes numbers as fractions, so the quotients are not whole there. */
+const paidByDay = (
+  which: string,
+) => `SELECT f.merchant_id, f.currency, f.day, sum(f.amount_high)::bigint AS amount_high,
+    sum(f.amount_low)::bigint AS amount_low
+  FROM merchants m CROSS JOIN daily_figures f
+  WHERE f.merchant_id = m.id AND f.epoch = m.epoch AND f.kind = 'disbursement' AND f.status = 'success'
+    AND f.day > (:now + m.clock_offset) / ${DAY_MS} - 1 - :days AND f.day <= (:now + m.clock_offset) / ${DAY_MS} - 1 ${which}
+  GROUP BY f.merchant_id, f.currency, f.day`;
+
 const ATTEMPTS = {
   sqlite: "a.event_id = e.id",
   postgres: "a.merchant_id = :merchant AND a.event_id = e.id",
@@ -118,6 +161,40 @@ export function figures({ read, readAll, write }: Executor): FigureStore {
         if ((counts!.count as number) > 0) found.push(toFailingReceiver(lane, counts!));
       }
       return found;
+    },
+    async listGivenUp({ merchantId, after, limit }) {
+      const values = { merchant: merchantId ?? "", after, limit };
+      const merchants = await read({
+        text: lastGivenUp(merchantId === undefined ? "" : "WHERE m.id = :merchant"),
+        values,
+      });
+      const queries = merchants.map(({ id, epoch, after: from }) => ({
+        text: GIVEN_UP_OF_MERCHANT,
+        values: { merchant: id as string, epoch: epoch as number, after: from as number },
+      }));
+      const found = await readAll(queries);
+      return found.flatMap((rows, index) => rows.map((row) => toGivenUp(merchants[index]!, row)));
+    },
+    async listLate({ merchantId, before, limit }) {
+      const values = { merchant: merchantId ?? "", before, limit };
+      const merchants = await read({
+        text: lateMerchants(merchantId === undefined ? "" : "WHERE m.id = :merchant"),
+        values,
+      });
+      const queries = merchants.map(({ id, epoch, clock_offset }) => ({
+        text: LATE_OF_MERCHANT,
+        values: { merchant: id as string, epoch: epoch as number, before: before + (clock_offset as number) },
+      }));
+      const found = await readAll(queries);
+      return merchants.map((merchant, index) => toLate(merchant, found[index]![0]!));
+    },
+    async countFailures({ merchantId, kind, from, to }) {
+      const values = { merchant: merchantId, from: from * DAY_MS, end: (to + 1) * DAY_MS };
+      return toFailureCounts(await read({ text: FAILURES(kind), values }));
+    },
+    async readBusiestDays({ merchantId, days }) {
+      const text = paidByDay(merchantId === undefined ? "" : "AND m.id = :merchant");
+      return toBusiestDays(await read({ text, values: { merchant: merchantId ?? "", days } }));
     },
     async readReceiverAttempts(merchant, limit) {
       return (await read({ text: RECEIVER_ATTEMPTS, values: { merchant, limit } })).map(toReceiverAttempt);

@@ -37,10 +37,10 @@ const RECORD = `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, 
     due_real = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
 
 const BY_STATUS = ["pending", "delivered", "ended", "exhausted"] as const satisfies DeliveryStatus[];
-/** One range of the index for each status. */
-const OUTCOMES = BY_STATUS.map(
-  (status) => `SELECT count(*) AS count FROM (SELECT 1 FROM events
-  WHERE merchant_id = :merchant AND replay = :id AND status = '${status}' LIMIT ${MOST_COUNTED + 1}) AS found`,
+/** One range of the index for each status. A pending webhook that was attempted since its replay has left the first step. */
+const OUTCOMES = [...BY_STATUS.map((status) => `'${status}'`), "'pending' AND step > 0"].map(
+  (outcome) => `SELECT count(*) AS count FROM (SELECT 1 FROM events
+  WHERE merchant_id = :merchant AND replay = :id AND status = ${outcome} LIMIT ${MOST_COUNTED + 1}) AS found`,
 );
 
 export function replays(executor: Executor): ReplayStore {
@@ -72,8 +72,8 @@ export function replays(executor: Executor): ReplayStore {
     async countReplayed(merchantId, id) {
       const values = { merchant: merchantId, id };
       const found = await readAll(OUTCOMES.map((text) => ({ text, values })));
-      const [waiting, delivered, ended, exhausted] = found.map(([row]) => row!.count as number);
-      return { waiting: waiting!, delivered: delivered!, failed: ended! + exhausted! };
+      const [waiting, delivered, ended, exhausted, again] = found.map(([row]) => row!.count as number);
+      return { waiting: waiting!, again: again!, delivered: delivered!, failed: ended! + exhausted! };
     },
     async listReplays(merchantId, limit) {
       return (await read({ text: NEWEST, values: { merchant: merchantId, limit } })).map(toReplay);

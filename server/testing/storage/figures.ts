@@ -108,7 +108,6 @@ export function figureTests(storage: Current): void {
       payments: 2,
       amount: 20_000n,
       oldestAt: START,
-      oldestOf: merchantId,
     };
     expect(await storage().readPending({ ...all, merchantId })).toEqual([pending]);
     expect(await storage().readPending(all)).toEqual([pending]);
@@ -128,6 +127,105 @@ export function figureTests(storage: Current): void {
     expect(await storage().listFailingReceivers({ limit: 1 })).toEqual([own]);
     await storage().reset(merchantId);
     expect(await storage().listFailingReceivers({ merchantId, limit: 10 })).toEqual([]);
+  });
+
+  const ahead = (merchantId: string, ms: number) => storage().moveClock(merchantId, { by: ms }, 365 * DAY);
+
+  test("lists receivers whose webhooks have failed for good lately", async () => {
+    const [{ id: merchantId }, other] = [await addMerchant(storage()), await addMerchant(storage())];
+    await attempted(storage(), merchantId, "exhausted", { webhookURL: "https://old.example/" });
+    await attempted(storage(), other.id, "exhausted", { webhookURL: "https://old.example/" });
+    storage.clock().advance(DAY);
+    await attempted(storage(), merchantId, "exhausted");
+    await attempted(storage(), merchantId, "ended");
+    await attempted(storage(), merchantId, "ended", { webhookURL: "https://gone.example/" });
+    await attempted(storage(), merchantId, "pending");
+    await attempted(storage(), merchantId, "delivered", { webhookURL: "https://good.example/" });
+    const after = START + DAY;
+    const own = { merchantId, host: "merchant.example", failed: 2, since: after };
+    const found = [own, { ...own, host: "gone.example", failed: 1 }];
+    const byHost = async (query: { merchantId?: string; after: number }) =>
+      (await storage().listGivenUp({ limit: 10, ...query })).toSorted((a, b) => b.host.localeCompare(a.host));
+    expect(await byHost({ merchantId, after })).toEqual(found);
+    expect(await byHost({ after })).toEqual(found);
+    expect(await byHost({ merchantId: other.id, after })).toEqual([]);
+    expect(await byHost({ merchantId: other.id, after: START })).toHaveLength(1);
+    await ahead(merchantId, DAY);
+    expect(await byHost({ merchantId, after })).toEqual([]);
+    expect(await byHost({ merchantId, after: START })).toEqual(found);
+    await storage().reset(merchantId);
+    expect(await byHost({ merchantId, after: START })).toEqual([]);
+  });
+
+  test("lists the merchants whose payouts are pending for too long, the oldest first", async () => {
+    const [one, two, three] = (await concurrently(3, () => addMerchant(storage()))).map(({ id }) => id) as [
+      string,
+      string,
+      string,
+    ];
+    const due = { afterMs: DAY, status: "success" } as const;
+    await storage().setMerchantLimits(one, { approvalFrom: { XOF: 1 } }, ACTOR);
+    await storage().insertDisbursement(aDisbursement(one, { due }));
+    await storage().setMerchantLimits(one, undefined, ACTOR);
+    await storage().insertDisbursement(aDisbursement(two, { due }));
+    storage.clock().advance(MINUTE);
+    for (const merchantId of [one, two]) await storage().insertDisbursement(aDisbursement(merchantId, { due }));
+    await storage().insertDisbursement(aFinalDisbursement(three));
+    const before = START + MINUTE;
+    const ofOne = { merchantId: one, payouts: 1, since: before };
+    const ofTwo = { merchantId: two, payouts: 2, since: START };
+    expect(await storage().listLate({ before, limit: 10 })).toEqual([ofTwo, ofOne]);
+    expect(await storage().listLate({ before, limit: 1 })).toEqual([ofTwo]);
+    expect(await storage().listLate({ merchantId: one, before, limit: 10 })).toEqual([ofOne]);
+    expect(await storage().listLate({ before: START, limit: 10 })).toEqual([{ ...ofTwo, payouts: 1 }]);
+  });
+
+  test("counts why a merchant's payments failed", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const insert = (changes: object) => storage().insertDisbursement(aFinalDisbursement(merchantId, changes));
+    const unknown = { code: "wallet_not_found", message: "No wallet." };
+    await insert({ status: "failed", failure: { ...unknown, message: "Yesterday." } });
+    storage.clock().advance(DAY);
+    for (const failure of [unknown, { ...unknown, message: "Kein Konto." }, { code: "other", message: "?" }])
+      await insert({ status: "failed", failure });
+    await insert({ status: "failed" });
+    await insert({ status: "success" });
+    const query = { merchantId, kind: "disbursement", from: TODAY + 1, to: TODAY + 1 } as const;
+    const counted = new Set([
+      { code: "other", payments: 1 },
+      { code: undefined, payments: 1 },
+      { code: "wallet_not_found", payments: 2 },
+    ]);
+    expect(new Set(await storage().countFailures(query))).toEqual(counted);
+    expect(await storage().countFailures({ ...query, from: TODAY, to: TODAY })).toEqual([
+      { code: "wallet_not_found", payments: 1 },
+    ]);
+    expect(await storage().countFailures({ ...query, kind: "checkout" })).toEqual([]);
+  });
+
+  test("finds the day on which most was paid out, by merchant and currency, in the merchant's time", async () => {
+    const [{ id: merchantId }, other] = [await addMerchant(storage()), await addMerchant(storage())];
+    const pay = (amount: number, changes = {}) =>
+      storage().insertDisbursement(aFinalDisbursement(merchantId, { amount, ...changes }));
+    await pay(LARGEST);
+    for (let day = 0; day < 8; day += 1) {
+      storage.clock().advance(DAY);
+      for (const amount of [LARGEST, 10 + day]) await pay(amount);
+    }
+    await pay(5, { currency: "GHS", status: "failed" });
+    await storage().insertDisbursement(aFinalDisbursement(other.id, { amount: 3 }));
+    await countAll();
+    const own = { merchantId, currency: "XOF", amount: BigInt(LARGEST) + 16n };
+    expect(await storage().readBusiestDays({ days: 7 })).toEqual([own]);
+    storage.clock().advance(DAY);
+    const found = (await storage().readBusiestDays({ days: 7 })).toSorted((a, b) => (a.amount < b.amount ? -1 : 1));
+    expect(found).toEqual([
+      { ...own, merchantId: other.id, amount: 3n },
+      { ...own, amount: BigInt(LARGEST) + 17n },
+    ]);
+    await ahead(merchantId, 7 * DAY);
+    expect(await storage().readBusiestDays({ merchantId, days: 7 })).toEqual([]);
+    expect(await storage().readBusiestDays({ merchantId, days: 8 })).toEqual([found[1]]);
   });
 
   test("reads the attempts of a merchant's newest webhooks", async () => {
@@ -152,7 +250,12 @@ export function figureTests(storage: Current): void {
       storage().startReplay({ id, merchantId, filter: { status: "failed" }, pace: 100 }, ACTOR);
     await start("first");
     await replayAll(storage(), storage.clock());
-    expect(await storage().countReplayed(merchantId, "first")).toEqual({ waiting: 4, delivered: 0, failed: 0 });
+    expect(await storage().countReplayed(merchantId, "first")).toEqual({
+      waiting: 4,
+      again: 0,
+      delivered: 0,
+      failed: 0,
+    });
     const results = ["delivered", "delivered", "exhausted", "ended"] as const;
     for (const [index, claimed] of (await claimAll(storage(), { merchantId })).entries())
       await storage().recordAttempt(
@@ -160,10 +263,34 @@ export function figureTests(storage: Current): void {
         { at: START, sentAt: START, latencyMs: 1 },
         { status: results[index]!, step: 1 },
       );
-    expect(await storage().countReplayed(merchantId, "first")).toEqual({ waiting: 0, delivered: 2, failed: 2 });
+    expect(await storage().countReplayed(merchantId, "first")).toEqual({
+      waiting: 0,
+      again: 0,
+      delivered: 2,
+      failed: 2,
+    });
     await start("second");
     await replayAll(storage(), storage.clock());
-    expect(await storage().countReplayed(merchantId, "first")).toEqual({ waiting: 0, delivered: 2, failed: 0 });
-    expect(await storage().countReplayed(merchantId, "second")).toEqual({ waiting: 2, delivered: 0, failed: 0 });
+    expect(await storage().countReplayed(merchantId, "first")).toEqual({
+      waiting: 0,
+      again: 0,
+      delivered: 2,
+      failed: 0,
+    });
+    expect(await storage().countReplayed(merchantId, "second")).toEqual({
+      waiting: 2,
+      again: 0,
+      delivered: 0,
+      failed: 0,
+    });
+    const [first] = await claimAll(storage(), { merchantId });
+    const retry = { status: "pending", step: 1, nextAttemptAt: LATEST } as const;
+    await storage().recordAttempt(first!, { at: START, sentAt: START, latencyMs: 1 }, retry);
+    expect(await storage().countReplayed(merchantId, "second")).toEqual({
+      waiting: 2,
+      again: 1,
+      delivered: 0,
+      failed: 0,
+    });
   });
 }

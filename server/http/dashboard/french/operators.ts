@@ -3,6 +3,10 @@ export const operators = {
   // Balances.
   Available: "Disponible",
   Reserved: "Réservé",
+  "Most paid out in a day": "Plus forte journée",
+  "Most paid out in a day: without fees, on the busiest of the last {days} days (UTC).":
+    "Plus forte journée : sans les frais, le plus versé en un jour des {days} derniers (UTC).",
+  "may not last a day": "risque de ne pas suffire un jour",
   reserved: "réservé",
   Statement: "Relevé",
   Balance: "Solde",
@@ -170,8 +174,11 @@ export const operators = {
     "Le paiement garde son statut. Dites ce que vous avez constaté et fait, par exemple que l’argent a été rendu.",
   "The payment keeps its status. Say what you found and did, for example that the rail’s books show no payment.":
     "Le paiement garde son statut. Dites ce que vous avez constaté et fait, par exemple que les comptes du rail ne montrent aucun paiement.",
-  "Not given to the rail, or it is not known whether the rail has it":
-    "Pas confié au rail, ou on ne sait pas si le rail l’a reçu",
+  "Not yet given to the rail": "Pas encore confié au rail",
+  "It is asked nothing until an operator resumes it.":
+    "Rien ne lui est demandé tant qu’un opérateur ne le reprend pas.",
+  "{action}, {count} times: {result}": "{action}, {count} fois : {result}",
+  "Since {since} UTC. The last is shown.": "Depuis le {since} UTC. La dernière est affichée.",
   "The rail has it, and has not ended it": "Le rail l’a reçu et ne l’a pas terminé",
   Ended: "Terminé",
   "Sent the payout to the rail": "Versement envoyé au rail",

@@ -9,7 +9,7 @@ export const payments = {
   Payer: "Payeur",
   Fee: "Frais",
   // The overview.
-  "1,000 or more webhooks wait": "1 000 webhooks ou plus attendent",
+  "{count} or more webhooks wait": "{count} webhooks ou plus attendent",
   "{count} webhook waits": "{count} webhook attend",
   "{count} webhooks wait": "{count} webhooks attendent",
   '<strong>{host}</strong> fails: <a href="{area}/webhooks?status=pending&amp;host={host_}">{waiting}</a>, the oldest since {time} UTC.':
@@ -17,7 +17,18 @@ export const payments = {
   '<strong>{host}</strong> of <a href="{area}/overview"><bdi>{name}</bdi></a> fails: <a href="{area}/webhooks?status=pending&amp;host={host_}">{waiting}</a>, the oldest since {time} UTC.':
     '<strong>{host}</strong>, de <a href="{area}/overview"><bdi>{name}</bdi></a>, ne reçoit plus : <a href="{area}/webhooks?status=pending&amp;host={host_}">{waiting}</a>, le plus ancien depuis le {time} UTC.',
   "Send them now…": "Les envoyer maintenant…",
-  "More receivers fail than are shown.": "D’autres récepteurs sont en échec.",
+  "{count} webhook failed for good": "{count} webhook a échoué définitivement",
+  "{count} webhooks failed for good": "{count} webhooks ont échoué définitivement",
+  "{count} or more webhooks failed for good": "{count} webhooks ou plus ont échoué définitivement",
+  '<strong>{host}</strong>: <a href="{area}/webhooks?status=failed&amp;host={host_}">{failed}</a>, the oldest from {time} UTC.':
+    '<strong>{host}</strong> : <a href="{area}/webhooks?status=failed&amp;host={host_}">{failed}</a>, le plus ancien du {time} UTC.',
+  '<strong>{host}</strong> of <a href="{area}/overview"><bdi>{name}</bdi></a>: <a href="{area}/webhooks?status=failed&amp;host={host_}">{failed}</a>, the oldest from {time} UTC.':
+    '<strong>{host}</strong>, de <a href="{area}/overview"><bdi>{name}</bdi></a> : <a href="{area}/webhooks?status=failed&amp;host={host_}">{failed}</a>, le plus ancien du {time} UTC.',
+  "Send them again…": "Les renvoyer…",
+  "There is more of this than is shown.": "Il y en a plus que ce qui est affiché.",
+  "Why they failed": "Causes des échecs",
+  "No reason was recorded": "Aucune cause n’a été enregistrée",
+  "Of the newest {count} that failed.": "Parmi les {count} derniers échecs.",
   "The outcome of payments is unknown, or a rail contradicts it.":
     "L’issue de certains paiements est inconnue, ou un rail la contredit.",
   "See the payments": "Voir les paiements",
@@ -27,10 +38,13 @@ export const payments = {
   "Payouts or changes of balances wait for approval.":
     "Des versements ou des mouvements de solde attendent une approbation.",
   "Decide about them": "Décider",
-  "Payouts are pending for more than {minutes} minutes, the oldest since {time} UTC.":
-    "Des versements sont en attente depuis plus de {minutes} minutes, le plus ancien depuis le {time} UTC.",
-  "See the payouts": "Voir les versements",
-  "See the payouts of <bdi>{name}</bdi>": "Voir les versements de <bdi>{name}</bdi>",
+  "{count} payout is pending": "{count} versement est en attente",
+  "{count} payouts are pending": "{count} versements sont en attente",
+  "{count} or more payouts are pending": "{count} versements ou plus sont en attente",
+  '<a href="{area}/disbursements?status=pending">{payouts}</a> for more than {minutes} minutes, the oldest since {time} UTC.':
+    '<a href="{area}/disbursements?status=pending">{payouts}</a> depuis plus de {minutes} minutes, le plus ancien depuis le {time} UTC.',
+  '<a href="{area}/disbursements?status=pending">{payouts}</a> at <a href="{area}/overview"><bdi>{name}</bdi></a> for more than {minutes} minutes, the oldest since {time} UTC.':
+    '<a href="{area}/disbursements?status=pending">{payouts}</a> chez <a href="{area}/overview"><bdi>{name}</bdi></a> depuis plus de {minutes} minutes, le plus ancien depuis le {time} UTC.',
   "Nothing.": "Rien.",
   Period: "Période",
   Day: "Jour",

@@ -24,6 +24,8 @@ export const webhooks = {
   "not tried": "non essayé",
   "Send now…": "Envoyer maintenant…",
   "the program listen": "le programme listen",
+  "No webhook waits or is being sent.": "Aucun webhook n’attend ni n’est en cours d’envoi.",
+  "{count} failed again": "{count} de nouveau en échec",
   "{count} or more": "{count} ou plus",
   "Of the last {count} attempts, {good} were delivered.": "Sur les {count} dernières tentatives, {good} ont abouti.",
   "Attempts of the newest {newest} webhooks. Waiting: the last attempt failed, and the next is not due yet.":
