@@ -25,6 +25,17 @@ test("the README is short", async () => {
   expect((await readFile(`${root}README.md`, "utf8")).trimEnd().split("\n").length).toBeLessThanOrEqual(120);
 });
 
+test("no document installs a package of this project from the registry, where it is not published yet", async () => {
+  const found: string[] = [];
+  for await (const file of glob(["README.md", "server/README.md", ...FOR_USERS], { cwd: root })) {
+    const commands = (await readFile(`${root}${file}`, "utf8")).match(
+      /npm (install|i|add)\b.*@disbursement-checkout.*/g,
+    );
+    found.push(...(commands ?? []).map((command) => `${file}: ${command}`));
+  }
+  expect(found).toEqual([]);
+});
+
 test("every link between documents leads to a file, so that it works without a server too", async () => {
   const dead: string[] = [];
   for await (const file of glob(["*.md", "{client,conformance,server}/**/*.md"], {
