@@ -72,7 +72,7 @@ const ELSEWHERE: Elsewhere[] = [
   },
   {
     document: "conformance/README.md",
-    commands: /npm install --save-dev/,
+    commands: /npm (pack|install --save-dev)/,
     test: "conformance/package.test.ts",
     proof: "installPacked(",
   },

@@ -1,4 +1,5 @@
 // What all documents together must keep.
+import { existsSync } from "node:fs";
 import { glob, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
@@ -22,4 +23,29 @@ test("no two documents use the same reference, which works once", async () => {
 
 test("the README is short", async () => {
   expect((await readFile(`${root}README.md`, "utf8")).trimEnd().split("\n").length).toBeLessThanOrEqual(120);
+});
+
+test("no document installs a package of this project from the registry, where it is not published yet", async () => {
+  const found: string[] = [];
+  for await (const file of glob(["README.md", "server/README.md", ...FOR_USERS], { cwd: root })) {
+    const commands = (await readFile(`${root}${file}`, "utf8")).match(
+      /npm (install|i|add)\b.*@disbursement-checkout.*/g,
+    );
+    found.push(...(commands ?? []).map((command) => `${file}: ${command}`));
+  }
+  expect(found).toEqual([]);
+});
+
+test("every link between documents leads to a file, so that it works without a server too", async () => {
+  const dead: string[] = [];
+  for await (const file of glob(["*.md", "{client,conformance,server}/**/*.md"], {
+    cwd: root,
+    exclude: (name) => name === "node_modules",
+  })) {
+    const url = new URL(file, `file://${root}`);
+    for (const [, to] of (await readFile(url, "utf8")).matchAll(/\]\((?!#|[a-z]+:)([^)#]+)/g)) {
+      if (!existsSync(new URL(to!, url))) dead.push(`${file}: ${to}`);
+    }
+  }
+  expect(dead).toEqual([]);
 });

@@ -1,11 +1,12 @@
 // `npm run receiver -- [PORT] [SERVER]`: prints each webhook that has a valid signature. It reads the secret of a sandbox
-// with API_KEY, or takes it from WEBHOOK_SECRET.
+// with API_KEY, by default of the one that runs in this folder, or takes it from WEBHOOK_SECRET.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { verifyWebhook, WebhookError } from "../client/webhooks.ts";
+import { readConfig } from "../server/config.ts";
 
-const [port = "4000", sandbox = "http://127.0.0.1:3000"] = process.argv.slice(2);
+const [port = "4000", sandbox = readConfig(process.env).publicUrl] = process.argv.slice(2);
 const { API_KEY, WEBHOOK_SECRET } = process.env;
 
 function quit(message: string): never {
@@ -38,7 +39,13 @@ const server = createServer(async (request, response) => {
     response.writeHead(error instanceof WebhookError ? 400 : 500).end();
   }
 });
-server.on("error", ({ message }) => quit(`${message}: choose another port.`));
+server.on("error", ({ code, message }: NodeJS.ErrnoException) =>
+  quit(
+    code === "EADDRINUSE"
+      ? `Port ${port} is in use, perhaps by a receiver that runs already. Stop it, or choose another port.`
+      : `${message}: choose another port.`,
+  ),
+);
 server.listen(Number(port), "127.0.0.1", () =>
   console.log(`Receiving webhooks at http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
 );

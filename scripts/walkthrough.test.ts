@@ -1,6 +1,9 @@
 // Tests the README's walkthrough with the tools that it uses, which are curl and scripts/receiver.ts.
 import { execFile, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { fileURLToPath } from "node:url";
@@ -38,10 +41,24 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const child of children) {
+  for (const child of children.filter(({ exitCode }) => exitCode === null)) {
     child.kill();
     await once(child, "exit");
   }
+});
+
+test("the receiver finds the server that runs in its folder, and says what to do about a port in use", async () => {
+  const env = { DATABASE_URL: `sqlite:${await mkdtemp(join(tmpdir(), "walkthrough-"))}/server.db`, API_KEY: KEY };
+  const lines = start("../server/main.ts", [], { ...env, PORT: "0", SANDBOX_API_KEY: KEY, LOG_LEVEL: "silent" });
+  for await (const line of lines) if (line.includes("curl")) break;
+  const { value } = await start("receiver.ts", ["0"], env).next();
+  const [, port] = /^Receiving webhooks at http:\/\/127\.0\.0\.1:(\d+)\/$/.exec(value)!;
+  const second = promisify(execFile)(process.execPath, [path("receiver.ts"), port!], {
+    env: { ...process.env, ...env },
+  });
+  await expect(second).rejects.toMatchObject({
+    stderr: `Port ${port} is in use, perhaps by a receiver that runs already. Stop it, or choose another port.\n`,
+  });
 });
 
 test("sends a webhook with the verified record once a payout settles", async () => {

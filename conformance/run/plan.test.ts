@@ -130,6 +130,11 @@ describe("the plan", () => {
     expect(text).not.toContain("2257038102473");
   });
 
+  test("names the worst case in units if no limit in the lowest denomination stands beside it", () => {
+    const text = planLines([looking, paying, ours], { ...options, maxTotal: Infinity }).join("\n");
+    expect(text).toContain("at most 3 payouts with a total of 4.00 to **********473; limit 5 payouts of any total");
+  });
+
   test("names the check with the largest payout", () => {
     const text = planLines([looking, paying, ours], options).join("\n");
     expect(text).toContain('The largest payout, at most 3.00, is made by the check "');

@@ -103,6 +103,7 @@ export const limitText = ({ maxPayouts, maxTotal }: RunOptions) =>
 /** Returns the lines of the plan. */
 export function planLines(checks: readonly Check[], options: RunOptions): string[] {
   const { payouts, amount } = worstCase(checks, options);
+  const total = Number.isFinite(options.maxTotal) ? amount : money(amount);
   const kind = options.environment ?? "environment unknown";
   const lines = [
     `Target   ${options.baseUrl} (${kind})`,
@@ -113,7 +114,7 @@ export function planLines(checks: readonly Check[], options: RunOptions): string
   if (!checks.some((check) => check.effect === "moves-money")) return lines;
   return [
     ...lines,
-    `Money    at most ${counted(payouts, "payout")} with a total of ${amount} to ${maskPhone(options.recipient)}; ` +
+    `Money    at most ${counted(payouts, "payout")} with a total of ${total} to ${maskPhone(options.recipient)}; ` +
       limitText(options),
     ...largestLine(checks, options),
     ...reachLine(checks, options),

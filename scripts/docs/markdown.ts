@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { DocsPage } from "../../server/http/docs/pages.ts";
-import { guideFile, readFrench, tableInFrench } from "./french.ts";
+import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
+import { frenchFile, guideFile, readFrench, tableInFrench } from "./french.ts";
 import { referenceMarkdown } from "./reference.ts";
 import { errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
@@ -12,15 +12,17 @@ export async function markdownOf(page: DocsPage, document: Document): Promise<st
 
 /** The Markdown of a page in French. */
 export async function frenchMarkdownOf({ name, needsSandbox }: DocsPage, document: Document): Promise<string> {
-  const text = withTables(await readFrench(name), (table) => tableInFrench(TABLES[table](document)));
+  const text = withTables(withLinksToPages(await readFrench(name), frenchFile(name)), (table) =>
+    tableInFrench(TABLES[table](document)),
+  );
   return needsSandbox ? text.replace("\n\n", FRENCH_NOTE) : text;
 }
 
-/** The tables that are made from code or from the contract, by their placeholders. */
+/** The tables that are made from code or from the contract. In a guide, a link to the table stands in its place. */
 const TABLES = { outcomes: outcomeTable, errors: errorTable, fields: fieldTable };
 
 const withTables = (text: string, tableOf: (name: keyof typeof TABLES) => string) =>
-  text.replaceAll(/\{\{(outcomes|errors|fields)\}\}/g, (_, name: keyof typeof TABLES) => tableOf(name));
+  text.replaceAll(/^\[?Table: (outcomes|errors|fields)\b.*$/gm, (_, name: keyof typeof TABLES) => tableOf(name));
 
 /** This note stands below the title, unless the server is a sandbox. */
 const NOTE = `
@@ -38,12 +40,30 @@ const FRENCH_NOTE = `
 <!-- end -->
 `;
 
-async function sourceOf({ name, file }: DocsPage, document: Document): Promise<string> {
-  if (name === "contract") return `# The contract\n\n${document.info.description}`;
-  if (name === "reference") return referenceMarkdown(document);
-  const text = await readFile(file ? new URL(`../../${file}`, import.meta.url) : guideFile(name), "utf8");
-  return file ? withoutFileLinks(text) : text;
+async function sourceOf(page: DocsPage, document: Document): Promise<string> {
+  if (page.name === "contract") return `# The contract\n\n${document.info.description}`;
+  if (page.name === "reference") return referenceMarkdown(document);
+  const file = fileOf(page);
+  return withLinksToPages(await readFile(file, "utf8"), file);
 }
 
-/** Replaces links to files of the repository, which the server does not serve, with their text. */
-const withoutFileLinks = (text: string) => text.replace(/(?<!!)\[([^\]]+)\]\((?!#|https?:)[^)]*\)/g, "$1");
+const root = new URL("../../", import.meta.url);
+const fileOf = ({ name, file }: DocsPage) => (file === undefined ? guideFile(name) : new URL(file, root));
+
+/** The files that the server serves, with their addresses relative to a page. */
+const served = new Map<string, string>([
+  [new URL("generated/openapi.json", root).href, "../openapi.json"],
+  [new URL("spec/openapi.yaml", root).href, "../openapi.yaml"],
+  [new URL("generated/docs/llms.txt", root).href, "../llms.txt"],
+]);
+for (const page of pages) {
+  const generated = ["", "fr/"].map((folder) => new URL(`generated/docs/${folder}${page.name}.md`, root));
+  for (const { href } of [fileOf(page), frenchFile(page.name), ...generated]) served.set(href, `${page.name}.md`);
+}
+
+/** Turns links between files, which work in a checkout, into links between pages. The server has no other files. */
+const withLinksToPages = (text: string, file: URL) =>
+  text.replace(/(?<!!)\[([^\]]+)\]\((?!#|[a-z]+:)([^)#]*)([^)]*)\)/g, (_, label: string, to: string, place: string) => {
+    const address = served.get(new URL(to, file).href);
+    return address === undefined ? label : `[${label}](${address}${place})`;
+  });

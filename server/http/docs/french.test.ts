@@ -25,17 +25,17 @@ function tokensOf(markdown: string): Token[] {
 const ofType = <T extends Token>(tokens: readonly Token[], type: T["type"]) =>
   tokens.filter((token): token is T => token.type === type);
 
+/** A link's file, whichever of the two folders the link is in. */
+const targetOf = ({ href }: { href: string }) => href.replace(/^(\.\.\/)+/, "").replace("docs/fr/", "docs/");
+
 function shapeOf(markdown: string) {
   const tokens = tokensOf(markdown);
   return {
     headings: ofType<Tokens.Heading>(tokens, "heading").map(({ depth }) => depth),
     code: ofType<Tokens.Code>(tokens, "code").map(({ lang, text }) => ({ lang, text })),
-    links: ofType<Tokens.Link>(tokens, "link")
-      .map(({ href }) => href)
-      .toSorted(),
-    pictures: ofType<Tokens.Image>(tokens, "image").map(({ href }) => href),
+    links: ofType<Tokens.Link>(tokens, "link").map(targetOf).toSorted(),
+    pictures: ofType<Tokens.Image>(tokens, "image").map(targetOf),
     tables: ofType<Tokens.Table>(tokens, "table").map(({ header, rows }) => [header.length, rows.length]),
-    placeholders: markdown.match(/\{\{\w+\}\}/g),
   };
 }
 
