@@ -3,12 +3,11 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import express from "express";
-import { v7 } from "uuid";
 import { createIds } from "../../server/domain/ids.ts";
 import { API_KEY } from "./load.ts";
 
 const hashOf = (key: string) => createHash("sha256").update(key).digest("hex");
-const MERCHANTS = new Map([[hashOf(API_KEY), v7()]]);
+const MERCHANTS = new Map([[hashOf(API_KEY), "0190c52e-7f4a-7d13-8b3e-2a6f5c9d1e70"]]);
 const ids = createIds(randomBytes);
 interface Payout {
   reference: string;
@@ -33,14 +32,14 @@ app.post("/v1/disbursements", (req, res) => {
   if (known.has(key)) return void res.status(409).json({ message: "Conflict" });
   const now = Date.now();
   const payout = {
-    id: v7({ msecs: now }),
+    id: ids.record(now),
     reference: ids.reference("DSB", now),
     merchantsReference,
     amount,
     fee: Math.ceil(amount / 100),
     country,
     currency,
-    customer: { id: v7(), phoneNumber },
+    customer: { id: ids.record(now), phoneNumber },
     status: "pending",
     createdAt: new Date(now).toISOString(),
   };
