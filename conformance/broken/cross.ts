@@ -2,7 +2,7 @@
 // late, must not hide what no service may do.
 import { allFailed, runAgainst } from "./catch.ts";
 import { faults } from "./faults.ts";
-import type { How, World } from "./fault.ts";
+import type { How } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";
 
 /** One fault of each class. None of them hides another. */
@@ -15,13 +15,11 @@ const crossed = [
 ].map((id) => faults.find((fault) => fault.id === id)!);
 const ids = crossed.flatMap(({ violates }) => violates);
 
-const hooksOf = (how: How, world: World) => (typeof how === "function" ? how(world) : how);
-
 /** Returns what both servers do: requests and webhooks pass `outer`, then `inner`. */
 const both =
   (outer: How, inner: How): How =>
   (world) => {
-    const [first, second] = [hooksOf(outer, world), hooksOf(inner, world)];
+    const [first, second] = [outer(world), inner(world)];
     const { handle = (call, ask) => ask(call), webhook = (message, deliver) => deliver(message) } = first;
     return {
       ...second,

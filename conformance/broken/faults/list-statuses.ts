@@ -13,24 +13,21 @@ export const faults: readonly Fault[] = [
     "list-without-pending-payouts",
     "The list of disbursements leaves out those that are pending.",
     "lists.every-status",
-    data("listDisbursements", leavesOut("pending")),
+    () => data("listDisbursements", leavesOut("pending")),
   ),
   fault(
     "list-without-pending-checkouts",
     "The list of checkouts leaves out those that are pending.",
     "lists.every-status",
-    data("listCheckouts", leavesOut("pending")),
+    () => data("listCheckouts", leavesOut("pending")),
   ),
   fault(
     "list-without-cancelled-checkouts",
     "The list of checkouts leaves out those that were cancelled.",
     "lists.every-status",
-    data("listCheckouts", leavesOut("cancelled")),
+    () => data("listCheckouts", leavesOut("cancelled")),
   ),
-  fault(
-    "sandbox-secret-500",
-    "Reading the webhook secret fails with 500.",
-    "sandbox.reads",
+  fault("sandbox-secret-500", "Reading the webhook secret fails with 500.", "sandbox.reads", () =>
     responses("readWebhookSecret", () => refusal(500)),
   ),
   fault("customer-of-any-merchant", "Merchants share customers.", "references.customer-own", () => {
@@ -42,10 +39,7 @@ export const faults: readonly Fault[] = [
       return { ...record, customer: { ...customer, id: ids.get(phoneNumber) } };
     });
   }),
-  fault(
-    "secrets-without-end",
-    "An old secret never expires.",
-    "signature.five-secrets",
+  fault("secrets-without-end", "An old secret never expires.", "signature.five-secrets", () =>
     data("readWebhookSecret", ({ secret, previousSecrets }) => ({
       secret,
       previousSecrets:
@@ -54,10 +48,7 @@ export const faults: readonly Fault[] = [
           : previousSecrets,
     })),
   ),
-  fault(
-    "secrets-without-limit",
-    "The old secrets include a sixth one.",
-    "signature.five-secrets",
+  fault("secrets-without-limit", "The old secrets include a sixth one.", "signature.five-secrets", () =>
     data("readWebhookSecret", (secrets) => {
       const { previousSecrets } = secrets as { previousSecrets: unknown[] };
       const isFull = previousSecrets.length === 5;
@@ -68,6 +59,6 @@ export const faults: readonly Fault[] = [
     "checkout-updated-never",
     "updatedAt of a checkout stays the time of its creation.",
     "checkout-states.updated-at",
-    data(verifyCheckout, (record) => ({ ...record, updatedAt: record["createdAt"] })),
+    () => data(verifyCheckout, (record) => ({ ...record, updatedAt: record["createdAt"] })),
   ),
 ];
