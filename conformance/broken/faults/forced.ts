@@ -21,7 +21,7 @@ export const forcesLike = (suffix: string, other: string): Hooks =>
       ? { ...fields, phoneNumber: String(fields["phoneNumber"]).slice(0, -3) + other }
       : fields,
   );
-const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
+const endsIn500 = (fields: Fields) => String(fields["phoneNumber"]).endsWith("500");
 
 export const faults: readonly Fault[] = [
   fault("forced-001-pending", "Suffix 001 is pending first.", "forced.001-success", () => forcesLike("001", "473")),
@@ -34,7 +34,7 @@ export const faults: readonly Fault[] = [
   fault("forced-500-pays", "Suffix 500 returns 500 but the payout is made.", "forced.500-records-nothing", () => ({
     async handle(call, ask) {
       const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
-      if (!fields || !endsIn("500")(fields)) return ask(call);
+      if (!fields || !endsIn500(fields)) return ask(call);
       const body = Buffer.from(JSON.stringify({ ...fields, phoneNumber: "2250000000001" }));
       const reply = await ask({ ...call, body });
       return reply && isAccepted(reply) ? refusal(500) : reply;
@@ -65,6 +65,6 @@ export const faults: readonly Fault[] = [
     "forced-before-duplicate",
     "A forced outcome takes precedence over the check for duplicates.",
     "forced.duplicate-first",
-    () => instead(createDisbursement, endsIn("500"), () => refusal(500)),
+    () => instead(createDisbursement, endsIn500, () => refusal(500)),
   ),
 ];
