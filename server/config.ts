@@ -20,7 +20,7 @@ export interface Config {
   publicUrl: string;
   database: DatabaseAddress;
   /** This process's part of the work that several processes on one database share. */
-  role: Role;
+  role: ProcessRole;
   sandbox: boolean;
   /**
    * The mode that SANDBOX asks for. If SANDBOX is not set, a server is a sandbox, and a command uses the database's
@@ -85,7 +85,7 @@ export class ConfigError extends Error {
 }
 
 /** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
-export type Role = "all" | "api" | "worker";
+export type ProcessRole = "all" | "api" | "worker";
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Parse<T> = (text: string) => T;
@@ -101,7 +101,7 @@ const RAIL_IN_SANDBOX =
 const NO_SIMULATION =
   "SIMULATED_LIVE no longer exists: a live service hands every payment to a rail. Remove it, and set RAIL_URL or RAILS";
 
-const ROLES: readonly Role[] = ["all", "api", "worker"];
+const PROCESS_ROLES: readonly ProcessRole[] = ["all", "api", "worker"];
 const BALANCES: readonly Balances[] = ["enforced", "tracked"];
 const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
 
@@ -150,7 +150,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     port,
     publicUrl,
     database,
-    role: read("ROLE", "all", oneOf(ROLES)),
+    role: read("ROLE", "all", oneOf(PROCESS_ROLES)),
     sandbox,
     mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
     ...(rails === undefined ? {} : { rails }),

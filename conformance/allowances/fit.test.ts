@@ -1,8 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pairOf } from "../generate/countries.ts";
-import { createRandom } from "../generate/random.ts";
-import type { RunOptions } from "../run-options.ts";
-import { fitted, fittedReference, payeeAbroad } from "./fit.ts";
+import { fitted, fittedReference } from "./fit.ts";
 import { exceeded, inRanges } from "./table.ts";
 
 const home = { phoneNumber: "2257038102473", country: "CI", currency: "XOF" };
@@ -77,29 +74,4 @@ test.each([
   ["22507xxxxxxxx", "225070000000", false],
 ])("range %s contains %s: %s", (range, phoneNumber, expected) => {
   expect(inRanges([range], phoneNumber)).toBe(expected);
-});
-
-const options = (recipient: string, over: Partial<RunOptions> = {}) =>
-  ({ recipient, assumed: [], loopback: true, ...over }) as unknown as RunOptions;
-const random = () => createRandom(7, "a check");
-const live = { loopback: false, environment: "live" } as const;
-
-describe("a payout abroad", () => {
-  test.each(["2257038102473", "254712345678"])("is in another country than that of %s", (recipient) => {
-    expect(payeeAbroad(options(recipient), recipient, random())?.country).not.toBe(pairOf(recipient).country);
-  });
-
-  test("is not made where it could reach a stranger", () => {
-    const recipient = "2257038102473";
-    expect(payeeAbroad(options(recipient, live), recipient, random())).toBeUndefined();
-    const sandbox = options(recipient, { loopback: false, environment: "sandbox" });
-    expect(payeeAbroad(sandbox, recipient, random())).toBeDefined();
-  });
-
-  test("is in a country that the target serves", () => {
-    const recipient = "2257038102473";
-    const served = (countries: string[]) => payeeAbroad(options(recipient), recipient, random(), { countries });
-    expect(served(["CI", "GH"])?.country).toBe("GH");
-    expect(served(["CI"])).toBeUndefined();
-  });
 });

@@ -1,7 +1,4 @@
 // Keeps the values of requests inside the limits of the target.
-import { commonPairs, pairOf, payeeIn, type Payee } from "../generate/countries.ts";
-import { pick, type Random } from "../generate/random.ts";
-import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
 import type { Declaration } from "./declaration.ts";
 import { exceeded } from "./table.ts";
 import type { Fields } from "./search.ts";
@@ -52,20 +49,4 @@ export function fitted(limits: Declaration, fields: Fields, home: Fields, own: r
     ...("amount" in fields ? { amount: fittedAmount(limits, amount) } : {}),
     ...(exceeded(limits, payee) === undefined ? {} : onlyValid(home, fields)),
   };
-}
-
-/**
- * Returns a payee in a country other than the country of a phone number; undefined if made-up phone numbers are not
- * allowed, or if the target serves no other country.
- */
-export function payeeAbroad(
-  options: CheckOptions,
-  phoneNumber: unknown,
-  random: Random,
-  limits: Declaration = {},
-): Payee | undefined {
-  const home = pairOf(phoneNumber);
-  const payees = commonPairs.filter((pair) => pair !== home).map((pair) => payeeIn(pair, options, random));
-  const [first, ...rest] = payees.filter((payee) => exceeded(limits, payee) === undefined);
-  return first && allowsMadeUpNumbers(options) ? pick(random, [first, ...rest]) : undefined;
 }

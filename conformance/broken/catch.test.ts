@@ -40,14 +40,18 @@ describe.concurrent("reports no fault where there is none", { timeout }, () => {
     ["should", "create.phone-422 json.charset-accepted"],
     ["observe", "create.initial-status create.split-400-422 verify.by-merchants-reference"],
   ])("in a sound server, for requirements of level %s", async (_, violates) => {
-    const { missed } = await tryFault(fault("none", "Sound.", violates, {}), baseline);
+    const { missed } = await tryFault(
+      fault("none", "Sound.", violates, () => ({})),
+      baseline,
+    );
     expect(missed).toEqual(violates.split(" "));
   });
 
   test("for a requirement that the fault does not violate", async () => {
-    const how = data(verifyDisbursement, (record) => ({ ...record, createdAt: "2026-01-01" }));
     const { missed, by } = await tryFault(
-      fault("other", "Timestamps are dates only.", "verify.customer verify.timestamps", how),
+      fault("other", "Timestamps are dates only.", "verify.customer verify.timestamps", () =>
+        data(verifyDisbursement, (record) => ({ ...record, createdAt: "2026-01-01" })),
+      ),
       baseline,
     );
     expect(missed).toEqual(["verify.customer"]);

@@ -2,7 +2,7 @@
 // must not hide faults that no service may have.
 import { allFailed, runAgainst } from "./catch.ts";
 import { faults } from "./faults.ts";
-import type { How, World } from "./fault.ts";
+import type { How } from "./fault.ts";
 import type { SoundServer } from "./sound-server.ts";
 
 /** One fault of each class. No fault hides another fault. */
@@ -15,13 +15,11 @@ const crossed = [
 ].map((id) => faults.find((fault) => fault.id === id)!);
 const ids = crossed.flatMap(({ violates }) => violates);
 
-const hooksOf = (how: How, world: World) => (typeof how === "function" ? how(world) : how);
-
 /** Combines two servers: requests and webhooks pass through `outer`, then through `inner`. */
 const both =
   (outer: How, inner: How): How =>
   (world) => {
-    const [first, second] = [hooksOf(outer, world), hooksOf(inner, world)];
+    const [first, second] = [outer(world), inner(world)];
     const { handle = (call, ask) => ask(call), webhook = (message, deliver) => deliver(message) } = first;
     return {
       ...second,

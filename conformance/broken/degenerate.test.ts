@@ -49,11 +49,10 @@ test("nothing that builds on a payout passes if every create is refused", { time
     "lists.merchants-apart",
     "limits.reference-as-sent",
   ];
-  expect(await passed(refusesAll, only)).toEqual([]);
+  expect(await passed(() => refusesAll, only)).toEqual([]);
 });
 
 test("nothing about notifications passes if none is ever sent", { timeout }, async () => {
-  const silent: How = { webhook: async () => ({ status: 204, headers: {}, text: "" }) };
   const only = [
     "webhook.disbursement-success",
     "webhook.disbursement-failure",
@@ -65,7 +64,7 @@ test("nothing about notifications passes if none is ever sent", { timeout }, asy
     "retries.gone-ends",
     "retries.redirect-fails",
   ];
-  expect(await passed(silent, only)).toEqual([]);
+  expect(await passed(() => ({ webhook: async () => ({ status: 204, headers: {}, text: "" }) }), only)).toEqual([]);
 });
 
 test("nothing about lists passes if they are always empty", { timeout }, async () => {
@@ -82,7 +81,7 @@ test("nothing about lists passes if they are always empty", { timeout }, async (
     "sandbox.events",
     "sandbox.deliveries",
   ];
-  expect(await passed(empty, only)).toEqual([]);
+  expect(await passed(() => empty, only)).toEqual([]);
 });
 
 test("nothing that follows settlement passes if no payout settles", { timeout }, async () => {
@@ -95,6 +94,10 @@ test("nothing that follows settlement passes if no payout settles", { timeout },
     "webhook.truth",
     "uniqueness.failed-counts",
   ];
-  const unsettled: How = { storage: () => ({ settleDue: async () => 0, hasDue: async () => false }) };
-  expect(await passed(unsettled, only, ["--settle-timeout", "1"])).toEqual([]);
+  expect(
+    await passed(() => ({ storage: () => ({ settleDue: async () => 0, hasDue: async () => false }) }), only, [
+      "--settle-timeout",
+      "1",
+    ]),
+  ).toEqual([]);
 });

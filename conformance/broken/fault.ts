@@ -79,10 +79,8 @@ export type Fault = {
   onlyBy?: { ids: readonly string[]; profile: Profile };
 };
 
-/**
- * The changes that a fault makes to a server. A fault with state is a function, which is called once for each server.
- */
-export type How = Hooks | ((world: World) => Hooks);
+/** Returns the changes that a fault makes to a server. It is called once for each server, so each has its own state. */
+export type How = (world: World) => Hooks;
 
 /**
  * Declares a broken server.

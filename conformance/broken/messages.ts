@@ -1,7 +1,7 @@
 // Building blocks for webhook faults.
 import { sign } from "../../server/webhooks/signature.ts";
 import type { Storage } from "../../server/domain/storage.ts";
-import type { Deliver, Hooks, How, Message, Reply } from "./fault.ts";
+import type { Deliver, Hooks, Message, Reply } from "./fault.ts";
 import { fieldsOf, without, type Fields } from "./ways.ts";
 
 export const noContent: Reply = { status: 204, headers: {}, text: "" };
@@ -30,18 +30,18 @@ export const withoutHeader = (message: Message, name: string): Message => ({
 });
 
 /** Changes each webhook before it is delivered. */
-export const changesMessage = (change: (message: Message) => Message): How => ({
+export const changesMessage = (change: (message: Message) => Message): Hooks => ({
   webhook: (message, deliver) => deliver(change(message)),
 });
 /** Changes the body of each webhook and signs it again. */
-export const changesBody = (change: (body: Fields, message: Message) => Fields): How =>
+export const changesBody = (change: (body: Fields, message: Message) => Fields): Hooks =>
   changesMessage((message) =>
     signed({ ...message, body: JSON.stringify(change(fieldsOf(message.body) ?? {}, message)) }),
   );
-export const changesData = (change: (data: Fields) => Fields): How =>
+export const changesData = (change: (data: Fields) => Fields): Hooks =>
   changesBody((body) => ({ ...body, data: change(body["data"] as Fields) }));
 /** Does not send the webhooks that `fits` accepts, but reports to the server that they were delivered. */
-export const drops = (fits: (message: Message) => boolean): How => ({
+export const drops = (fits: (message: Message) => boolean): Hooks => ({
   webhook: async (message, deliver) => (fits(message) ? noContent : deliver(message)),
 });
 export const sendsTwice =
@@ -55,7 +55,7 @@ export const sendsTwice =
 export type AttemptOutcome = Parameters<Storage["recordAttempt"]>[2];
 export const changesOutcome = (
   change: (outcome: AttemptOutcome, attempt: Parameters<Storage["recordAttempt"]>[1]) => AttemptOutcome,
-): How => ({
+): Hooks => ({
   storage: (inner) => ({
     recordAttempt: (id, attempt, outcome) => inner.recordAttempt(id, attempt, change(outcome, attempt)),
   }),

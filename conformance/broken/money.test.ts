@@ -13,7 +13,7 @@ afterEach(() => server.stop());
 async function recording(handle: (call: Call, ask: Ask) => ReturnType<Ask> = (call, ask) => ask(call)) {
   const seen: Call[] = [];
   const made = { disbursements: 0, checkouts: 0, total: 0 };
-  server = await startBroken({
+  server = await startBroken(() => ({
     async handle(call, ask) {
       seen.push(call);
       return handle(call, ask);
@@ -32,7 +32,7 @@ async function recording(handle: (call: Call, ask: Ask) => ReturnType<Ask> = (ca
         return insertion;
       },
     }),
-  });
+  }));
   return { seen, made };
 }
 

@@ -17,15 +17,9 @@ const clock = { ...createSystemClock(), advance: () => undefined, set: () => und
  * @param how the fault; omit it for a sound server
  * @param oldAge the age, in milliseconds, from which a fault treats a record as old
  */
-export async function startBroken(how: How = {}, oldAge = 2000): Promise<Running> {
+export async function startBroken(how: How = () => ({}), oldAge = 2000): Promise<Running> {
   const world: World = { key: "", secondKey: "", origin: () => front.url, sleep: (ms) => sleep(ms), oldAge };
-  const {
-    handle = (call, ask) => ask(call),
-    storage: replace,
-    webhook,
-    env,
-    rails,
-  } = typeof how === "function" ? how(world) : how;
+  const { handle = (call, ask) => ask(call), storage: replace, webhook, env, rails } = how(world);
   const relay = webhook && (await startRelay(webhook));
   const server = await startServer({
     // Without a sandbox the server would refuse the suite's receiver, which is on loopback.

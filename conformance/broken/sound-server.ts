@@ -15,3 +15,6 @@ export type SoundServer = {
   /** Further arguments of the command line. */
   args?: readonly string[];
 };
+
+/** Declares a sound server. */
+export const sound = (id: string, differs: string, how: How): SoundServer => ({ id, differs, how });

@@ -1,7 +1,7 @@
 // Sound servers that differ from the reference server where the interface is silent. Each server must be certified,
 // unless its entry states another verdict.
-import type { How, Reply } from "./fault.ts";
-import type { SoundServer } from "./sound-server.ts";
+import type { Hooks, Reply } from "./fault.ts";
+import { sound, type SoundServer } from "./sound-server.ts";
 import { liveAfter, liveForever } from "./live.ts";
 import { limitedServers } from "./sound-limits.ts";
 import { scopeServers } from "./sound-scope.ts";
@@ -31,7 +31,7 @@ import {
 
 const slowMs = 100;
 /** Gives every disbursement a final status immediately. */
-const ends = (status: "success" | "failed"): How => ({
+const ends = (status: "success" | "failed"): Hooks => ({
   storage: (inner) => ({
     insertDisbursement: ({ due: _due, ...record }) => inner.insertDisbursement({ ...record, status }),
   }),
@@ -62,28 +62,27 @@ const withMore = (reply: Reply): Reply => {
 };
 
 export const soundServers: readonly SoundServer[] = [
-  {
-    id: "other-checkout-body",
-    differs: "Creating a checkout returns 201 and a body of another shape.",
-    how: responses(createCheckout, (reply) => {
+  sound("other-checkout-body", "Creating a checkout returns 201 and a body of another shape.", () =>
+    responses(createCheckout, (reply) => {
       if (!isAccepted(reply)) return reply;
       const { url, reference } = dataOf(reply);
       return { ...withBody(reply, { session: reference, links: [{ rel: "pay", href: url }] }), status: 201 };
     }),
-  },
-  {
-    id: "lenient-checkouts",
-    differs: "A checkout's country and currency may be in lower case, since §2.4 shows no pattern for them.",
-    how: requests(createCheckout, (fields) => ({
-      ...fields,
-      ...(isLowerCase(fields["country"], 2) ? { country: "CI" } : {}),
-      ...(isLowerCase(fields["currency"], 3) ? { currency: "XOF" } : {}),
-    })),
-  },
-  {
-    id: "page-with-refresh",
-    differs: "The page of a finished checkout leads to redirectURL by a meta element instead of a redirect.",
-    how: {
+  ),
+  sound(
+    "lenient-checkouts",
+    "A checkout's country and currency may be in lower case, since §2.4 shows no pattern for them.",
+    () =>
+      requests(createCheckout, (fields) => ({
+        ...fields,
+        ...(isLowerCase(fields["country"], 2) ? { country: "CI" } : {}),
+        ...(isLowerCase(fields["currency"], 3) ? { currency: "XOF" } : {}),
+      })),
+  ),
+  sound(
+    "page-with-refresh",
+    "The page of a finished checkout leads to redirectURL by a meta element instead of a redirect.",
+    () => ({
       async handle(call, ask) {
         const reply = await ask(call);
         const { location } = reply?.headers ?? {};
@@ -91,149 +90,103 @@ export const soundServers: readonly SoundServer[] = [
         const text = `<meta http-equiv="refresh" content="0; url=${location.replaceAll("&", "&amp;")}">`;
         return { ...html(200), text };
       },
+    }),
+  ),
+  sound("other-error-texts", "Error texts are in another language.", () =>
+    errors("every", (body) => ({ ...body, error: "Non, désolé", message: "Réessayez" })),
+  ),
+  sound("no-message", "Errors have no message.", () => errors("every", (body) => without(body, "message"))),
+  sound(
+    "everything-invalid-400",
+    "Every invalid request returns 400, including an unsupported media type and an oversized body.",
+    () => responses("every", (reply) => ([413, 415, 422].includes(reply.status) ? withStatus(reply, 400) : reply)),
+  ),
+  sound("everything-invalid-422", "Every invalid request returns 422.", () =>
+    responses(described, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
+  ),
+  sound("no-location", "A 409 has no Location.", () =>
+    responses("every", (reply) => (reply.status === 409 ? withHeader(reply, "location") : reply)),
+  ),
+  sound("no-sandbox", "The server is live: no forced outcomes and no /sandbox.", () => liveAfter(0)),
+  sound("no-finish", "The sandbox cannot finish a checkout.", () => ({
+    handle: async (call, ask) => (call.path.endsWith("/finish") ? refusal(404) : ask(call)),
+  })),
+  sound("no-healthz", "The server has no /healthz.", () => ({
+    handle: async (call, ask) => (call.path === "/healthz" ? html(404) : ask(call)),
+  })),
+  sound("unsigned-webhooks", "Webhooks carry no id, timestamp or signature.", () => ({
+    webhook: (message, deliver) =>
+      deliver({ ...message, headers: { "content-type": "application/json", "user-agent": "other" } }),
+  })),
+  sound("other-webhooks", "Webhooks have another body and are sent twice.", () => ({
+    async webhook(message, deliver) {
+      const { event, data } = fieldsOf(message.body) as { event: string; data: Fields };
+      const body = JSON.stringify({ type: event.toUpperCase(), payload: { ref: data["reference"] } });
+      await deliver({ ...message, body });
+      return deliver({ ...message, body });
     },
-  },
-  {
-    id: "other-error-texts",
-    differs: "Error texts are in another language.",
-    how: errors("every", (body) => ({ ...body, error: "Non, désolé", message: "Réessayez" })),
-  },
-  { id: "no-message", differs: "Errors have no message.", how: errors("every", (body) => without(body, "message")) },
-  {
-    id: "everything-invalid-400",
-    differs: "Every invalid request returns 400, including an unsupported media type and an oversized body.",
-    how: responses("every", (reply) => ([413, 415, 422].includes(reply.status) ? withStatus(reply, 400) : reply)),
-  },
-  {
-    id: "everything-invalid-422",
-    differs: "Every invalid request returns 422.",
-    how: responses(described, (reply) => (reply.status === 400 ? withStatus(reply, 422) : reply)),
-  },
-  {
-    id: "no-location",
-    differs: "A 409 has no Location.",
-    how: responses("every", (reply) => (reply.status === 409 ? withHeader(reply, "location") : reply)),
-  },
-  {
-    id: "no-sandbox",
-    differs: "The server is live: no forced outcomes and no /sandbox.",
-    how: liveAfter(0),
-  },
-  {
-    id: "no-finish",
-    differs: "The sandbox cannot finish a checkout.",
-    how: { handle: async (call, ask) => (call.path.endsWith("/finish") ? refusal(404) : ask(call)) },
-  },
-  {
-    id: "no-healthz",
-    differs: "The server has no /healthz.",
-    how: { handle: async (call, ask) => (call.path === "/healthz" ? html(404) : ask(call)) },
-  },
-  {
-    id: "unsigned-webhooks",
-    differs: "Webhooks carry no id, timestamp or signature.",
-    how: {
-      webhook: (message, deliver) =>
-        deliver({ ...message, headers: { "content-type": "application/json", "user-agent": "other" } }),
-    },
-  },
-  {
-    id: "other-webhooks",
-    differs: "Webhooks have another body and are sent twice.",
-    how: {
-      async webhook(message, deliver) {
-        const { event, data } = fieldsOf(message.body) as { event: string; data: Fields };
-        const body = JSON.stringify({ type: event.toUpperCase(), payload: { ref: data["reference"] } });
-        await deliver({ ...message, body });
-        return deliver({ ...message, body });
-      },
-    },
-  },
-  { id: "extra-fields", differs: "Every response has undocumented fields.", how: responses("every", withMore) },
-  {
-    id: "null-for-nothing",
-    differs: "A webhookURL that the merchant did not give is null.",
-    how: responses(verifyDisbursement, (reply) =>
+  })),
+  sound("extra-fields", "Every response has undocumented fields.", () => responses("every", withMore)),
+  sound("null-for-nothing", "A webhookURL that the merchant did not give is null.", () =>
+    responses(verifyDisbursement, (reply) =>
       isAccepted(reply) ? withBody(reply, { statusCode: 200, data: { webhookURL: null, ...dataOf(reply) } }) : reply,
     ),
-  },
+  ),
+  sound("slow", "Every response is delayed by 100 ms.", ({ sleep }) => ({
+    async handle(call, ask) {
+      await sleep(slowMs);
+      return ask(call);
+    },
+  })),
   {
-    id: "slow",
-    differs: "Every response is delayed by 100 ms.",
-    how: ({ sleep }) => ({
-      async handle(call, ask) {
-        await sleep(slowMs);
-        return ask(call);
-      },
-    }),
-  },
-  {
-    id: "path-prefix",
-    differs: "The API has a path prefix.",
-    prefix: "/api/payments",
-    how: {
+    ...sound("path-prefix", "The API has a path prefix.", () => ({
       handle: async (call, ask) => {
         const path = call.path.startsWith("/api/payments/") ? call.path.slice("/api/payments".length) : undefined;
         if (path !== undefined) return ask({ ...call, path });
         return call.path.startsWith("/checkouts/") ? ask(call) : html(404);
       },
-    },
+    })),
+    prefix: "/api/payments",
   },
+  sound("untyped", "Responses have no Content-Type.", () =>
+    responses("every", (reply) => withHeader(reply, "content-type")),
+  ),
+  sound("other-references", "Service references have another form and length.", () =>
+    otherReferences(() => `pay:${crypto.randomUUID()}~é`),
+  ),
+  sound("immediate-success", "Every payout succeeds immediately.", () => ends("success")),
+  sound("immediate-failure", "Every payout fails immediately.", () => ends("failed")),
   {
-    id: "untyped",
-    differs: "Responses have no Content-Type.",
-    how: responses("every", (reply) => withHeader(reply, "content-type")),
-  },
-  {
-    id: "other-references",
-    differs: "Service references have another form and length.",
-    how: otherReferences(() => `pay:${crypto.randomUUID()}~é`),
-  },
-  { id: "immediate-success", differs: "Every payout succeeds immediately.", how: ends("success") },
-  { id: "immediate-failure", differs: "Every payout fails immediately.", how: ends("failed") },
-  {
-    id: "settles-tomorrow",
-    differs: "The server is live and payouts stay pending for a day.",
-    how: liveForever,
+    ...sound("settles-tomorrow", "The server is live and payouts stay pending for a day.", () => liveForever),
     // The run ends before a payout settles, so it cannot judge the notification.
     verdict: "error",
     args: ["--settle-timeout", "2"],
   },
-  {
-    id: "pages-for-other-errors",
-    differs: "Unknown paths, wrong methods and unsupported media types return HTML pages.",
-    how: {
+  sound(
+    "pages-for-other-errors",
+    "Unknown paths, wrong methods and unsupported media types return HTML pages.",
+    () => ({
       async handle(call, ask) {
         const reply = await ask(call);
         return reply && isError(reply) && ![400, 401, 404, 409, 422, 500].includes(reply.status)
           ? html(reply.status)
           : reply;
       },
-    },
-  },
-  {
-    id: "strict-fields",
-    differs: "An unknown field is refused.",
-    how: {
-      handle: async (call, ask) =>
-        isOf(call, createDisbursement) && hasExtra(fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
-    },
-  },
-  {
-    id: "matches-numbers",
-    differs: "A phone number of another country is refused. A common country's foreign currency is also refused.",
-    how: requests(createDisbursement, (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
-  },
-  {
-    id: "rate-limited",
-    differs: "Requests are limited to 100 per second.",
-    how: { env: { RATE_LIMIT: "100" } },
-  },
-  {
-    id: "closes-connections",
-    differs: "The server closes each connection after its response.",
-    how: responses("every", (reply) => withHeader(reply, "connection", "close")),
-  },
+    }),
+  ),
+  sound("strict-fields", "An unknown field is refused.", () => ({
+    handle: async (call, ask) =>
+      isOf(call, createDisbursement) && hasExtra(fieldsOf(call.body) ?? {}) ? refusal(400) : ask(call),
+  })),
+  sound(
+    "matches-numbers",
+    "A phone number of another country is refused. A common country's foreign currency is also refused.",
+    () => requests(createDisbursement, (fields) => (ofOneCountry(fields) ? fields : { ...fields, phoneNumber: "0" })),
+  ),
+  sound("rate-limited", "Requests are limited to 100 per second.", () => ({ env: { RATE_LIMIT: "100" } })),
+  sound("closes-connections", "The server closes each connection after its response.", () =>
+    responses("every", (reply) => withHeader(reply, "connection", "close")),
+  ),
   ...scopeServers,
   ...limitedServers,
 ];

@@ -1,7 +1,7 @@
 // Building blocks for faults in requests and responses.
 import { isUtf8 } from "node:buffer";
 import { routeOf } from "../contract/contract.ts";
-import type { Call, Hooks, How, Reply } from "./fault.ts";
+import type { Call, Hooks, Reply } from "./fault.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -144,21 +144,19 @@ export const instead = (
  * Gives disbursements other service references, and maps these back to the original references when a client looks them
  * up. `make` receives the number of references made so far.
  */
-export const otherReferences =
-  (make: (before: number) => string): How =>
-  () => {
-    const given = new Map<string, string>();
-    return {
-      async handle(call, ask) {
-        const inner = isOf(call, verifyDisbursement) ? given.get(lastPart(call)) : undefined;
-        const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
-        if (!reply || !isAccepted(reply) || !isOf(call, [createDisbursement, verifyDisbursement])) return reply;
-        const reference = inner === undefined ? make(given.size) : lastPart(call);
-        if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
-        return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });
-      },
-    };
+export const otherReferences = (make: (before: number) => string): Hooks => {
+  const given = new Map<string, string>();
+  return {
+    async handle(call, ask) {
+      const inner = isOf(call, verifyDisbursement) ? given.get(lastPart(call)) : undefined;
+      const reply = await ask(inner === undefined ? call : { ...call, path: `/v1/disbursements/${inner}` });
+      if (!reply || !isAccepted(reply) || !isOf(call, [createDisbursement, verifyDisbursement])) return reply;
+      const reference = inner === undefined ? make(given.size) : lastPart(call);
+      if (inner === undefined) given.set(reference, String(dataOf(reply)["reference"]));
+      return withBody(reply, { statusCode: 200, data: { ...dataOf(reply), reference } });
+    },
   };
+};
 
 /** Moves a time of a record, in milliseconds. */
 export const shifted = (time: unknown, ms: number): string => new Date(Date.parse(String(time)) + ms).toISOString();

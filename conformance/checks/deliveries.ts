@@ -16,9 +16,9 @@ export const respondWith =
   };
 
 /** Returns a receiver that does not respond before `release`. */
-export function holding(status = 204) {
+export function holding() {
   const { promise, resolve: release } = Promise.withResolvers<void>();
-  const reply: Responder = (response) => void promise.then(() => response.writeHead(status).end());
+  const reply: Responder = (response) => void promise.then(() => response.writeHead(204).end());
   return { reply, release };
 }
 

@@ -1,7 +1,7 @@
 import { timestamp } from "../domain/representation.ts";
 import type { Mode } from "../domain/mode.ts";
 import { readMode, readStatus } from "../storage/open.ts";
-import type { DatabaseStatus, PostgresPlace, SqlitePlace, Work } from "../storage/status.ts";
+import type { DatabaseStatus, PostgresPlace, SqlitePlace, WaitingWork } from "../storage/status.ts";
 import type { Output } from "./command.ts";
 import type { DatabaseContext } from "./command-context.ts";
 
@@ -50,7 +50,7 @@ function placeLines(place: SqlitePlace | PostgresPlace): string[] {
   ];
 }
 
-function workLines(work: Work): string[] {
+function workLines(work: WaitingWork): string[] {
   const { oldestDueAt } = work;
   const since = oldestDueAt === undefined ? "" : `, the oldest since ${timestamp(oldestDueAt)}`;
   return [

@@ -6,7 +6,7 @@ import type { Actor } from "../domain/audit.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf } from "../domain/trace.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
-import type { Work } from "../sharing/turns.ts";
+import type { WorkKind } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { CsvPage } from "./csv-page.ts";
 import { jsonBody } from "./json-body.ts";
@@ -55,7 +55,7 @@ interface Options {
    * Resolves when it is the merchant's turn (D82); undefined if it is the merchant's turn now. Runs when the request
    * has arrived completely.
    */
-  takeTurn(merchant: Merchant, work: Work): Promise<void> | undefined;
+  takeTurn(merchant: Merchant, work: WorkKind): Promise<void> | undefined;
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
   disturb: RequestHandler;
   /** True if the connection is to be dropped instead of this response, on the same paths. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTurns, type Work } from "./turns.ts";
+import { createTurns, type WorkKind } from "./turns.ts";
 
 /** Turns of an event loop that the test moves, and requests that use as much time as the test says. */
 function aLoop() {
@@ -9,7 +9,7 @@ function aLoop() {
   const defer = (callback: () => void) => void deferred.push(callback);
   const turns = createTurns({ monotonic: () => now }, { defer, rest: defer, utilization: () => utilization });
   const begun: string[] = [];
-  async function send(merchantId: string, name: string, usesMs = 1, work: Work = "payments") {
+  async function send(merchantId: string, name: string, usesMs = 1, work: WorkKind = "payments") {
     await turns.take(merchantId, work);
     begun.push(name);
     now += usesMs;
@@ -28,7 +28,7 @@ function aLoop() {
     return begun.splice(0);
   }
   /** Returns the requests that begin without waiting. */
-  async function flood(merchantId: string, count: number, usesMs = 1, work: Work = "payments") {
+  async function flood(merchantId: string, count: number, usesMs = 1, work: WorkKind = "payments") {
     for (let index = 1; index <= count; index += 1) {
       void send(merchantId, `${merchantId}${index}`, usesMs, work);
       await Promise.resolve();

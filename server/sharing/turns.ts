@@ -22,17 +22,17 @@ const HALVED_EVERY_MS = 1_000;
 const LEAST_MS = 0.05;
 
 /** Creates and verifies are payments. The other requests are lists, pages, exports, controls and replays. */
-export type Work = "payments" | "webhooks" | "others";
+export type WorkKind = "payments" | "webhooks" | "others";
 /**
  * When `others` have lately used more milliseconds than this, about a tenth of the time, payments and webhooks go
  * first. Further `others` then begin only while the event loop is busy for less than this share of the time.
  */
 const OTHERS_MS = 150;
 const OTHERS_UTILIZATION = 0.9;
-const ALL: readonly Work[] = ["payments", "webhooks", "others"];
-const FIRST: readonly Work[] = ["payments", "webhooks"];
+const ALL: readonly WorkKind[] = ["payments", "webhooks", "others"];
+const FIRST: readonly WorkKind[] = ["payments", "webhooks"];
 
-interface Merchant extends Record<Work, (() => void)[]> {
+interface Merchant extends Record<WorkKind, (() => void)[]> {
   /** The time that this merchant's work has used lately, in milliseconds. */
   usedMs: number;
 }
@@ -44,7 +44,7 @@ export interface Turns {
    * the merchant's webhooks.
    * @throws ServiceError `rate_limited` if too many of the merchant's requests of this kind wait already
    */
-  take(merchantId: string, work: Work): Promise<void> | undefined;
+  take(merchantId: string, work: WorkKind): Promise<void> | undefined;
 }
 
 /**
@@ -56,7 +56,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
   const merchants = new Map<string, Merchant>();
   const waiting = new Set<Merchant>();
   /** The work that began last, and when. It continues until the next callback. */
-  let last: { merchant: Merchant; work: Work; at: number } | undefined;
+  let last: { merchant: Merchant; work: WorkKind; at: number } | undefined;
   let halvedAt = clock.monotonic();
   let turnBegun: number | undefined;
   /** The time that webhooks have used in this turn. */
@@ -95,7 +95,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
 
   const othersGoLast = () => merchants.size > 1 && othersMs > OTHERS_MS;
 
-  function mayBegin(work: Work): boolean {
+  function mayBegin(work: WorkKind): boolean {
     if (work === "webhooks") return webhooksMs < WEBHOOKS_MS;
     return work === "payments" || utilization < OTHERS_UTILIZATION || !othersGoLast();
   }
@@ -104,8 +104,8 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
    * Finds the next work among the waiting work of these kinds that may begin in this turn: the work of the merchant
    * that has used the least time.
    */
-  function leastUsed(kinds: readonly Work[]) {
-    let least: { merchant: Merchant; work: Work } | undefined;
+  function leastUsed(kinds: readonly WorkKind[]) {
+    let least: { merchant: Merchant; work: WorkKind } | undefined;
     for (const merchant of waiting) {
       if (least && merchant.usedMs >= least.merchant.usedMs) continue;
       const work = kinds.find((kind) => merchant[kind].length > 0 && mayBegin(kind));
@@ -150,7 +150,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
   }
 
   /** True if a merchant's work is next although it has not waited. */
-  function isNext(merchant: Merchant, work: Work): boolean {
+  function isNext(merchant: Merchant, work: WorkKind): boolean {
     const isOpen = hasTime();
     const least = next();
     if (!least) return isOpen && mayBegin(work);
@@ -159,7 +159,7 @@ export function createTurns(clock: Pick<Clock, "monotonic">, loop: EventLoop): T
     return merchant.usedMs < least.merchant.usedMs;
   }
 
-  function wait(merchant: Merchant, work: Work): Promise<void> {
+  function wait(merchant: Merchant, work: WorkKind): Promise<void> {
     waiting.add(merchant);
     loop.defer(begin);
     return new Promise((resolve) => merchant[work].push(resolve));

@@ -8,7 +8,7 @@ export interface DatabaseStatus {
   /** The number of rows by table. */
   rows: Record<string, number>;
   /** Absent while migrations are pending. */
-  work?: Work;
+  work?: WaitingWork;
 }
 
 export interface SqlitePlace {
@@ -32,7 +32,7 @@ export interface PostgresPlace {
 }
 
 /** The waiting work of all merchants. */
-export interface Work {
+export interface WaitingWork {
   pendingPayouts: number;
   pendingCheckouts: number;
   pendingDeliveries: number;
@@ -43,7 +43,7 @@ export interface Work {
   oldestDueAt?: number;
 }
 
-const COLUMNS: Record<keyof Work, string> = {
+const COLUMNS: Record<keyof WaitingWork, string> = {
   pendingPayouts: "pending_payouts",
   pendingCheckouts: "pending_checkouts",
   pendingDeliveries: "pending_deliveries",
@@ -75,7 +75,7 @@ export function workQuery({ ready, now }: { ready: string; now: string }): strin
     (SELECT min(due) FROM due) AS oldest_due`;
 }
 
-export function toWork(row: Readonly<Record<string, unknown>>): Work {
+export function toWork(row: Readonly<Record<string, unknown>>): WaitingWork {
   const numbers = Object.entries(COLUMNS).map(([name, column]) => [name, row[column]] as const);
-  return Object.fromEntries(numbers.filter(([, value]) => value !== null)) as unknown as Work;
+  return Object.fromEntries(numbers.filter(([, value]) => value !== null)) as unknown as WaitingWork;
 }

@@ -23,7 +23,7 @@ export interface ListenerDelivery {
   headers: Record<string, string>;
 }
 
-export interface ListenerSearch {
+export interface ClaimRequest {
   session: string;
   limit: number;
   waitSeconds: number;
@@ -51,7 +51,7 @@ export interface Listeners {
    * Claims deliveries that are due, and waits if there are none.
    * @throws ServiceError `listener_replaced` if the session has ended
    */
-  claim(merchant: Merchant, search: ListenerSearch): Promise<ListenerDelivery[]>;
+  claim(merchant: Merchant, search: ClaimRequest): Promise<ListenerDelivery[]>;
   /** @throws ServiceError `not_found` if the merchant has no such delivery to a listener */
   report(merchant: Merchant, report: AttemptReport): Promise<NextStep & { counted: boolean }>;
   /** Resolves with false if the session had ended before. */
@@ -69,7 +69,7 @@ export function createListeners(options: Options): Listeners {
   const { storage, clock, ids, chaos, stopping } = options;
 
   /** Polls until there is something to claim, the time is up, or a later search continues. */
-  async function look({ id }: Merchant, { session, limit, waitSeconds }: ListenerSearch, poll: number) {
+  async function look({ id }: Merchant, { session, limit, waitSeconds }: ClaimRequest, poll: number) {
     const until = clock.monotonic() + waitSeconds * 1_000;
     for (;;) {
       const claimed = await storage.claimForListener(id, { session, poll }, limit, LEASE_MS);

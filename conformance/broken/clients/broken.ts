@@ -26,19 +26,14 @@ export type BrokenClient = {
   program: Program;
 };
 
-const broken = (id: string, breaks: string, scenarios: string, change: Partial<Client>): BrokenClient => ({
-  id,
-  breaks,
-  scenarios: scenarios.split(" "),
-  program: programOf(change),
-});
-
 const run = (id: string, breaks: string, scenarios: string, program: Program): BrokenClient => ({
   id,
   breaks,
   scenarios: scenarios.split(" "),
   program,
 });
+const broken = (id: string, breaks: string, scenarios: string, change: Partial<Client>) =>
+  run(id, breaks, scenarios, programOf(change));
 
 /** Reads as the good client does, except for what `differs` returns. */
 const reads = (differs: (job: Job, reply: Reply | undefined) => Reading | undefined): Partial<Client> => ({

@@ -113,7 +113,7 @@ const ofCheckouts: Row[] = [
 
 const rows = (prefix: string, operation: string, table: readonly Row[]) =>
   table.map(([id, defect, violates, field, isInvalid, valid]) =>
-    fault(`${prefix}-${id}`, defect, violates, accepts(operation, field, isInvalid, valid)),
+    fault(`${prefix}-${id}`, defect, violates, () => accepts(operation, field, isInvalid, valid)),
   );
 
 export const faults: readonly Fault[] = [
@@ -123,12 +123,13 @@ export const faults: readonly Fault[] = [
     "accepts-phone-of-prototype",
     "A missing phoneNumber is taken from a field named __proto__.",
     "create.phone-required",
-    requests(createDisbursement, (fields) => {
-      const hidden = Object.getOwnPropertyDescriptor(fields, "__proto__")?.value as object | undefined;
-      return hidden ? { ...hidden, ...without(fields, "__proto__") } : fields;
-    }),
+    () =>
+      requests(createDisbursement, (fields) => {
+        const hidden = Object.getOwnPropertyDescriptor(fields, "__proto__")?.value as object | undefined;
+        return hidden ? { ...hidden, ...without(fields, "__proto__") } : fields;
+      }),
   ),
-  fault("checkout-of-nothing", "A checkout without a valid body is accepted.", "checkout.malformed-refused", {
+  fault("checkout-of-nothing", "A checkout without a valid body is accepted.", "checkout.malformed-refused", () => ({
     handle: (call, ask) =>
       ask(
         isOf(call, createCheckout) && (call.body.length === 0 || fieldsOf(call.body) === undefined)
@@ -138,13 +139,13 @@ export const faults: readonly Fault[] = [
             )
           : call,
       ),
-  }),
-  fault("checkout-malformed-500", "A malformed checkout body returns 500.", "checkout.malformed-refused", {
+  })),
+  fault("checkout-malformed-500", "A malformed checkout body returns 500.", "checkout.malformed-refused", () => ({
     handle: async (call, ask) =>
       isOf(call, createCheckout) && fieldsOf(call.body) === undefined && call.body.length > 0
         ? refusal(500)
         : ask(call),
-  }),
+  })),
   fault("phone-400", "An invalid phone number returns 400.", "create.phone-422", () =>
     responses(createDisbursement, (reply) => (reply.status === 422 ? withStatus(reply, 400) : reply)),
   ),

@@ -121,12 +121,12 @@ const cached = [
         ask(key(call) === world.key.slice(0, world.key.length / 2) ? withKey(call, world.key) : call),
     })),
   ),
-  fault("two-keys-first", "If a request has two keys, the first key counts.", "access.two-keys", {
+  fault("two-keys-first", "If a request has two keys, the first key counts.", "access.two-keys", () => ({
     handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ")[0] ?? "") : call),
-  }),
-  fault("two-keys-last", "If a request has two keys, the last key counts.", "access.two-keys", {
+  })),
+  fault("two-keys-last", "If a request has two keys, the last key counts.", "access.two-keys", () => ({
     handle: (call, ask) => ask(key(call).includes(", ") ? withKey(call, key(call).split(", ").at(-1) ?? "") : call),
-  }),
+  })),
   fault("cache-checkout", "Checkout records are cached by path, for all keys.", others, caches(verifyCheckout, pathOf)),
   fault(
     "cache-list",

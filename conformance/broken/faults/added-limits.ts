@@ -1,5 +1,5 @@
 // Servers whose limits violate §8 and D45: they refuse ordinary values, or a refused request has an effect.
-import { type Fault, fault, type How } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import {
   createDisbursement,
   dataOf,
@@ -14,32 +14,21 @@ import {
   type Fields,
 } from "../ways.ts";
 
-const refuses = (exceeds: (fields: Fields) => boolean): How => instead(createDisbursement, exceeds, () => refusal(422));
+const refuses = (exceeds: (fields: Fields) => boolean): Hooks =>
+  instead(createDisbursement, exceeds, () => refusal(422));
 const referenceOf = ({ reference }: Fields) => (typeof reference === "string" ? reference : "");
 
 export const faults: readonly Fault[] = [
-  fault(
-    "references-of-40",
-    "References of more than 40 characters are refused.",
-    "limits.added",
+  fault("references-of-40", "References of more than 40 characters are refused.", "limits.added", () =>
     refuses((fields) => [...referenceOf(fields)].length > 40),
   ),
-  fault(
-    "amounts-to-50",
-    "Amounts above 50.00 are refused.",
-    "create.amount-echoed",
+  fault("amounts-to-50", "Amounts above 50.00 are refused.", "create.amount-echoed", () =>
     refuses(({ amount }) => Number(amount) > 5000),
   ),
-  fault(
-    "references-of-18",
-    "References of more than 18 characters are refused.",
-    "create.reference-echoed",
+  fault("references-of-18", "References of more than 18 characters are refused.", "create.reference-echoed", () =>
     refuses((fields) => [...referenceOf(fields)].length > 18),
   ),
-  fault(
-    "references-without-capitals",
-    "References with capital letters are refused.",
-    "create.reference-echoed",
+  fault("references-without-capitals", "References with capital letters are refused.", "create.reference-echoed", () =>
     refuses((fields) => /[A-Z]/.test(referenceOf(fields))),
   ),
   fault("amounts-refused-but-paid", "Payouts above 1,000,000 are refused, but made.", "numbers.exact", () =>

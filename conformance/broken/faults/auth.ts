@@ -157,9 +157,9 @@ export const faults: readonly Fault[] = [
     "checkout-record.needs-key",
     authenticates(verifyCheckout, noKey),
   ),
-  fault("create-refused-with-403", "A create without a key returns 403.", "auth.create-needs-key", {
+  fault("create-refused-with-403", "A create without a key returns 403.", "auth.create-needs-key", () => ({
     handle: async (call, ask) => (isOf(call, createDisbursement) && noKey(keyOf(call)) ? refusal(403) : ask(call)),
-  }),
+  })),
   fault(
     "key-empty",
     "An empty key is accepted.",
@@ -278,9 +278,9 @@ export const faults: readonly Fault[] = [
     authenticates(createDisbursement, (given, _, { body }) => noKey(given) && body.length > 4096),
   ),
   ...Object.entries(crashing).map(([what, isCrash]) =>
-    fault(`key-${what}-500`, `A key that is ${what} gets 500.`, "errors.no-5xx", {
+    fault(`key-${what}-500`, `A key that is ${what} gets 500.`, "errors.no-5xx", () => ({
       handle: async (call, ask) => (isCrash(keyOf(call) ?? "") ? refusal(500) : ask(call)),
-    }),
+    })),
   ),
   fault(
     "record-by-options",

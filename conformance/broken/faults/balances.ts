@@ -20,12 +20,10 @@ export const faults: readonly Fault[] = [
     "balance-with-reserved",
     "The balance includes what pending disbursements reserve.",
     "balances.statement-sums",
-    items("listBalances", (item) => ({ ...item, available: Number(item["available"]) + Number(item["reserved"]) })),
+    () =>
+      items("listBalances", (item) => ({ ...item, available: Number(item["available"]) + Number(item["reserved"]) })),
   ),
-  fault(
-    "statement-without-reservations",
-    "The statement leaves out disbursements.",
-    "balances.statement-sums",
+  fault("statement-without-reservations", "The statement leaves out disbursements.", "balances.statement-sums", () =>
     data("listStatements", (page) => ({
       ...page,
       items: (page["items"] as Fields[]).filter(({ kind }) => kind !== "reserve"),
@@ -35,22 +33,20 @@ export const faults: readonly Fault[] = [
     "statement-rounded",
     "The balances of a statement are rounded down to whole units.",
     "balances.statement-sums",
-    items("listStatements", (item) => ({ ...item, balance: Math.floor(Number(item["balance"]) / 100) * 100 })),
+    () => items("listStatements", (item) => ({ ...item, balance: Math.floor(Number(item["balance"]) / 100) * 100 })),
   ),
-  fault(
-    "balance-not-enforced",
-    "Disbursements above the balance are paid.",
-    "balances.insufficient-funds",
+  fault("balance-not-enforced", "Disbursements above the balance are paid.", "balances.insufficient-funds", () =>
     requests("setBalance", (fields) => ({ ...fields, enforced: false })),
   ),
   fault(
     "insufficient-funds-without-code",
     "The refusal of a disbursement above the balance has another code.",
     "balances.insufficient-funds",
-    responses(createDisbursement, (reply) => {
-      const body = fieldsOf(reply.text) ?? {};
-      return body["code"] === "insufficient_funds" ? withBody(reply, { ...body, code: "limit_exceeded" }) : reply;
-    }),
+    () =>
+      responses(createDisbursement, (reply) => {
+        const body = fieldsOf(reply.text) ?? {};
+        return body["code"] === "insufficient_funds" ? withBody(reply, { ...body, code: "limit_exceeded" }) : reply;
+      }),
   ),
   fault(
     "insufficient-funds-uses-reference",

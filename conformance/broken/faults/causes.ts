@@ -17,11 +17,12 @@ export const faults: readonly Fault[] = [
     "kes-rounded",
     "Amounts in KES are rounded to a multiple of 100, because mobile money in Kenya has no cents.",
     "records.as-requested",
-    requests(createDisbursement, (fields) => {
-      const { amount, currency } = fields;
-      const isRounded = currency === "KES" && Number.isSafeInteger(amount) && Number(amount) > 0;
-      return isRounded ? { ...fields, amount: Math.max(100, Math.round(Number(amount) / 100) * 100) } : fields;
-    }),
+    () =>
+      requests(createDisbursement, (fields) => {
+        const { amount, currency } = fields;
+        const isRounded = currency === "KES" && Number.isSafeInteger(amount) && Number(amount) > 0;
+        return isRounded ? { ...fields, amount: Math.max(100, Math.round(Number(amount) / 100) * 100) } : fields;
+      }),
   ),
   fault(
     "addresses-crossed",

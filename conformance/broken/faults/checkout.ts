@@ -1,5 +1,5 @@
 // Servers with faults in checkouts (§4.3, D6 to D10).
-import { type Fault, fault, type How } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -25,19 +25,19 @@ const finish = "finishCheckout";
 const minute = 60_000;
 
 /** Makes an unpaid checkout expire this many minutes after its creation. */
-const expires = (minutes: number): How => ({
+const expires = (minutes: number): Hooks => ({
   storage: (inner) => ({
     insertCheckout: (draft) =>
       inner.insertCheckout({ ...draft, due: { afterMs: minutes * minute, status: "cancelled" } }),
   }),
 });
-const page = (change: (text: string) => string): How => ({
+const page = (change: (text: string) => string): Hooks => ({
   async handle(call, ask) {
     const reply = await ask(call);
     return reply && call.path.startsWith("/checkouts/") ? { ...reply, text: change(reply.text) } : reply;
   },
 });
-const pageResponses = (status: number): How => ({
+const pageResponses = (status: number): Hooks => ({
   handle: async (call, ask) => (call.path.startsWith("/checkouts/") ? html(status) : ask(call)),
 });
 export const faults: readonly Fault[] = [
@@ -81,19 +81,19 @@ export const faults: readonly Fault[] = [
   fault("link-refused", "The link leads to a closed port.", "checkout.link-opens", () =>
     data(createCheckout, (created) => ({ ...created, url: "http://127.0.0.1:1/pay" })),
   ),
-  fault("page-500", "The payment page returns 500.", "checkout.link-opens", pageResponses(500)),
-  fault("page-401", "The payment page returns 401.", "checkout.link-opens", pageResponses(401)),
-  fault("page-as-download", "Browsers download the payment page instead of showing it.", "checkout.page-html", {
+  fault("page-500", "The payment page returns 500.", "checkout.link-opens", () => pageResponses(500)),
+  fault("page-401", "The payment page returns 401.", "checkout.link-opens", () => pageResponses(401)),
+  fault("page-as-download", "Browsers download the payment page instead of showing it.", "checkout.page-html", () => ({
     async handle(call, ask) {
       const reply = await ask(call);
       const isPage = call.path.startsWith("/checkouts/");
       return reply && isPage ? withHeader(reply, "content-type", "application/octet-stream") : reply;
     },
-  }),
-  fault("page-loops", "The payment page redirects to itself.", "checkout.link-opens", {
+  })),
+  fault("page-loops", "The payment page redirects to itself.", "checkout.link-opens", () => ({
     handle: async (call, ask) =>
       call.path.startsWith("/checkouts/") ? withHeader(html(302), "location", call.path) : ask(call),
-  }),
+  })),
   fault("checkout-reference-missing", "The checkout response has no reference.", "checkout.reference", () =>
     data(createCheckout, ({ url }) => ({ url: String(url) })),
   ),
@@ -192,9 +192,15 @@ export const faults: readonly Fault[] = [
     "checkout-states.final",
     () => responses(finish, (reply) => (reply.status === 409 ? withStatus(reply, 200) : reply)),
   ),
-  fault("checkout-expiry-missing", "An unpaid checkout never expires.", "checkout-states.expiry", expires(1_000_000)),
-  fault("checkout-expiry-early", "An unpaid checkout expires after 10 minutes.", "checkout-states.expiry", expires(10)),
-  fault("checkout-expiry-late", "An unpaid checkout expires after an hour.", "checkout-states.expiry", expires(60)),
+  fault("checkout-expiry-missing", "An unpaid checkout never expires.", "checkout-states.expiry", () =>
+    expires(1_000_000),
+  ),
+  fault("checkout-expiry-early", "An unpaid checkout expires after 10 minutes.", "checkout-states.expiry", () =>
+    expires(10),
+  ),
+  fault("checkout-expiry-late", "An unpaid checkout expires after an hour.", "checkout-states.expiry", () =>
+    expires(60),
+  ),
   fault("checkout-finish-nothing", "Finishing a checkout changes nothing.", "sandbox.finish", () => ({
     storage: () => ({ finishCheckout: async () => true }),
   })),
@@ -205,18 +211,15 @@ export const faults: readonly Fault[] = [
     "page-without-amount",
     "The payment page shows zeros for every digit of the amount.",
     "money.page-divides",
-    page((text) => text.replaceAll(/\d/g, "0")),
+    () => page((text) => text.replaceAll(/\d/g, "0")),
   ),
-  fault(
-    "page-without-millions",
-    "The payment page drops the millions of the amount.",
-    "money.page-divides",
+  fault("page-without-millions", "The payment page drops the millions of the amount.", "money.page-divides", () =>
     page((text) => text.replaceAll(/\d+,(\d{3},\d{3}\.\d\d)/g, "$1")),
   ),
   fault(
     "page-not-divided",
     "The payment page shows the amount undivided, in the lowest denomination.",
     "money.page-divides",
-    page((text) => text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2")),
+    () => page((text) => text.replaceAll(/([\d\u202f\u00a0,]+)\.(\d\d)/g, "$1$2")),
   ),
 ];

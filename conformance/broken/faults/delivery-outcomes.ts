@@ -1,5 +1,5 @@
 // Servers that misread a receiver's response, or whose sandbox mixes up merchants or the pages of lists.
-import { type Fault, fault, type How } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import {
   createCheckout,
   data,
@@ -14,7 +14,7 @@ import {
 } from "../ways.ts";
 
 /** Changes the status that the server sees in a receiver's response. */
-const readsStatus = (read: (status: number) => number): How => ({
+const readsStatus = (read: (status: number) => number): Hooks => ({
   webhook: async (message, deliver) => {
     const reply = await deliver(message);
     return { ...reply, status: read(reply.status) };
@@ -27,42 +27,36 @@ const aMoment = 25;
 const sandboxLists = ["listEvents", "listDeliveries"];
 
 export const faults: readonly Fault[] = [
-  fault(
-    "status-300-delivers",
-    "A response with status 300 ends a delivery.",
-    "retries.any-2xx",
+  fault("status-300-delivers", "A response with status 300 ends a delivery.", "retries.any-2xx", () =>
     readsStatus((status) => (status === 300 ? 200 : status)),
   ),
-  fault(
-    "status-299-fails",
-    "Only 200 to 204 count as success.",
-    "retries.any-2xx",
+  fault("status-299-fails", "Only 200 to 204 count as success.", "retries.any-2xx", () =>
     readsStatus((status) => (status > 204 && status < 300 ? 500 : status)),
   ),
   fault(
     "only-204-delivers",
     "A response with status 200, 201 or 202 leads to another attempt.",
     "retries.any-2xx",
-    readsStatus((status) => (status >= 200 && status <= 202 ? 500 : status)),
+    () => readsStatus((status) => (status >= 200 && status <= 202 ? 500 : status)),
   ),
   fault(
     "no-retry-without-retry-after",
     "After a 429 or 503 without Retry-After, there is no further attempt.",
     "retries.any-2xx",
-    {
+    () => ({
       webhook: async (message, deliver) => {
         const reply = await deliver(message);
         const isEnd = [429, 503].includes(reply.status) && reply.headers["retry-after"] === undefined;
         return isEnd ? { ...reply, status: 410 } : reply;
       },
-    },
+    }),
   ),
-  fault("retry-after-on-500", "Retry-After is honoured on every status.", "retries.retry-after-statuses", {
+  fault("retry-after-on-500", "Retry-After is honoured on every status.", "retries.retry-after-statuses", () => ({
     webhook: async (message, deliver) => {
       const reply = await deliver(message);
       return reply.headers["retry-after"] === undefined ? reply : { ...reply, status: 503 };
     },
-  }),
+  })),
   fault("replay-continues-schedule", "A failed replay continues the schedule.", "retries.replay-restarts", () => {
     const attempted = new Set<string>();
     return {
@@ -77,14 +71,14 @@ export const faults: readonly Fault[] = [
       }),
     };
   }),
-  fault("replay-of-ended-404", "A delivery that has ended cannot be replayed.", "retries.replay-restarts", {
+  fault("replay-of-ended-404", "A delivery that has ended cannot be replayed.", "retries.replay-restarts", () => ({
     storage: (inner) => ({
       async requestReplay(merchantId, id, actor) {
         const delivery = await inner.findDelivery(merchantId, id);
         return delivery?.status === "ended" ? "unknown" : inner.requestReplay(merchantId, id, actor);
       },
     }),
-  }),
+  })),
   fault(
     "clock-shared-by-merchants",
     "Advancing one merchant's clock advances every clock.",
@@ -138,28 +132,27 @@ export const faults: readonly Fault[] = [
       },
     }),
   ),
-  fault(
-    "sandbox-pages-without-end",
-    "The last page of events and deliveries has a cursor.",
-    "sandbox.pages",
+  fault("sandbox-pages-without-end", "The last page of events and deliveries has a cursor.", "sandbox.pages", () =>
     data(sandboxLists, (page) => ({ nextCursor: "1-0000000000000000", ...page })),
   ),
-  fault(
-    "sandbox-pages-cut-off",
-    "The list of deliveries ends after the first page.",
-    "sandbox.pages",
+  fault("sandbox-pages-cut-off", "The list of deliveries ends after the first page.", "sandbox.pages", () =>
     data("listDeliveries", (page) => without(page, "nextCursor")),
   ),
-  fault("sandbox-cursors-of-anyone", "A cursor of another list or merchant starts at the top.", "sandbox.cursors", {
-    async handle(call, ask) {
-      const reply = await ask(call);
-      const isRefused = isOf(call, sandboxLists) && reply?.status === 422;
-      return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
-    },
-  }),
-  fault("sandbox-cursors-refused", "The list of events refuses its own cursors.", "sandbox.cursors", {
+  fault(
+    "sandbox-cursors-of-anyone",
+    "A cursor of another list or merchant starts at the top.",
+    "sandbox.cursors",
+    () => ({
+      async handle(call, ask) {
+        const reply = await ask(call);
+        const isRefused = isOf(call, sandboxLists) && reply?.status === 422;
+        return isRefused ? ask({ ...call, path: call.path.replace(/&cursor=[^&]*/, "") }) : reply;
+      },
+    }),
+  ),
+  fault("sandbox-cursors-refused", "The list of events refuses its own cursors.", "sandbox.cursors", () => ({
     handle: async (call, ask) => (isOf(call, "listEvents") && call.path.includes("cursor=") ? refusal(422) : ask(call)),
-  }),
+  })),
   fault("success-ends-other-attempts", "A success also ends the attempts in progress.", "retries.apart", () => {
     let lastSuccess = 0;
     return {

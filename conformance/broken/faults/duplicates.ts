@@ -1,5 +1,5 @@
 // Servers that mishandle duplicate references (§2.1, §7).
-import { type Fault, fault, type How, type Reply } from "../fault.ts";
+import { type Fault, fault, type Hooks, type How, type Reply } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -20,50 +20,46 @@ import {
 } from "../ways.ts";
 
 /** Pays a duplicate under a fresh reference instead of returning 409 if `when` returns true for it. */
-const repeats =
-  (when: (fields: Fields, before: Fields) => boolean): How =>
-  () => {
-    const used = new Map<unknown, Fields>();
-    let count = 0;
-    return requests(createDisbursement, (fields) => {
-      const before = used.get(fields["reference"]);
-      used.set(fields["reference"], fields);
-      return before && when(fields, before) ? { ...fields, reference: `again-${(count += 1)}` } : fields;
-    });
-  };
+const repeats = (when: (fields: Fields, before: Fields) => boolean): Hooks => {
+  const used = new Map<unknown, Fields>();
+  let count = 0;
+  return requests(createDisbursement, (fields) => {
+    const before = used.get(fields["reference"]);
+    used.set(fields["reference"], fields);
+    return before && when(fields, before) ? { ...fields, reference: `again-${(count += 1)}` } : fields;
+  });
+};
 
 /**
  * Handles the first request with a reference correctly. If another request with the same reference arrives meanwhile,
  * `late` decides: it returns the status of a refusal, or the request to forward.
  */
-const races =
-  (
-    late: (
-      call: Parameters<typeof withFields>[0],
-      fields: Fields,
-      count: number,
-    ) => ReturnType<typeof withFields> | number,
-    operation = createDisbursement,
-  ): How =>
-  () => {
-    const underWay = new Set<unknown>();
-    let count = 0;
-    return {
-      async handle(call, ask) {
-        const fields = isOf(call, operation) ? fieldsOf(call.body) : undefined;
-        const reference = fields?.["reference"];
-        if (!fields || typeof reference !== "string") return ask(call);
-        if (underWay.has(reference)) {
-          const other = late(call, fields, (count += 1));
-          return typeof other === "number" ? refusal(other) : ask(other);
-        }
-        underWay.add(reference);
-        const reply = await ask(call);
-        underWay.delete(reference);
-        return reply;
-      },
-    };
+const races = (
+  late: (
+    call: Parameters<typeof withFields>[0],
+    fields: Fields,
+    count: number,
+  ) => ReturnType<typeof withFields> | number,
+  operation = createDisbursement,
+): Hooks => {
+  const underWay = new Set<unknown>();
+  let count = 0;
+  return {
+    async handle(call, ask) {
+      const fields = isOf(call, operation) ? fieldsOf(call.body) : undefined;
+      const reference = fields?.["reference"];
+      if (!fields || typeof reference !== "string") return ask(call);
+      if (underWay.has(reference)) {
+        const other = late(call, fields, (count += 1));
+        return typeof other === "number" ? refusal(other) : ask(other);
+      }
+      underWay.add(reference);
+      const reply = await ask(call);
+      underWay.delete(reference);
+      return reply;
+    },
   };
+};
 
 /** Looks for a reference first, and remembers the reference later, as a server without a unique index does. */
 const windowOf =
@@ -117,25 +113,22 @@ export const faults: readonly Fault[] = [
     "checkout-race-made-twice",
     "Two concurrent checkouts with the same reference are both created.",
     "checkout-request.reference-unique",
-    races((call, fields) => withFields(call, { ...fields, reference: undefined }), createCheckout),
+    () => races((call, fields) => withFields(call, { ...fields, reference: undefined }), createCheckout),
   ),
-  fault(
-    "repeat-paid",
-    "A duplicate reference is paid again.",
-    "create.duplicate-refused create.model",
+  fault("repeat-paid", "A duplicate reference is paid again.", "create.duplicate-refused create.model", () =>
     repeats(() => true),
   ),
   fault(
     "repeat-with-other-amount-paid",
     "A duplicate reference with another amount is paid again.",
     "create.duplicate-refused",
-    repeats((now, before) => now["amount"] !== before["amount"]),
+    () => repeats((now, before) => now["amount"] !== before["amount"]),
   ),
   fault(
     "repeat-to-other-country-paid",
     "A duplicate reference with another country is paid again.",
     "create.duplicate-refused",
-    repeats((now, before) => now["country"] !== before["country"]),
+    () => repeats((now, before) => now["country"] !== before["country"]),
   ),
   fault(
     "repeat-200",
@@ -192,7 +185,7 @@ export const faults: readonly Fault[] = [
     "repeat-invalid-frees",
     "A duplicate without a currency is refused, but frees the reference.",
     "create.duplicate-invalid-refused",
-    repeats((fields, before) => "currency" in fields && !("currency" in before)),
+    () => repeats((fields, before) => "currency" in fields && !("currency" in before)),
   ),
   fault("repeat-422", "A duplicate reference returns 422.", "create.duplicate-refused", () =>
     responses(createDisbursement, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
@@ -201,7 +194,7 @@ export const faults: readonly Fault[] = [
     "race-paid-twice",
     "Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.",
     "create.duplicate-race",
-    races((call, fields, count) => withFields(call, { ...fields, reference: `raced-${count}` })),
+    () => races((call, fields, count) => withFields(call, { ...fields, reference: `raced-${count}` })),
   ),
   ...[1, 3, 10].map((ms) =>
     fault(
@@ -211,16 +204,10 @@ export const faults: readonly Fault[] = [
       windowOf(ms),
     ),
   ),
-  fault(
-    "race-500",
-    "The loser of a race between duplicates gets 500.",
-    "create.duplicate-race",
+  fault("race-500", "The loser of a race between duplicates gets 500.", "create.duplicate-race", () =>
     races(() => 500),
   ),
-  fault(
-    "race-400",
-    "The loser of a race between duplicates gets 400.",
-    "create.duplicate-race",
+  fault("race-400", "The loser of a race between duplicates gets 400.", "create.duplicate-race", () =>
     races(() => 400),
   ),
   fault(

@@ -1,6 +1,6 @@
 // Servers that work with one record at a time, and fail in everyday use: with equal amounts, equal references of two
 // merchants, addresses with parameters, a look at the record when its webhook arrives, or records of last week.
-import { type Fault, fault, type How } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import {
   createCheckout,
   createDisbursement,
@@ -24,37 +24,35 @@ import {
 const hour = 3_600_000;
 
 /** Finishes the oldest open checkout that is alike, instead of the checkout that was paid. */
-const matchedBy =
-  (keyFor: (created: Fields) => string): How =>
-  () => {
-    const open = new Map<string, string>();
-    return {
-      async handle(call, ask) {
-        const [, paid = ""] = /^\/sandbox\/checkouts\/([^/]+)\/finish$/.exec(call.path) ?? [];
-        const oldest = [...open].find(([, key]) => key === open.get(paid))?.[0];
-        if (oldest !== undefined) open.delete(oldest);
-        const reply = await ask(oldest === undefined ? call : { ...call, path: call.path.replace(paid, oldest) });
-        if (reply && isOf(call, createCheckout) && isAccepted(reply))
-          open.set(String(dataOf(reply)["reference"]), keyFor(fieldsOf(call.body) ?? {}));
-        return reply;
-      },
-    };
+const matchedBy = (keyFor: (created: Fields) => string): Hooks => {
+  const open = new Map<string, string>();
+  return {
+    async handle(call, ask) {
+      const [, paid = ""] = /^\/sandbox\/checkouts\/([^/]+)\/finish$/.exec(call.path) ?? [];
+      const oldest = [...open].find(([, key]) => key === open.get(paid))?.[0];
+      if (oldest !== undefined) open.delete(oldest);
+      const reply = await ask(oldest === undefined ? call : { ...call, path: call.path.replace(paid, oldest) });
+      if (reply && isOf(call, createCheckout) && isAccepted(reply))
+        open.set(String(dataOf(reply)["reference"]), keyFor(fieldsOf(call.body) ?? {}));
+      return reply;
+    },
   };
+};
 
 /** Cuts redirectURL off when the customer returns. */
-const returnsWithout = (part: RegExp): How =>
+const returnsWithout = (part: RegExp): Hooks =>
   requests(createCheckout, (fields) =>
     typeof fields["redirectURL"] === "string"
       ? { ...fields, redirectURL: fields["redirectURL"].replace(part, "") }
       : fields,
   );
 
-const changesText = (operation: string, name: string, change: (text: string) => string): How =>
+const changesText = (operation: string, name: string, change: (text: string) => string): Hooks =>
   requests(operation, (fields) => {
     const { [name]: value } = fields;
     return typeof value === "string" ? { ...fields, [name]: change(value) } : fields;
   });
-const changesAmount = (is: (amount: number) => boolean, change: (amount: number) => number): How =>
+const changesAmount = (is: (amount: number) => boolean, change: (amount: number) => number): Hooks =>
   requests(createDisbursement, (fields) => {
     const amount = Number(fields["amount"]);
     return Number.isSafeInteger(fields["amount"]) && amount > 0 && is(amount)
@@ -73,83 +71,71 @@ const values: Fault[] = [
     "round-amounts-divided",
     "An amount that is a multiple of 100.00 is taken for an amount in the main unit.",
     "records.as-requested",
-    changesAmount(
-      (amount) => amount % 10_000 === 0,
-      (amount) => amount / 100,
-    ),
+    () =>
+      changesAmount(
+        (amount) => amount % 10_000 === 0,
+        (amount) => amount / 100,
+      ),
   ),
-  fault(
-    "amount-of-the-example-refused",
-    "The amount 10000 is refused.",
-    "create.amount-echoed",
+  fault("amount-of-the-example-refused", "The amount 10000 is refused.", "create.amount-echoed", () =>
     instead(
       createDisbursement,
       ({ amount }) => amount === 10_000,
       () => refusal(422),
     ),
   ),
-  fault(
-    "reference-cut-at-colon",
-    "A reference is cut at its first colon.",
-    "create.reference-echoed",
+  fault("reference-cut-at-colon", "A reference is cut at its first colon.", "create.reference-echoed", () =>
     changesText(createDisbursement, "reference", (text) => text.split(":")[0]!),
   ),
-  fault(
-    "reference-dollar-lost",
-    "A dollar sign in a reference is replaced.",
-    "create.reference-echoed",
+  fault("reference-dollar-lost", "A dollar sign in a reference is replaced.", "create.reference-echoed", () =>
     changesText(createDisbursement, "reference", (text) => text.replaceAll("$", "S")),
   ),
-  fault(
-    "address-loses-fragment",
-    "The record has the webhookURL without its fragment.",
-    "records.as-requested",
+  fault("address-loses-fragment", "The record has the webhookURL without its fragment.", "records.as-requested", () =>
     changesText(createDisbursement, "webhookURL", (text) => text.replace(/#.*/, "")),
   ),
   fault(
     "webhook-without-final-slash",
     "A webhook is sent to the URL without the slash at the end of its path.",
     "life.webhooks-addressed",
-    { webhook: (message, deliver) => deliver({ ...message, url: message.url.replace("/?", "?") }) },
+    () => ({ webhook: (message, deliver) => deliver({ ...message, url: message.url.replace("/?", "?") }) }),
     "records.as-requested",
   ),
   fault(
     "notified-without-query",
     "A webhook is sent to the URL without its query.",
     "life.webhooks-addressed",
-    { webhook: (message, deliver) => deliver({ ...message, url: message.url.replace(/\?.*/, "") }) },
+    () => ({ webhook: (message, deliver) => deliver({ ...message, url: message.url.replace(/\?.*/, "") }) }),
     "records.as-requested",
   ),
-  fault("times-of-another-zone", "Every time is an hour ahead of UTC.", "verify.timestamps", {
+  fault("times-of-another-zone", "Every time is an hour ahead of UTC.", "verify.timestamps", () => ({
     async handle(call, ask) {
       const reply = await ask(call);
       return reply && { ...reply, text: anHourLater(reply.text) };
     },
-  }),
+  })),
   fault(
     "checkout-currency-of-country",
     "A checkout has the currency of its country, whatever was requested.",
     "checkout-record.agrees",
-    requests(createCheckout, (fields) => {
-      const currency = ofCountry[String(fields["country"])];
-      return currency && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency } : fields;
-    }),
+    () =>
+      requests(createCheckout, (fields) => {
+        const currency = ofCountry[String(fields["country"])];
+        return currency && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency } : fields;
+      }),
   ),
-  fault(
-    "checkout-reference-trimmed",
-    "Spaces around a checkout's reference are lost.",
-    "checkout-record.agrees",
+  fault("checkout-reference-trimmed", "Spaces around a checkout's reference are lost.", "checkout-record.agrees", () =>
     changesText(createCheckout, "reference", (text) => text.trim()),
   ),
   fault(
     "checkout-returns-to-webhook",
     "A checkout with both addresses has its webhookURL as redirectURL.",
     "checkout-record.agrees",
-    requests(createCheckout, (fields) =>
-      URL.canParse(String(fields["redirectURL"])) && URL.canParse(String(fields["webhookURL"]))
-        ? { ...fields, redirectURL: fields["webhookURL"] }
-        : fields,
-    ),
+    () =>
+      requests(createCheckout, (fields) =>
+        URL.canParse(String(fields["redirectURL"])) && URL.canParse(String(fields["webhookURL"]))
+          ? { ...fields, redirectURL: fields["webhookURL"] }
+          : fields,
+      ),
   ),
   fault(
     "checkout-reference-free-after-end",
@@ -180,19 +166,19 @@ export const faults: readonly Fault[] = [
     "payment-matched-by-amount",
     "The payment of a checkout ends the oldest open checkout with the same amount.",
     "checkout-states.outcomes",
-    matchedBy(({ amount }) => String(amount)),
+    () => matchedBy(({ amount }) => String(amount)),
   ),
   fault(
     "return-without-fragment",
     "The customer returns to redirectURL without its fragment.",
     "checkout.redirect",
-    returnsWithout(/#.*/),
+    () => returnsWithout(/#.*/),
   ),
   fault(
     "return-until-ampersand",
     "The customer returns to the part of redirectURL before its first ampersand.",
     "checkout.redirect",
-    returnsWithout(/&[^#]*/),
+    () => returnsWithout(/&[^#]*/),
   ),
   fault(
     "location-of-another-merchant",

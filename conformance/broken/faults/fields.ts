@@ -147,12 +147,12 @@ function faultsOf({ name, operation, fields, shape, values = {}, optional = {}, 
   return fields.flatMap((field) => {
     const id = `${name}-${field.replaceAll(".", "-")}`;
     const where = `${field} (${name})`;
-    const gone = put(field, () => undefined);
+    const gone = () => put(field, () => undefined);
     const wrong = values[field];
     return [
       fault(`${id}-missing`, `${where} is missing.`, optional[field] ?? shape, gone, through),
-      fault(`${id}-type`, `${where} has the wrong type.`, shape, put(field, otherType), through),
-      ...(wrong ? [fault(`${id}-value`, `${where} has the wrong value.`, wrong, put(field, otherValue))] : []),
+      fault(`${id}-type`, `${where} has the wrong type.`, shape, () => put(field, otherType), through),
+      ...(wrong ? [fault(`${id}-value`, `${where} has the wrong value.`, wrong, () => put(field, otherValue))] : []),
     ];
   });
 }

@@ -1,7 +1,7 @@
 // Servers that mishandle disbursements only for certain inputs: repeats in another form of the same JSON, similar
 // references, amounts, and pairs of country and currency (§2.1, §7).
 import { drops, isPayout } from "../messages.ts";
-import { type Call, type Fault, fault, type How } from "../fault.ts";
+import { type Call, type Fault, fault, type Hooks } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -18,23 +18,21 @@ import {
 } from "../ways.ts";
 
 /** Handles each valid create that repeats a reference. */
-const repeatedly =
-  (pays: (call: Call, first: Call) => boolean): How =>
-  () => {
-    const used = new Map<unknown, Call>();
-    let count = 0;
-    return {
-      async handle(call, ask) {
-        const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
-        const first = used.get(fields?.["reference"]);
-        if (fields && first && pays(call, first))
-          return ask(withFields(call, { ...fields, reference: `other-${(count += 1)}` }));
-        const reply = await ask(call);
-        if (fields && !first && reply && isAccepted(reply)) used.set(fields["reference"], call);
-        return reply;
-      },
-    };
+const repeatedly = (pays: (call: Call, first: Call) => boolean): Hooks => {
+  const used = new Map<unknown, Call>();
+  let count = 0;
+  return {
+    async handle(call, ask) {
+      const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
+      const first = used.get(fields?.["reference"]);
+      if (fields && first && pays(call, first))
+        return ask(withFields(call, { ...fields, reference: `other-${(count += 1)}` }));
+      const reply = await ask(call);
+      if (fields && !first && reply && isAccepted(reply)) used.set(fields["reference"], call);
+      return reply;
+    },
   };
+};
 
 const text = ({ body }: Call) => String(body);
 const names = (call: Call) => Object.keys(fieldsOf(call.body) ?? {});
@@ -60,22 +58,20 @@ const forms: [id: string, what: string, form: (call: Call) => unknown][] = [
 ];
 
 /** Refuses a reference with 409 if another reference has the same key. */
-const confuses =
-  (key: (reference: string) => string): How =>
-  () => {
-    const used = new Map<string, string>();
-    return {
-      async handle(call, ask) {
-        const { reference } = (isOf(call, createDisbursement) && fieldsOf(call.body)) || {};
-        if (typeof reference !== "string") return ask(call);
-        const other = used.get(key(reference));
-        if (other !== undefined && other !== reference) return refusal(409);
-        const reply = await ask(call);
-        if (reply && isAccepted(reply)) used.set(key(reference), reference);
-        return reply;
-      },
-    };
+const confuses = (key: (reference: string) => string): Hooks => {
+  const used = new Map<string, string>();
+  return {
+    async handle(call, ask) {
+      const { reference } = (isOf(call, createDisbursement) && fieldsOf(call.body)) || {};
+      if (typeof reference !== "string") return ask(call);
+      const other = used.get(key(reference));
+      if (other !== undefined && other !== reference) return refusal(409);
+      const reply = await ask(call);
+      if (reply && isAccepted(reply)) used.set(key(reference), reference);
+      return reply;
+    },
   };
+};
 
 const isNumber = (reference: string) => /^\d+(\.\d+|e\d+)?$/.test(reference);
 const asNumber = (reference: string) => (isNumber(reference) ? String(Number(reference)) : reference);
@@ -133,56 +129,42 @@ const collations: typeof keys = [
   ["hard-spaces", "with a space for a space that does not break", (reference) => reference.replaceAll("\u00a0", " ")],
 ];
 
-const creates = (change: (fields: Fields) => Fields): How => requests(createDisbursement, change);
+const creates = (change: (fields: Fields) => Fields): Hooks => requests(createDisbursement, change);
 const values: Fault[] = [
-  fault(
-    "addresses-with-plus-refused",
-    "A webhookURL with a plus sign in its path is refused.",
-    "inputs.coverage",
+  fault("addresses-with-plus-refused", "A webhookURL with a plus sign in its path is refused.", "inputs.coverage", () =>
     instead(
       createDisbursement,
       ({ webhookURL }) => /\+[^?]*\?/.test(String(webhookURL)),
       () => refusal(422),
     ),
   ),
-  fault(
-    "dollars-in-nigeria",
-    "A disbursement in dollars to Nigeria is paid in naira.",
-    "records.as-requested",
+  fault("dollars-in-nigeria", "A disbursement in dollars to Nigeria is paid in naira.", "records.as-requested", () =>
     creates((fields) =>
       fields["country"] === "NG" && fields["currency"] === "USD" ? { ...fields, currency: "NGN" } : fields,
     ),
   ),
-  fault(
-    "country-of-the-number",
-    "The country is the phone number's country.",
-    "records.as-requested",
+  fault("country-of-the-number", "The country is the phone number's country.", "records.as-requested", () =>
     creates((fields) =>
       String(fields["phoneNumber"]).startsWith("234") && /^[A-Z]{2}$/.test(String(fields["country"]))
         ? { ...fields, country: "NG" }
         : fields,
     ),
   ),
-  fault(
-    "amounts-above-the-limit-changed",
-    "An amount of 2^53 + 1 is accepted and changed.",
-    "numbers.exact",
+  fault("amounts-above-the-limit-changed", "An amount of 2^53 + 1 is accepted and changed.", "numbers.exact", () =>
     creates((fields) => (fields["amount"] === 2 ** 53 ? { ...fields, amount: Number.MAX_SAFE_INTEGER } : fields)),
   ),
   fault(
     "amounts-in-between-refused",
     "Amounts from 20,001 to 99,999 are refused, larger amounts are accepted.",
     "numbers.exact",
-    instead(
-      createDisbursement,
-      ({ amount }) => Number(amount) > 20_000 && Number(amount) < 100_000,
-      () => refusal(422),
-    ),
+    () =>
+      instead(
+        createDisbursement,
+        ({ amount }) => Number(amount) > 20_000 && Number(amount) < 100_000,
+        () => refusal(422),
+      ),
   ),
-  fault(
-    "phone-number-in-array",
-    "A phone number in an array is accepted.",
-    "create.phone-type",
+  fault("phone-number-in-array", "A phone number in an array is accepted.", "create.phone-type", () =>
     creates((fields) => {
       const { phoneNumber } = fields;
       return Array.isArray(phoneNumber) ? { ...fields, phoneNumber: String(phoneNumber) } : fields;
@@ -192,10 +174,11 @@ const values: Fault[] = [
     "amount-exponent-lost",
     "The exponent of an amount such as 1.5e1 is ignored, and its fraction is cut off.",
     "records.as-requested",
-    requests(createDisbursement, (fields, { body }) => {
-      const [, most = ""] = /"amount":(\d+)(?:\.\d+)?e/.exec(body.toString()) ?? [];
-      return Number(most) > 0 ? { ...fields, amount: Number(most) } : fields;
-    }),
+    () =>
+      requests(createDisbursement, (fields, { body }) => {
+        const [, most = ""] = /"amount":(\d+)(?:\.\d+)?e/.exec(body.toString()) ?? [];
+        return Number(most) > 0 ? { ...fields, amount: Number(most) } : fields;
+      }),
   ),
   fault(
     "customers-by-last-digits",
@@ -216,9 +199,12 @@ const values: Fault[] = [
     "addresses-normalised",
     "A record shows its webhookURL as a URL parser writes it, with percent-encoded apostrophes.",
     "records.as-requested",
-    data(verifyDisbursement, (record) =>
-      typeof record["webhookURL"] === "string" ? { ...record, webhookURL: new URL(record["webhookURL"]).href } : record,
-    ),
+    () =>
+      data(verifyDisbursement, (record) =>
+        typeof record["webhookURL"] === "string"
+          ? { ...record, webhookURL: new URL(record["webhookURL"]).href }
+          : record,
+      ),
   ),
   fault(
     "merchant-of-another",
@@ -232,10 +218,7 @@ const values: Fault[] = [
     },
     "records.as-requested",
   ),
-  fault(
-    "reference-zeros-lost",
-    "A reference of digits loses its leading zeros.",
-    "create.references-apart",
+  fault("reference-zeros-lost", "A reference of digits loses its leading zeros.", "create.references-apart", () =>
     creates((fields) =>
       /^0+\d/.test(String(fields["reference"]))
         ? { ...fields, reference: `${String(fields["reference"]).replace(/^0+/, "")}` }
@@ -266,17 +249,18 @@ const values: Fault[] = [
       `reference-${word}-refused`,
       `The reference "${word}" is refused as missing.`,
       "create.references-apart",
-      instead(
-        createDisbursement,
-        ({ reference }) => reference === word,
-        () => refusal(422),
-      ),
+      () =>
+        instead(
+          createDisbursement,
+          ({ reference }) => reference === word,
+          () => refusal(422),
+        ),
     ),
   ),
 ];
 
 /** Lets payouts succeed although they must fail, and notifies their success. */
-const succeeds = (is: (record: { country: string; amount: number }) => boolean): How => ({
+const succeeds = (is: (record: { country: string; amount: number }) => boolean): Hooks => ({
   storage: (inner) => ({
     insertDisbursement(record) {
       if (record.due?.status !== "failed" || !is(record)) return inner.insertDisbursement(record);
@@ -290,19 +274,19 @@ const outcomes: Fault[] = [
     "failures-in-nigeria-succeed",
     "Payouts that fail in Nigeria are stored and notified as success.",
     "forced.089-fails-later",
-    succeeds(({ country }) => country === "NG"),
+    () => succeeds(({ country }) => country === "NG"),
   ),
   fault(
     "failures-above-100-succeed",
     "Payouts above 100.00 that fail are stored and notified as success.",
     "forced.089-fails-later",
-    succeeds(({ amount }) => amount > 10_000),
+    () => succeeds(({ amount }) => amount > 10_000),
   ),
   fault(
     "webhooks-in-dollars-lost",
     "No webhook is sent for a payout in USD.",
     "life.webhooks-sent",
-    drops((message) => isPayout(message) && message.body.includes('"currency":"USD"')),
+    () => drops((message) => isPayout(message) && message.body.includes('"currency":"USD"')),
     "records.as-requested",
   ),
 ];
@@ -314,20 +298,24 @@ export const faults: readonly Fault[] = [
       `repeat-${id}-paid`,
       `A duplicate reference is paid again if its request has ${what}.`,
       "create.duplicate-any-field",
-      repeatedly((call, first) => form(call) !== form(first)),
+      () => repeatedly((call, first) => form(call) !== form(first)),
     ),
   ),
   fault(
     "repeat-of-a-million-paid",
     "From an amount of 1,000,000, a duplicate reference is paid again.",
     "create.duplicate-refused",
-    repeatedly((call) => Number(fieldsOf(call.body)?.["amount"]) >= 1_000_000),
+    () => repeatedly((call) => Number(fieldsOf(call.body)?.["amount"]) >= 1_000_000),
   ),
   ...keys.map(([id, what, key]) =>
-    fault(`references-compared-${id}`, `References are compared ${what}.`, "create.references-apart", confuses(key)),
+    fault(`references-compared-${id}`, `References are compared ${what}.`, "create.references-apart", () =>
+      confuses(key),
+    ),
   ),
   ...collations.map(([id, what, key]) =>
-    fault(`references-collated-${id}`, `References are compared ${what}.`, "limits.reference-as-sent", confuses(key)),
+    fault(`references-collated-${id}`, `References are compared ${what}.`, "limits.reference-as-sent", () =>
+      confuses(key),
+    ),
   ),
   ...values,
 ];

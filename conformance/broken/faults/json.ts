@@ -1,5 +1,5 @@
 // Servers that mishandle JSON bodies and errors (§1, §4, §7).
-import { type Fault, fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type Hooks } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -30,7 +30,7 @@ let made = 0;
 const madeUp = () => ({ ...sound, reference: `made-up-${(made += 1)}` });
 
 /** Parses the bodies of creates with `lenient`. If `lenient` returns undefined, the request is forwarded unchanged. */
-const reads = (lenient: (text: string, body: Buffer) => unknown): How => ({
+const reads = (lenient: (text: string, body: Buffer) => unknown): Hooks => ({
   handle(call, ask) {
     if (!isOf(call, createDisbursement)) return ask(call);
     const value = lenient(call.body.toString("utf8"), call.body);
@@ -80,75 +80,57 @@ export const faults: readonly Fault[] = [
   fault("duplicate-without-body", "The 409 for a duplicate reference has no body.", "json.answers errors.shape", () =>
     responses(createDisbursement, (reply) => (reply.status === 409 ? { ...reply, text: "" } : reply)),
   ),
-  fault("charset-refused", "A charset in Content-Type is refused.", "json.charset-accepted", {
+  fault("charset-refused", "A charset in Content-Type is refused.", "json.charset-accepted", () => ({
     handle: async (call, ask) =>
       isOf(call, createDisbursement) && String(call.headers["content-type"]).includes("charset")
         ? refusal(415)
         : ask(call),
-  }),
+  })),
   fault(
     "charset-misread",
     "A charset in Content-Type makes the server decode the body as Latin-1.",
     "json.charset-accepted",
-    {
+    () => ({
       handle: (call, ask) =>
         ask(
           isOf(call, createDisbursement) && String(call.headers["content-type"]).includes("charset")
             ? { ...call, body: Buffer.from(call.body.toString("latin1")) }
             : call,
         ),
-    },
+    }),
   ),
-  fault(
-    "trailing-comma",
-    "A trailing comma is accepted.",
-    "json.malformed-refused",
+  fault("trailing-comma", "A trailing comma is accepted.", "json.malformed-refused", () =>
     reads((text) => relaxed(text, /,\s*\}$/g, "}")),
   ),
-  fault(
-    "single-quotes",
-    "Single quotes are accepted.",
-    "json.malformed-refused",
+  fault("single-quotes", "Single quotes are accepted.", "json.malformed-refused", () =>
     reads((text) => relaxed(text, /'/g, '"')),
   ),
-  fault(
-    "not-a-number",
-    "NaN is read as 1.",
-    "json.malformed-refused",
+  fault("not-a-number", "NaN is read as 1.", "json.malformed-refused", () =>
     reads((text) => relaxed(text, /NaN/g, "1")),
   ),
-  fault(
-    "truncated-object",
-    "A truncated object is completed.",
-    "json.malformed-refused",
+  fault("truncated-object", "A truncated object is completed.", "json.malformed-refused", () =>
     reads((text) => (text.endsWith(",") ? relaxed(`${text}}`, /,\}$/g, "}") : undefined)),
   ),
-  fault(
-    "bytes-replaced",
-    "Invalid UTF-8 is replaced and the payout made.",
-    "json.malformed-refused",
+  fault("bytes-replaced", "Invalid UTF-8 is replaced and the payout made.", "json.malformed-refused", () =>
     reads((text, body) => (Buffer.from(text).equals(body) ? undefined : fieldsOf(text))),
   ),
-  fault(
-    "form-accepted",
-    "A URL-encoded form is accepted.",
-    "json.malformed-refused",
+  fault("form-accepted", "A URL-encoded form is accepted.", "json.malformed-refused", () =>
     reads((text) => {
       const form = Object.fromEntries(new URLSearchParams(text));
       return text.startsWith("reference=") ? { ...form, amount: Number(form["amount"]) } : undefined;
     }),
   ),
-  fault("malformed-as-500", "A malformed body returns 500.", "errors.no-5xx", {
+  fault("malformed-as-500", "A malformed body returns 500.", "errors.no-5xx", () => ({
     handle: async (call, ask) =>
       isOf(call, createDisbursement) && call.body.length > 0 && bodyOf(call) === undefined ? refusal(500) : ask(call),
-  }),
-  fault("malformed-connection-closed", "A malformed body closes the connection.", "errors.no-5xx", {
+  })),
+  fault("malformed-connection-closed", "A malformed body closes the connection.", "errors.no-5xx", () => ({
     handle: async (call, ask) =>
       isOf(call, createDisbursement) && call.body.length > 0 && bodyOf(call) === undefined ? undefined : ask(call),
-  }),
-  fault("null-as-500", "A null body returns 500.", "errors.no-5xx", {
+  })),
+  fault("null-as-500", "A null body returns 500.", "errors.no-5xx", () => ({
     handle: async (call, ask) => (isOf(call, createDisbursement) && bodyOf(call) === null ? refusal(500) : ask(call)),
-  }),
+  })),
   fault("null-field-as-500", "A null field returns 500.", "errors.no-5xx", () =>
     instead(
       createDisbursement,
@@ -156,39 +138,44 @@ export const faults: readonly Fault[] = [
       () => refusal(500),
     ),
   ),
-  fault("deep-as-500", "A deeply nested body returns 500.", "errors.no-5xx", {
+  fault("deep-as-500", "A deeply nested body returns 500.", "errors.no-5xx", () => ({
     handle: async (call, ask) => (call.body.toString().startsWith("[[[[") ? refusal(500) : ask(call)),
-  }),
-  fault("encoding-as-500", "Content-Encoding gzip with a body that is not gzip returns 500.", "errors.no-5xx", {
+  })),
+  fault("encoding-as-500", "Content-Encoding gzip with a body that is not gzip returns 500.", "errors.no-5xx", () => ({
     handle: async (call, ask) => (call.headers["content-encoding"] === "gzip" ? refusal(500) : ask(call)),
-  }),
-  fault("method-as-500", "A wrong method returns 500.", "errors.no-5xx", {
+  })),
+  fault("method-as-500", "A wrong method returns 500.", "errors.no-5xx", () => ({
     handle: async (call, ask) => (call.method === "DELETE" ? refusal(500) : ask(call)),
-  }),
-  fault("nul-as-500", "A reference with a NUL character returns 500.", "errors.no-5xx verify.odd-references-404", {
-    handle: async (call, ask) =>
-      isOf(call, verifyDisbursement) && lastPart(call).includes("\0") ? refusal(500) : ask(call),
-  }),
-  fault("array-unpacked", "An array with one disbursement is accepted.", "json.object-required", {
+  })),
+  fault(
+    "nul-as-500",
+    "A reference with a NUL character returns 500.",
+    "errors.no-5xx verify.odd-references-404",
+    () => ({
+      handle: async (call, ask) =>
+        isOf(call, verifyDisbursement) && lastPart(call).includes("\0") ? refusal(500) : ask(call),
+    }),
+  ),
+  fault("array-unpacked", "An array with one disbursement is accepted.", "json.object-required", () => ({
     handle(call, ask) {
       const body = bodyOf(call);
       return ask(
         isOf(call, createDisbursement) && Array.isArray(body) && body.length === 1 ? withFields(call, body[0]) : call,
       );
     },
-  }),
-  fault("text-for-object", "A string body is accepted.", "json.object-required", {
+  })),
+  fault("text-for-object", "A string body is accepted.", "json.object-required", () => ({
     handle: (call, ask) =>
       ask(isOf(call, createDisbursement) && typeof bodyOf(call) === "string" ? withFields(call, madeUp()) : call),
-  }),
-  fault("nothing-for-object", "An empty body is accepted.", "json.body-required", {
+  })),
+  fault("nothing-for-object", "An empty body is accepted.", "json.body-required", () => ({
     handle: (call, ask) => {
       const headers = { ...call.headers, "content-type": "application/json" };
       return ask(
         isOf(call, createDisbursement) && call.body.length === 0 ? withFields({ ...call, headers }, madeUp()) : call,
       );
     },
-  }),
+  })),
   ...[400, 401, 404, 409, 422].flatMap((status) => [
     fault(`error-missing-${status}`, `A ${status} has no field error.`, "errors.shape", () =>
       onStatus(status, (body) => without(body, "error")),

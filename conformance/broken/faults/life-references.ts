@@ -1,5 +1,5 @@
 // Servers on which a used reference becomes free again (§2.1, D15).
-import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, type How } from "../fault.ts";
 import {
   createDisbursement,
   dataOf,
@@ -41,22 +41,20 @@ const changed = (field: string): How => frees((first, again, isOld) => isOld && 
 const folded = (text: string) => text.normalize("NFC").trim().toLowerCase();
 
 /** Treats references that differ only in case, Unicode form or outer spaces as one reference. */
-const folding =
-  (found: (original: string) => ReturnType<typeof refusal>): How =>
-  () => {
-    const used = new Map<string, [reference: unknown, text: string]>();
-    return {
-      async handle(call, ask) {
-        const { reference } = fieldsOf(call.body) ?? {};
-        if (!isOf(call, createDisbursement) || typeof reference !== "string") return ask(call);
-        const [original, text = ""] = used.get(folded(reference)) ?? [];
-        if (original !== undefined && original !== reference) return found(text);
-        const reply = await ask(call);
-        if (reply && isAccepted(reply)) used.set(folded(reference), [reference, reply.text]);
-        return reply;
-      },
-    };
+const folding = (found: (original: string) => ReturnType<typeof refusal>): Hooks => {
+  const used = new Map<string, [reference: unknown, text: string]>();
+  return {
+    async handle(call, ask) {
+      const { reference } = fieldsOf(call.body) ?? {};
+      if (!isOf(call, createDisbursement) || typeof reference !== "string") return ask(call);
+      const [original, text = ""] = used.get(folded(reference)) ?? [];
+      if (original !== undefined && original !== reference) return found(text);
+      const reply = await ask(call);
+      if (reply && isAccepted(reply)) used.set(folded(reference), [reference, reply.text]);
+      return reply;
+    },
   };
+};
 
 export const faults: readonly Fault[] = [
   caughtOnlyBy(
@@ -140,14 +138,14 @@ export const faults: readonly Fault[] = [
     "life-spelling-returns-original",
     "Another spelling of a used reference returns the first payout with 200.",
     "life.spellings-used",
-    folding((text) => ({ ...refusal(200), text })),
+    () => folding((text) => ({ ...refusal(200), text })),
     kept,
   ),
   fault(
     "life-spelling-refused",
     "Another spelling of a used reference is refused with 409.",
     "life.other-spellings life.spellings-distinct",
-    folding(() => refusal(409)),
+    () => folding(() => refusal(409)),
     kept,
   ),
   fault(

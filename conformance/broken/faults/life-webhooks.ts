@@ -1,19 +1,17 @@
 // Servers that lose, misdirect or falsify some of their webhooks, and servers that mix up checkouts (§4.3, §6, D11).
-import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks } from "../fault.ts";
 import { changesBody, drops, isPayout } from "../messages.ts";
 import { createCheckout, createDisbursement, data, fieldsOf, isAccepted, isError, isOf, type Fields } from "../ways.ts";
 import { createAsk } from "../front.ts";
 import { kept } from "./life.ts";
 
 /** Loses every nth of the webhooks that `fits` accepts. */
-const loses =
-  (nth: number, fits: Parameters<typeof drops>[0]): How =>
-  () => {
-    let count = 0;
-    return drops((message) => fits(message) && (count += 1) % nth === 0) as object;
-  };
+const loses = (nth: number, fits: Parameters<typeof drops>[0]): Hooks => {
+  let count = 0;
+  return drops((message) => fits(message) && (count += 1) % nth === 0) as object;
+};
 
-const falsifies = (change: (record: Fields) => Fields): How =>
+const falsifies = (change: (record: Fields) => Fields): Hooks =>
   changesBody((body, message) =>
     message.claimed.event.type === "disbursement.failed" ? { ...body, data: change(body["data"] as Fields) } : body,
   );
@@ -32,23 +30,21 @@ const send = async (url: string, body: string) => {
 };
 
 /** Gives every third checkout these fields of an earlier checkout. */
-const shares =
-  (...fields: string[]): How =>
-  () => {
-    const made: Fields[] = [];
-    return data(createCheckout, (checkout) => {
-      made.push(checkout);
-      const other = made.length % 3 === 0 ? made.at(-2) : undefined;
-      return { ...checkout, ...Object.fromEntries(fields.map((field) => [field, (other ?? checkout)[field]])) };
-    });
-  };
+const shares = (...fields: string[]): Hooks => {
+  const made: Fields[] = [];
+  return data(createCheckout, (checkout) => {
+    made.push(checkout);
+    const other = made.length % 3 === 0 ? made.at(-2) : undefined;
+    return { ...checkout, ...Object.fromEntries(fields.map((field) => [field, (other ?? checkout)[field]])) };
+  });
+};
 
 const webhooks = [
   fault(
     "life-webhook-lost",
     "One in four webhooks of payouts is lost.",
     "life.webhooks-sent",
-    loses(4, isPayout),
+    () => loses(4, isPayout),
     kept,
   ),
   caughtOnlyBy(
@@ -57,7 +53,7 @@ const webhooks = [
       "life-webhook-lost-in-ghana",
       "The webhooks of payouts to Ghana are lost.",
       "life.webhooks-sent",
-      drops((message) => isPayout(message) && message.body.includes('"country":"GH"')),
+      () => drops((message) => isPayout(message) && message.body.includes('"country":"GH"')),
       kept,
     ),
   ),
@@ -65,7 +61,7 @@ const webhooks = [
     "life-checkout-webhook-lost",
     "Every second webhook of a checkout is lost.",
     "life.checkout-events-sent",
-    loses(2, (message) => !isPayout(message)),
+    () => loses(2, (message) => !isPayout(message)),
     kept,
   ),
   ...(
@@ -81,7 +77,7 @@ const webhooks = [
       `life-webhook-false-${field}`,
       `The ${field} in the webhook of a failed payout is false.`,
       "life.webhooks-true life.events-agree",
-      falsifies(change),
+      () => falsifies(change),
       kept,
     );
     return field === "amount" ? caughtOnlyBy("life.webhooks-true", lies) : lies;
@@ -92,7 +88,7 @@ const webhooks = [
       "life-webhook-false-success",
       "The webhook of a failed payout reports a success.",
       "life.ends-as-notified life.events-agree",
-      falsifies((record) => ({ ...record, status: "success" })),
+      () => falsifies((record) => ({ ...record, status: "success" })),
       kept,
     ),
   ),
@@ -133,10 +129,11 @@ const webhooks = [
     "life-event-false-name",
     "The webhook of a failed payout has the event of a success.",
     "life.events-agree",
-    changesBody((body) => ({
-      ...body,
-      event: String(body["event"]).replace("disbursement.failed", "disbursement.completed"),
-    })),
+    () =>
+      changesBody((body) => ({
+        ...body,
+        event: String(body["event"]).replace("disbursement.failed", "disbursement.completed"),
+      })),
     kept,
   ),
 ];
@@ -148,7 +145,7 @@ const checkouts = [
       "life-checkout-shares-link",
       "Every third checkout has the link of an earlier checkout.",
       "life.checkouts-apart",
-      shares("url"),
+      () => shares("url"),
       kept,
     ),
   ),
@@ -156,7 +153,7 @@ const checkouts = [
     "life-checkout-shares-reference",
     "Every third checkout has the references of an earlier checkout.",
     "life.checkouts-apart",
-    shares("reference", "merchantsReference"),
+    () => shares("reference", "merchantsReference"),
     kept,
   ),
   caughtOnlyBy(
@@ -165,7 +162,7 @@ const checkouts = [
       "life-checkout-shares-record",
       "Every third checkout is an earlier checkout.",
       "life.checkouts-apart",
-      shares("url", "reference", "merchantsReference"),
+      () => shares("url", "reference", "merchantsReference"),
       kept,
     ),
   ),
@@ -183,7 +180,7 @@ const addresses = unreached.map(([id, what, pattern]) =>
     `address-${id}-unreached`,
     `A webhook to a URL with ${what} is never sent.`,
     "life.webhooks-sent",
-    drops(({ url }) => pattern.test(url)),
+    () => drops(({ url }) => pattern.test(url)),
     "records.as-requested",
   ),
 );
@@ -220,7 +217,7 @@ export const faults: readonly Fault[] = [
     "address-in-lower-case",
     "Webhooks are sent to their addresses in lower case.",
     "webhook.only-with-address",
-    { webhook: (message, deliver) => deliver({ ...message, url: message.url.toLowerCase() }) },
+    () => ({ webhook: (message, deliver) => deliver({ ...message, url: message.url.toLowerCase() }) }),
     "records.as-requested",
   ),
   ...webhooks,

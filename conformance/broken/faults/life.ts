@@ -1,5 +1,5 @@
 // Servers whose records change, vanish or never end, long after the create (§2.3, §4.2, D3, D8).
-import { type Fault, caughtOnlyBy, fault, type How, type World } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, type How, type World } from "../fault.ts";
 import { isPayout, noContent } from "../messages.ts";
 import {
   createDisbursement,
@@ -40,16 +40,14 @@ const whenOld =
   };
 
 /** Changes a record once this number of further payouts has been made. */
-const afterOthers =
-  (others: number, change: (record: Fields) => unknown): How =>
-  () => {
-    const made: unknown[] = [];
-    return data([createDisbursement, verifyDisbursement], (record) => {
-      const { reference } = record;
-      if (!made.includes(reference)) made.push(reference);
-      return record["id"] !== undefined && made.length - made.indexOf(reference) > others ? change(record) : record;
-    });
-  };
+const afterOthers = (others: number, change: (record: Fields) => unknown): Hooks => {
+  const made: unknown[] = [];
+  return data([createDisbursement, verifyDisbursement], (record) => {
+    const { reference } = record;
+    if (!made.includes(reference)) made.push(reference);
+    return record["id"] !== undefined && made.length - made.indexOf(reference) > others ? change(record) : record;
+  });
+};
 
 const customer = (over: Fields) => (record: Fields) => ({
   ...record,
@@ -95,21 +93,22 @@ const changing = [
     "life-fee-settled",
     "The fee of a payout is rounded when it settles.",
     "life.facts-kept",
-    data(verifyDisbursement, (record) => (isFinal(record) ? { ...record, fee: 0 } : record)),
+    () => data(verifyDisbursement, (record) => (isFinal(record) ? { ...record, fee: 0 } : record)),
     kept,
   ),
   fault(
     "life-created-when-settled",
     "The createdAt of a payout becomes the time of its settlement.",
     "life.facts-kept",
-    data(verifyDisbursement, (record) => (isFinal(record) ? { ...record, createdAt: record["updatedAt"] } : record)),
+    () =>
+      data(verifyDisbursement, (record) => (isFinal(record) ? { ...record, createdAt: record["updatedAt"] } : record)),
     kept,
   ),
   fault(
     "life-amount-after-others",
     "The amount of a payout changes after six further payouts.",
     "life.facts-kept",
-    afterOthers(6, (record) => ({ ...record, amount: 1 })),
+    () => afterOthers(6, (record) => ({ ...record, amount: 1 })),
     kept,
   ),
   fault(
@@ -175,10 +174,10 @@ const ending = [
       "life-never-settles",
       "Payouts stay pending for ever.",
       "life.settles",
-      {
+      () => ({
         ...data(verifyDisbursement, (record) => ({ ...record, status: "pending" })),
         webhook: async (message, deliver) => (isPayout(message) ? noContent : deliver(message)),
-      },
+      }),
       kept,
     ),
   ),
@@ -188,7 +187,10 @@ const ending = [
       "life-pending-after-webhook",
       "A failed payout is pending for ever in verify, although its webhook reports the failure.",
       "life.ends-as-notified",
-      data(verifyDisbursement, (record) => (record["status"] === "failed" ? { ...record, status: "pending" } : record)),
+      () =>
+        data(verifyDisbursement, (record) =>
+          record["status"] === "failed" ? { ...record, status: "pending" } : record,
+        ),
       kept,
     ),
   ),
@@ -198,7 +200,10 @@ const ending = [
       "life-failure-verified-as-success",
       "A failed payout is a success in verify, although its webhook reports the failure.",
       "life.ends-as-notified",
-      data(verifyDisbursement, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
+      () =>
+        data(verifyDisbursement, (record) =>
+          record["status"] === "failed" ? { ...record, status: "success" } : record,
+        ),
       kept,
     ),
   ),

@@ -14,24 +14,21 @@ export const faults: readonly Fault[] = [
     "list-without-pending-payouts",
     "The list of disbursements leaves out pending disbursements.",
     "lists.every-status",
-    data("listDisbursements", leavesOut("pending")),
+    () => data("listDisbursements", leavesOut("pending")),
   ),
   fault(
     "list-without-pending-checkouts",
     "The list of checkouts leaves out pending checkouts.",
     "lists.every-status",
-    data("listCheckouts", leavesOut("pending")),
+    () => data("listCheckouts", leavesOut("pending")),
   ),
   fault(
     "list-without-cancelled-checkouts",
     "The list of checkouts leaves out cancelled checkouts.",
     "lists.every-status",
-    data("listCheckouts", leavesOut("cancelled")),
+    () => data("listCheckouts", leavesOut("cancelled")),
   ),
-  fault(
-    "sandbox-secret-500",
-    "Reading the webhook secret fails with 500.",
-    "sandbox.reads",
+  fault("sandbox-secret-500", "Reading the webhook secret fails with 500.", "sandbox.reads", () =>
     responses("readWebhookSecret", () => refusal(500)),
   ),
   fault("customer-of-any-merchant", "Merchants share customers.", "references.customer-own", () => {
@@ -43,10 +40,7 @@ export const faults: readonly Fault[] = [
       return { ...record, customer: { ...customer, id: ids.get(phoneNumber) } };
     });
   }),
-  fault(
-    "secrets-without-end",
-    "An old secret never expires.",
-    "signature.five-secrets",
+  fault("secrets-without-end", "An old secret never expires.", "signature.five-secrets", () =>
     data("readWebhookSecret", ({ secret, previousSecrets }) => ({
       secret,
       previousSecrets:
@@ -55,10 +49,7 @@ export const faults: readonly Fault[] = [
           : previousSecrets,
     })),
   ),
-  fault(
-    "secrets-without-limit",
-    "The old secrets include a sixth secret.",
-    "signature.five-secrets",
+  fault("secrets-without-limit", "The old secrets include a sixth secret.", "signature.five-secrets", () =>
     data("readWebhookSecret", (secrets) => {
       const { previousSecrets } = secrets as { previousSecrets: unknown[] };
       const isFull = previousSecrets.length === 5;
@@ -69,6 +60,6 @@ export const faults: readonly Fault[] = [
     "checkout-updated-never",
     "updatedAt of a checkout stays the time of its creation.",
     "checkout-states.updated-at",
-    data(verifyCheckout, (record) => ({ ...record, updatedAt: record["createdAt"] })),
+    () => data(verifyCheckout, (record) => ({ ...record, updatedAt: record["createdAt"] })),
   ),
 ];

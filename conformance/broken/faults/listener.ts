@@ -8,35 +8,23 @@ const claims = (change: (item: Fields) => Fields) =>
 const accepted = (fields: Fields) => ({ ...refusal(200), text: JSON.stringify({ statusCode: 200, data: fields }) });
 
 export const faults: readonly Fault[] = [
-  fault(
-    "listener-claims-nothing",
-    "A listener gets no deliveries.",
-    "listener.attempts",
+  fault("listener-claims-nothing", "A listener gets no deliveries.", "listener.attempts", () =>
     data("claimDeliveries", () => ({ items: [] })),
   ),
-  fault(
-    "listener-claims-unsigned",
-    "The deliveries of a listener are not signed.",
-    "listener.attempts",
+  fault("listener-claims-unsigned", "The deliveries of a listener are not signed.", "listener.attempts", () =>
     claims((item) => ({ ...item, headers: { "content-type": "application/json" } })),
   ),
-  fault(
-    "listener-claims-another-body",
-    "The deliveries of a listener have an empty body.",
-    "listener.attempts",
+  fault("listener-claims-another-body", "The deliveries of a listener have an empty body.", "listener.attempts", () =>
     claims((item) => ({ ...item, body: "{}" })),
   ),
-  fault(
-    "listener-reports-unlogged",
-    "The attempts that a listener reports are not logged.",
-    "listener.attempts",
+  fault("listener-reports-unlogged", "The attempts that a listener reports are not logged.", "listener.attempts", () =>
     instead(
       "reportAttempt",
       () => true,
       () => accepted({ counted: true, status: "ended" }),
     ),
   ),
-  fault("listener-reports-logged-twice", "A repeated report is logged again.", "listener.attempts", {
+  fault("listener-reports-logged-twice", "A repeated report is logged again.", "listener.attempts", () => ({
     storage: (inner) => ({
       // With another token, the report counts as the report of another claim.
       recordAttempt: async (claim, attempt, next) => {
@@ -45,18 +33,15 @@ export const faults: readonly Fault[] = [
         return counted;
       },
     }),
-  }),
-  fault(
-    "listener-replaced-unnoticed",
-    "A listener that was replaced is not told.",
-    "listener.takes-over",
+  })),
+  fault("listener-replaced-unnoticed", "A listener that was replaced is not told.", "listener.takes-over", () =>
     responses("claimDeliveries", (reply) => (reply.status === 409 ? withStatus(reply, 200) : reply)),
   ),
   fault(
     "listener-keeps-claims",
     "A listener keeps its claims when another listener takes over.",
     "listener.takes-over",
-    {
+    () => ({
       storage: (inner) => {
         const claimed = new Set<string>();
         return {
@@ -69,6 +54,6 @@ export const faults: readonly Fault[] = [
           },
         };
       },
-    },
+    }),
   ),
 ];

@@ -1,5 +1,5 @@
 // Servers with faults in lists of records and in machine-readable errors (D42, D46).
-import { type Fault, fault, type How } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import {
   data,
   errors,
@@ -16,33 +16,24 @@ import {
 } from "../ways.ts";
 
 const lists = ["listDisbursements", "listCheckouts"];
-const items = (change: (items: Fields[]) => Fields[]): How =>
+const items = (change: (items: Fields[]) => Fields[]): Hooks =>
   data(lists, (page) => ({ ...page, items: change(page["items"] as Fields[]) }));
-const fieldErrors = (change: (fields: Fields[]) => Fields[]): How =>
+const fieldErrors = (change: (fields: Fields[]) => Fields[]): Hooks =>
   errors("every", (body) => (body["fields"] ? { ...body, fields: change(body["fields"] as Fields[]) } : body));
 
 export const faults: readonly Fault[] = [
-  fault(
-    "list-oldest-first",
-    "Records are listed oldest first.",
-    "lists.newest-first",
+  fault("list-oldest-first", "Records are listed oldest first.", "lists.newest-first", () =>
     items((all) => all.toReversed()),
   ),
-  fault(
-    "list-by-status",
-    "Lists show the failed records after all others.",
-    "lists.newest-first",
+  fault("list-by-status", "Lists show the failed records after all others.", "lists.newest-first", () =>
     items((all) => all.toSorted((a, b) => Number(a["status"] === "failed") - Number(b["status"] === "failed"))),
   ),
-  fault(
-    "list-items-stale",
-    "Lists show the status that a record had at first.",
-    "lists.newest-first",
+  fault("list-items-stale", "Lists show the status that a record had at first.", "lists.newest-first", () =>
     items((all) => all.map((item) => ({ ...item, status: "pending" }))),
   ),
-  fault("list-one-page", "The cursor of record lists is ignored.", "lists.pages lists.cursor-422", {
+  fault("list-one-page", "The cursor of record lists is ignored.", "lists.pages lists.cursor-422", () => ({
     handle: (call, ask) => (isOf(call, lists) ? withoutFilter("cursor").handle(call, ask) : ask(call)),
-  }),
+  })),
   fault("list-cursor-of-time", "A cursor skips the records of its own millisecond.", "lists.pages", () => {
     const ends = new Map<string, unknown>();
     return {
@@ -62,14 +53,14 @@ export const faults: readonly Fault[] = [
       },
     };
   }),
-  fault("list-no-limit", "The limit of record lists is ignored.", "lists.pages", {
+  fault("list-no-limit", "The limit of record lists is ignored.", "lists.pages", () => ({
     handle: (call, ask) => (isOf(call, lists) ? withoutFilter("limit").handle(call, ask) : ask(call)),
-  }),
+  })),
   fault(
     "list-pages-shift",
     "Pages are counted from the newest record, so that a new record shifts them.",
     "lists.pages",
-    {
+    () => ({
       async handle(call, ask) {
         const cursor = /[?&]cursor=page-(\d+)/.exec(call.path);
         if (!isOf(call, lists) || !call.path.includes("limit=1")) return ask(call);
@@ -80,17 +71,14 @@ export const faults: readonly Fault[] = [
         const more = page + 1 < all.length ? { nextCursor: `page-${page + 1}` } : {};
         return reply && withBody(reply, { statusCode: 200, data: { items: all.slice(page, page + 1), ...more } });
       },
-    },
-  ),
-  ...["status", "merchantsReference", "createdAfter", "createdBefore"].map((name) =>
-    fault(`list-without-${name}`, `The filter ${name} of record lists is ignored.`, "lists.filters", {
-      handle: (call, ask) => (isOf(call, lists) ? withoutFilter(name).handle(call, ask) : ask(call)),
     }),
   ),
-  fault(
-    "list-unknown-cursor-empty",
-    "An unknown cursor returns an empty last page.",
-    "lists.cursor-422",
+  ...["status", "merchantsReference", "createdAfter", "createdBefore"].map((name) =>
+    fault(`list-without-${name}`, `The filter ${name} of record lists is ignored.`, "lists.filters", () => ({
+      handle: (call, ask) => (isOf(call, lists) ? withoutFilter(name).handle(call, ask) : ask(call)),
+    })),
+  ),
+  fault("list-unknown-cursor-empty", "An unknown cursor returns an empty last page.", "lists.cursor-422", () =>
     responses([...lists, "listEvents", "listDeliveries"], (reply, { path }) =>
       reply.status === 422 && path.includes("cursor=")
         ? { ...withBody(reply, { statusCode: 200, data: { items: [] } }), status: 200 }
@@ -138,34 +126,19 @@ export const faults: readonly Fault[] = [
       reply.status === 200 && keyOf(call) === world.secondKey ? withBody(reply, { statusCode: 200, data: {} }) : reply,
     ),
   ),
-  fault(
-    "code-missing",
-    "Errors have no code.",
-    "error-code.documented",
+  fault("code-missing", "Errors have no code.", "error-code.documented", () =>
     errors("every", (body) => without(body, "code")),
   ),
-  fault(
-    "code-undocumented",
-    "A 404 has a code that is not documented.",
-    "error-code.documented",
+  fault("code-undocumented", "A 404 has a code that is not documented.", "error-code.documented", () =>
     errors("every", (body, { status }) => (status === 404 ? { ...body, code: "missing" } : body)),
   ),
-  fault(
-    "fields-missing",
-    "Errors have no fields.",
-    "error-code.fields",
+  fault("fields-missing", "Errors have no fields.", "error-code.fields", () =>
     errors("every", (body) => without(body, "fields")),
   ),
-  fault(
-    "fields-first",
-    "Only the first invalid field is in fields.",
-    "error-code.fields",
+  fault("fields-first", "Only the first invalid field is in fields.", "error-code.fields", () =>
     fieldErrors((all) => all.slice(0, 1)),
   ),
-  fault(
-    "fields-same-code",
-    "Every entry in fields has the code enum.",
-    "error-code.fields",
+  fault("fields-same-code", "Every entry in fields has the code enum.", "error-code.fields", () =>
     fieldErrors((all) => all.map((each) => ({ ...each, code: "enum" }))),
   ),
   fault("clock-to-repeats", "Each request with a time moves the clock by an hour.", "sandbox.clock-to", () =>

@@ -1,6 +1,6 @@
 // Servers whose responses are right only for the usual amount, recipient, country or currency (§2.2, §2.3).
 import { commonPairs } from "../../generate/countries.ts";
-import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, type How } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -18,7 +18,7 @@ import {
   type Fields,
 } from "../ways.ts";
 
-const records = (change: (record: Fields) => Fields): How => data(verifyDisbursement, change);
+const records = (change: (record: Fields) => Fields): Hooks => data(verifyDisbursement, change);
 const phoneOf = (record: Fields) => String((record["customer"] as Fields)["phoneNumber"]);
 const withPhone = (record: Fields, phoneNumber: string): Fields => ({
   ...record,
@@ -26,15 +26,13 @@ const withPhone = (record: Fields, phoneNumber: string): Fields => ({
 });
 
 /** Shows a value of the merchant's first disbursement in every record. */
-const asInTheFirst = (...names: string[]): How => {
-  return () => {
-    let first: Fields | undefined;
-    return data(verifyDisbursement, (record) => {
-      first ??= record;
-      const kept = first;
-      return { ...record, ...Object.fromEntries(names.map((name) => [name, kept[name]])) };
-    });
-  };
+const asInTheFirst = (...names: string[]): Hooks => {
+  let first: Fields | undefined;
+  return data(verifyDisbursement, (record) => {
+    first ??= record;
+    const kept = first;
+    return { ...record, ...Object.fromEntries(names.map((name) => [name, kept[name]])) };
+  });
 };
 
 /**
@@ -77,10 +75,7 @@ function withTimesAhead({ createdAt, updatedAt, ...record }: Fields, hours: numb
 }
 
 export const faults: readonly Fault[] = [
-  fault(
-    "shillings-rounded",
-    "Verify shows amounts in KES rounded to a multiple of 100.",
-    "records.as-requested",
+  fault("shillings-rounded", "Verify shows amounts in KES rounded to a multiple of 100.", "records.as-requested", () =>
     records((record) =>
       record["currency"] === "KES" ? { ...record, amount: Math.round(Number(record["amount"]) / 100) * 100 } : record,
     ),
@@ -89,27 +84,25 @@ export const faults: readonly Fault[] = [
     "fee-of-large-amounts",
     "Verify calculates the fee of amounts above 700 anew, and rounds it up.",
     "records.as-requested",
-    records((record) =>
-      Number(record["amount"]) > 700 ? { ...record, fee: Math.ceil(Number(record["amount"]) / 100) + 1 } : record,
-    ),
+    () =>
+      records((record) =>
+        Number(record["amount"]) > 700 ? { ...record, fee: Math.ceil(Number(record["amount"]) / 100) + 1 } : record,
+      ),
   ),
   fault(
     "currency-of-first",
     "Every record has the country and currency of the first record.",
     "records.as-requested",
-    asInTheFirst("country", "currency"),
+    () => asInTheFirst("country", "currency"),
   ),
-  fault(
-    "customer-of-first",
-    "Every record has the customer of the first record.",
-    "records.as-requested",
+  fault("customer-of-first", "Every record has the customer of the first record.", "records.as-requested", () =>
     asInTheFirst("customer"),
   ),
   fault(
     "country-by-currency",
     "Verify derives the country from the currency and knows XOF and NGN only.",
     "records.as-requested",
-    records((record) => ({ ...record, country: record["currency"] === "NGN" ? "NG" : "CI" })),
+    () => records((record) => ({ ...record, country: record["currency"] === "NGN" ? "NG" : "CI" })),
   ),
   caughtOnlyBy(
     "records.as-requested records.concurrent create.duplicate-any-field life.facts-kept",
@@ -117,30 +110,32 @@ export const faults: readonly Fault[] = [
       "address-of-ghana-lost",
       "Records of payouts to Ghana have the webhookURL without its query.",
       "records.as-requested",
-      records((record) =>
-        record["country"] === "GH" && record["webhookURL"] !== undefined
-          ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
-          : record,
-      ),
+      () =>
+        records((record) =>
+          record["country"] === "GH" && record["webhookURL"] !== undefined
+            ? { ...record, webhookURL: String(record["webhookURL"]).split("?")[0] }
+            : record,
+        ),
     ),
   ),
   fault(
     "currency-of-country",
     "A payout in another currency than the country's is made in the country's.",
     "records.as-requested",
-    requests(createDisbursement, (fields) => {
-      const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
-      return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
-    }),
+    () =>
+      requests(createDisbursement, (fields) => {
+        const own = commonPairs.find(({ country }) => country === fields["country"])?.currency;
+        return own && /^[A-Z]{3}$/.test(String(fields["currency"])) ? { ...fields, currency: own } : fields;
+      }),
   ),
   fault(
     "notified-without-dollars",
     "Webhooks about payouts in USD to a country of another currency state XOF.",
     "life.webhooks-true",
-    {
+    () => ({
       webhook: (message, deliver) =>
         deliver({ ...message, body: message.body.replace('"currency":"USD"', '"currency":"XOF"') }),
-    },
+    }),
   ),
   fault("verify-fails-during-creates", "Verify fails while another payout is created.", "records.concurrent", () => {
     let creates = 0;
@@ -191,40 +186,25 @@ export const faults: readonly Fault[] = [
       "phone-as-number",
       "Phone numbers are stored as numbers, so that leading zeros are lost.",
       "records.phone-digits",
-      records((record) => withPhone(record, String(Number(phoneOf(record))))),
+      () => records((record) => withPhone(record, String(Number(phoneOf(record))))),
     ),
   ),
-  fault(
-    "phone-cut-at-14",
-    "Phone numbers are cut to 14 digits.",
-    "records.phone-digits",
+  fault("phone-cut-at-14", "Phone numbers are cut to 14 digits.", "records.phone-digits", () =>
     records((record) => withPhone(record, phoneOf(record).slice(0, 14))),
   ),
   caughtOnlyBy(
     "records.phone-digits life.facts-kept",
-    fault(
-      "phone-14-cut",
-      "Phone numbers of 14 digits lose the last digit.",
-      "records.phone-digits",
+    fault("phone-14-cut", "Phone numbers of 14 digits lose the last digit.", "records.phone-digits", () =>
       records((record) => withPhone(record, phoneOf(record).replace(/^(\d{13})\d$/, "$1"))),
     ),
   ),
-  fault(
-    "phone-padded-to-11",
-    "Phone numbers of 10 digits are padded with a zero.",
-    "records.phone-digits",
+  fault("phone-padded-to-11", "Phone numbers of 10 digits are padded with a zero.", "records.phone-digits", () =>
     records((record) => withPhone(record, phoneOf(record).padStart(11, "0"))),
   ),
-  fault(
-    "phone-11-refused",
-    "A phone number of 11 digits is refused.",
-    "create.phone-lengths-accepted",
+  fault("phone-11-refused", "A phone number of 11 digits is refused.", "create.phone-lengths-accepted", () =>
     refusesLength(11),
   ),
-  fault(
-    "phone-14-refused",
-    "A phone number of 14 digits is refused.",
-    "create.phone-lengths-accepted",
+  fault("phone-14-refused", "A phone number of 14 digits is refused.", "create.phone-lengths-accepted", () =>
     refusesLength(14),
   ),
   fault("leading-zeros-refused", "A phone number with leading zeros is refused.", "create.phone-leading-zeros", () =>

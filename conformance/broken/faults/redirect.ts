@@ -1,9 +1,9 @@
 // Servers that do not lead the customer back to the merchant (§2.4, D10).
-import { type Fault, fault, type How } from "../fault.ts";
+import { type Fault, fault, type Hooks } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, html, isOf, withHeader } from "../ways.ts";
 
 /** Changes the address to which the payment page redirects the customer. */
-const returns = (change: (address: URL) => string): How => ({
+const returns = (change: (address: URL) => string): Hooks => ({
   async handle(call, ask) {
     const reply = await ask(call);
     const { location } = reply?.headers ?? {};
@@ -39,38 +39,32 @@ export const faults: readonly Fault[] = [
     "return-to-home",
     "The customer returns to the home page of the merchant instead of redirectURL.",
     "checkout.redirect redirect.parameters",
-    returns((address) => `${address.origin}/${address.search}`),
+    () => returns((address) => `${address.origin}/${address.search}`),
   ),
-  fault("return-without-status", "The return address has no status.", "redirect.parameters", returns(losing("status"))),
-  fault(
-    "return-without-reference",
-    "The return address has no reference.",
-    "redirect.parameters",
+  fault("return-without-status", "The return address has no status.", "redirect.parameters", () =>
+    returns(losing("status")),
+  ),
+  fault("return-without-reference", "The return address has no reference.", "redirect.parameters", () =>
     returns(losing("reference")),
   ),
-  fault(
-    "return-without-merchants",
-    "The return address has no merchantsReference.",
-    "redirect.parameters",
+  fault("return-without-merchants", "The return address has no merchantsReference.", "redirect.parameters", () =>
     returns(losing("merchantsReference")),
   ),
   fault(
     "return-without-query",
     "The return address loses the merchant's own query parameters.",
     "redirect.parameters",
-    returns((address) => {
-      const kept = ["reference", "merchantsReference", "status"].map((name) => [
-        name,
-        address.searchParams.get(name) ?? "",
-      ]);
-      address.search = String(new URLSearchParams(kept));
-      return address.href;
-    }),
+    () =>
+      returns((address) => {
+        const kept = ["reference", "merchantsReference", "status"].map((name) => [
+          name,
+          address.searchParams.get(name) ?? "",
+        ]);
+        address.search = String(new URLSearchParams(kept));
+        return address.href;
+      }),
   ),
-  fault(
-    "return-wrong-status",
-    "The return address has the wrong status.",
-    "redirect.parameters",
+  fault("return-wrong-status", "The return address has the wrong status.", "redirect.parameters", () =>
     returns((address) => {
       address.searchParams.set("status", address.searchParams.get("status") === "success" ? "failed" : "success");
       return address.href;
@@ -80,23 +74,25 @@ export const faults: readonly Fault[] = [
     "return-cut-at-ampersand",
     "The return address is cut at the first ampersand of redirectURL.",
     "checkout.redirect redirect.parameters",
-    returns((address) => {
-      for (const name of ["item", "a"]) address.searchParams.delete(name);
-      return address.href;
-    }),
+    () =>
+      returns((address) => {
+        for (const name of ["item", "a"]) address.searchParams.delete(name);
+        return address.href;
+      }),
   ),
   fault(
     "return-after-fragment",
     "The outcome is appended after the fragment of redirectURL.",
     "redirect.parameters",
-    returns((address) =>
-      address.hash === "" ? address.href : `${address.origin}${address.pathname}${address.hash}${address.search}`,
-    ),
+    () =>
+      returns((address) =>
+        address.hash === "" ? address.href : `${address.origin}${address.pathname}${address.hash}${address.search}`,
+      ),
   ),
-  fault("return-302", "The return to the merchant is a 302.", "redirect.parameters", {
+  fault("return-302", "The return to the merchant is a 302.", "redirect.parameters", () => ({
     async handle(call, ask) {
       const reply = await ask(call);
       return reply?.headers.location?.startsWith("http") ? { ...reply, status: 302 } : reply;
     },
-  }),
+  })),
 ];

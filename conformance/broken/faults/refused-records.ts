@@ -1,5 +1,5 @@
 // Servers on which a refused request changes a record, or is remembered and shows up later (§6, §7).
-import { type Fault, caughtOnlyBy, fault, type Call, type How, type Reply } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Call, type Hooks, type Reply } from "../fault.ts";
 import { notify, referenceOf, textOf } from "../hidden.ts";
 import {
   createDisbursement,
@@ -22,25 +22,23 @@ const noKey = (call: Call) => keyOf(call) === undefined;
 const fields = (call: Call) => fieldsOf(call.body);
 
 /** Shows changed fields in records. `changeOf` returns the change that a request causes, with the record's reference. */
-const changes =
-  (changeOf: (call: Call, reply: Reply) => [reference: string, change: Fields] | undefined): How =>
-  () => {
-    const changed = new Map<string, Fields>();
-    const shows = data(verifyDisbursement, (record) => ({
-      ...record,
-      ...changed.get(String(record["reference"])),
-      ...changed.get(String(record["merchantsReference"])),
-    }));
-    return {
-      async handle(call, ask) {
-        if (isOf(call, verifyDisbursement) && call.method === "GET") return shows.handle?.(call, ask);
-        const reply = await ask(call);
-        const change = reply && isError(reply) ? changeOf(call, reply) : undefined;
-        if (change) changed.set(...change);
-        return reply;
-      },
-    };
+const changes = (changeOf: (call: Call, reply: Reply) => [reference: string, change: Fields] | undefined): Hooks => {
+  const changed = new Map<string, Fields>();
+  const shows = data(verifyDisbursement, (record) => ({
+    ...record,
+    ...changed.get(String(record["reference"])),
+    ...changed.get(String(record["merchantsReference"])),
+  }));
+  return {
+    async handle(call, ask) {
+      if (isOf(call, verifyDisbursement) && call.method === "GET") return shows.handle?.(call, ask);
+      const reply = await ask(call);
+      const change = reply && isError(reply) ? changeOf(call, reply) : undefined;
+      if (change) changed.set(...change);
+      return reply;
+    },
   };
+};
 /** Overwrites a field of the record with the field of a refused create with the same reference. */
 const overwrites = (field: string, fits: (reply: Reply) => boolean) =>
   changes((call, reply) => {
@@ -52,18 +50,12 @@ const overwrites = (field: string, fits: (reply: Reply) => boolean) =>
 
 const existing = "refused.existing-unchanged";
 const records = [
-  fault(
-    "refused-409-overwrites-amount",
-    "A duplicate returns 409 and overwrites the amount.",
-    existing,
+  fault("refused-409-overwrites-amount", "A duplicate returns 409 and overwrites the amount.", existing, () =>
     overwrites("amount", ({ status }) => status === 409),
   ),
   caughtOnlyBy(
     "refused.existing-unchanged create.duplicate-any-field life.facts-kept",
-    fault(
-      "refused-409-overwrites-address",
-      "A duplicate returns 409 and overwrites the webhookURL.",
-      existing,
+    fault("refused-409-overwrites-address", "A duplicate returns 409 and overwrites the webhookURL.", existing, () =>
       overwrites("webhookURL", ({ status }) => status === 409),
     ),
   ),
@@ -71,18 +63,12 @@ const records = [
     "refused-401-overwrites-amount",
     "A duplicate without a key returns 401 and overwrites the amount.",
     existing,
-    overwrites("amount", ({ status }) => status === 401),
+    () => overwrites("amount", ({ status }) => status === 401),
   ),
-  fault(
-    "refused-delete-cancels",
-    "DELETE of a record returns 405 and cancels the payout.",
-    existing,
+  fault("refused-delete-cancels", "DELETE of a record returns 405 and cancels the payout.", existing, () =>
     changes((call) => (call.method === "DELETE" ? [lastPart(call), { status: "failed" }] : undefined)),
   ),
-  fault(
-    "refused-patch-changes",
-    "PATCH of a record without a key is refused and changes the amount.",
-    existing,
+  fault("refused-patch-changes", "PATCH of a record without a key is refused and changes the amount.", existing, () =>
     changes((call) => (call.method === "PATCH" && noKey(call) ? [lastPart(call), { amount: 1 }] : undefined)),
   ),
   fault(

@@ -1,5 +1,5 @@
 // Servers that compare more than the reference when they look for duplicates (§2.1, §7).
-import { type Fault, caughtOnlyBy, fault, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, type How } from "../fault.ts";
 import { signed } from "../messages.ts";
 import {
   createDisbursement,
@@ -22,51 +22,47 @@ const differing = (now: Fields, before: Fields) => others.filter((name) => now[n
  * Pays a duplicate if it differs from the first request with its reference in exactly these fields. The responses and
  * webhooks have the reference of the request, so that only the second payment is wrong.
  */
-const paysIfDifferent =
-  (...names: string[]): How =>
-  () => {
-    const first = new Map<unknown, Fields>();
-    const again: unknown[] = [];
-    const asSent = (text: string) => text.replaceAll(/"again-(\d+)"/g, (_, place) => JSON.stringify(again[place]));
-    const { handle } = requests(createDisbursement, (fields) => {
-      const before = first.get(fields["reference"]);
-      if (!before) first.set(fields["reference"], fields);
-      const paid = before && differing(fields, before).join() === names.join();
-      return paid ? { ...fields, reference: `again-${again.push(fields["reference"]) - 1}` } : fields;
-    });
-    return {
-      async handle(call, ask) {
-        const reply = await handle?.(call, ask);
-        return reply && { ...reply, text: asSent(reply.text) };
-      },
-      webhook: (message, deliver) => deliver(signed({ ...message, body: asSent(message.body) })),
-    };
+const paysIfDifferent = (...names: string[]): Hooks => {
+  const first = new Map<unknown, Fields>();
+  const again: unknown[] = [];
+  const asSent = (text: string) => text.replaceAll(/"again-(\d+)"/g, (_, place) => JSON.stringify(again[place]));
+  const { handle } = requests(createDisbursement, (fields) => {
+    const before = first.get(fields["reference"]);
+    if (!before) first.set(fields["reference"], fields);
+    const paid = before && differing(fields, before).join() === names.join();
+    return paid ? { ...fields, reference: `again-${again.push(fields["reference"]) - 1}` } : fields;
+  });
+  return {
+    async handle(call, ask) {
+      const reply = await handle?.(call, ask);
+      return reply && { ...reply, text: asSent(reply.text) };
+    },
+    webhook: (message, deliver) => deliver(signed({ ...message, body: asSent(message.body) })),
   };
+};
 
 /**
  * Compares reference and another field while a request with the same reference is under way, and pays if that field
  * differs.
  */
-const racesOn =
-  (...names: string[]): How =>
-  () => {
-    const underWay = new Map<unknown, Fields>();
-    let count = 0;
-    return {
-      async handle(call, ask) {
-        const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
-        const reference = fields?.["reference"];
-        if (!fields || typeof reference !== "string") return ask(call);
-        const first = underWay.get(reference);
-        if (first && names.every((name) => differing(fields, first).includes(name)))
-          return ask(withFields(call, { ...fields, reference: `raced-${(count += 1)}` }));
-        underWay.set(reference, first ?? fields);
-        const reply = await ask(call);
-        underWay.delete(reference);
-        return reply;
-      },
-    };
+const racesOn = (...names: string[]): Hooks => {
+  const underWay = new Map<unknown, Fields>();
+  let count = 0;
+  return {
+    async handle(call, ask) {
+      const fields = isOf(call, createDisbursement) ? fieldsOf(call.body) : undefined;
+      const reference = fields?.["reference"];
+      if (!fields || typeof reference !== "string") return ask(call);
+      const first = underWay.get(reference);
+      if (first && names.every((name) => differing(fields, first).includes(name)))
+        return ask(withFields(call, { ...fields, reference: `raced-${(count += 1)}` }));
+      underWay.set(reference, first ?? fields);
+      const reply = await ask(call);
+      underWay.delete(reference);
+      return reply;
+    },
   };
+};
 
 /**
  * Responds correctly to a race, but records the values of the last request instead of the values of the accepted
@@ -101,13 +97,13 @@ export const faults: readonly Fault[] = [
     "repeat-to-other-number-paid",
     "A duplicate reference with another phone number is paid again.",
     "create.duplicate-any-field",
-    paysIfDifferent("phoneNumber"),
+    () => paysIfDifferent("phoneNumber"),
   ),
   fault(
     "repeat-in-other-currency-paid",
     "A duplicate reference with another currency is paid again.",
     "create.duplicate-any-field",
-    paysIfDifferent("currency"),
+    () => paysIfDifferent("currency"),
   ),
   caughtOnlyBy(
     "create.duplicate-any-field",
@@ -115,38 +111,38 @@ export const faults: readonly Fault[] = [
       "repeat-in-other-country-paid",
       "A duplicate reference with only another country is paid again.",
       "create.duplicate-any-field",
-      paysIfDifferent("country"),
+      () => paysIfDifferent("country"),
     ),
   ),
   fault(
     "repeat-with-other-address-paid",
     "A duplicate reference with another webhookURL is paid again.",
     "create.duplicate-any-field",
-    paysIfDifferent("webhookURL"),
+    () => paysIfDifferent("webhookURL"),
   ),
   fault(
     "repeat-with-all-different-paid",
     "A duplicate reference is paid again if every other field differs.",
     "create.duplicate-any-field",
-    paysIfDifferent(...others),
+    () => paysIfDifferent(...others),
   ),
   fault(
     "race-to-other-numbers-paid",
     "Concurrent requests with the same reference are all paid if they differ in phone number and amount.",
     "create.duplicate-race-any-field",
-    racesOn("amount", "phoneNumber"),
+    () => racesOn("amount", "phoneNumber"),
   ),
   fault(
     "race-in-other-currencies-paid",
     "Concurrent requests with the same reference are all paid if they differ in currency.",
     "create.duplicate-race-any-field",
-    racesOn("currency"),
+    () => racesOn("currency"),
   ),
   fault(
     "race-with-other-addresses-paid",
     "Concurrent requests with the same reference are all paid if they differ in webhookURL.",
     "create.duplicate-race-any-field",
-    racesOn("webhookURL"),
+    () => racesOn("webhookURL"),
   ),
   fault(
     "race-last-writer-wins",

@@ -3,20 +3,14 @@ import { type Fault, fault } from "../fault.ts";
 import { instead, isAccepted, isOf, keyOf, lastPart, refusal, responses, withKey, withStatus } from "../ways.ts";
 
 export const faults: readonly Fault[] = [
-  fault(
-    "replay-nothing",
-    "A replay sends nothing.",
-    "sandbox.replay",
+  fault("replay-nothing", "A replay sends nothing.", "sandbox.replay", () =>
     instead(
       "replayDelivery",
       () => true,
       () => ({ ...refusal(200), text: '{"statusCode":200,"data":{}}' }),
     ),
   ),
-  fault(
-    "replay-404",
-    "Replaying a delivery returns 404.",
-    "sandbox.replay",
+  fault("replay-404", "Replaying a delivery returns 404.", "sandbox.replay", () =>
     instead(
       "replayDelivery",
       () => true,
@@ -41,7 +35,7 @@ export const faults: readonly Fault[] = [
     "replay-409-while-waiting",
     "A delivery that waits for its next attempt cannot be replayed.",
     "sandbox.replay",
-    {
+    () => ({
       storage: (inner) => {
         const waiting = new Set<string>();
         return {
@@ -54,12 +48,9 @@ export const faults: readonly Fault[] = [
             waiting.has(id) ? "claimed" : inner.requestReplay(merchantId, id, actor),
         };
       },
-    },
+    }),
   ),
-  fault(
-    "replay-unknown-500",
-    "A replay of an unknown delivery causes a 500.",
-    "sandbox.replay",
+  fault("replay-unknown-500", "A replay of an unknown delivery causes a 500.", "sandbox.replay", () =>
     responses("replayDelivery", (reply) => (reply.status === 404 ? withStatus(reply, 500) : reply)),
   ),
   fault(
@@ -78,6 +69,6 @@ export const faults: readonly Fault[] = [
     "replay-accepted-in-progress",
     "A replay is accepted while an attempt is in progress.",
     "sandbox.replay-in-progress",
-    responses("replayDelivery", (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200))),
+    () => responses("replayDelivery", (reply) => (isAccepted(reply) ? reply : withStatus(reply, 200))),
   ),
 ];

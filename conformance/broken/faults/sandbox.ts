@@ -1,5 +1,5 @@
 // Sandboxes with faults in the /sandbox operations (D18).
-import { type Fault, fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type Hooks } from "../fault.ts";
 import { isPayout, noContent } from "../messages.ts";
 import {
   accepts,
@@ -22,7 +22,7 @@ import {
 const advance = "advanceClock";
 const isText = (value: unknown): value is string => typeof value === "string";
 /** Changes the items of a list response. */
-const list = (operation: string, change: (each: Fields[], call: Call) => unknown): How =>
+const list = (operation: string, change: (each: Fields[], call: Call) => unknown): Hooks =>
   responses(operation, (reply, call) => {
     const body = fieldsOf(reply.text) ?? {};
     const inner = (body["data"] ?? {}) as Fields;
@@ -34,19 +34,17 @@ const list = (operation: string, change: (each: Fields[], call: Call) => unknown
 const anHourLater = (time: unknown) => shifted(time, 3_600_000);
 
 export const faults: readonly Fault[] = [
-  fault(
-    "clock-stands",
-    "Advancing the clock has no effect.",
-    "sandbox.clock",
+  fault("clock-stands", "Advancing the clock has no effect.", "sandbox.clock", () =>
     requests(advance, (fields) => ({ ...fields, seconds: 0 })),
   ),
   fault(
     "clock-leaps",
     "Records that fall due while the clock advances are dated at the end of the step.",
     "sandbox.clock",
-    data(verifyDisbursement, (record) =>
-      record["status"] === "pending" ? record : { ...record, updatedAt: anHourLater(record["createdAt"]) },
-    ),
+    () =>
+      data(verifyDisbursement, (record) =>
+        record["status"] === "pending" ? record : { ...record, updatedAt: anHourLater(record["createdAt"]) },
+      ),
   ),
   fault("clock-responds-early", "Advancing the clock returns before due work is done.", "sandbox.clock", () => {
     let quietUntil = 0;
@@ -94,20 +92,18 @@ export const faults: readonly Fault[] = [
     "clock-dates-webhooks-late",
     "The webhooks of payouts that settle during an advance are dated at its end.",
     "sandbox.clock",
-    list("listDeliveries", (each) =>
-      each.map((delivery) => {
-        const attempts = delivery["attempts"] as Fields[];
-        const isLate = delivery["event"] === "disbursement.failed";
-        return isLate
-          ? { ...delivery, attempts: attempts.map((one) => ({ ...one, at: anHourLater(one["at"]) })) }
-          : delivery;
-      }),
-    ),
+    () =>
+      list("listDeliveries", (each) =>
+        each.map((delivery) => {
+          const attempts = delivery["attempts"] as Fields[];
+          const isLate = delivery["event"] === "disbursement.failed";
+          return isLate
+            ? { ...delivery, attempts: attempts.map((one) => ({ ...one, at: anHourLater(one["at"]) })) }
+            : delivery;
+        }),
+      ),
   ),
-  fault(
-    "clock-back",
-    "The clock accepts a negative step.",
-    "sandbox.clock-bounds",
+  fault("clock-back", "The clock accepts a negative step.", "sandbox.clock-bounds", () =>
     accepts(
       advance,
       "seconds",
@@ -115,10 +111,7 @@ export const faults: readonly Fault[] = [
       () => 0,
     ),
   ),
-  fault(
-    "clock-any-step",
-    "The clock accepts a step of more than a year.",
-    "sandbox.clock-bounds",
+  fault("clock-any-step", "The clock accepts a step of more than a year.", "sandbox.clock-bounds", () =>
     accepts(
       advance,
       "seconds",
@@ -126,10 +119,7 @@ export const faults: readonly Fault[] = [
       () => 0,
     ),
   ),
-  fault(
-    "clock-text",
-    "The clock accepts a string as step.",
-    "sandbox.clock-bounds",
+  fault("clock-text", "The clock accepts a string as step.", "sandbox.clock-bounds", () =>
     accepts(advance, "seconds", isText, () => 0),
   ),
   fault("clock-shared", "Advancing one merchant's clock advances another's.", "sandbox.clock-own", (world) => ({
@@ -170,35 +160,23 @@ export const faults: readonly Fault[] = [
       return path.includes("limit=1") ? all.slice(-1) : events;
     }) as ReturnType<typeof responses>;
   }),
-  fault(
-    "events-of-all-records",
-    "The reference filter of events is ignored.",
-    "sandbox.events",
+  fault("events-of-all-records", "The reference filter of events is ignored.", "sandbox.events", () =>
     withoutFilter("reference"),
   ),
   fault(
     "events-without-pages",
     "The cursor of events is ignored, so that every page is the first.",
     "sandbox.events",
-    withoutFilter("cursor"),
+    () => withoutFilter("cursor"),
   ),
-  fault("events-without-limit", "The limit of events is ignored.", "sandbox.events", withoutFilter("limit")),
-  fault(
-    "deliveries-of-any-state",
-    "The status filter of deliveries is ignored.",
-    "sandbox.deliveries",
+  fault("events-without-limit", "The limit of events is ignored.", "sandbox.events", () => withoutFilter("limit")),
+  fault("deliveries-of-any-state", "The status filter of deliveries is ignored.", "sandbox.deliveries", () =>
     withoutFilter("status"),
   ),
-  fault(
-    "deliveries-without-attempts",
-    "Deliveries are listed without their attempts.",
-    "sandbox.deliveries",
+  fault("deliveries-without-attempts", "Deliveries are listed without their attempts.", "sandbox.deliveries", () =>
     list("listDeliveries", (each) => each.map((delivery) => ({ ...delivery, attempts: [] }))),
   ),
-  fault(
-    "deliveries-pending",
-    "Every delivery has the status pending.",
-    "sandbox.deliveries",
+  fault("deliveries-pending", "Every delivery has the status pending.", "sandbox.deliveries", () =>
     list("listDeliveries", (each) => each.map((delivery) => ({ ...delivery, status: "pending" }))),
   ),
   fault("finish-any-owner", "Any merchant can finish a checkout.", "sandbox.finish-own", (world) => ({

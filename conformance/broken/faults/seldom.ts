@@ -1,6 +1,6 @@
 // Servers that are broken under one condition only: some values in a webhook, some senders of a request, some moments of
 // a record (§1, §3 to §7). These servers were written from the interface document alone.
-import { type Fault, fault, type Call, type How, type Message } from "../fault.ts";
+import { type Fault, fault, type Call, type Hooks, type How, type Message } from "../fault.ts";
 import { changesMessage, isPayout, noContent, signed } from "../messages.ts";
 import {
   accepts,
@@ -23,7 +23,7 @@ import {
 const paid = "records.as-requested";
 
 /** Changes the text of the webhooks that `fits` accepts, and signs them again. */
-const rewrites = (change: (body: string) => string, fits: (message: Message) => boolean = () => true): How =>
+const rewrites = (change: (body: string) => string, fits: (message: Message) => boolean = () => true): Hooks =>
   changesMessage((message) => (fits(message) ? signed({ ...message, body: change(message.body) }) : message));
 
 const dataIn = ({ body }: Message) => (fieldsOf(body)?.["data"] ?? {}) as Fields;
@@ -41,7 +41,7 @@ const asText = ["amount", "fee"].flatMap((field) =>
         `webhook-${field}-as-text${id}`,
         `The ${field}${what} is a text in the webhook.`,
         "life.webhooks-true",
-        rewrites((body) => body.replace(new RegExp(`"${field}":(\\d+)`), `"${field}":"$1"`), fits),
+        () => rewrites((body) => body.replace(new RegExp(`"${field}":(\\d+)`), `"${field}":"$1"`), fits),
         id === "-of-checkouts" ? "checkout.optional-fields" : paid,
       ),
     ),
@@ -75,18 +75,16 @@ const texts: [id: string, what: string, change: (body: string) => string][] = [
 ];
 
 /** Shows `success` for a pending payout, from its first verify on and for this time. */
-const earlySuccess =
-  (fits: (record: Fields) => boolean, lastsMs: number): How =>
-  () => {
-    const since = new Map<unknown, number>();
-    return data(verifyDisbursement, (record) => {
-      const { reference, status } = record;
-      if (status !== "pending" || !fits(record)) return record;
-      const first = since.get(reference) ?? Date.now();
-      since.set(reference, first);
-      return Date.now() - first <= lastsMs ? { ...record, status: "success" } : record;
-    });
-  };
+const earlySuccess = (fits: (record: Fields) => boolean, lastsMs: number): Hooks => {
+  const since = new Map<unknown, number>();
+  return data(verifyDisbursement, (record) => {
+    const { reference, status } = record;
+    if (status !== "pending" || !fits(record)) return record;
+    const first = since.get(reference) ?? Date.now();
+    since.set(reference, first);
+    return Date.now() - first <= lastsMs ? { ...record, status: "success" } : record;
+  });
+};
 const isFailing = ({ customer }: Fields) => String((customer as Fields)["phoneNumber"]).endsWith("089");
 
 /** Does not authenticate matching requests without a key. */
@@ -119,7 +117,7 @@ const openings: [id: string, what: string, operation: string, fits: (call: Call)
   ];
 
 /** Shows responses in another form to clients that ask for it. */
-const negotiated = (pattern: RegExp, fits: (status: number) => boolean, text: string, type: string): How =>
+const negotiated = (pattern: RegExp, fits: (status: number) => boolean, text: string, type: string): Hooks =>
   responses([createDisbursement, verifyDisbursement], (reply, { headers }) =>
     pattern.test(String(headers["accept"])) && fits(reply.status)
       ? { ...reply, headers: { ...reply.headers, "content-type": type }, text }
@@ -131,34 +129,34 @@ let made = 0;
 export const faults: readonly Fault[] = [
   ...asText,
   ...texts.map(([id, what, change]) =>
-    fault(`webhook-${id}`, `${what} in a webhook.`, "life.webhooks-true", rewrites(change), paid),
+    fault(`webhook-${id}`, `${what} in a webhook.`, "life.webhooks-true", () => rewrites(change), paid),
   ),
   fault(
     "status-early-success",
     "The first verify of a pending payout says success.",
     "life.webhooks-sent",
-    earlySuccess(() => true, 0),
+    () => earlySuccess(() => true, 0),
     paid,
   ),
   fault(
     "status-early-success-of-failures",
     "A payout that fails is a success for the first 100 ms.",
     "life.ends-as-notified",
-    earlySuccess(isFailing, 100),
+    () => earlySuccess(isFailing, 100),
     paid,
   ),
   fault(
     "status-early-success-from-a-million",
     "A payout of a million or more is a success when it is first verified.",
     "life.webhooks-sent",
-    earlySuccess(({ amount }) => Number(amount) >= 1_000_000, 0),
+    () => earlySuccess(({ amount }) => Number(amount) >= 1_000_000, 0),
     paid,
   ),
   fault(
     "status-created-success",
     "The create returns success for a payout that is pending.",
     "life.webhooks-sent",
-    data(createDisbursement, (created) => ({ ...created, status: "success" })),
+    () => data(createDisbursement, (created) => ({ ...created, status: "success" })),
     paid,
   ),
   ...openings.map(([id, what, operation, fits, change]) =>
@@ -173,33 +171,39 @@ export const faults: readonly Fault[] = [
     "errors-as-html-on-request",
     "A client that accepts text/html gets errors as HTML.",
     "json.answers",
-    negotiated(/text\/html/, (status) => status >= 400 && status !== 401, "<h1>Error</h1>", "text/html"),
+    () => negotiated(/text\/html/, (status) => status >= 400 && status !== 401, "<h1>Error</h1>", "text/html"),
     paid,
   ),
   fault(
     "records-as-xml-on-request",
     "A client that accepts application/xml gets XML.",
     "json.answers",
-    negotiated(/xml/, (status) => status === 200, "<data/>", "application/xml"),
+    () => negotiated(/xml/, (status) => status === 200, "<data/>", "application/xml"),
     "reads.verify-changes-nothing",
   ),
-  fault("repeat-with-slash-paid", "A repeat to the path with a slash at its end is paid.", "create.duplicate-refused", {
-    handle(call, ask) {
-      const fields = fieldsOf(call.body);
-      if (call.method !== "POST" || call.path !== "/v1/disbursements/" || !fields) return ask(call);
-      const body = Buffer.from(JSON.stringify({ ...fields, reference: `slash-${(made += 1)}` }));
-      return ask({ ...call, path: "/v1/disbursements", body });
-    },
-  }),
+  fault(
+    "repeat-with-slash-paid",
+    "A repeat to the path with a slash at its end is paid.",
+    "create.duplicate-refused",
+    () => ({
+      handle(call, ask) {
+        const fields = fieldsOf(call.body);
+        if (call.method !== "POST" || call.path !== "/v1/disbursements/" || !fields) return ask(call);
+        const body = Buffer.from(JSON.stringify({ ...fields, reference: `slash-${(made += 1)}` }));
+        return ask({ ...call, path: "/v1/disbursements", body });
+      },
+    }),
+  ),
   fault(
     "webhook-of-one-escaped-reference",
     "A webhook has only the merchant's reference, escaped as in HTML.",
     "life.webhooks-sent",
-    rewrites((body) => {
-      const { event, data: record } = fieldsOf(body) as { event: string; data: Fields };
-      const reference = String(record["merchantsReference"]).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
-      return JSON.stringify({ event, reference, status: record["status"] });
-    }),
+    () =>
+      rewrites((body) => {
+        const { event, data: record } = fieldsOf(body) as { event: string; data: Fields };
+        const reference = String(record["merchantsReference"]).replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+        return JSON.stringify({ event, reference, status: record["status"] });
+      }),
     paid,
   ),
   fault(
@@ -231,32 +235,31 @@ export const faults: readonly Fault[] = [
     "updated-before-created-of-failures",
     "The updatedAt of a failed payout is in another time zone.",
     "verify.updated-not-before-created",
-    data(verifyDisbursement, (record) =>
-      record["status"] === "failed" ? { ...record, updatedAt: shifted(record["updatedAt"], -3_600_000) } : record,
-    ),
+    () =>
+      data(verifyDisbursement, (record) =>
+        record["status"] === "failed" ? { ...record, updatedAt: shifted(record["updatedAt"], -3_600_000) } : record,
+      ),
     "webhook.disbursement-failure",
   ),
   fault(
     "amount-as-text-from-a-million",
     "An amount of a million or more is also accepted as a string.",
     "create.amount-type",
-    accepts(createDisbursement, "amount", (value) => typeof value === "string" && Number(value) >= 1e6, Number),
+    () => accepts(createDisbursement, "amount", (value) => typeof value === "string" && Number(value) >= 1e6, Number),
   ),
   fault(
     "amount-as-text-with-separators",
     "An amount is also accepted as a string with separators.",
     "create.amount-type",
-    accepts(
-      createDisbursement,
-      "amount",
-      (value) => typeof value === "string" && /^\d+([ ,.]\d+)+$/.test(value),
-      () => 1000,
-    ),
+    () =>
+      accepts(
+        createDisbursement,
+        "amount",
+        (value) => typeof value === "string" && /^\d+([ ,.]\d+)+$/.test(value),
+        () => 1000,
+      ),
   ),
-  fault(
-    "fractions-from-100-rounded",
-    "A fraction in an amount above 100 is rounded.",
-    "create.amount-type",
+  fault("fractions-from-100-rounded", "A fraction in an amount above 100 is rounded.", "create.amount-type", () =>
     accepts(
       createDisbursement,
       "amount",
@@ -264,10 +267,7 @@ export const faults: readonly Fault[] = [
       (value) => Math.round(Number(value)),
     ),
   ),
-  fault(
-    "phone-with-hyphens",
-    "Hyphens in a phone number are removed.",
-    "create.phone-pattern",
+  fault("phone-with-hyphens", "Hyphens in a phone number are removed.", "create.phone-pattern", () =>
     accepts(
       createDisbursement,
       "phoneNumber",
@@ -279,7 +279,7 @@ export const faults: readonly Fault[] = [
     "checkout-amount-as-text-from-10000",
     "A checkout's amount of 10,000 or more is also accepted as a string.",
     "checkout.types",
-    accepts(createCheckout, "amount", (value) => typeof value === "string" && Number(value) >= 10_000, Number),
+    () => accepts(createCheckout, "amount", (value) => typeof value === "string" && Number(value) >= 10_000, Number),
   ),
   fault("open-by-put", "A create by PUT needs no key.", "auth.no-way-around", (world) => ({
     handle: (call, ask) =>

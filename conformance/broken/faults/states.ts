@@ -73,28 +73,16 @@ export const faults: readonly Fault[] = [
     ),
     "extended",
   ),
-  fault(
-    "settles-as-reversed",
-    "A payout settles as reversed instead of success.",
-    "status.settles",
+  fault("settles-as-reversed", "A payout settles as reversed instead of success.", "status.settles", () =>
     shown((record) => (record["status"] === "success" ? { ...record, status: "reversed" } : record)),
   ),
-  fault(
-    "updated-at-frozen",
-    "updatedAt does not change with the status.",
-    "status.updated-at-moves",
+  fault("updated-at-frozen", "updatedAt does not change with the status.", "status.updated-at-moves", () =>
     shown((record) => ({ ...record, updatedAt: record["createdAt"] })),
   ),
-  fault(
-    "updated-at-now",
-    "updatedAt is the time of the verify request.",
-    "status.updated-at-moves",
+  fault("updated-at-now", "updatedAt is the time of the verify request.", "status.updated-at-moves", () =>
     shown((record) => ({ ...record, updatedAt: new Date().toISOString() })),
   ),
-  fault(
-    "fee-changes-when-final",
-    "The fee changes when a payout becomes final.",
-    "status.updated-at-moves",
+  fault("fee-changes-when-final", "The fee changes when a payout becomes final.", "status.updated-at-moves", () =>
     shown((record) => (isFinal(record) ? { ...record, fee: Number(record["fee"]) + 5 } : record)),
   ),
   fault(
@@ -174,21 +162,19 @@ export const faults: readonly Fault[] = [
       },
     }),
   ),
-  fault(
-    "location-missing",
-    "A 409 has no Location.",
-    "recovery.location recovery.lost-answer",
+  fault("location-missing", "A 409 has no Location.", "recovery.location recovery.lost-answer", () =>
     responses(createDisbursement, (reply) => withHeader(reply, "location")),
   ),
   fault(
     "location-merchants-reference",
     "Location contains the merchant's reference instead of the service's.",
     "recovery.location",
-    responses(createDisbursement, (reply, call) =>
-      reply.status === 409
-        ? withHeader(reply, "location", `/v1/disbursements/${String(fieldsOf(call.body)?.["reference"])}`)
-        : reply,
-    ),
+    () =>
+      responses(createDisbursement, (reply, call) =>
+        reply.status === 409
+          ? withHeader(reply, "location", `/v1/disbursements/${String(fieldsOf(call.body)?.["reference"])}`)
+          : reply,
+      ),
   ),
   fault("location-to-another", "Location points to another payout.", "recovery.lost-answer", () => {
     let first: string | undefined;
@@ -202,6 +188,6 @@ export const faults: readonly Fault[] = [
     "lost-response-lost-payout",
     "A payout whose response was lost is not recorded.",
     "recovery.lost-answer forced.504-answer-lost",
-    instead(createDisbursement, endsIn("504"), () => undefined),
+    () => instead(createDisbursement, endsIn("504"), () => undefined),
   ),
 ];

@@ -23,8 +23,8 @@ function broken(id: string, breaks: string, scenarios: string, change: Partial<P
 }
 
 /** A server whose client, which talks to the service, has the fault. */
-const client = (id: string, breaks: string, scenarios: string, change: Partial<Client>, more: Partial<Parts> = {}) =>
-  broken(id, breaks, scenarios, { client: change, ...more });
+const client = (id: string, breaks: string, scenarios: string, change: Partial<Client>) =>
+  broken(id, breaks, scenarios, { client: change });
 
 const status =
   (...statuses: number[]) =>

@@ -6,11 +6,7 @@ const page = "<html><body>Something went wrong</body></html>";
 const html = { "content-type": "text/html" };
 
 /** The page of a gateway that stands before the service. */
-export const gateway = (status: number, headers: Readonly<Record<string, string>> = {}): Forged => ({
-  status,
-  headers: { ...html, ...headers },
-  body: page,
-});
+export const gateway = (status: number): Forged => ({ status, headers: html, body: page });
 
 const answers: readonly [Answer, ...Answer[]] = [
   "drop",

@@ -1,4 +1,4 @@
-import { Router, type Request } from "express";
+import { Router } from "express";
 import { adjust, needsSecond, UNDECIDED_ADJUSTMENT } from "../../domain/adjustments.ts";
 import { checkedReason } from "../../domain/attention.ts";
 import { personOf } from "../../domain/audit.ts";
@@ -8,7 +8,7 @@ import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
-import { actorIn, field, merchantIn, PageError, requireOperator, rootOf, seeOther } from "./visit.ts";
+import { actorIn, field, merchantFinder, merchantIn, PageError, requireOperator, rootOf, seeOther } from "./visit.ts";
 import { wordsIn, type English, type Words } from "./words.ts";
 
 const ON_A_PAGE = 50;
@@ -141,11 +141,7 @@ export function balancePages(context: DashboardContext): Router {
   });
 
   const path = "/dashboard/merchants/:merchant/adjust";
-  const find = async (req: Request) => {
-    const found = await storage.findMerchant(String(req.params.merchant));
-    if (!found) throw new PageError(404, "There is no such merchant.");
-    return found;
-  };
+  const find = merchantFinder(storage);
   router.use(path, requireOperator);
   router.get(path, async (req, res) => {
     const managed = await find(req);

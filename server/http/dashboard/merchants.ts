@@ -1,4 +1,4 @@
-import { Router, type Request } from "express";
+import { Router } from "express";
 import { createMerchant, renameMerchant, type Merchant } from "../../domain/merchants.ts";
 import { parseTerms, TERMS, termTexts, type Terms } from "../../domain/terms.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
@@ -6,7 +6,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
 import { showPage } from "./show-page.ts";
 import { queryOf } from "./payment-filter.ts";
-import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
+import { actorIn, field, merchantFinder, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
 import type { English } from "./words.ts";
 
 /** What the form with the terms needs. */
@@ -104,11 +104,7 @@ export function merchantPages(context: DashboardContext): Router {
   });
 
   const path = "/dashboard/merchants/:merchant";
-  const find = async (req: Request) => {
-    const found = await storage.findMerchant(String(req.params.merchant));
-    if (!found) throw new PageError(404, "There is no such merchant.");
-    return found;
-  };
+  const find = merchantFinder(storage);
   router.use(path, requireOperator);
   router.get(path, async (req, res) => {
     const page = { template: "merchant", title: "Manage a merchant", section: "merchants" } as const;

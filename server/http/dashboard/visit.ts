@@ -1,7 +1,7 @@
-import type { RequestHandler, Response } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import type { Actor } from "../../domain/audit.ts";
 import { actorOf } from "../../domain/sign-in.ts";
-import type { Merchant } from "../../domain/merchants.ts";
+import type { Merchant, MerchantStore } from "../../domain/merchants.ts";
 import { stated, type Visit } from "../request-state.ts";
 
 /** The visit of a request that `requireSession` has let through. */
@@ -32,6 +32,15 @@ export class PageError extends Error {
     this.status = status;
   }
 }
+
+/** Finds the merchant in the path of an operator's page. */
+export const merchantFinder =
+  (storage: Pick<MerchantStore, "findMerchant">) =>
+  async (req: Request): Promise<Merchant> => {
+    const found = await storage.findMerchant(String(req.params.merchant));
+    if (!found) throw new PageError(404, "There is no such merchant.");
+    return found;
+  };
 
 /** The path of the dashboard as a browser sees it: a proxy may serve PUBLIC_URL under a prefix. */
 export const rootOf = (publicUrl: string): string => `${new URL(publicUrl).pathname.replace(/\/$/, "")}/dashboard`;
