@@ -14,8 +14,9 @@ export function auditPage(context: DashboardContext): Router {
   router.get("/dashboard/m/:merchant/audit", async (req, res) => {
     const [cursor, keyId] = [field(req.query, "cursor"), field(req.query, "key")];
     const { id: merchantId } = merchantIn(res);
+    const words = wordsIn(res);
     const keys = await context.storage.listKeysOf(merchantId);
-    const about = keyName(keys, keyId);
+    const about = keyName(keys, keyId, words);
     if (keyId !== "" && about === undefined) throw new PageError(404, "There is no API key with this id.");
     const page = await context.storage.listAudit({
       merchantId,
@@ -23,7 +24,6 @@ export function auditPage(context: DashboardContext): Router {
       ...(keyId !== "" && { keyId }),
       ...(cursor !== "" && { cursor }),
     });
-    const words = wordsIn(res);
     showPage(
       context,
       res,

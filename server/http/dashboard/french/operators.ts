@@ -39,7 +39,7 @@ export const operators = {
     "Disponible maintenant : {before}. Disponible ensuite : <strong>{after}</strong>.",
   "Reason: <bdi>{reason}</bdi>": "Motif : <bdi>{reason}</bdi>",
   "The balance changes once somebody else has approved it, on the page Balances.":
-    "Le solde change dès qu’une autre personne l’a approuvé, sur la page Soldes.",
+    "Le solde change dès qu’une autre personne a approuvé ce mouvement, sur la page Soldes.",
   "It is in the merchant’s statement and in the audit trail.":
     "Le mouvement figure dans le relevé du marchand et dans le journal d’audit.",
   "Propose {amount}": "Proposer {amount}",

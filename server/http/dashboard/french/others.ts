@@ -289,6 +289,7 @@ export const others = {
   right: "droit",
   payouts: "versements",
   reference: "référence",
+  scopes: "droits",
   currency: "devise",
   keys: "clés",
   sessions: "sessions",
