@@ -72,6 +72,17 @@ test("shows the verdict and its reason first, then failures with what was expect
   expect(trouble).toEqual([]);
 });
 
+test("on a phone, causes come before the conditions of the run, and no address is cut", async () => {
+  const url = `https://sandbox.example/v1/disbursements/${"DSB8DZFNYH6HN0CTZ2SWKGSR4AZ".repeat(3)}`;
+  const exchanges = [exchange({ url, curl: "curl it" })];
+  const checks = [check({ verdict: "fail", exchanges, shownBy: 1 })];
+  const { page } = await opened(sampleReport([requirement("a", "fail", { checks })]));
+  await page.setViewportSize({ width: 380, height: 700 });
+  expect((await texts(page, "h2")).slice(0, 3)).toEqual(["Summary", "Needs attention", "The run"]);
+  const edges = await page.locator("main p:visible").evaluateAll((all) => all.map(({ scrollWidth }) => scrollWidth));
+  expect(Math.max(...edges)).toBeLessThan(380);
+});
+
 test("shows requirements that fail for one cause together, the first one open", async () => {
   const evidence = [exchange({ id: 5, status: 500, responseBody: '{"error":"Internal Server Error"}' })];
   const checks = [check({ verdict: "fail", exchanges: evidence, shownBy: 5 })];

@@ -62,12 +62,12 @@ function render(markdown: string, base: string, language: Language): string {
     },
   });
   const html = marked.parse(markdown, { async: false });
-  // Wide tables scroll by themselves. Scrollable elements must be reachable with the keyboard.
+  // Wide tables scroll by themselves, and drawings on a phone. Scrollable elements must be reachable with the keyboard.
   const body = html
     .replaceAll("<table>", '<div class="scroll" tabindex="0"><table>')
     .replaceAll("</table>", "</table></div>")
-    .replaceAll(/<p>(<svg[^]*?<\/svg>)<\/p>/g, "<figure>$1</figure>");
-  return headings.length > 5 ? contents(language.contents, headings) + body : body;
+    .replaceAll(/<p>(<svg[^]*?<\/svg>)<\/p>/g, '<figure tabindex="0">$1</figure>');
+  return headings.length > 5 ? body.replace("</h1>\n", (end) => end + contents(language.contents, headings)) : body;
 }
 
 const contents = (title: string, headings: string[]) =>

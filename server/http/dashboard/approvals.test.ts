@@ -52,6 +52,7 @@ test("an operator approves payouts after a page with their totals; each is then 
   const { html } = await grace.get("/approvals");
   for (const reference of references) expect(html).toContain(`value="${id}/${reference}"`);
   expect(html).not.toContain(small);
+  expect(html.replaceAll("\u00a0", " ")).toContain("+225 70 38 10 24 73");
   expect(html).toMatch(/GHS\s0\.05<\/strong> in 1 payout<.*25,100\.00<\/strong> in 2 payouts</s);
   const { html: asked } = await grace.get(`/approvals/confirm?action=approve&${chosen(references.slice(0, 2))}`);
   expect(asked).toMatch(/Approve 2 payouts\?.*25,100\.00<\/strong> in 2 payouts.*cannot be taken back/s);

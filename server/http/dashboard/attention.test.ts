@@ -198,7 +198,9 @@ test("the rails have counts, and are paused with a reason and resumed", async ()
   expect((await operator.post("/rails/other/pause", { reason: "r" })).status).toBe(404);
   expect((await operator.post("/rails/test/pause", { reason: "maintenance" })).status).toBe(303);
   expect((await operator.post("/rails/test/pause", { reason: "maintenance" })).status).toBe(409);
-  expect((await operator.get("/rails")).html).toMatch(/dashboard Ada<\/bdi> since [^]+ UTC: maintenance/);
+  expect((await operator.get("/rails")).html).toMatch(
+    /Paused since [^]+ UTC by <bdi>Ada, operator<\/bdi>: maintenance/,
+  );
   expect((await operator.post("/rails/test/resume")).status).toBe(303);
   expect((await operator.post("/rails/test/resume")).status).toBe(409);
   expect((await audited()).map(({ action }) => action)).toEqual(["rail.resume", "rail.pause"]);

@@ -59,6 +59,8 @@ const ACTORS: Record<string, English> = {
 const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
 /** Details whose values are words of the service, and not texts that a person has typed. */
 const CODED = new Set(["role", "status", "right", "list", "pace"]);
+/** A detail that is a time, as the server writes it. */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 /** Texts for people in place of details whose names are not plain English. */
 const LABELS: Record<string, English> = {
   perPayment: "per payment",
@@ -71,29 +73,39 @@ const LABELS: Record<string, English> = {
 };
 
 /** What people call a key of the merchant's. Undefined for a key that is not among these. */
-export function keyName(keys: readonly ApiKey[], id: string | undefined): string | undefined {
+export function keyName(keys: readonly ApiKey[], id: string | undefined, { t }: Words): string | undefined {
   const key = keys.find((each) => each.id === id);
-  return key && (key.name === undefined ? `…${key.hint}` : `“${key.name}”`);
+  return key && (key.name === undefined ? `…${key.hint}` : t("“{name}”", { name: key.name }));
 }
 
 /** Describes an entry in words. @param keys the merchant's keys, which the words name */
 export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[], words: Words) {
-  const nameOf = (id: string | undefined) => keyName(keys, id);
+  const nameOf = (id: string | undefined) => keyName(keys, id, words);
   const isAboutKey = action.startsWith("key.");
   const name = isAboutKey ? nameOf(details.key) : undefined;
-  const who = (by: ActorName) => whoIs(by, nameOf, words);
+  const who = (by: ActorName) => whoIs(by, words, nameOf);
+  const shown = (label: string, value: string) => {
+    if (label === "invitedBy") return who(value as ActorName);
+    if (TIME.test(value)) return `${words.time(Date.parse(value))} UTC`;
+    return CODED.has(label) ? words.said(value) : value;
+  };
   const more = Object.entries(details)
     .filter(([label]) => !IDS.has(label) && !(isAboutKey && name !== undefined && label === "name"))
     .map(([label, value]) => {
       const labelled = LABELS[label] ? words.t(LABELS[label]) : words.said(label);
-      return `${labelled}: ${label === "invitedBy" ? who(value as ActorName) : CODED.has(label) ? words.said(value) : value}`;
+      return words.t("{label}: {value}", { label: labelled, value: shown(label, value) });
     });
   const what = name === undefined ? words.t(WORDS[action]) : `${words.t(WORDS[action])} ${name}`;
   const { delivery, replay, bySession: session } = details;
   return { what, more, who: who(actor), delivery, replay, session };
 }
 
-function whoIs(actor: ActorName, nameOf: (id: string) => string | undefined, { t }: Words): string {
+/** Who acted, in words. @param nameOf finds the name of an API key by its id */
+export function whoIs(
+  actor: ActorName,
+  { t }: Words,
+  nameOf: (id: string) => string | undefined = () => undefined,
+): string {
   const [kind = "", name = ""] = actor.split(/ (.*)/s);
   if (kind === "key") return t("a program with the API key {key}", { key: nameOf(name) ?? name });
   return t(ACTORS[kind]!, { name });

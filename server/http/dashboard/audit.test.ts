@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
+import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 import { aKey } from "../../testing/storage/fixtures.ts";
 
@@ -27,6 +27,23 @@ test("the settings lead to what was done to a key, and by whom", async () => {
   expect(rows.map(([, what, who]) => [what, who])).toEqual([
     ["Revoked the API key “till”", expect.stringContaining("Kofi")],
     ["Created the API key “till”", expect.stringContaining("Ada")],
+  ]);
+});
+
+test("the trail is in French for a browser that prefers it, also its details", async () => {
+  const { storage, merchant } = server;
+  await storage.insertKey(aKey(merchant.id, { name: "caisse", scopes: ["read"] }), "dashboard Ada");
+  const filter = { createdAfter: Date.parse("2026-11-02T09:30:00Z") };
+  await storage.startReplay({ id: "r", merchantId: merchant.id, filter, pace: 20, expected: 7 }, "dashboard Ada");
+  const headers = { cookie: operator.cookie, "accept-language": "fr" };
+  const { html } = await visit(server, `${area}/audit`, { headers });
+  const rows = [...html.matchAll(/<td><bdi>(?:<a[^>]*>)?([^<]*)[^]*?<span class="under">([^<]*)</g)];
+  expect(rows.slice(0, 2).map((row) => row.slice(1).map((text) => text.replaceAll("\u00a0", " ")))).toEqual([
+    [
+      "A lancé un renvoi de webhooks",
+      "créés depuis : 02/11/2026 09:30:00 UTC · rythme : 20 par seconde · webhooks : 7",
+    ],
+    ["A créé la clé d’API « caisse »", "droits : read"],
   ]);
 });
 

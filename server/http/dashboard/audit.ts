@@ -17,8 +17,9 @@ export function auditPages(context: DashboardContext): Router {
   router.get("/dashboard/m/:merchant/audit", async (req, res) => {
     const [cursor, keyId] = [field(req.query, "cursor"), field(req.query, "key")];
     const { id: merchantId } = merchantIn(res);
+    const words = wordsIn(res);
     const keys = await storage.listKeysOf(merchantId);
-    const about = keyName(keys, keyId);
+    const about = keyName(keys, keyId, words);
     if (keyId !== "" && about === undefined) throw new PageError(404, "There is no API key with this id.");
     const found = await storage.listAudit({
       merchantId,
@@ -26,7 +27,6 @@ export function auditPages(context: DashboardContext): Router {
       ...(keyId !== "" && { keyId }),
       ...(cursor !== "" && { cursor }),
     });
-    const words = wordsIn(res);
     showPage(context, res, page, {
       entries: found.items.map((entry) => ({ ...entry, ...inWords(entry, keys, words) })),
       about,

@@ -143,7 +143,13 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   await press("Tab");
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
-  await press("Tab", 11);
+  await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
+  await press("Tab");
+  await press("Escape");
+  expect(await page.getByRole("button", { name: "Sign out", exact: true }).isVisible()).toBe(false);
+  expect(await focused()).toEqual({ text: "Ada", outlined: true });
+  await press("Enter");
+  await press("Tab", 10);
   expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
   await press("Enter");
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();

@@ -53,6 +53,15 @@ describe("the French of the dashboard", () => {
     }
   });
 
+  test("has what a storage says that does not work", () => {
+    const troubles = codeOf("../../storage").flatMap((source) =>
+      [...source.matchAll(/"([A-Z][^"]* Nothing was recorded\.)/g)].map(([, text]) => text!),
+    );
+    expect(troubles.length).toBeGreaterThan(7);
+    const translated = Object.keys(frenchOfOthers);
+    expect(troubles.filter((text) => !translated.some((each) => each.startsWith(text)))).toEqual([]);
+  });
+
   const errors = [...codeOf(".")].flatMap((source) =>
     [
       ...source.matchAll(/new (?:PageError\(\s*\d+|ServiceError\(\s*"\w+"),\s*("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)/g),

@@ -79,9 +79,10 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
     storage.listKeysOf(id),
   ]);
   const request = context.config.requestLog ? requests.items[0] : undefined;
-  const key = keyName(keys, request?.keyId) ?? request?.keyId;
+  const words = wordsIn(res);
+  const key = keyName(keys, request?.keyId, words) ?? request?.keyId;
   const related = { event: events.items[0], delivery: deliveries.items[0], request, key };
-  const timeline = timelineOf(payment, related, wordsIn(res));
+  const timeline = timelineOf(payment, related, words);
   showPage(
     context,
     res,

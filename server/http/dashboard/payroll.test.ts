@@ -89,6 +89,18 @@ test.each([
   expect(await waiting()).toEqual(before);
 });
 
+test("a wrong file is explained in French, each line as a whole", async () => {
+  const wrong = file("a,225,5.5,ci,XOFF", row("b"), row("b"));
+  const { html } = await ada.post(page, { file: wrong }, { "accept-language": "fr" });
+  expect([...html.matchAll(/<li>(Li[^<]+)</g)].map(([, text]) => text!.replaceAll("\u00a0", " "))).toEqual([
+    "Ligne 2 : phoneNumber attend 10 à 15 chiffres au format international, sans le signe plus.",
+    "Ligne 2 : country attend deux majuscules, par exemple CI.",
+    "Ligne 2 : devise attend trois majuscules, par exemple XOF.",
+    "Ligne 2 : amount attend un nombre entier dans la plus petite unité, comme 10000 pour 100,00.",
+    "Ligne 4 : la référence est aussi celle de la ligne 3.",
+  ]);
+});
+
 test.each([
   ["Windows-1252", Buffer.from(file(row("No\u00EBl")), "latin1")],
   ["UTF-16", Buffer.from(`\uFEFF${file(row("b"))}`, "utf16le")],

@@ -7,7 +7,7 @@ import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
 import { showPage } from "./show-page.ts";
 import { field, merchantIn, PageError } from "./visit.ts";
-import type { English } from "./words.ts";
+import { wordsIn, type English } from "./words.ts";
 
 /** The results to filter by, with the first digit of the status; 0 for no status. */
 const RESULTS: Readonly<Record<string, { statusClass: number; text: English }>> = {
@@ -35,6 +35,7 @@ async function showList(context: DashboardContext, req: Request, res: Response):
   const typed = Object.fromEntries(FIELDS.map((name) => [name, field(req.query, name)])) as Typed;
   const { cursor, ...search } = typed;
   const { id: merchantId } = merchantIn(res);
+  const words = wordsIn(res);
   const query = { merchantId, ...filterOf(typed), limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) };
   const [page, keys] = await Promise.all([context.storage.listRequests(query), context.storage.listKeysOf(merchantId)]);
   showPage(
@@ -46,7 +47,11 @@ async function showList(context: DashboardContext, req: Request, res: Response):
       results: RESULTS,
       operations: OPERATIONS,
       isFiltered: Object.values(search).some((text) => text !== ""),
-      requests: page.items.map((request) => ({ ...request, ...shown(request), key: keyName(keys, request.keyId) })),
+      requests: page.items.map((request) => ({
+        ...request,
+        ...shown(request),
+        key: keyName(keys, request.keyId, words),
+      })),
       // With the bodies of all requests the page would be too large.
       bodies: typed.request === "" ? [] : page.items.flatMap(bodiesOf),
       query: queryOf(search),

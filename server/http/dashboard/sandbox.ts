@@ -21,7 +21,7 @@ const TEST_NUMBER = "2250700000";
 /** True if the sandbox delays the response for this number: the delay would hold up the page too. */
 const isHeld = (number: string) => FORCED_OUTCOMES[number.slice(-3)]?.response === "held";
 
-/** The pages of the sandbox: test payments beside the table of outcomes, the clock, chaos, and the reset. */
+/** The pages of the sandbox: test payments the table of outcomes, the clock, chaos, and the reset. */
 export function sandboxPages(context: DashboardContext): Router {
   const { config, clock, storage, disbursements, checkouts, merchantClock } = context;
   const router = Router({ caseSensitive: true, strict: true });
@@ -129,7 +129,7 @@ function outcomeTable(settleDelayMs: number, { t }: Words): { digits: string; te
             outcome: t(OUTCOMES[status].within),
             seconds,
           });
-    if (failure) return `${result}: ${failure}`;
+    if (failure) return t("{label}: {value}", { label: result, value: failure });
     if (response === "sent") return result;
     return response === "held"
       ? t("{result}; the response is late", { result })

@@ -138,11 +138,17 @@ test("the secret is on the page only after Reveal or Rotate", async () => {
   expect((await visitor.post(`${path}/secret/reveal`)).html.includes(current)).toBe(true);
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.reveal" });
 
-  const rotated = await visitor.post(`${path}/secret/rotate`);
+  const [, replaces] = /name="replaces" value="([^"]+)"/.exec((await visitor.get(path)).html)!;
+  const rotated = await visitor.post(`${path}/secret/rotate`, { replaces: replaces! });
   const secrets = await server.storage.readSecrets(server.merchant.id);
   expect(secrets.current).not.toBe(current);
   expect([secrets.current, current].map((secret) => rotated.html.includes(secret))).toEqual([true, true]);
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.rotate" });
+  // A browser that loads the page again sends the form again.
+  const again = await visitor.post(`${path}/secret/rotate`, { replaces: replaces! });
+  expect(again.html).toContain("The secret was rotated already");
+  expect(again.html).not.toContain(secrets.current);
+  expect(await server.storage.readSecrets(server.merchant.id)).toEqual(secrets);
   expect((await visitor.get(path)).html).not.toContain("whsec_");
 });
 

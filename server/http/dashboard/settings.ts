@@ -24,6 +24,8 @@ interface Shown {
   /** The key that an earlier submission of the form created. */
   knownKey?: ApiKey;
   secrets?: WebhookSecrets;
+  /** True if an earlier submission of the form has rotated the secret. */
+  isRotated?: boolean;
 }
 
 /**
@@ -39,6 +41,7 @@ export function settingsPages(context: DashboardContext): Router {
   async function show(res: Response, shown: Shown = {}) {
     const { id } = merchantIn(res);
     const keys = await storage.listKeysOf(id);
+    const secrets = shown.secrets ?? (await webhooks.readSecrets(merchantIn(res)));
     const data = {
       keys,
       most: MOST_KEYS,
@@ -46,6 +49,8 @@ export function settingsPages(context: DashboardContext): Router {
       ...LIMIT_FORM,
       // A form creates its key once, however often a browser submits it.
       nextKey: v5([visitOf(res).session.id, ...keys.map((key) => key.id)].join(), id),
+      // It rotates a secret once, too. The name says nothing about the secret.
+      replaces: nameOf(secrets, id),
       ...shown,
       curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY"),
     };
@@ -83,7 +88,11 @@ export function settingsPages(context: DashboardContext): Router {
   router.post(`${path}/secret/reveal`, async (_req, res) => {
     await show(res, { secrets: await webhooks.revealSecrets(merchantIn(res), actorIn(res)) });
   });
-  router.post(`${path}/secret/rotate`, async (_req, res) => {
+  router.post(`${path}/secret/rotate`, async (req, res) => {
+    const merchant = merchantIn(res);
+    const replaces = field(req.body, "replaces");
+    if (replaces !== "" && replaces !== nameOf(await webhooks.readSecrets(merchant), merchant.id))
+      return show(res, { isRotated: true });
     await show(res, { secrets: await webhooks.rotateSecret(merchantIn(res), actorIn(res)) });
   });
   router.post(`${path}/default-webhook`, async (req, res) => {
@@ -94,6 +103,9 @@ export function settingsPages(context: DashboardContext): Router {
   });
   return router;
 }
+
+/** A name of the current secret, from which nobody can find the secret. */
+const nameOf = ({ current }: WebhookSecrets, merchantId: string): string => v5(current, merchantId);
 
 /** @throws PageError if the server would refuse to send to the URL */
 function webhookUrl(text: string, { webhookAllowInsecure }: Config): string {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { RequestHandler, Response } from "express";
+import type { ActorName } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import { timestamp } from "../../domain/representation.ts";
@@ -8,6 +9,7 @@ import { hasRight, type Right } from "../../domain/roles.ts";
 import { languageLinks } from "../language.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates } from "../templates.ts";
+import { whoIs } from "./audit-words.ts";
 import { describeChaos } from "./chaos-form.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { scriptName, sendPage } from "./live.ts";
@@ -98,6 +100,9 @@ const helpersFor = (words: Words) => ({
   iso: timestamp,
   /** What people call the status of a webhook. */
   webhookStatus: (status: DeliveryStatus) => STATUSES[status],
+  phone: formatPhoneNumber,
+  /** Who acted, for example who started a replay. */
+  who: (actor: ActorName) => whoIs(actor, words),
   payer: (checkout: Pick<Checkout, "status" | "customer">) => payerOf(words, checkout),
 });
 

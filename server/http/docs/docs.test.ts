@@ -48,6 +48,13 @@ test("a browser that opens the server's address gets the documentation, with lin
   expect(await text("/docs")).not.toContain("../dashboard");
 });
 
+test("a search shows code as people read it", async () => {
+  const { text } = await start();
+  const found = await text("/docs/search?q=content-type%3A");
+  expect(found).toMatch(/&#39;<mark>content-type:<\/mark>/);
+  expect(found).not.toContain("&amp;#");
+});
+
 describe("every page, text and file", () => {
   const all = [...addresses, ...texts, ...assets.map((file) => `/docs/assets/${file}`)];
 

@@ -22,13 +22,13 @@ const MOST_WORDS = 10;
 const BEFORE = 60;
 const AFTER = 140;
 
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'" };
 const plain = (html: string) =>
   html
     .replaceAll(/<(title|desc)>[^]*?<\/\1>/g, " ")
     .replaceAll(/<\/?(?:p|li|h\d|td|th|tr|pre|div|dt|dd|summary|details|section|figure|text)\b[^>]*>/g, " ")
     .replaceAll(/<[^>]+>/g, "")
-    .replaceAll(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!)
+    .replaceAll(/&(amp|lt|gt|quot|#39|#x27);/g, (_, name: string) => ENTITIES[name]!)
     .replaceAll(/\s+/g, " ")
     .trim();
 

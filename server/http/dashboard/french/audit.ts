@@ -55,6 +55,8 @@ export const audit = {
   "{name}, operator": "{name}, opérateur",
   "{name}": "{name}",
   "a program with the API key {key}": "un programme avec la clé d’API {key}",
+  "“{name}”": "« {name} »",
+  "{label}: {value}": "{label} : {value}",
   "per payment": "par paiement",
   "per day": "par jour",
   "approval from": "approbation à partir de",

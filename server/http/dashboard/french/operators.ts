@@ -43,7 +43,7 @@ export const operators = {
     "Disponible maintenant : {before}. Disponible ensuite : <strong>{after}</strong>.",
   "Reason: <bdi>{reason}</bdi>": "Motif : <bdi>{reason}</bdi>",
   "The balance changes once somebody else has approved it, on the page Balances.":
-    "Le solde change dès qu’une autre personne l’a approuvé, sur la page Soldes.",
+    "Le solde change dès qu’une autre personne a approuvé ce mouvement, sur la page Soldes.",
   "It is in the merchant’s statement and in the audit trail.":
     "Le mouvement figure dans le relevé du marchand et dans le journal d’audit.",
   "Propose {amount}": "Proposer {amount}",
@@ -124,8 +124,8 @@ export const operators = {
   unknown: "inconnu",
   "Rail {rail}": "Rail {rail}",
   "Since {time}": "Depuis le {time}",
-  "<strong>Waits for a second person:</strong> {by} proposed {status}":
-    "<strong>Attend une seconde personne :</strong> {by} a proposé : {status}",
+  "<strong>Waits for a second person:</strong> {status}, proposed by {by}":
+    "<strong>Attend une seconde personne :</strong> {status}, proposé par {by}",
   "Payments whose outcome is unknown for more than {minutes} minutes, and payments whose rail contradicts their status. Oldest first.":
     "Paiements dont l’issue est inconnue depuis plus de {minutes} minutes, et paiements dont le rail contredit le statut. Les plus anciens d’abord.",
   "There are more payments. The oldest are shown.": "Il y a d’autres paiements. Les plus anciens sont affichés.",
@@ -149,8 +149,8 @@ export const operators = {
     "Le rail a cet encaissement, mais sa réponse avec le lien de paiement s’est perdue : personne ne peut le payer. Il se termine à son expiration, sauf si vous le terminez à la main comme échoué. Le client est invité à recommencer dans la boutique.",
   "The rail’s reference": "Référence du rail",
   "The rail is asked next (UTC)": "Prochaine demande au rail (UTC)",
-  "<bdi>{by}</bdi> proposed to end this payment as <strong>{status}</strong>: “{reason}”. Another operator must confirm it.":
-    "<bdi>{by}</bdi> a proposé de terminer ce paiement avec le statut <strong>{status}</strong> : « {reason} ». Un autre opérateur doit confirmer.",
+  "Proposed by <bdi>{by}</bdi>: to end this payment as <strong>{status}</strong>, because “{reason}”. Another operator must confirm it.":
+    "Proposé par <bdi>{by}</bdi> : terminer ce paiement avec le statut <strong>{status}</strong>, car « {reason} ». Un autre opérateur doit confirmer.",
   "What was sent, and what came back": "Ce qui a été envoyé et reçu",
   "The rail was not asked yet.": "Le rail n’a pas encore été interrogé.",
   "Ask the rail again now": "Interroger de nouveau le rail",
@@ -198,7 +198,8 @@ export const operators = {
   paused: "en pause",
   "in use": "en service",
   "not configured": "non configuré",
-  "Paused by <bdi>{by}</bdi> since {time} UTC: {reason}": "Mis en pause par <bdi>{by}</bdi> le {time} UTC : {reason}",
+  "Paused since {time} UTC by <bdi>{by}</bdi>: {reason}":
+    "En pause depuis le {time} UTC, par <bdi>{by}</bdi> : {reason}",
   Accepted: "Acceptés",
   Conflicts: "Conflits",
   "Oldest unknown outcome, since (UTC)": "Plus ancienne issue inconnue, depuis (UTC)",

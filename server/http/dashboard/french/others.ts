@@ -13,6 +13,29 @@ export const others = {
   "The form cannot be read.": "Le formulaire est illisible.",
   "The server failed. Its log has the details, with the request id below.":
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",
+  // A storage that does not work.
+  "The server's database is not available. Nothing was recorded.":
+    "La base de données du serveur n’est pas disponible. Rien n’a été enregistré.",
+  "Another program is using the server's database. Nothing was recorded.":
+    "Un autre programme utilise la base de données du serveur. Rien n’a été enregistré.",
+  "The server's database is read-only. Nothing was recorded.":
+    "La base de données du serveur est en lecture seule. Rien n’a été enregistré.",
+  "The server's database is damaged. Nothing was recorded.":
+    "La base de données du serveur est endommagée. Rien n’a été enregistré.",
+  "The server's storage is full. Nothing was recorded.": "Le stockage du serveur est plein. Rien n’a été enregistré.",
+  "The server's storage cannot be written. Its disk may be full, read-only or broken. Nothing was recorded.":
+    "Le stockage du serveur n’accepte plus d’écriture. Son disque est peut-être plein, en lecture seule ou en panne. Rien n’a été enregistré.",
+  "The server's database file was deleted or replaced. Nothing was recorded. Stop the server with SIGTERM, do not kill it: it may hold what the files no longer have.":
+    "Le fichier de la base de données du serveur a été supprimé ou remplacé. Rien n’a été enregistré. Arrêtez le serveur avec SIGTERM, sans le tuer : il détient peut-être ce que les fichiers n’ont plus.",
+  "The -shm file beside the server's database was deleted or replaced. Nothing was recorded. Stop the server and start it again.":
+    "Le fichier -shm à côté de la base de données du serveur a été supprimé ou remplacé. Rien n’a été enregistré. Arrêtez le serveur et redémarrez-le.",
+  "The server's database is damaged: another program changed its file. Nothing was recorded.":
+    "La base de données du serveur est endommagée : un autre programme a modifié son fichier. Rien n’a été enregistré.",
+  "The server's database is damaged: another program changed its -wal file. Nothing was recorded.":
+    "La base de données du serveur est endommagée : un autre programme a modifié son fichier -wal. Rien n’a été enregistré.",
+  "Another server has taken over the database of this one. Nothing was recorded.":
+    "Un autre serveur a repris la base de données de celui-ci. Rien n’a été enregistré.",
+  "The server is overloaded. Nothing was recorded.": "Le serveur est surchargé. Rien n’a été enregistré.",
   "A live server serves no dashboard over plain http, because others could read who is signed in. Set PUBLIC_URL to an https address.":
     "Un serveur de production ne sert pas de tableau de bord en http simple, car d’autres pourraient lire qui est connecté. Donnez à PUBLIC_URL une adresse https.",
   "The form was not sent by this dashboard. Open it at {address}/dashboard.":
@@ -105,6 +128,9 @@ export const others = {
   "per payment {values}": "par versement {values}",
   "per day (UTC) {values}, of which {used} are used": "par jour (UTC) {values}, dont {used} déjà utilisés",
   // Payments and balances.
+  "An attempt of this delivery is in progress. Replay it when that has ended.":
+    "Une tentative de ce webhook est en cours. Renvoyez-le quand elle est terminée.",
+  "You have no delivery with this id.": "Aucun de vos webhooks n’a cet identifiant.",
   "There is no payment with this reference.": "Aucun paiement ne porte cette référence.",
   "There is no such status.": "Ce statut n’existe pas.",
   "There is no such overview.": "Cette vue d’ensemble n’existe pas.",
@@ -289,6 +315,7 @@ export const others = {
   right: "droit",
   payouts: "versements",
   reference: "référence",
+  scopes: "droits",
   currency: "devise",
   keys: "clés",
   sessions: "sessions",

@@ -3,8 +3,8 @@ export const sandbox = {
   "The clock has moved. This happened on the way.": "L’horloge a avancé. Voici ce qui s’est passé entre-temps.",
   "Nothing was due.": "Rien n’était dû.",
   "Test disbursement": "Décaissement de test",
-  "The amount is in the lowest denomination: 10000 is XOF 100.00.":
-    "Le montant est dans la plus petite unité : 10000 vaut 100,00 XOF.",
+  'The amount is in the lowest denomination: 10000 is XOF 100.00. <a href="#outcomes">The last three digits</a> of the number decide the outcome.':
+    'Le montant est dans la plus petite unité : 10000 vaut 100,00 XOF. <a href="#outcomes">Les trois derniers chiffres</a> du numéro décident de l’issue.',
   "Test checkout": "Encaissement de test",
   "The checkout’s page has the link for the payer. There, the payer’s number decides the outcome in the same way.":
     "La page de l’encaissement contient le lien pour le payeur. Là aussi, le numéro du payeur décide de l’issue.",

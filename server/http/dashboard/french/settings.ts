@@ -33,6 +33,8 @@ export const settings = {
     "Pour les versements faits avec cette clé. Un champ vide ne limite rien.",
   "Save the limits of …{hint}": "Enregistrer les limites de …{hint}",
   "Revoke…": "Révoquer…",
+  "The secret was rotated already, and was shown then. Reveal it to see it again.":
+    "Le secret a déjà été remplacé et affiché. Affichez-le pour le revoir.",
   "Requests with this key get 401 immediately, for good.":
     "Les requêtes faites avec cette clé reçoivent aussitôt 401, définitivement.",
   "Revoke …{hint}": "Révoquer …{hint}",

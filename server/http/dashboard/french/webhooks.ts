@@ -92,7 +92,7 @@ export const webhooks = {
   Which: "Lesquels",
   "Started (UTC)": "Début (UTC)",
   "Ended (UTC)": "Fin (UTC)",
-  "stopped by {stoppedBy}": "arrêté par {stoppedBy}",
+  "stopped by {who}": "arrêté par {who}",
   "by a reset of the sandbox": "par une remise à zéro du bac à sable",
   "A waiting webhook is attempted now or, after a failed attempt, again by its schedule. A webhook that was being sent, or was due already, is skipped. A webhook that a later replay has sent again counts there.":
     "Un webhook en attente est tenté maintenant ou, après un échec, selon son calendrier. Un webhook en cours d’envoi, ou déjà dû, est ignoré. Un webhook qu’un renvoi ultérieur a renvoyé compte pour celui-ci.",

@@ -1,5 +1,5 @@
 // Keeps a page up to date: reads the page again every two seconds and updates its parts that have `data-live`. Adds the
-// visitor's local time to times in UTC. The server puts the library idiomorph before this text.
+// visitor's local time to times in UTC, and closes the menu with Escape. The server puts the library idiomorph before this text.
 const PAUSE_MS = 2_000;
 /**
  * How long a request may take. Without a limit, a lost connection of which the browser is not told would stop the
@@ -97,6 +97,13 @@ const callbacks = {
  * selection.
  */
 const update = (part, next) => Idiomorph.morph(withIds(part), withIds(next), { callbacks });
+
+document.addEventListener("keydown", ({ key }) => {
+  const menu = key === "Escape" && document.querySelector(".me[open]");
+  if (!menu) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
 
 withLocalTimes(document);
 if (parts(document).length > 0) {
