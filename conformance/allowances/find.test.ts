@@ -89,7 +89,7 @@ describe("a refusal shows no limit", () => {
     let paid = 0;
     const { limits, outcome } = await find(({ phoneNumber }) => phoneNumber !== undefined && (paid += 1) > 5);
     expect(limits.found).toEqual({});
-    expect(outcome).toMatchObject({ throttled: expect.stringContaining("the target refused an ordinary one") });
+    expect(outcome).toMatchObject({ throttled: expect.stringContaining("the target refused an ordinary payout") });
   });
 });
 

@@ -176,7 +176,10 @@ test.each([
 ])("rejects a report in which %s was changed", async (_what, changed, reason) => {
   const reportJson = Buffer.from(changed);
   const verification = await verifyCertificate({ jws: await signed(), key: publicKey, now, reportJson });
-  expect(verification).toEqual({ valid: false, reason: expect.stringMatching(/The report is not the certified one/) });
+  expect(verification).toEqual({
+    valid: false,
+    reason: expect.stringMatching(/The report is not the certified report/),
+  });
   expect(verification).toEqual({ valid: false, reason: expect.stringMatching(reason) });
 });
 

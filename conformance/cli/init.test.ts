@@ -188,7 +188,7 @@ describe("no file is written", () => {
     const { url, seen } = await targetThat();
     writeFileSync(file(), "mine");
     await expect(written(url)).rejects.toThrow(CannotRun);
-    await expect(written(url)).rejects.toThrow(/already exists, .* name another one with --output/);
+    await expect(written(url)).rejects.toThrow(/already exists, .* name another file with --output/);
     expect([readFileSync(file(), "utf8"), seen]).toEqual(["mine", []]);
   });
 

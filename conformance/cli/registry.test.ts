@@ -64,7 +64,7 @@ test.each<[string, () => unknown, RegExp]>([
   ["of another profile", () => list({ ...acme, profile: "extended" }, bolt), /it states core; expected: extended/],
   ["that is too weak", () => list(acme, { ...bolt, require: ["no-limits"] }), /it states amounts up to 1000000; /],
   ["that is too old", () => list({ ...acme, maxAge: "1h" }, bolt), /--max-age: .* expected: at most 1 h 0 min ago/],
-  ["whose report was edited", () => write("bolt.json", "{}"), /bolt.jws\n +The report is not the certified one/],
+  ["whose report was edited", () => write("bolt.json", "{}"), /bolt.jws\n +The report is not the certified report/],
   [
     "that was replaced by another",
     () => write("bolt.jws", readFileSync(at("acme.jws"), "utf8")),

@@ -67,7 +67,7 @@ test("verify rejects a changed report and says why", async () => {
   const result = await verify("--key", at("key.pub"), "--report", at("report.json"));
   expect(result).toMatchObject({
     exitCode: 1,
-    text: expect.stringMatching(/^INVALID.*\nThe report is not the certified one/),
+    text: expect.stringMatching(/^INVALID.*\nThe report is not the certified report/),
   });
 });
 

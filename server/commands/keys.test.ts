@@ -264,7 +264,7 @@ test("a merchant with too many keys gets no further one", async () => {
   await Promise.all(Array.from({ length: MOST_KEYS }, () => createKey(context, id)));
   await storage.close();
   const { code, stderr } = await runKeys(env, "create", id);
-  expect([code, stderr]).toEqual([2, expect.stringMatching(/^The merchant has 100 API keys, .+ Revoke one /)]);
+  expect([code, stderr]).toEqual([2, expect.stringMatching(/^The merchant has 100 API keys, .+ Revoke a key /)]);
 });
 
 describe("errors exit with 2 and say what to do", () => {

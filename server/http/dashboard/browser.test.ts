@@ -149,7 +149,7 @@ test("the keyboard alone is enough, and the focus is always visible", async () =
   expect(await page.getByRole("button", { name: "Sign out", exact: true }).isVisible()).toBe(false);
   expect(await focused()).toEqual({ text: "Ada", outlined: true });
   await press("Enter");
-  await press("Tab", 10);
+  await press("Tab", 11);
   expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
   await press("Enter");
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();

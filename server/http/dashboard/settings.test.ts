@@ -118,7 +118,7 @@ test(`refuses more than ${MOST_KEYS} active keys, and says what to do`, async ()
   const operator = await signedIn(server);
   const refused = await operator.post(`/m/${full.merchant.id}/settings/keys`, { name: "one more" });
   expect(refused.status).toBe(422);
-  expect(refused.html).toContain(`The merchant has ${MOST_KEYS} API keys, which is the most. Revoke one`);
+  expect(refused.html).toContain(`The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key`);
   const { html } = await operator.get(`/m/${full.merchant.id}/settings`);
   expect(html).toContain("key 98</bdi>");
   expect(html).not.toContain("one more");

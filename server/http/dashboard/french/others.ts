@@ -33,7 +33,7 @@ export const others = {
     "La base de données du serveur est endommagée : un autre programme a modifié son fichier. Rien n’a été enregistré.",
   "The server's database is damaged: another program changed its -wal file. Nothing was recorded.":
     "La base de données du serveur est endommagée : un autre programme a modifié son fichier -wal. Rien n’a été enregistré.",
-  "Another server has taken over the database of this one. Nothing was recorded.":
+  "Another server has taken over the database of this server. Nothing was recorded.":
     "Un autre serveur a repris la base de données de celui-ci. Rien n’a été enregistré.",
   "The server is overloaded. Nothing was recorded.": "Le serveur est surchargé. Rien n’a été enregistré.",
   "A live server serves no dashboard over plain http, because others could read who is signed in. Set PUBLIC_URL to an https address.":
