@@ -12,7 +12,7 @@ const LAST_PAGES = 1_500;
 /** Beyond this, commits copy the pages: the thread is too slow, or has failed. */
 const MOST_PAGES = 24_000;
 /** The size of the log that SQLite keeps for reuse. */
-const LOG_BYTES = 64 * 1024 * 1024;
+const KEPT_BYTES = 64 * 1024 * 1024;
 
 /** The thread has a connection of its own. It copies a log, flushes the file, and says so. */
 const THREAD = `
@@ -41,7 +41,7 @@ export interface Checkpoints {
  */
 export function createCheckpoints(db: DatabaseSync, path: string): Checkpoints {
   if (path === MEMORY) return { committed: () => undefined, close: async () => undefined };
-  db.exec(`PRAGMA wal_autocheckpoint = ${MOST_PAGES}; PRAGMA journal_size_limit = ${LOG_BYTES}`);
+  db.exec(`PRAGMA wal_autocheckpoint = ${MOST_PAGES}; PRAGMA journal_size_limit = ${KEPT_BYTES}`);
   let thread: Worker | undefined;
   let isCopying = false;
 

@@ -136,7 +136,7 @@ function open(
         return account.available;
       },
     });
-    const writeSegment = segmentWriter(db, inASegment);
+    const segments = segmentWriter(db, inASegment);
     const storage: Storage = {
       ...portableStorage(executor),
       ...insertions(context),
@@ -148,7 +148,7 @@ function open(
       takeRequest: requestRates(times.now),
       // Only one server may use the file.
       exclusively: (work) => work(),
-      indexPhones: () => writer.writeApart(writeSegment),
+      indexPhones: async () => (writer.read(segments.isDue) ? writer.writeApart(segments.write) : 0),
       readBacklog: backlog(context),
       async ping() {
         await ping(context, health, latest.recordNow);

@@ -66,3 +66,20 @@ test.each([1, 2, 3])(
     await storage.close();
   },
 );
+
+test("writes nothing while too few payouts are new", async () => {
+  let commits = 0;
+  const storage = openSqlite(":memory:", {
+    clock: createFakeClock(),
+    server: true,
+    inASegment: 2,
+    emit: (name) => (commits += name === "commit" ? 1 : 0),
+  });
+  const { id } = await addMerchant(storage);
+  await storage.insertDisbursement(aFinalDisbursement(id));
+  const before = commits;
+  expect([await storage.indexPhones(), commits]).toEqual([0, before]);
+  await storage.insertDisbursement(aFinalDisbursement(id));
+  expect([await storage.indexPhones(), commits]).toEqual([2, before + 2]);
+  await storage.close();
+});

@@ -1,4 +1,6 @@
 // Payouts by phone number (migration 038). An index makes each create change a random page; a segment is written at once.
+// The time in references repeats after 397 days (D19). The references of the following year then belong to the segments of the
+// year before, into which a trigger writes them.
 import type { DatabaseSync } from "node:sqlite";
 import type { Executor, Query } from "../portable/query.ts";
 import type { Row } from "../rows.ts";
@@ -49,11 +51,11 @@ const newestFirst = (a: Row, b: Row) =>
 const IN_A_SEGMENT = 4_096;
 
 /**
- * Returns a function that writes a segment if enough payouts are newer than the last segment. It returns the number of
- * payouts in the segment, or 0.
+ * Finds out whether enough payouts are newer than the last segment, and writes them as a segment. `write` returns the number
+ * of payouts in the segment.
  * @param size how many payouts are enough; tests use fewer
  */
-export function segmentWriter(db: DatabaseSync, size = IN_A_SEGMENT): () => number {
+export function segmentWriter(db: DatabaseSync, size = IN_A_SEGMENT): { isDue(): boolean; write(): number } {
   const selectLast = db.prepare(LAST);
   const selectEnd = db.prepare(
     "SELECT reference FROM disbursements WHERE reference > ? ORDER BY reference LIMIT 1 OFFSET ?",
@@ -62,13 +64,19 @@ export function segmentWriter(db: DatabaseSync, size = IN_A_SEGMENT): () => numb
   const insertPayouts = db.prepare(`INSERT INTO payouts_by_phone
     SELECT ?, phone_number, merchant_id, epoch, created_at, reference FROM disbursements
     WHERE reference > ? AND reference <= ? ORDER BY phone_number, merchant_id, epoch, created_at, reference`);
-  return () => {
-    const { number: last, last_reference: after } = selectLast.get() ?? { number: 0, last_reference: "" };
+  function next() {
+    const { number, last_reference: after } = selectLast.get() ?? { number: 0, last_reference: "" };
     const end = selectEnd.get(after!, size - 1)?.reference;
-    if (end === undefined) return 0;
-    const number = (last as number) + 1;
-    insertPayouts.run(number, after!, end);
-    insertSegment.run(number, end);
-    return size;
+    return end === undefined ? undefined : { number: (number as number) + 1, after: after!, end };
+  }
+  return {
+    isDue: () => next() !== undefined,
+    write() {
+      const segment = next();
+      if (!segment) return 0;
+      insertPayouts.run(segment.number, segment.after, segment.end);
+      insertSegment.run(segment.number, segment.end);
+      return size;
+    },
   };
 }
