@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import { LineCounter, parseDocument } from "yaml";
+import { textOf } from "../target/values.ts";
 
 /** A limit on the number of payouts in a period. */
 export type Velocity = { payouts: number; seconds: number; per: "recipient" | "merchant" };
@@ -71,7 +72,7 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
     return `${where}unknown field ${JSON.stringify(params["additionalProperty"])}; the fields are ${known.join(", ")}`;
   }
   if (keyword === "dependentRequired")
-    return `${String(params["property"])} needs ${String(params["missingProperty"])}`;
+    return `${textOf(params["property"])} needs ${textOf(params["missingProperty"])}`;
   if (path === "") return "the file must contain fields such as largestAmount: 1000000";
   if (keyword === "enum") return `${path} must be ${(params["allowedValues"] as string[]).join(" or ")}`;
   const field = instancePath.split("/")[1] ?? "";

@@ -15,6 +15,7 @@ import { isCleanRefusal } from "./unknown.ts";
 import type { Limits } from "./limits.ts";
 import { allPairs, ordinaryAmount, plainAddress, secureAddress, type Fields, type Search } from "./search.ts";
 import { shownLimits } from "./table.ts";
+import { textOf } from "../target/values.ts";
 
 type Shown = (typeof shownLimits)[number];
 
@@ -159,7 +160,7 @@ async function createSearch(
   /** Reads a new record, to find out whether it can be read immediately. */
   async function read(paid: TargetResponse) {
     if ((reads += 1) > mostReads) return;
-    const reference = String(dataOf(paid)["reference"]);
+    const reference = textOf(dataOf(paid)["reference"]);
     await target.send({ method: "GET", path: `/v1/disbursements/${encodeURIComponent(reference)}` });
   }
   await read(first);

@@ -1,6 +1,7 @@
 // Delays payouts so that they stay within the declared velocity rules.
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import type { Velocity } from "./declaration.ts";
+import { textOf } from "../target/values.ts";
 
 export type Clock = { now: () => Date; sleep: (ms: number) => Promise<void> };
 type Slot = { end: number };
@@ -9,7 +10,7 @@ type Slot = { end: number };
 function recipientOf({ json, body }: TargetRequest): string {
   try {
     const { phoneNumber } = (json ?? JSON.parse(String(body))) as { phoneNumber?: unknown };
-    return String(phoneNumber);
+    return textOf(phoneNumber);
   } catch {
     return "unknown";
   }

@@ -1,6 +1,7 @@
 // Searches for the limits that a deployment adds (D45), with payouts that differ from an ordinary payout in one value.
 import { commonPairs, dollars, otherPairs, pairOf, type Pair, type Payee } from "../generate/countries.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
+import { textOf } from "../target/values.ts";
 
 export type Fields = Record<string, unknown>;
 
@@ -90,7 +91,7 @@ export async function largestAmount({ attempt, safe, largest }: Search): Promise
   return undefined;
 }
 
-const padded = (reference: unknown, length: number) => String(reference).padEnd(length, String(reference));
+const padded = (reference: unknown, length: number) => textOf(reference).padEnd(length, textOf(reference));
 
 /** Returns a reference of this length. */
 export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinary()["reference"], length);
@@ -100,7 +101,7 @@ export const ofLength = ({ ordinary }: Search, length: number) => padded(ordinar
  * limited.
  */
 const acceptsOrdinary = ({ ordinary, attempt }: Search) =>
-  attempt({ reference: padded(`${String(ordinary()["reference"])}-Aa`, ordinaryLength) });
+  attempt({ reference: padded(`${textOf(ordinary()["reference"])}-Aa`, ordinaryLength) });
 
 /** Returns the length of the longest reference that the target accepts, if it is a limit. */
 export async function longestReference(search: Search): Promise<number | undefined> {
@@ -111,7 +112,7 @@ export async function longestReference(search: Search): Promise<number | undefin
 
 /** Returns a fresh reference after these characters; only the end of the reference if the whole is too long. */
 export function spelled({ ordinary }: Search, text: string, longest = ordinaryLength): string {
-  const reference = String(ordinary()["reference"]);
+  const reference = textOf(ordinary()["reference"]);
   const whole = `${text}-${reference}`;
   if ([...whole].length <= longest) return whole;
   return text + reference.slice(-Math.max(10, ordinaryLength - [...text].length));

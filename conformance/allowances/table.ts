@@ -4,6 +4,7 @@
 import type { Declaration, Velocity } from "./declaration.ts";
 import * as find from "./search.ts";
 import type { Fields, Search } from "./search.ts";
+import { textOf } from "../target/values.ts";
 
 /** How payouts show a limit. The fields replace the fields of an ordinary payout. */
 type Shown<Value> = {
@@ -36,7 +37,7 @@ type Limit<Value> = {
 
 const lengthOf = ({ reference }: Fields) => [...String(reference)].length;
 const amountOf = ({ amount }: Fields) => Number(amount);
-const amountLabel = ({ amount }: Fields) => `amount ${String(amount)}`;
+const amountLabel = ({ amount }: Fields) => `amount ${textOf(amount)}`;
 
 /** Returns a test whether a text has only characters of the class, such as `a-z0-9`. */
 const madeOf = (characters: string) => {
@@ -53,7 +54,7 @@ export const inRanges = (ranges: readonly string[], phoneNumber: string): boolea
 
 /** Returns how many leading digits the payee shares with the recipient. */
 function shared({ phoneNumber }: Fields, recipient: string): number {
-  const digits = [...recipient].findIndex((digit, index) => digit !== String(phoneNumber)[index]);
+  const digits = [...recipient].findIndex((digit, index) => digit !== textOf(phoneNumber)[index]);
   return digits < 0 ? recipient.length : digits;
 }
 
@@ -62,11 +63,11 @@ const place = (field: "country" | "currency", plural: string, valid: RegExp, exa
   phrase: (codes) => `${plural}: ${codes.join(", ")}`,
   example,
   exceeded: (codes, fields) =>
-    valid.test(String(fields[field])) && !codes.includes(String(fields[field]))
+    valid.test(textOf(fields[field])) && !codes.includes(textOf(fields[field]))
       ? `${plural} other than ${codes.join(", ")}`
       : undefined,
   shown: {
-    label: ({ country, currency }) => `${String(country)} and ${String(currency)}`,
+    label: ({ country, currency }) => `${textOf(country)} and ${textOf(currency)}`,
     needsSafety: true,
     note: "No other countries and currencies were tried: add the values that the deployment serves.",
     find: (search) => find.places(search, field),
@@ -146,7 +147,7 @@ export const table: Table = {
     phrase: (ranges) => `phone numbers: ${ranges.map((range) => range.replace(/[0-9]$/, "$&…")).join(", ")}`,
     example: ["22507", "233xxxxxxxxx"],
     exceeded: (ranges, { phoneNumber }) =>
-      /^[0-9]{10,15}$/.test(String(phoneNumber)) && !inRanges(ranges, String(phoneNumber))
+      /^[0-9]{10,15}$/.test(textOf(phoneNumber)) && !inRanges(ranges, textOf(phoneNumber))
         ? `phone numbers other than ${ranges.join(", ")}`
         : undefined,
     shown: {
@@ -159,7 +160,7 @@ export const table: Table = {
       find: find.numberRanges,
       beyond: (ranges, search) => {
         const numbers: Fields[] = [{ phoneNumber: find.otherNumber(search) }, ...search.payees];
-        return numbers.filter(({ phoneNumber }) => !inRanges(ranges, String(phoneNumber)));
+        return numbers.filter(({ phoneNumber }) => !inRanges(ranges, textOf(phoneNumber)));
       },
     },
   },
@@ -171,7 +172,7 @@ export const table: Table = {
         ? "webhook addresses without https"
         : undefined,
     shown: {
-      label: ({ webhookURL }) => `webhookURL ${String(webhookURL)}`,
+      label: ({ webhookURL }) => `webhookURL ${textOf(webhookURL)}`,
       find: find.httpsWebhooks,
       inside: (only) => [{ webhookURL: only ? find.secureAddress : find.plainAddress }],
       beyond: (only) => (only ? [{ webhookURL: find.plainAddress }] : []),

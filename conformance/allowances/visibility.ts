@@ -2,6 +2,7 @@
 // after its create. The interface does not say how soon a record must be found.
 import { dataOf, isAccepted, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import type { Limits } from "./limits.ts";
+import { textOf } from "../target/values.ts";
 
 /** How long an undeclared delay may be. A record that is still missing then counts as lost. */
 const longestMs = 2000;
@@ -76,7 +77,7 @@ export function createVisibility(limits: Limits, now: () => Date) {
       lastCreate = now().getTime();
       const { reference, status: stated } = dataOf(response);
       const record = { changedAt: lastCreate, isRead: false, status: stated };
-      records.set(`${request.path}/${encodeURIComponent(String(reference))}`, record);
+      records.set(`${request.path}/${encodeURIComponent(textOf(reference))}`, record);
     },
   };
 }

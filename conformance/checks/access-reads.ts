@@ -6,6 +6,7 @@ import { sameRecord } from "./refused-existing.ts";
 import { awaitWebhook, costOf, judgeAddresses, refuseThenPay, type Refusable } from "./refused-requests.ts";
 import { get, paid, pays, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
+import { textOf } from "../target/values.ts";
 
 const effect = "must-be-rejected";
 const overrides = {
@@ -23,7 +24,7 @@ const withBody = (method: string, path: string, headers: Record<string, string> 
 const inQuery = (method: string): Refusable => ({
   what: `${method} /v1/disbursements with the fields in the query`,
   send(context, body) {
-    const fields = Object.entries(body).map(([name, value]) => [name, String(value)]);
+    const fields = Object.entries(body).map(([name, value]) => [name, textOf(value)]);
     const query = allowsMadeUpNumbers(context.options) ? `?${new URLSearchParams(fields)}` : "";
     return context.target.send({ method, path: `/v1/disbursements${query}`, effect });
   },
@@ -42,7 +43,7 @@ const reads: Refusable[] = [
 const verifying = (what: string, more: (body: Record<string, unknown>) => Partial<TargetRequest>): Refusable => ({
   what,
   send(context, body) {
-    const path = `/v1/disbursements/${encodeURIComponent(String(body["reference"]))}`;
+    const path = `/v1/disbursements/${encodeURIComponent(textOf(body["reference"]))}`;
     return get(context, path, { effect, ...more(body) });
   },
 });

@@ -8,6 +8,7 @@ import { expectHidden, shows } from "./expect.ts";
 import { probesOf, sendProbe, wrongKey } from "./probes.ts";
 import { get, is2xx, paid, pay, pays, usualAmount, verifyDisbursement } from "./requests.ts";
 import { several } from "./several.ts";
+import { textOf } from "../target/values.ts";
 
 const effect = "must-be-rejected";
 /** How many probes are sent at the same time. */
@@ -47,7 +48,7 @@ export const checks: Check[] = [
     async run(context) {
       const { reference, body } = await paid(context);
       const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
-      await judgeRead(context, "access.record-hidden-after-owner", path, [String(body["reference"])]);
+      await judgeRead(context, "access.record-hidden-after-owner", path, [textOf(body["reference"])]);
     },
   },
   {

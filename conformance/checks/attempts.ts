@@ -4,6 +4,7 @@ import { delivered, deliveryOf, expectSteps } from "./deliveries.ts";
 import { same } from "./expect.ts";
 import { pays } from "./requests.ts";
 import { advance } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 const unavailable = "try later";
 
@@ -21,7 +22,7 @@ export const checks: Check[] = [
       const { response, delivery, attempts } = await deliveryOf(context, reference);
       const { number, httpStatus, responseBody, error, at } = attempts[0] ?? {};
       const reason = typeof error === "string" && error !== "" ? "a reason" : error;
-      const isLater = Date.parse(String(delivery["nextAttemptAt"])) > Date.parse(String(at));
+      const isLater = Date.parse(textOf(delivery["nextAttemptAt"])) > Date.parse(textOf(at));
       const expected = { number: 1, httpStatus: 500, responseBody: unavailable, error: "a reason", next: "later" };
       const next = isLater ? "later" : delivery["nextAttemptAt"];
       const actual = { number, httpStatus, responseBody, error: reason, next };

@@ -7,6 +7,7 @@ import { expectStatus } from "./expect.ts";
 import { probesOf, sendProbe, wrongKey, type Probe } from "./probes.ts";
 import { checkoutBody, disbursementBody, get, is2xx, paid, pays } from "./requests.ts";
 import { invalidAtOnce, several } from "./several.ts";
+import { textOf } from "../target/values.ts";
 
 const readsAtOnce = 12;
 /** This number of probes is sent for each request of the owner. */
@@ -69,7 +70,7 @@ const operations: Operation[] = [
     async open(context) {
       const { reference, body } = await paid(context);
       const path = `/v1/disbursements/${encodeURIComponent(reference)}`;
-      return { request: () => ({ method: "GET", path }), secrets: [String(body["reference"])] };
+      return { request: () => ({ method: "GET", path }), secrets: [textOf(body["reference"])] };
     },
   },
   reading(

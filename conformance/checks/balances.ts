@@ -3,6 +3,7 @@ import type { Check, Context } from "../check.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { disbursementBody, dataOf, get, paid, pay, pays } from "./requests.ts";
 import { listed } from "./sandbox-controls.ts";
+import { numberOf, textOf } from "../target/values.ts";
 
 const CURRENCIES = { sums: "XTS", refused: "XUA" };
 
@@ -36,17 +37,17 @@ export const checks: Check[] = [
         id,
         statement,
         isSame,
-        `a newest balance of ${String(account?.["available"])}, as GET /v1/balances`,
+        `a newest balance of ${textOf(account?.["available"])}, as GET /v1/balances`,
       );
       const sums = entries.every(({ amount, balance }, index) => {
         const older = entries[index + 1]?.["balance"];
-        return older === undefined || balance === Number(older) + Number(amount);
+        return older === undefined || balance === numberOf(older) + numberOf(amount);
       });
       shows(context, id, statement, sums, "each balance equal to the older balance plus the amount");
       for (const { reference, data } of [first, second]) {
         const cost = data.status === "failed" ? 0 : data.amount + data.fee;
         const own = entries.filter((entry) => entry["reference"] === reference);
-        const spent = own.reduce((sum, { amount }) => sum - Number(amount), 0);
+        const spent = own.reduce((sum, { amount }) => sum - numberOf(amount), 0);
         const what = `entries of ${reference} that take its amount and fee, ${cost}, from the balance`;
         shows(context, id, statement, own.length > 0 && spent === cost, what);
       }
@@ -65,7 +66,7 @@ export const checks: Check[] = [
       const body = disbursementBody(context, { currency: CURRENCIES.refused });
       const { currency, amount, reference } = body;
       const [before] = inCurrency(listed(await get(context, "/v1/balances")), currency);
-      const set = await setBalance(context, currency, Number(amount) - 1);
+      const set = await setBalance(context, currency, numberOf(amount) - 1);
       if (!set) return context.notApplicable(id, "the target has no PUT /sandbox/balance");
       expectStatus(context, id, set, 200, "for PUT /sandbox/balance");
       const refused = await pay(context, body);
@@ -78,7 +79,7 @@ export const checks: Check[] = [
         isRefused,
         "422 with the code insufficient_funds for a disbursement above the balance",
       );
-      const found = await get(context, `/v1/disbursements?merchantsReference=${encodeURIComponent(String(reference))}`);
+      const found = await get(context, `/v1/disbursements?merchantsReference=${encodeURIComponent(textOf(reference))}`);
       shows(
         context,
         id,
@@ -90,7 +91,7 @@ export const checks: Check[] = [
       const accepted = await pay(context, body);
       const isNew = accepted.status === 200 && dataOf(accepted)["merchantsReference"] === reference;
       shows(context, id, accepted, isNew, "200 for the same disbursement once the balance covers it");
-      const available = Math.min(Math.max(Number(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
+      const available = Math.min(Math.max(numberOf(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
       await setBalance(context, currency, available, before?.["enforced"] === true);
     },
   },

@@ -21,6 +21,7 @@ import {
 } from "./requests.ts";
 import { finishAny } from "./sandbox-controls.ts";
 import { several } from "./several.ts";
+import { textOf } from "../target/values.ts";
 
 const concurrency = 12;
 const outcomes = ["success", "failed", "cancelled", undefined];
@@ -60,7 +61,7 @@ async function judgeRecord(context: Context, { body, response }: Made, ended: Bo
   const { reference: merchantsReference, webhookURL, redirectURL, ...asked } = body;
   const addresses = { ...(webhookURL ? { webhookURL } : {}), ...(redirectURL ? { redirectURL } : {}) };
   const expected: Body = { ...created, ...asked, ...addresses, merchantsReference, ...ended };
-  const found = await verifyCheckout(context, String(created["reference"]));
+  const found = await verifyCheckout(context, textOf(created["reference"]));
   const actual = Object.fromEntries(Object.keys(expected).map((name) => [name, dataOf(found)[name]]));
   same(context, kept, { what: "record", actual, expected }, [response, found]);
 }
@@ -70,7 +71,7 @@ async function judgeRepeat(context: Context, { planned, body, response }: Made) 
   const { repeatForm } = planned.conditions;
   const again = await send(context, repeatForm, { ...body, amount: 99 }, startInvalidCheckout);
   const { location = "missing" } = again.headers;
-  const ok = again.status === 409 && location.endsWith(`/v1/checkouts/${String(dataOf(response)["reference"])}`);
+  const ok = again.status === 409 && location.endsWith(`/v1/checkouts/${textOf(dataOf(response)["reference"])}`);
   const expected = `409 with the checkout's Location for a duplicate reference, as ${repeatForm.what}`;
   context.judge(used, ok, expected, `${describeResponse(again)}, Location: ${location}`, again);
 }

@@ -8,6 +8,7 @@ import { started } from "./checkout-record.ts";
 import { follow, linkOf, pageLink } from "./checkout.ts";
 import { holds } from "./expect.ts";
 import { checkoutBody, startCheckout } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 /** Separators between groups of three digits, such as 1,234 and 1 234. */
 const separator = "[\\s.,'’]?";
@@ -53,10 +54,10 @@ function judgePage(context: Context, body: Record<string, unknown>, created: Tar
   const patterns = [amount, ...feesIn(created.json).map((fee) => amount + fee)].map(patternOf);
   const text = visibleText(page.text);
   const shown = amountsOn(text);
-  const own = amountsOn(text, signs[String(body["currency"])]);
+  const own = amountsOn(text, signs[textOf(body["currency"])]);
   const right = (shown.length > 0 ? own : [text]).some((one) => patterns.some((pattern) => pattern.test(one)));
   if (!right && shown.length === 0) return false;
-  const expected = `${(amount / 100).toFixed(2)} ${String(body["currency"])} on the page`;
+  const expected = `${(amount / 100).toFixed(2)} ${textOf(body["currency"])} on the page`;
   const actual = right ? "as expected" : shown.join(", ");
   context.judge("checkout.page-amount", right, expected, actual, [created, page]);
   return true;

@@ -2,6 +2,7 @@
 import type { Check } from "../check.ts";
 import { expectData, expectStatus, shows } from "./expect.ts";
 import { dataOf, disbursementBody, paid, pay, pays, verifyDisbursement } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 export const checks: Check[] = [
   {
@@ -15,7 +16,7 @@ export const checks: Check[] = [
       const { status, reference } = dataOf(response);
       const known = ["pending", "success", "failed"].includes(status as string);
       shows(context, "create.status-known", response, known, "status pending, success or failed");
-      const found = await verifyDisbursement(context, String(reference));
+      const found = await verifyDisbursement(context, textOf(reference));
       const own = { merchantsReference: body["reference"] };
       const when = "in the record just created";
       expectData(context, "create.service-reference-verifies", found, own, when, [response, found]);

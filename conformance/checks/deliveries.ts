@@ -6,6 +6,7 @@ import { same, shows } from "./expect.ts";
 import { expectAttempts, first, idOf, mailbox, type Box } from "./notifications.ts";
 import { dataOf, get, paid, pays } from "./requests.ts";
 import { advance, forcing, isPage, listed } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 /** Returns a receiver that responds to the attempts with these statuses in turn, and repeats the last status. */
 export const respondWith =
@@ -108,7 +109,7 @@ export const checks: Check[] = [
         const page = await list(context, "events", query);
         pages.push(page);
         seen.push(...listed(page).map(({ reference }) => reference));
-        query = `limit=1&cursor=${encodeURIComponent(String(dataOf(page)["nextCursor"]))}`;
+        query = `limit=1&cursor=${encodeURIComponent(textOf(dataOf(page)["nextCursor"]))}`;
       }
       const [earlier, later] = [seen.indexOf(newer.reference), seen.indexOf(older.reference)];
       const ok = earlier >= 0 && earlier < later && seen.length === pages.length;

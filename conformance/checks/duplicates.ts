@@ -4,6 +4,7 @@ import { allowsMadeUpNumbers } from "../run-options.ts";
 import { expectNoFaults, expectOneAccepted, expectStatus, same } from "./expect.ts";
 import { differentBodies, recordIn, recordOf } from "./records.ts";
 import { atOnce, dataOf, disbursementBody, paid, payInvalid, pays, verified, type Disbursement } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 const concurrency = 20;
 const racers = 12;
@@ -44,7 +45,7 @@ async function judgeDifferent(context: Context, gapMs: number): Promise<boolean>
   });
   const [body, response] = [bodies[accepted], responses[accepted]];
   if (!body || !response) return false;
-  const { response: verify } = await verified(context, String(dataOf(response)["reference"]));
+  const { response: verify } = await verified(context, textOf(dataOf(response)["reference"]));
   const expected = recordOf(body, dataOf(response));
   const isSame = same(context, id, { what: "record", actual: recordIn(verify, body), expected }, [response, verify]);
   return isSame && !found.includes(false);

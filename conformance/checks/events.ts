@@ -9,6 +9,7 @@ import { expectNotification, first, idOf, mailbox } from "./notifications.ts";
 import { dataOf, paid, pays, verified, verifyDisbursement } from "./requests.ts";
 import { advance, finishCheckout, forcing } from "./sandbox-controls.ts";
 import { settled } from "./settlement.ts";
+import { textOf } from "../target/values.ts";
 
 const needs = ["receiver", "forced-outcomes", "clock"] as const;
 
@@ -91,7 +92,7 @@ export const checks: Check[] = [
       const looked = Promise.withResolvers<TargetResponse>();
       const box = mailbox(context, (response) => {
         const { data } = eventOf(box.received[0]?.json);
-        void verifyDisbursement(context, String(data?.["reference"]))
+        void verifyDisbursement(context, textOf(data?.["reference"]))
           .then(looked.resolve, looked.reject)
           .finally(() => response.writeHead(204).end());
       });

@@ -16,6 +16,7 @@ import { isRefused } from "./refused-requests.ts";
 import { listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { several } from "./several.ts";
+import { textOf } from "../target/values.ts";
 
 /** How many payouts are created at the same time. */
 const createsAtOnce = 12;
@@ -180,7 +181,7 @@ export async function repeatAll(context: Context, at: Conditions["moment"]["at"]
     const isFormRefused = (repeatForm.optional || sender.optional) && isRefused(response) && response.status !== 409;
     if (isFormRefused) response = await send(context, {}, body, payInvalid);
     isPaid ||= response.status === 200;
-    const found = await verifyDisbursement(context, String(dataOf(each.response)["reference"]));
+    const found = await verifyDisbursement(context, textOf(dataOf(each.response)["reference"]));
     const [actual, expected] = [recordIn(found, each.body), recordOf(each.body, dataOf(each.response))];
     for (const id of ids) {
       const form = isFormRefused ? "in the usual form" : `as ${repeatForm.what}, ${sender.what}`;
@@ -226,7 +227,7 @@ const mostAge = 600_000;
  * response states no time.
  */
 const timeOf = async (context: Context, { headers: { date = "" } }: TargetResponse) =>
-  Date.parse(hasControl(context.options, "time") ? String(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
+  Date.parse(hasControl(context.options, "time") ? textOf(dataOf(await get(context, "/sandbox/clock"))["now"]) : date);
 
 /**
  * Judges that records of all countries state the same time, which is the time of the target, because times are in UTC.
@@ -236,12 +237,12 @@ export async function judgeTimes(context: Context, made: readonly Made[]) {
   const sent = accepted.map(({ response }) => Date.parse(response.exchange.at));
   const countries = [...Map.groupBy(accepted, ({ body }) => body["country"]).values()];
   const found = await several(countries, concurrency, ([first]) =>
-    verifyDisbursement(context, String(dataOf(first!.response)["reference"])),
+    verifyDisbursement(context, textOf(dataOf(first!.response)["reference"])),
   );
   const last = found.at(-1);
   if (!last || found.some(({ status }) => status !== 200))
     return context.couldNotRun("verify.timestamps", "no new payout could be verified in every country");
-  const times = found.map((response) => Date.parse(String(dataOf(response)["createdAt"])));
+  const times = found.map((response) => Date.parse(textOf(dataOf(response)["createdAt"])));
   const [apart, most] = [Math.max(...times) - Math.min(...times), Math.max(...sent) - Math.min(...sent) + mostDrift];
   const [expected, actual] = [`createdAt at most ${most} ms apart in records of all countries`, `${apart} ms apart`];
   context.judge("verify.timestamps", apart <= most, expected, actual, found);
@@ -249,7 +250,7 @@ export async function judgeTimes(context: Context, made: readonly Made[]) {
   if (Number.isNaN(now)) return;
   const rule = `createdAt within ${mostAge / 60_000} minutes of the target's own time, ${new Date(now).toISOString()}`;
   const isNow = !(Math.abs(now - times.at(-1)!) > mostAge);
-  context.judge("verify.timestamps", isNow, rule, String(dataOf(last)["createdAt"]), last);
+  context.judge("verify.timestamps", isNow, rule, textOf(dataOf(last)["createdAt"]), last);
 }
 
 /** Judges in a sandbox that a payout whose phone number forces a failure fails, whatever its other values are. */
@@ -261,7 +262,7 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
     return context.notApplicable(id, "no payout of the table goes to a number that forces a failure");
   for (const { response } of failing) {
     same(context, id, { what: "at first, status", actual: dataOf(response)["status"], expected: "pending" }, response);
-    const { data } = await settledByClock(context, String(dataOf(response)["reference"]));
+    const { data } = await settledByClock(context, textOf(dataOf(response)["reference"]));
     same(context, id, { what: "in the end, status", actual: data.status, expected: "failed" });
   }
 }
@@ -269,7 +270,7 @@ async function judgeFailures(context: Context, made: readonly Made[]) {
 /** Judges that a list has one record for each reference. */
 async function judgeListed(context: Context, made: readonly Made[]) {
   for (const { body, response } of made.filter((each) => each.response.status === 200)) {
-    const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(String(body["reference"]))}`;
+    const path = `/v1/disbursements?merchantsReference=${encodeURIComponent(textOf(body["reference"]))}`;
     const list = await get(context, path);
     const [actual, expected] = [listed(list).map(({ reference }) => reference), [dataOf(response)["reference"]]];
     same(context, "uniqueness.one-record", { what: "listed records", actual, expected }, list);
@@ -327,7 +328,7 @@ export const checks: Check[] = [
       );
       // The first payout moves the clock of a sandbox, and so settles all payouts.
       for (const some of [due.slice(0, 1), due.slice(1)])
-        await several(some, concurrency, ({ response }) => settled(context, String(dataOf(response)["reference"])));
+        await several(some, concurrency, ({ response }) => settled(context, textOf(dataOf(response)["reference"])));
       await repeatAll(context, "outcome");
     },
   },

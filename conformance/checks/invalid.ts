@@ -31,6 +31,10 @@ const strict = {
 /** Returns the body as the target receives it. JSON omits undefined, and JSON.stringify turns minus zero into zero. */
 const asSent = (body: Body) => JSON.parse(JSON.stringify(body)) as Body;
 
+/** Returns the largest number in the JSON text of a value, which a faulty target might read as an amount; 0 without numbers. */
+const largestIn = (value: unknown): number =>
+  Math.max(0, ...((JSON.stringify(value) ?? "").match(/\d+(\.\d+)?(e[+-]?\d+)?/gi)?.map(Number) ?? []));
+
 function kindOf(faults: readonly string[]): Kind {
   if (faults.some((fault) => fault.includes(" must have required property"))) return "missing";
   return faults.some((fault) => / must be (integer|string|object|number|array|boolean|null)/.test(fault))
@@ -76,7 +80,7 @@ function invalidRequests(
     const faults = context.validator(schema)(body);
     const found = { ...each, body, kind: kindOf(faults) };
     // A real recipient might keep what a faulty target pays.
-    const isDear = each.field === "amount" && Number(body["amount"]) > usualAmount && !allowsMadeUpNumbers(options);
+    const isDear = each.field === "amount" && largestIn(body["amount"]) > usualAmount && !allowsMadeUpNumbers(options);
     return faults.length === 0 || isDear ? [] : [{ ...found, isStated: isStated(found) }];
   });
 }

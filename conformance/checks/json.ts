@@ -2,6 +2,7 @@
 import type { Check } from "../check.ts";
 import { expectData, expectStatus } from "./expect.ts";
 import { asJson, disbursementBody, pay, payInvalid, pays } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 /**
  * Returns bodies that are not valid JSON. All but the first are derived from a valid request, so that a lenient parser
@@ -11,7 +12,7 @@ import { asJson, disbursementBody, pay, payInvalid, pays } from "./requests.ts";
 export function malformed(valid: Record<string, unknown>): [string, string | Buffer][] {
   const plain = JSON.stringify(valid);
   const open = plain.slice(0, -1);
-  const form = new URLSearchParams(Object.entries(valid).map(([name, value]) => [name, String(value)]));
+  const form = new URLSearchParams(Object.entries(valid).map(([name, value]) => [name, textOf(value)]));
   /** The text up to and including the opening quote of the first string value. */
   const start = /^.*?:"/.exec(plain)?.[0] ?? "{";
   return [

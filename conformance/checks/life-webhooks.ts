@@ -19,6 +19,7 @@ import { eventually } from "./eventually.ts";
 import { expectNone, holds } from "./expect.ts";
 import { lookAt, retrievable } from "./looks.ts";
 import { eventName, patienceOf, requestsBehind } from "./notifications.ts";
+import { textOf } from "../target/values.ts";
 
 /** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
@@ -115,7 +116,7 @@ function judgeAmounts(context: Context) {
   });
   if (made.length === 0) return context.notApplicable(id, "no notification with an amount was received");
   const faults = made.flatMap(({ owner: { sent, response: evidence }, stated }) => {
-    const actual = `${JSON.stringify(stated)} for an amount of ${String(sent["amount"])}`;
+    const actual = `${JSON.stringify(stated)} for an amount of ${textOf(sent["amount"])}`;
     return stated.includes(sent["amount"]) ? [] : [{ actual, evidence }];
   });
   expectNone(context, id, "the payment's amount in its notification", faults, counted(made.length, "webhook"));
@@ -127,17 +128,17 @@ function judgeAmounts(context: Context) {
  */
 function eventFault(context: Context, { json }: { json: unknown }) {
   const { event, data } = (json ?? {}) as { event?: unknown; data?: Fields };
-  const kind = String(event).startsWith("checkout") ? "checkout" : "disbursement";
-  const reference = String(data?.["reference"]);
+  const kind = textOf(event).startsWith("checkout") ? "checkout" : "disbursement";
+  const reference = textOf(data?.["reference"]);
   const { record, read } =
     (["own", "second"] as const)
       .map((merchant) => context.facts.histories.find(merchant, kind, reference))
       .find((each) => each?.record !== undefined) ?? {};
-  if (!record) return { actual: `${String(event)} is about ${reference}, which is no known ${kind}` };
+  if (!record) return { actual: `${textOf(event)} is about ${reference}, which is no known ${kind}` };
   const { status } = record;
   if (!isFinal(status)) return undefined;
-  const name = `${kind}.${status === "success" ? "completed" : String(status)}`;
-  if (event !== name) return { actual: `${String(event)} instead of ${name} for ${reference}`, read };
+  const name = `${kind}.${status === "success" ? "completed" : textOf(status)}`;
+  if (event !== name) return { actual: `${textOf(event)} instead of ${name} for ${reference}`, read };
   return isDeepStrictEqual(data, record) ? undefined : { actual: `data differs from the record of ${reference}`, read };
 }
 

@@ -8,6 +8,7 @@ import { expectNone, holds } from "./expect.ts";
 import { keptChecks, keptOf, moveTime } from "./kept.ts";
 import { lookAt, retrievable } from "./looks.ts";
 import { settledByClock } from "./settlement.ts";
+import { textOf } from "../target/values.ts";
 
 const twoDays = 2 * 86_400;
 
@@ -56,7 +57,7 @@ function judgeApart(context: Context, payouts: readonly History[]) {
   const references = context.facts.records.flatMap(({ reference, key }) =>
     reference === undefined || key !== "own" ? [] : [reference],
   );
-  const ids = payouts.flatMap(({ record, merchant }) => (merchant === "own" && record ? [String(record["id"])] : []));
+  const ids = payouts.flatMap(({ record, merchant }) => (merchant === "own" && record ? [textOf(record["id"])] : []));
   for (const [what, values] of Object.entries({ "service reference": references, "record id": ids })) {
     const shared = [...new Set(values.filter((value, index) => values.indexOf(value) !== index))];
     const otherwise = `shared: ${shared.slice(0, 5).join(", ")}`;

@@ -4,6 +4,7 @@ import { started, verifyCheckout } from "./checkout-record.ts";
 import { same } from "./expect.ts";
 import { dataOf, get, paid, pays } from "./requests.ts";
 import { advance, finishCheckout, forcing, listed } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 /** The status of payouts to each forced number (D17). */
 const payouts = { "129": "pending", "001": "success", "002": "failed" };
@@ -46,7 +47,7 @@ export const checks: Check[] = [
       await finishCheckout(context, reference, "success");
       const response = await verifyCheckout(context, reference);
       const { createdAt, updatedAt } = dataOf(response);
-      const seconds = (Date.parse(String(updatedAt)) - Date.parse(String(createdAt))) / 1000;
+      const seconds = (Date.parse(textOf(updatedAt)) - Date.parse(textOf(createdAt))) / 1000;
       const expected = "updatedAt at least 60 s after createdAt";
       context.judge("checkout-states.updated-at", seconds >= 60, expected, `${seconds} s after it`, response);
     },

@@ -6,6 +6,7 @@ import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { atOnce, dataOf, disbursementBody, get, paid, usualAmount } from "./requests.ts";
 import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 type Kind = "disbursements" | "checkouts";
 const kinds: readonly Kind[] = ["disbursements", "checkouts"];
@@ -61,7 +62,7 @@ async function follow(
   const responses: TargetResponse[] = [];
   let cursor: unknown;
   for (let page = 0; page < mostPages; page += 1) {
-    const more = cursor === undefined ? "" : `&cursor=${encodeURIComponent(String(cursor))}`;
+    const more = cursor === undefined ? "" : `&cursor=${encodeURIComponent(textOf(cursor))}`;
     const response = await list(context, path, query + more);
     responses.push(response);
     seen.push(...referencesOf(response));
@@ -112,7 +113,7 @@ async function createdAtOnce(context: Context) {
   const oldest = await make(context, "disbursements");
   const settled = { phoneNumber: forcing("001") };
   const bodies = Array.from({ length: simultaneous }, () => disbursementBody(context, settled));
-  const made = (await atOnce(context, bodies)).map((response) => String(dataOf(response)["reference"]));
+  const made = (await atOnce(context, bodies)).map((response) => textOf(dataOf(response)["reference"]));
   return { references: [oldest.reference, ...made].toSorted(), query: `limit=1&${since(oldest)}` };
 }
 

@@ -17,6 +17,7 @@ import {
   usualAmount,
   verifyDisbursement,
 } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 const concurrency = 20;
 /** The payouts that are verified while the others are created. */
@@ -59,7 +60,7 @@ export async function judgeRecord(
   const created = dataOf(response);
   const { amount, merchantsReference } = created;
   const expected = { amount: body["amount"], merchantsReference: body["reference"] };
-  const found = await verifyDisbursement(context, String(created["reference"]));
+  const found = await verifyDisbursement(context, textOf(created["reference"]));
   const record = recordOf(body, created);
   for (const id of all) {
     same(context, id, { what: "create response", actual: { amount, merchantsReference }, expected }, response);
@@ -117,7 +118,7 @@ async function payLeadingZeros(context: Context) {
  * Pays a number in another country that has the same last nine digits as this number. The target may refuse the payout.
  */
 async function payNamesake(context: Context, { phoneNumber }: Body) {
-  const digits = String(phoneNumber);
+  const digits = textOf(phoneNumber);
   const { code, country, currency } = commonPairs.find((pair) => !digits.startsWith(pair.code))!;
   const body = { ...disbursementBody(context), phoneNumber: code + digits.slice(-9), country, currency };
   return { body, response: await pay(context, body) };

@@ -4,6 +4,7 @@ import type { Check } from "../check.ts";
 import { pageLink } from "./checkout.ts";
 import { expectNoFaults, holds, same } from "./expect.ts";
 import { checkoutBody, dataOf, get, paid, pays, startCheckout, verified } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -25,14 +26,14 @@ export const checks: Check[] = [
     async run(context) {
       const made = [
         ["DSB", "disbursements", (await paid(context)).reference],
-        ["CHK", "checkouts", String(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
+        ["CHK", "checkouts", textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"])],
       ] as const;
       for (const [prefix, kind, reference] of made) {
         const ok = reference.startsWith(prefix) && /^[0-9A-Za-z_-]+$/.test(reference) && bitsIn(reference) >= 80;
         const expected = `${prefix} followed by enough characters for 80 random bits`;
         context.judge("references.form", ok, expected, reference, context.responses);
         const response = await get(context, `/v1/${kind}/${reference}`);
-        const id = String(dataOf(response)["id"]);
+        const id = textOf(dataOf(response)["id"]);
         context.judge("references.record-ids", uuid7.test(id), "a version 7 UUID", id, response);
       }
     },

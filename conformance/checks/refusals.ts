@@ -6,6 +6,7 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { bothRefused, expectStatus, shows } from "./expect.ts";
 import { bodiesOf } from "./json.ts";
 import { asJson, disbursementBody, get, paid, payInvalid, pays } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 const large = "x".repeat(17_000);
 
@@ -76,7 +77,7 @@ function fieldErrorsOf(response: TargetResponse): FieldError[] {
 
 /** Returns the rules that the response may report for an invalid value in `severalFaults`. */
 function rulesOf(path: unknown, over: Record<string, unknown>): string[] {
-  const value = over[String(path)];
+  const value = over[textOf(path)];
   if (value === undefined) return ["required"];
   if (path === "amount") return Number.isInteger(value) ? ["minimum"] : ["type"];
   return typeof value === "number" ? ["type"] : ["pattern", "format", "min_length", "max_length"];
@@ -184,12 +185,12 @@ export const checks: Check[] = [
         const isExpected = response.status === expected;
         const received = fieldErrorsOf(response);
         const areNamed = isDeepStrictEqual(received.map(({ path }) => path).toSorted(), fields.toSorted());
-        const areRules = received.every(({ path, code }) => rulesOf(path, over).includes(String(code)));
+        const areRules = received.every(({ path, code }) => rulesOf(path, over).includes(textOf(code)));
         const names = fields.join(" and ");
         const listed = `${expected} with fields for ${names}, each with the rule that it breaks`;
         shows(context, "error-code.fields", response, isExpected && areNamed && areRules, listed);
         const { message } = (response.json ?? {}) as { message?: unknown };
-        const isTold = fields.every((field) => String(message).includes(field));
+        const isTold = fields.every((field) => textOf(message).includes(field));
         const told = `${expected} with a message that names ${names}`;
         shows(context, "error-body.names-fields", response, isExpected && isTold, told);
       }

@@ -6,6 +6,7 @@ import { same } from "./expect.ts";
 import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
 import { atOnce, dataOf, disbursementBody, paid, pays, usualAmount, verified, type Disbursement } from "./requests.ts";
 import { settled } from "./settlement.ts";
+import { textOf } from "../target/values.ts";
 
 const unchanged = "refused.existing-unchanged";
 const racers = 5;
@@ -118,7 +119,7 @@ export const checks: Check[] = [
       if (!accepted)
         throw new Prerequisite("200 for one of the requests", responses.map(describeResponse).join("; "), responses);
       yield;
-      const { data } = await settled(context, String(dataOf(accepted)["reference"]));
+      const { data } = await settled(context, textOf(dataOf(accepted)["reference"]));
       for (const field of ["amount", "webhookURL"] as const) {
         const expected = bodies[winner]?.[field];
         if (expected === undefined) continue;

@@ -8,6 +8,7 @@ import { expectNone, expectStatus, same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
 import { dataOf, disbursementBody, is2xx, paid, pay, usualAmount, verified } from "./requests.ts";
 import { settled } from "./settlement.ts";
+import { textOf } from "../target/values.ts";
 
 /** A request that the target refuses. `send` receives the body of an otherwise valid disbursement. */
 export type Refusable = {
@@ -97,7 +98,7 @@ async function payAfter(context: Context, id: string, reference: string, refused
   const when = `for a valid request after requests with its reference got ${before}`;
   const evidence = [...refused, response];
   if (!expectStatus(context, id, response, 200, when, evidence)) return;
-  const { data } = await verified(context, String(dataOf(response)["reference"]));
+  const { data } = await verified(context, textOf(dataOf(response)["reference"]));
   for (const [field, actual] of Object.entries({ ...data, phoneNumber: data.customer.phoneNumber })) {
     if (field === "reference" || body[field] === undefined) continue;
     same(context, id, { what: `the valid request's ${field}`, actual, expected: body[field] }, evidence);

@@ -7,6 +7,7 @@ import { fitted } from "../allowances/fit.ts";
 import { exceeded } from "../allowances/table.ts";
 import { usualAmount } from "../generate/plan.ts";
 import { anyPayee, homeOf, pairOf, varied } from "../generate/countries.ts";
+import { textOf } from "../target/values.ts";
 
 type Schemas = components["schemas"];
 type Created = Schemas["DisbursementCreated"];
@@ -23,7 +24,7 @@ export { usualAmount };
 export function disbursementBody(context: Context, over: Record<string, unknown> = {}): Record<string, unknown> {
   const { options, random, limits } = context;
   const own = [options.recipient, options.failingRecipient];
-  const phoneNumber = own.includes(String(over["phoneNumber"]))
+  const phoneNumber = own.includes(textOf(over["phoneNumber"]))
     ? over["phoneNumber"]
     : varied(over["phoneNumber"], random);
   const payee = phoneNumber === undefined ? anyPayee(options, random) : pairOf(phoneNumber);

@@ -5,6 +5,7 @@ import { expectNoFaults, same } from "./expect.ts";
 import { arrived, expectAttempts, first, idOf, mailbox } from "./notifications.ts";
 import { paid, pays } from "./requests.ts";
 import { advance, forcing } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 const one = {
   ...pays(1),
@@ -16,7 +17,7 @@ const schedule = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 
 /** Describes the intervals between attempts that deviate from the schedule. */
 function misplaced(attempts: readonly { at?: unknown }[]): string[] {
-  const times = attempts.map(({ at }) => Date.parse(String(at)) / 1000);
+  const times = attempts.map(({ at }) => Date.parse(textOf(at)) / 1000);
   return schedule.flatMap((due, index) => {
     const gap = (times[index + 1] ?? Number.NaN) - (times[index] ?? Number.NaN);
     // The server may begin to count an interval up to one second before or after the time that it recorded for the

@@ -6,10 +6,11 @@ import { delivered, respondWith } from "./deliveries.ts";
 import { expectStatus, same, shows, holds } from "./expect.ts";
 import { checkoutBody, dataOf, get, pays, startCheckout } from "./requests.ts";
 import { advance, listed, moveClock } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 const page = (context: Context, path: string, key: "own" | "second" = "own") => get(context, path, { key });
 const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
-  encodeURIComponent(String(dataOf(response)["nextCursor"]));
+  encodeURIComponent(textOf(dataOf(response)["nextCursor"]));
 
 /** How long to wait for actions that a target takes only after its response to an advance. */
 const afterMoveMs = 500;
@@ -27,7 +28,7 @@ async function advanceSecond(context: Context, seconds: number) {
 async function advancePast(context: Context, reference: string) {
   await advance(context, 3600);
   const { createdAt } = dataOf(await verifyCheckout(context, reference, { key: "second" }));
-  const to = new Date(Date.parse(String(createdAt)) + 3_600_000).toISOString();
+  const to = new Date(Date.parse(textOf(createdAt)) + 3_600_000).toISOString();
   const response = await moveClock(context, { to });
   expectStatus(context, "sandbox.clock-own-records", response, 200, "for advancing the clock to a time");
 }
@@ -43,7 +44,7 @@ export const checks: Check[] = [
       // The third attempt is due five minutes after the second attempt, long after this check has read the records.
       await advanceSecond(context, 30);
       const created = await startCheckout(context, checkoutBody(context), { key: "second" });
-      const reference = String(dataOf(created)["reference"]);
+      const reference = textOf(dataOf(created)["reference"]);
       const expectState = async (when: string, expected: { status: string; attempts: number }) => {
         const response = await verifyCheckout(context, reference, { key: "second" });
         const actual = { status: dataOf(response)["status"], attempts: box.received.length };

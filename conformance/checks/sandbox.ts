@@ -8,6 +8,7 @@ import { expectStatus, same, shows } from "./expect.ts";
 import { mailbox } from "./notifications.ts";
 import { dataOf, get, paid, pays, verified } from "./requests.ts";
 import { advance, forcing, moveClock } from "./sandbox-controls.ts";
+import { textOf } from "../target/values.ts";
 
 const operations: [control: Control, method: string, path: string][] = [
   ["time", "GET", "/sandbox/clock"],
@@ -50,7 +51,7 @@ const invalidAdvances: [advance: Record<string, unknown>, status: number, fields
 const slackMs = 10_000;
 
 /** Returns the sandbox time that a response states. */
-const nowIn = (response: TargetResponse) => Date.parse(String(dataOf(response)["now"]));
+const nowIn = (response: TargetResponse) => Date.parse(textOf(dataOf(response)["now"]));
 
 export const checks: Check[] = [
   {
@@ -139,7 +140,7 @@ export const checks: Check[] = [
       context.judge("sandbox.clock", count >= 4, four, `${count} received`, context.responses);
       const { data } = await verified(context, reference);
       const { response, attempts } = await deliveryOf(context, reference);
-      const late = Date.parse(String(attempts[0]?.at)) - Date.parse(data.updatedAt);
+      const late = Date.parse(textOf(attempts[0]?.at)) - Date.parse(data.updatedAt);
       const expected = "a first attempt within 10 s after the settlement";
       context.judge("sandbox.clock", late >= 0 && late < slackMs, expected, `${late} ms after it`, response);
     },
@@ -172,9 +173,9 @@ export const checks: Check[] = [
         const response = await context.target.send({ ...advanceRequest, json });
         expectStatus(context, "sandbox.clock-bounds", response, status, when);
         const { fields, message } = (response.json ?? {}) as { fields?: { path?: unknown }[]; message?: unknown };
-        const actual = Array.isArray(fields) ? fields.map(({ path }) => String(path)).toSorted() : [];
+        const actual = Array.isArray(fields) ? fields.map(({ path }) => textOf(path)).toSorted() : [];
         same(context, "error-code.fields", { what: `fields ${when}:`, actual, expected }, response);
-        const isNamed = expected.every((field) => new RegExp(`\\b${field}\\b`).test(String(message)));
+        const isNamed = expected.every((field) => new RegExp(`\\b${field}\\b`).test(textOf(message)));
         const wanted = `a message that names ${expected.join(" and ")} ${when}`;
         shows(context, "error-body.names-fields", response, isNamed, wanted);
       }

@@ -6,6 +6,7 @@ import { differentReferences, lookalikes, missingWords } from "../generate/refer
 import { counted } from "../report/words.ts";
 import { expectData, expectNone, expectStatus } from "./expect.ts";
 import { disbursementBody, pay, pays } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
 
@@ -39,12 +40,12 @@ const plain = (reference: string) =>
 function judgeConflicts(context: Context) {
   const { records, uncertain, refusals } = context.facts;
   const id = "create.references-apart";
-  const used = new Set([...records, ...uncertain].map(({ sent }) => plain(String(sent["reference"]))));
+  const used = new Set([...records, ...uncertain].map(({ sent }) => plain(textOf(sent["reference"]))));
   const own = refusals.filter(({ request: { path, method }, key, sent: { reference } }) => {
     const isCreate = method === "POST" && path === "/v1/disbursements" && key === "own";
     return isCreate && typeof reference === "string" && context.target.merchant.referenceIn(reference);
   });
-  const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(plain(String(sent["reference"]))));
+  const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(plain(textOf(sent["reference"]))));
   const faults = wrong.map(({ sent: { reference }, response }) => {
     const limited = own.find(({ status, sent }) => status === 429 && sent["reference"] === reference)?.response;
     return limited

@@ -19,6 +19,7 @@ import {
 import { advance, forcing, listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { otherStatus } from "./webhooks.ts";
+import { textOf } from "../target/values.ts";
 
 const later = "on a later verify, status";
 /** How many verifies of a settled record are sent at the same time. Under load, replicas may be behind. */
@@ -70,8 +71,8 @@ export const checks: Check[] = [
       }
       const before = dataOf(first);
       if (before["status"] !== final.status) {
-        const moved = Date.parse(final.updatedAt) > Date.parse(String(before["updatedAt"]));
-        const times = `${String(before["updatedAt"])}, then ${final.updatedAt}`;
+        const moved = Date.parse(final.updatedAt) > Date.parse(textOf(before["updatedAt"]));
+        const times = `${textOf(before["updatedAt"])}, then ${final.updatedAt}`;
         const moves = "a later updatedAt after the status change";
         context.judge("status.updated-at-moves", moved, moves, times, context.responses);
       }

@@ -19,6 +19,7 @@ import {
 } from "./requests.ts";
 import { recordOf } from "./records.ts";
 import { settled } from "./settlement.ts";
+import { textOf } from "../target/values.ts";
 
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const isInstant = (value: unknown) =>
@@ -81,7 +82,7 @@ export const checks: Check[] = [
     ...pays(2),
     async run(context) {
       const { body, reference, response: created } = await paid(context);
-      const { status } = await verifyDisbursement(context, String(body["reference"]));
+      const { status } = await verifyDisbursement(context, textOf(body["reference"]));
       context.observe("verify.by-merchants-reference", "response status", status ?? "none");
       // A merchant may use the service reference of a payout as its own reference of another payout.
       const named = { ...disbursementBody(context), reference };

@@ -6,6 +6,7 @@ import { fieldsOf } from "../target/ledger.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 import { is2xx } from "./requests.ts";
+import { textOf } from "../target/values.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
@@ -131,8 +132,8 @@ const coreWatches: Watch[] = [
     applies: (response) => response.status === 200 && operationOf(response) === "verifyDisbursement",
     faults({ json }) {
       const { createdAt, updatedAt } = recordsIn(json)[0] ?? {};
-      const isEarlier = Date.parse(String(updatedAt)) < Date.parse(String(createdAt));
-      return isEarlier ? [`createdAt ${String(createdAt)}, updatedAt ${String(updatedAt)}`] : [];
+      const isEarlier = Date.parse(textOf(updatedAt)) < Date.parse(textOf(createdAt));
+      return isEarlier ? [`createdAt ${textOf(createdAt)}, updatedAt ${textOf(updatedAt)}`] : [];
     },
   },
 ];
@@ -210,7 +211,7 @@ const extendedWatches: Watch[] = [
       recordsIn(json).flatMap(({ reference, status, failure }) =>
         failure === undefined || status === "failed"
           ? []
-          : [`${String(reference)} is ${String(status)} and has the failure ${JSON.stringify(failure)}`],
+          : [`${textOf(reference)} is ${textOf(status)} and has the failure ${JSON.stringify(failure)}`],
       ),
   },
   {

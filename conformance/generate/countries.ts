@@ -1,6 +1,7 @@
 // Countries, their currencies and phone numbers (§1). A conforming server may refuse a phone number of another country.
 import { pick, type Random } from "./random.ts";
 import { allowsMadeUpNumbers, type CheckOptions, type RunOptions } from "../run-options.ts";
+import { textOf } from "../target/values.ts";
 
 export type Pair = {
   /** ISO 3166 code. */
@@ -51,7 +52,7 @@ const [defaultPair] = commonPairs;
 
 /** Returns the common pair that matches a phone number's calling code; without a match, the first pair. */
 export const pairOf = (phoneNumber: unknown): Pair =>
-  commonPairs.find(({ code }) => String(phoneNumber).startsWith(code)) ?? defaultPair;
+  commonPairs.find(({ code }) => textOf(phoneNumber).startsWith(code)) ?? defaultPair;
 
 export type Recipient = Pick<RunOptions, "recipient" | "assumed">;
 

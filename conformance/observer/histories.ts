@@ -5,6 +5,7 @@ import { fieldsOf } from "../target/ledger.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { describeRequest, stateFacts, stateRecord, stateStatus } from "./history.ts";
 import type { Contradiction, Fields, History, Kind, Merchant } from "./history.ts";
+import { textOf } from "../target/values.ts";
 
 export type Histories = {
   readonly all: readonly History[];
@@ -114,7 +115,7 @@ export function createHistories(now: () => Date): Histories {
     const { items } = dataIn(response);
     const records = Array.isArray(items) ? items.filter((item) => isObject(item)) : [];
     return records.flatMap((record) => {
-      const known = histories.get(nameOf(merchant, kind, String(record["reference"])));
+      const known = histories.get(nameOf(merchant, kind, textOf(record["reference"])));
       return known ? stateRecord(known, record, response, now().getTime()) : [];
     });
   }

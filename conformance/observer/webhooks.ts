@@ -5,6 +5,7 @@ import type { Notification } from "../target/receiver.ts";
 import type { Attempt, Facts, RecordFact } from "./facts.ts";
 import { merchantOf } from "./histories.ts";
 import { isFinal, type Fields, type History } from "./history.ts";
+import { textOf } from "../target/values.ts";
 
 /** The shortest text that identifies a record. Shorter texts may occur in a payload by chance. */
 const leastLength = 8;
@@ -30,7 +31,7 @@ function objects(value: unknown): Fields[] {
 
 /** Returns the texts that identify a created record: its references. */
 function identities({ kind, sent, response }: Attempt): string[] {
-  const own = [String(sent["reference"] ?? "")];
+  const own = [textOf(sent["reference"] ?? "")];
   const name = kind === "checkout" ? /ref|^id$|_id$|Id$|checkout|token|session/i : /^reference$/;
   const made = strings(response.json).flatMap(([field, text]) => (name.test(field) && !isUrl(text) ? [text] : []));
   return [...own, ...made].filter((text) => text.length >= leastLength);
@@ -90,7 +91,7 @@ const pathsOf = (url: string) =>
  */
 const isAsGiven = ({ path }: Notification, owners: readonly Attempt[]) =>
   owners.some(({ sent: { webhookURL } }) =>
-    pathsOf(String(webhookURL)).some((given) => given.endsWith(path) || path.endsWith(given)),
+    pathsOf(textOf(webhookURL)).some((given) => given.endsWith(path) || path.endsWith(given)),
   );
 
 /** Returns the webhooks that arrived at an address to which they do not belong, with the requests that named it. */
@@ -143,10 +144,10 @@ export function statements(facts: Facts, notifications: readonly Notification[])
   });
 }
 
-const digits = (value: unknown) => (/^\+?\d+$/.test(String(value)) ? String(value).replace("+", "") : undefined);
-const code = (value: unknown) => (/^[A-Z]{2,3}$/.test(String(value)) ? value : undefined);
+const digits = (value: unknown) => (/^\+?\d+$/.test(textOf(value)) ? textOf(value).replace("+", "") : undefined);
+const code = (value: unknown) => (/^[A-Z]{2,3}$/.test(textOf(value)) ? value : undefined);
 /** Amounts are integers (§1), so digits in a text are another value than the number. */
-const integer = (value: unknown) => (/^\d+$/.test(String(value)) ? value : undefined);
+const integer = (value: unknown) => (/^\d+$/.test(textOf(value)) ? value : undefined);
 const text = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 /** The fields of a payload that can be recognised, each with its fact and the form in which it may occur. */
@@ -244,7 +245,7 @@ export function notNotified(
     });
   const named = new Set(due.flatMap(({ ends, about }) => (about.length > 0 ? ends.map(({ status }) => status) : [])));
   const isNameable = ({ record: { sent }, status }: End) =>
-    named.has(status) && String(sent["reference"] ?? "").length >= leastLength;
+    named.has(status) && textOf(sent["reference"] ?? "").length >= leastLength;
   const lost = [...Map.groupBy(due, ({ record }) => record.mailbox!)].flatMap(([box, group]) => {
     const unnamed = group.flatMap(({ ends, about }) => unannounced(ends, about));
     const isAnonymous = (notification: Notification) => !group.some(({ record }) => mentions(notification, record));
