@@ -6,11 +6,14 @@ import type { AskedMode, Mode } from "./mode.ts";
 export const SCOPES = ["read", "disburse", "checkout"] as const;
 export type Scope = (typeof SCOPES)[number];
 
+/** The SHA-256 of a key, a link or a session, in hexadecimal digits. */
+export type SecretHash = string;
+
 /** A stored API key. Only its SHA-256 is stored, never its text. */
 export interface ApiKey {
   id: string;
   merchantId: string;
-  hash: Uint8Array;
+  hash: SecretHash;
   /** The last four characters, so that people can tell keys apart. */
   hint: string;
   /** The name that people gave the key. */
@@ -52,6 +55,4 @@ export interface KeyUse {
 }
 
 /** Returns a key's SHA-256, the only form in which a key is stored. Keys are random, so they need no slow hash. */
-export function hashKey(key: string): Uint8Array {
-  return hash("sha256", key, "buffer");
-}
+export const hashKey = (key: string): SecretHash => hash("sha256", key);

@@ -3,7 +3,7 @@ import { NO_CHAOS, type Chaos } from "./chaos.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
-import { hashKey, MOST_KEYS, type ApiKey, type KeyUse, type Scope } from "./keys.ts";
+import { hashKey, MOST_KEYS, type ApiKey, type KeyUse, type Scope, type SecretHash } from "./keys.ts";
 import type { Limits } from "./limits.ts";
 import { checkedName } from "./names.ts";
 import type { Terms } from "./terms.ts";
@@ -78,14 +78,14 @@ export interface MerchantStore {
   /** Records the last use of keys, unless a later use is recorded. A power failure may undo this. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
   /** The key with this hash, revoked or not. */
-  findKey(hash: Uint8Array): Promise<ApiKey | undefined>;
+  findKey(hash: SecretHash): Promise<ApiKey | undefined>;
   /**
    * Revokes a key for good, and ends the listener that uses it. An already revoked key keeps its time of revocation.
    * Resolves with false if there is no such key.
    */
   revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
-  findMerchantByKey(hash: Uint8Array): Promise<KeyOwner | undefined>;
+  findMerchantByKey(hash: SecretHash): Promise<KeyOwner | undefined>;
   findMerchant(id: string): Promise<Merchant | undefined>;
   /**
    * Takes a request from a merchant's bucket, which all processes share: the bucket holds `perSecond` requests and
@@ -113,7 +113,6 @@ export interface MerchantStore {
 export interface KeyOwner {
   merchant: Merchant;
   keyId: string;
-  hash: Uint8Array;
   scopes?: readonly Scope[];
 }
 

@@ -1,7 +1,7 @@
 import type { Actor, ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import type { Ids, Random } from "./ids.ts";
-import { hashKey } from "./keys.ts";
+import { hashKey, type SecretHash } from "./keys.ts";
 import { checkedName } from "./names.ts";
 import type { Role } from "./roles.ts";
 
@@ -17,16 +17,16 @@ export interface SignInStore {
    * Uses up a link and begins a session with the link's merchant, name and role. Resolves with undefined, and writes nothing,
    * if the link is unknown, was used or has expired.
    */
-  signIn(linkHash: Uint8Array, session: NewSession): Promise<Session | undefined>;
+  signIn(linkHash: SecretHash, session: NewSession): Promise<Session | undefined>;
   /** Begins a session for somebody who signed in at an OpenID provider. Also deletes the sessions that have expired. */
   signInFrom(provider: string, access: Access, session: NewSession): Promise<Session>;
   /**
    * The session with this hash, unless it has expired or was not used for `idleMs`. Records the use, at most once a
    * minute.
    */
-  useSession(hash: Uint8Array, idleMs: number): Promise<Session | undefined>;
+  useSession(hash: SecretHash, idleMs: number): Promise<Session | undefined>;
   /** Finds a session as `useSession` does, without recording a use. */
-  findSession(hash: Uint8Array, idleMs: number): Promise<Session | undefined>;
+  findSession(hash: SecretHash, idleMs: number): Promise<Session | undefined>;
   /** Lists who can see the dashboard, by merchant; operators come first. */
   listTeam(query: TeamQuery): Promise<Team>;
   /**
@@ -60,14 +60,14 @@ export interface Access extends Person {
 
 /** A stored link, which signs a person in once. */
 export interface SignInLink extends Access {
-  hash: Uint8Array;
+  hash: SecretHash;
   lifetimeMs: number;
 }
 
 /** A session before it is stored. */
 export interface NewSession {
   id: string;
-  hash: Uint8Array;
+  hash: SecretHash;
   lifetimeMs: number;
 }
 

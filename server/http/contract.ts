@@ -5,6 +5,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf } from "../domain/trace.ts";
+import { hashKey, type SecretHash } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { WorkKind } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
@@ -44,9 +45,9 @@ interface Options {
   handlers: Handlers;
   /**
    * Finds the request's key and its merchant; runs before the body is read.
-   * @param hash the SHA-256 of the key if it was calculated before
+   * @param hash of the key
    */
-  authenticate(req: Request, hash?: Uint8Array): Promise<KeyOwner>;
+  authenticate(req: Request, hash: SecretHash): Promise<KeyOwner>;
   /** True if a network can delay the storage (D56). */
   limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in the state of the request. */
@@ -93,8 +94,8 @@ export function createContract(options: Options): Contract {
       // Express clears the parameters of a request that is refused.
       const state = stateOf(res);
       state.operation = { id: operationId, parameters: req.params as Record<string, string> };
-      const { merchant, keyId, scopes, hash } = await authenticate(req, state.keyHash);
-      state.keyHash = hash;
+      state.keyHash ??= hashKey(req.get("x-api-key") ?? "");
+      const { merchant, keyId, scopes } = await authenticate(req, state.keyHash);
       state.merchant = merchant;
       state.keyId = keyId;
       if (scopes) state.scopes = scopes;

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Express, Response } from "express";
@@ -140,7 +140,10 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     keepAliveTimeout: IDLE_MS,
     connectionsCheckingInterval: CHECK_TIMEOUTS_EVERY_MS,
   };
-  const server = createServer({ requireHostHeader: false, ...timeouts }, handle);
+  const Request = withLatePrototype(IncomingMessage);
+  const Response = withLatePrototype(ServerResponse);
+  const messages = { IncomingMessage: Request, ServerResponse: Response };
+  const server = createServer({ requireHostHeader: false, ...timeouts, ...messages }, handle);
   server.on("checkExpectation", handle);
   // Keep Node from sending 100 Continue. `jsonBody` sends it after the key is checked, unless the body is too large.
   server.on("checkContinue", handle);
@@ -157,9 +160,22 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     server.listen(port, host, () => {
       const chosen = (server.address() as AddressInfo).port;
       app = createApp(chosen);
+      Request.prototype = app.request;
+      Response.prototype = app.response;
       resolve({ port: chosen, drain, close });
     });
   });
+}
+
+/**
+ * Returns a class without methods, whose prototype can be set later. Express gives its prototypes to requests and
+ * responses that have others, and V8 is slow with objects whose prototype has changed.
+ */
+function withLatePrototype<T extends abstract new (...args: any[]) => object>(Base: T): T {
+  function Late(...args: unknown[]): object {
+    return Reflect.construct(Base, args, Late);
+  }
+  return Late as unknown as T;
 }
 
 export class ListenError extends Error {

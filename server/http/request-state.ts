@@ -1,6 +1,6 @@
 import type { Response } from "express";
 import type { OpenCheckout } from "../domain/checkouts.ts";
-import type { Scope } from "../domain/keys.ts";
+import type { Scope, SecretHash } from "../domain/keys.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Right } from "../domain/roles.ts";
 import type { Session } from "../domain/sign-in.ts";
@@ -21,7 +21,7 @@ export interface RequestState {
   merchant: Merchant;
   keyId: string;
   /** The SHA-256 of the API key. */
-  keyHash: Uint8Array;
+  keyHash: SecretHash;
   /** The scopes of the API key; absent if it may do everything. */
   scopes: readonly Scope[];
   /** The language of the page. */

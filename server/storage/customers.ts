@@ -1,5 +1,5 @@
 // The customers of a merchant, who have one id per phone number (D19).
-import { createHmac } from "node:crypto";
+import { hmac } from "../domain/hmac.ts";
 import type { StoredMerchant } from "./rows.ts";
 
 /** What a customer's id is derived from, besides the phone number. */
@@ -11,7 +11,7 @@ export type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" |
  */
 export function customerIdOf({ id, createdAt, epoch, customerSecret }: CustomerSource, phoneNumber: string): string {
   const time = createdAt.toString(16).padStart(12, "0");
-  const digits = createHmac("sha256", customerSecret).update(`${id} ${epoch} ${phoneNumber}`).digest("hex");
+  const digits = hmac(customerSecret, `${id} ${epoch} ${phoneNumber}`, "hex");
   const start = `${time.slice(0, 8)}-${time.slice(8)}`;
   return `${start}-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
 }

@@ -2,7 +2,7 @@ import type { Actor, NewEntry } from "../domain/audit.ts";
 import type { Chaos } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { ApiKey, Scope } from "../domain/keys.ts";
+import type { ApiKey, Scope, SecretHash } from "../domain/keys.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Terms } from "../domain/terms.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
@@ -66,7 +66,7 @@ export function toKey(row: Row): ApiKey {
   return {
     id: row.id as string,
     merchantId: row.merchant_id as string,
-    hash: row.hash as Uint8Array,
+    hash: Buffer.from(row.hash as Uint8Array).toString("hex"),
     hint: row.hint as string,
     ...(name === undefined ? {} : { name }),
     ...scopesOf(row),
@@ -77,13 +77,15 @@ export function toKey(row: Row): ApiKey {
   };
 }
 
+/** Hashes are stored as bytes. */
+export const bytesOf = (hash: SecretHash): Uint8Array => Buffer.from(hash, "hex");
+
 /** The columns of a key's owner, from the tables `m` and `k`. */
-export const OWNER_COLUMNS = "m.*, k.id AS key_id, k.hash, k.scopes";
+export const OWNER_COLUMNS = "m.*, k.id AS key_id, k.scopes";
 
 export const toOwner = (row: Row): KeyOwner => ({
   merchant: toMerchant(row),
   keyId: row.key_id as string,
-  hash: row.hash as Uint8Array,
   ...scopesOf(row),
 });
 

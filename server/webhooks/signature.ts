@@ -1,4 +1,4 @@
-import { createHmac } from "node:crypto";
+import { hmac } from "../domain/hmac.ts";
 
 const SECRET_PREFIX = "whsec_";
 /** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */
@@ -16,13 +16,12 @@ const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 export function sign(secrets: readonly string[], id: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new Error("Signing a webhook requires at least one secret.");
   const content = `${id}.${timestampSeconds}.${body}`;
-  return secrets.map((secret) => `v1,${hmac(secret, content)}`).join(" ");
+  return secrets.map((secret) => `v1,${hmac(secret, content, "base64", bytesOf)}`).join(" ");
 }
 
-function hmac(secret: string, content: string): string {
+function bytesOf(secret: string): Uint8Array {
   if (!SECRET_FORM.test(secret)) {
     throw new Error("A webhook secret must be whsec_ and the base64 of 24 to 64 bytes.");
   }
-  const key = Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
-  return createHmac("sha256", key).update(content).digest("base64");
+  return Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
 }

@@ -6,7 +6,7 @@ import { sandboxTime } from "../../domain/time.ts";
 import { actorName } from "../../domain/audit.ts";
 import { termTexts } from "../../domain/terms.ts";
 import { limitTexts } from "../../domain/limits.ts";
-import { keyCreated, toKey, toMerchant } from "../rows.ts";
+import { bytesOf, keyCreated, toKey, toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { endListenerOf } from "./listeners.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";
@@ -129,7 +129,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
         yield* run(INSERT_KEY, {
           id,
           merchant,
-          hash,
+          hash: bytesOf(hash),
           hint,
           name,
           scopes: scopes?.join() ?? null,
@@ -158,7 +158,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
       await write(recordUses, { commit: "writeUnflushed", repeatable: true });
     },
     async findKey(hash) {
-      const [row] = await read({ text: SELECT_KEY, values: { hash } });
+      const [row] = await read({ text: SELECT_KEY, values: { hash: bytesOf(hash) } });
       return row && toKey(row);
     },
     revokeKey: (id, at, actor) =>

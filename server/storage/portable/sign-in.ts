@@ -1,6 +1,7 @@
 import type { Actor } from "../../domain/audit.ts";
 import { actorOf, type EndedSessions, type Person, type SignInStore } from "../../domain/sign-in.ts";
-import type { Row } from "../rows.ts";
+import type { SecretHash } from "../../domain/keys.ts";
+import { bytesOf, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { run, type Executor, type Query, type Work } from "./query.ts";
 import {
@@ -46,8 +47,8 @@ const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :m
 
 /** The links and sessions with which people use the dashboard. */
 export function signInStore({ read, write }: Executor): SignInStore {
-  const rowOf = async (hash: Uint8Array, idle: number) =>
-    (await read({ text: SELECT_SESSION, values: { hash, idle } }))[0];
+  const rowOf = async (hash: SecretHash, idle: number) =>
+    (await read({ text: SELECT_SESSION, values: { hash: bytesOf(hash), idle } }))[0];
 
   return {
     insertLink: ({ hash, lifetimeMs, ...person }, actor) =>
@@ -56,19 +57,19 @@ export function signInStore({ read, write }: Executor): SignInStore {
         yield* run(FORGET_SESSIONS);
         const [merchant, invitedBy] = [scopeOf(person), yield* inviters(person, actor)];
         const { name, role } = person;
-        yield* run(INSERT_LINK, { merchant, hash, name, role, invitedBy, lifetime: lifetimeMs });
+        yield* run(INSERT_LINK, { merchant, hash: bytesOf(hash), name, role, invitedBy, lifetime: lifetimeMs });
         yield* recordAction({ actor, action: "dashboard.link", merchantId: merchant, details: { name, role } });
       }),
     async signIn(linkHash, { id, hash, lifetimeMs }) {
-      const found = await read({ text: `SELECT 1 ${OF_LINK}`, values: { hash: linkHash } });
+      const found = await read({ text: `SELECT 1 ${OF_LINK}`, values: { hash: bytesOf(linkHash) } });
       if (found.length === 0) return undefined;
       return write(function* () {
-        const [link] = (yield* run(`DELETE ${OF_LINK} RETURNING *`, { hash: linkHash })).rows;
+        const [link] = (yield* run(`DELETE ${OF_LINK} RETURNING *`, { hash: bytesOf(linkHash) })).rows;
         // Another request may have used it meanwhile.
         if (!link) return undefined;
         const { merchant_id: merchant, name, role, invited_by: invitedBy } = link as Record<string, string>;
         const access = { merchant: merchant!, name: name!, role: role!, invitedBy: invitedBy! };
-        const values = { ...access, id, hash, lifetime: lifetimeMs };
+        const values = { ...access, id, hash: bytesOf(hash), lifetime: lifetimeMs };
         const session = toSession((yield* run(INSERT_SESSION, values)).rows[0]!);
         yield* recordAction(signInEntry(session));
         return session;
@@ -78,7 +79,15 @@ export function signInStore({ read, write }: Executor): SignInStore {
       write(function* () {
         yield* run(FORGET_SESSIONS);
         const { name, role } = person;
-        const values = { merchant: scopeOf(person), name, role, invitedBy: "", id, hash, lifetime: lifetimeMs };
+        const values = {
+          merchant: scopeOf(person),
+          name,
+          role,
+          invitedBy: "",
+          id,
+          hash: bytesOf(hash),
+          lifetime: lifetimeMs,
+        };
         const session = toSession((yield* run(INSERT_SESSION, values)).rows[0]!);
         const { details, ...entry } = signInEntry(session);
         yield* recordAction({ ...entry, details: { ...details, provider, role } });

@@ -122,7 +122,7 @@ test("a retry and a sign-in from a time that was ahead are corrected", async () 
   const at = process.clock.now();
   const retry = { status: "pending", step: 1, nextAttemptAt: at + 5 * SECOND } as const;
   await storage.recordAttempt(claim!, { at, sentAt: at, latencyMs: 1 }, retry);
-  await storage.insertLink({ hash: new Uint8Array(32), role: "viewer", name: "ada", lifetimeMs: 600_000 }, ACTOR);
+  await storage.insertLink({ hash: "00", role: "viewer", name: "ada", lifetimeMs: 600_000 }, ACTOR);
 
   await world.set({ process: 0 });
   await world.pass(12 * SECOND);

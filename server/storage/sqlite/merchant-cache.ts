@@ -1,7 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { SecretHash } from "../../domain/keys.ts";
 import type { KeyOwner } from "../../domain/merchants.ts";
 import type { KeyRow } from "../limit-rows.ts";
-import { OWNER_COLUMNS, toOwner, toStored, type StoredMerchant } from "../rows.ts";
+import { bytesOf, OWNER_COLUMNS, toOwner, toStored, type StoredMerchant } from "../rows.ts";
 
 /** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
 const LOOK_EVERY_MS = 100;
@@ -15,7 +16,7 @@ const LOOK_EVERY_MS = 100;
 export interface MerchantCache {
   merchantOf(id: string): StoredMerchant | undefined;
   /** The merchant with the key of this hash, unless the key is revoked. */
-  ownerOf(hash: Uint8Array): KeyOwner | undefined;
+  ownerOf(hash: SecretHash): KeyOwner | undefined;
   /** The stored limits of a key, and who created it. */
   keyOf(id: string): KeyRow;
   clear(): void;
@@ -24,13 +25,10 @@ export interface MerchantCache {
   close(): void;
 }
 
-/** Converts a hash to a string that can be a Map key. */
-const name = (hash: Uint8Array) => Buffer.from(hash.buffer, hash.byteOffset, hash.length).toString("latin1");
-
 /** @param onForeignWrite called soon after another process has written to the database */
 export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void): MerchantCache {
   const merchants = new Map<string, StoredMerchant>();
-  const owners = new Map<string, KeyOwner>();
+  const owners = new Map<SecretHash, KeyOwner>();
   const keys = new Map<string, KeyRow>();
   const select = db.prepare("SELECT * FROM merchants WHERE id = ?");
   const selectOwner = db.prepare(
@@ -56,12 +54,12 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
       return merchant;
     },
     ownerOf(hash) {
-      const known = owners.get(name(hash));
+      const known = owners.get(hash);
       if (known) return known;
-      const row = selectOwner.get(hash);
+      const row = selectOwner.get(bytesOf(hash));
       if (!row) return undefined;
       const owner = toOwner(row);
-      owners.set(name(hash), owner);
+      owners.set(hash, owner);
       return owner;
     },
     keyOf(id) {

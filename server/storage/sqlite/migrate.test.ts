@@ -37,8 +37,7 @@ test("merchants keep their names, clocks and webhook secrets", async () => {
 });
 
 test("keys keep their owners and revocations", async () => {
-  const listed = (await storage.listKeys()).map((key) => ({ ...key, hash: new Uint8Array(key.hash) }));
-  expect(listed).toEqual(KEYS);
+  expect(await storage.listKeys()).toEqual(KEYS);
   const [live, revoked] = KEYS;
   expect((await storage.findMerchantByKey(live!.hash))?.merchant.id).toBe(live!.merchantId);
   expect(await storage.findMerchantByKey(revoked!.hash)).toBeUndefined();

@@ -1,10 +1,11 @@
 import type { CheckoutStore } from "../../domain/checkouts.ts";
 import type { DisbursementStore } from "../../domain/disbursements.ts";
+import type { SecretHash } from "../../domain/keys.ts";
 import type { KeyOwner, MerchantStore } from "../../domain/merchants.ts";
 import { unnested, type Context } from "../postgres/context.ts";
 import type { Queries, Query } from "../postgres/database.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
-import { OWNER_COLUMNS, toMerchant, toOwner, type Row } from "../rows.ts";
+import { bytesOf, OWNER_COLUMNS, toMerchant, toOwner, type Row } from "../rows.ts";
 
 type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
   Pick<DisbursementStore, "findDisbursement"> &
@@ -18,7 +19,7 @@ const TOGETHER = { concurrency: 2, largest: 256 };
  * immediately.
  */
 export function finders({ db, batched }: Context): Finders {
-  const findOwner = batched((hashes: Uint8Array[], { read }) => findOwners(read, hashes), TOGETHER);
+  const findOwner = batched((hashes: SecretHash[], { read }) => findOwners(read, hashes), TOGETHER);
 
   function recordFinder<T>(table: string, toRecord: (row: Row) => T) {
     const sql = selectRecords(table);
@@ -37,17 +38,14 @@ export function finders({ db, batched }: Context): Finders {
   };
 }
 
-/** Converts a hash to a string that can be a Map key. */
-const name = (hash: Uint8Array) => Buffer.from(hash).toString("latin1");
-
-async function findOwners(read: Query, hashes: readonly Uint8Array[]): Promise<(KeyOwner | undefined)[]> {
+async function findOwners(read: Query, hashes: readonly SecretHash[]): Promise<(KeyOwner | undefined)[]> {
   const { rows } = await read(
-    `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+    `SELECT ${OWNER_COLUMNS}, encode(k.hash, 'hex') AS hash FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
      WHERE k.hash = ANY($1::bytea[]) AND k.revoked_at IS NULL`,
-    [hashes.map((hash) => Buffer.from(hash))],
+    [hashes.map(bytesOf)],
   );
-  const owners = new Map(rows.map((row) => [name(row.hash as Buffer), toOwner(row)]));
-  return hashes.map((hash) => owners.get(name(hash)));
+  const owners = new Map(rows.map((row) => [row.hash as SecretHash, toOwner(row)]));
+  return hashes.map((hash) => owners.get(hash));
 }
 
 interface Wanted {

@@ -44,8 +44,7 @@ export async function addMerchant(storage: Storage, changes: Partial<Merchant> =
 
 export function aKey(merchantId: string, changes: Partial<ApiKey> = {}): ApiKey {
   const id = nextId();
-  const hash = new Uint8Array(32).fill(made % 251);
-  new DataView(hash.buffer).setUint32(0, made);
+  const hash = made.toString(16).padStart(64, "0");
   return { id, merchantId, hash, hint: "wxyz", createdAt: START, ...changes };
 }
 

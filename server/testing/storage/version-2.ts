@@ -32,11 +32,11 @@ export const MERCHANTS = [
 ];
 
 export const KEYS: ApiKey[] = [
-  { id: "key-1", merchantId: ADA, hash: new Uint8Array(32).fill(1), hint: "abcd", createdAt: START - HOUR },
+  { id: "key-1", merchantId: ADA, hash: "01".repeat(32), hint: "abcd", createdAt: START - HOUR },
   {
     id: "key-2",
     merchantId: KOFI,
-    hash: new Uint8Array(32).fill(2),
+    hash: "02".repeat(32),
     hint: "wxyz",
     createdAt: START,
     revokedAt: START + 1,
@@ -186,7 +186,8 @@ function writeMerchants(insert: Insert): void {
     insert("refused_tries", { merchant_id: id, merchants_reference: "Pâques 🐣", tries: 2 });
   }
   for (const { id, merchantId, hash, hint, createdAt, revokedAt } of KEYS) {
-    insert("api_keys", { id, merchant_id: merchantId, hash, hint, created_at: createdAt, revoked_at: revokedAt });
+    const bytes = Buffer.from(hash, "hex");
+    insert("api_keys", { id, merchant_id: merchantId, hash: bytes, hint, created_at: createdAt, revoked_at: revokedAt });
   }
 }
 
