@@ -48,7 +48,8 @@ export function startLoop(
 
   const running = run();
   return {
-    wake: () => woken.abort(),
+    // Without a reason, Node would make an error with a stack trace each time.
+    wake: () => woken.abort("woken"),
     async stop() {
       stopped = true;
       woken.abort();

@@ -74,8 +74,10 @@ const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${D
 
 /** The index that finds these rows is on merchant, host and time. */
 const WAITING = `due_real IS NOT NULL AND claimed = false AND host <> '${LISTENER_HOST}'`;
+/** With merchant and host alone, SQLite would read the rest of the lane. */
+const AFTER_LANE = `(merchant_id, host, next_attempt_at) > (:merchant, :host, ${Number.MAX_SAFE_INTEGER})`;
 const nextLane = (which: string) => `SELECT merchant_id, host, next_attempt_at FROM events
-  WHERE ${WAITING} AND (merchant_id, host) > (:merchant, :host) ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
+  WHERE ${WAITING} AND ${AFTER_LANE} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT e.created_at
   FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
   WHERE e.merchant_id = :merchant AND e.host = :host AND e.due_real IS NOT NULL AND e.claimed = false

@@ -26,6 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 function fileOf(version: number, name: string): string {
   const path = join(folder, name);
   const db = new DatabaseSync(path);
+  db.enableDefensive(false);
   db.exec("PRAGMA journal_mode = WAL");
   for (const { sql } of MIGRATIONS.slice(0, version)) db.exec(sql);
   db.exec(`CREATE TABLE load (id INTEGER PRIMARY KEY); PRAGMA user_version = ${version}`);

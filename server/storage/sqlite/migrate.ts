@@ -9,6 +9,8 @@ export const MODE_TABLE = migrations.find(({ name }) => name.endsWith("-mode.sql
 
 /** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
 export function migrate(db: DatabaseSync): Migrated {
+  // Migration 039 edits the schema's text. Older versions of Node always allow it.
+  db.enableDefensive?.(false);
   db.exec("BEGIN IMMEDIATE");
   try {
     const current = versionOf(db);
@@ -21,6 +23,8 @@ export function migrate(db: DatabaseSync): Migrated {
     // error.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
+  } finally {
+    db.enableDefensive?.(true);
   }
 }
 

@@ -101,7 +101,7 @@ const SELECTIVE = /\b(reference|merchants_reference|phone_number|hash|event_id) 
  * same.
  */
 describe("query plans", () => {
-  let plans: { sql: string; steps: string[] }[];
+  let plans: { sql: string; steps: string[]; fillsTable: boolean }[];
   beforeAll(async () => {
     const place = folder();
     const path = join(place, "server.db");
@@ -109,7 +109,11 @@ describe("query plans", () => {
     const db = new DatabaseSync(path);
     plans = [...statements].map((sql) => {
       const rows = prepare.call(db, `EXPLAIN QUERY PLAN ${sql}`).all();
-      return { sql: sql.replaceAll(/\s+/g, " "), steps: rows.map(({ detail }) => String(detail)) };
+      const fillsTable = prepare
+        .call(db, `EXPLAIN ${sql}`)
+        .all()
+        .some(({ opcode }) => opcode === "OpenEphemeral");
+      return { sql: sql.replaceAll(/\s+/g, " "), steps: rows.map(({ detail }) => String(detail)), fillsTable };
     });
     db.close();
     remove(place);
@@ -140,5 +144,22 @@ describe("query plans", () => {
     });
     expect(lookups.length).toBeGreaterThan(15);
     expect(lookups.filter(({ steps, column }) => !steps.some((step) => step.includes(`${column}=?`)))).toEqual([]);
+  });
+
+  // A check with IN and more than two values and RETURNING do so for each row.
+  test("no write of one payment, webhook or entry fills a temporary table", () => {
+    const writes = plans.filter(({ sql }) =>
+      /^INSERT (?!INTO refusals).* VALUES \(\?|^UPDATE (?!.*SELECT).* WHERE (rowid|id) = \?/.test(sql),
+    );
+    expect(writes.length).toBeGreaterThan(10);
+    expect(writes.filter(({ fillsTable }) => fillsTable)).toEqual([]);
+  });
+
+  // SQLite seeks the first row that is not less. Without the third column, it would read all rows of the lane before.
+  test("a statement that jumps to the next lane compares all columns of the index", () => {
+    const jumps = plans.filter(({ steps }) => steps.some((step) => /\(merchant_id,\w+/.test(step)));
+    expect(jumps.length).toBeGreaterThan(3);
+    const whole = /\(merchant_id,(host|rail),next_attempt_at\)>/;
+    expect(jumps.filter(({ steps }) => !steps.some((step) => whole.test(step)))).toEqual([]);
   });
 });

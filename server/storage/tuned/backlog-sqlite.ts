@@ -3,6 +3,7 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
 import { toBacklog } from "./backlog-rows.ts";
 import type { Context } from "../sqlite/context.ts";
+import { afterLane } from "./claims-sqlite.ts";
 
 /** Counts rows of an index, but no more than a few. */
 const count = (table: string, where: string) =>
@@ -38,7 +39,7 @@ function earliest(...times: unknown[]): number | null {
 export function backlog({ db, read, now, leased, merchantOf }: Context): Storage["readBacklog"] {
   const counts = db.prepare(COUNTS);
   const firstOfLane = db.prepare(
-    `SELECT merchant_id, host, next_attempt_at FROM events WHERE ready = 1 AND (merchant_id, host) > (?, ?)
+    `SELECT merchant_id, host, next_attempt_at FROM events WHERE ready = 1 AND ${afterLane("host")}
      ORDER BY merchant_id, host, next_attempt_at LIMIT 1`,
   );
 

@@ -24,7 +24,10 @@ export function insertions(context: Context): Insertions {
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
   const selectDisbursement = selectExisting("disbursements");
   const selectCheckout = selectExisting("checkouts");
-  const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS));
+  // The table has a trigger, and for OR ABORT, the default, SQLite keeps copies of all pages that the statement changes.
+  // OR FAIL is as good: each constraint of the row is checked before its first write, and after any error the transaction is
+  // rolled back.
+  const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS), "OR FAIL ");
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
   const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
 

@@ -187,7 +187,14 @@ function writeMerchants(insert: Insert): void {
   }
   for (const { id, merchantId, hash, hint, createdAt, revokedAt } of KEYS) {
     const bytes = Buffer.from(hash, "hex");
-    insert("api_keys", { id, merchant_id: merchantId, hash: bytes, hint, created_at: createdAt, revoked_at: revokedAt });
+    insert("api_keys", {
+      id,
+      merchant_id: merchantId,
+      hash: bytes,
+      hint,
+      created_at: createdAt,
+      revoked_at: revokedAt,
+    });
   }
 }
 
