@@ -45,9 +45,13 @@ const took = (from: string, to: string) =>
   `CASE ${TIME_STEPS.map((step) => `WHEN ${to} - ${from} <= ${step} THEN ${step}`).join(" ")} ELSE -1 END`;
 /** The amounts of a step stay below 2^53, so that SQLite's driver can read them. */
 const AMOUNTS = `sum(r.amount / 100000000)::bigint AS amount_high, sum(r.amount % 100000000)::bigint AS amount_low`;
+/**
+ * With a plain condition on the epoch, PostgreSQL may read all payments of the epoch for each event, as long as it has no
+ * statistics of the tables.
+ */
 const count = (kind: PaymentKind) => `SELECT r.created_at / ${DAY_MS} AS day, '${kind}' AS kind, r.status, r.currency,
     coalesce(h.rail, '') AS rail, ${took("r.created_at", "e.created_at")} AS took, count(*) AS payments, ${AMOUNTS}
-  FROM events e JOIN ${TABLES[kind]} r ON r.merchant_id = e.merchant_id AND r.epoch = e.epoch AND r.reference = e.reference
+  FROM events e JOIN ${TABLES[kind]} r ON r.merchant_id = e.merchant_id AND r.reference = e.reference AND r.epoch + 0 = e.epoch
     LEFT JOIN handovers h ON h.merchant_id = e.merchant_id AND h.id = e.reference
   WHERE e.merchant_id = :merchant AND e.epoch = :epoch AND e.seq > :after AND e.seq <= :last
   GROUP BY 1, 3, 4, 5, 6`;

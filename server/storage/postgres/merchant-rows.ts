@@ -1,4 +1,4 @@
-import { LOCK_CLAUSES, required, toLocked, type Lock, type LockedMerchant } from "../portable/locked-merchant.ts";
+import { LOCK_CLAUSES, toLocked, type Lock, type LockedMerchant } from "../portable/locked-merchant.ts";
 import type { Query } from "./database.ts";
 
 /**
@@ -16,9 +16,4 @@ export async function lockMerchants(
   const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = ANY($1::text[]) ORDER BY id ${clause}`;
   const { rows } = await query(sql, [[...new Set(ids)]]);
   return new Map(rows.map((row) => [row.id as string, toLocked(row)]));
-}
-
-/** Locks one merchant. @throws Error if there is no such merchant */
-export async function lockMerchant(query: Query, id: string, lock: Lock): Promise<LockedMerchant> {
-  return required(await lockMerchants(query, [id], lock), id);
 }

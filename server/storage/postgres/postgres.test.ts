@@ -53,6 +53,10 @@ const ALLOWED = [
   { sql: /^SELECT \* FROM merchants WHERE rebasing_until_real IS NOT NULL/, why: "few merchants, once per second" },
   { sql: /^WITH (stored|made) AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
+  {
+    sql: /^SELECT merchant_id, id, epoch, claimed, .+ ORDER BY id FOR UPDATE$/,
+    why: "sorts the webhooks of one batch",
+  },
   { sql: /^SELECT m\.id, m\.webhook_secret, /, why: "a merchant has few secrets" },
   { sql: /^SELECT d\.\* FROM disbursements d JOIN .+ d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
   { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },

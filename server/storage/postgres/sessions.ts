@@ -5,6 +5,8 @@ import type { ClientBase } from "pg";
  * server in trouble.
  */
 const TIMEOUTS = { lock_timeout: 2_000, statement_timeout: 2_500, idle_in_transaction_session_timeout: 5_000 };
+/** Without statistics of its tables, PostgreSQL may compile a statement, which takes longer than any of the statements. */
+const SETTINGS = { ...TIMEOUTS, jit: "off" };
 
 /**
  * Commits must survive a crash of the database, whatever its default is. Any other value than `off` waits for the disk,
@@ -12,7 +14,7 @@ const TIMEOUTS = { lock_timeout: 2_000, statement_timeout: 2_500, idle_in_transa
  */
 const DURABLE = `set_config('synchronous_commit',
   coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)`;
-const LOCAL_TIMEOUTS = Object.entries(TIMEOUTS).map(([name, value]) => `set_config('${name}', '${value}', true)`);
+const LOCAL_SETTINGS = Object.entries(SETTINGS).map(([name, value]) => `set_config('${name}', '${value}', true)`);
 
 /**
  * Begins a transaction. Isolation and durability are stated, because the defaults of the database, the role and the
@@ -20,7 +22,7 @@ const LOCAL_TIMEOUTS = Object.entries(TIMEOUTS).map(([name, value]) => `set_conf
  * waiting.
  */
 export const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLE}`;
-const BEGIN_POOLED = `${BEGIN}, ${LOCAL_TIMEOUTS.join(", ")}`;
+const BEGIN_POOLED = `${BEGIN}, ${LOCAL_SETTINGS.join(", ")}`;
 
 /** The connections that lead to a pooler, such as PgBouncer, which may execute each transaction in another session. */
 const pooled = new WeakSet<object>();
@@ -38,7 +40,7 @@ export async function leadsToPooler(client: ClientBase): Promise<boolean> {
  */
 export async function prepareSession(client: ClientBase): Promise<void> {
   if (await leadsToPooler(client)) return void pooled.add(client);
-  const settings = Object.entries(TIMEOUTS).map(([name, value]) => `SET ${name} = ${value}`);
+  const settings = Object.entries(SETTINGS).map(([name, value]) => `SET ${name} = ${value}`);
   await client.query(settings.join("; "));
 }
 
