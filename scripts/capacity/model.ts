@@ -25,11 +25,11 @@ export interface Cost {
 }
 export type Costs = Record<"create" | "verify" | "webhook", Cost>;
 
-/** Measured on PostgreSQL 18, two cores, on 2026-11-22 while other programs ran: an idle machine does better. */
+/** Measured on PostgreSQL 18, two cores, on 2026-11-27, in an hour in which the machine was slow. */
 export const MEASURED: Costs = {
-  create: { serverUs: 101, databaseUs: 69, walBytes: 1_155, storedBytes: 847, commits: 0.15 },
-  verify: { serverUs: 54, databaseUs: 16, walBytes: 0, storedBytes: 0, commits: 0.09 },
-  webhook: { serverUs: 477, databaseUs: 768, walBytes: 7_141, storedBytes: 4_699, commits: 1.1 },
+  create: { serverUs: 339, databaseUs: 165, walBytes: 1_914, storedBytes: 984, commits: 0.2 },
+  verify: { serverUs: 205, databaseUs: 29, walBytes: 0, storedBytes: 0, commits: 0.11 },
+  webhook: { serverUs: 423, databaseUs: 551, walBytes: 8_028, storedBytes: 5_024, commits: 0.21 },
 };
 
 /** The share of a core that may be in use at the busiest time, and the connections of a process. */
