@@ -66,10 +66,13 @@ test("a page asks again after its server was away, gets nothing that it has, and
   page.on("response", (response) => void statuses.push(response.status()));
   await expect.poll(() => statuses, { timeout: 20_000 }).toContain(304);
   await page.context().route("**/disbursements", (route) => route.abort());
+  const away = page.getByText("The service does not respond.");
   await page.waitForEvent("requestfailed");
+  await away.waitFor();
   await page.context().unroute("**/disbursements");
   await server.createPayout({ reference: "asked for" });
   await shows(page, "asked for");
+  expect(await away.isVisible()).toBe(false);
   expect(await isFirst(page)).toBe(true);
   await page.context().clearCookies();
   await page.getByRole("alert").filter({ hasText: "You are signed out" }).waitFor();

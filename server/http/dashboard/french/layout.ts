@@ -32,6 +32,8 @@ export const layout = {
     "<strong>Ce marchand est {state}.</strong> Il ne peut créer aucun paiement. Les paiements existants suivent leur cours, avec leurs webhooks.",
   "Chaos is on.": "Les perturbations sont actives.",
   "Change it": "Les modifier",
+  "The service does not respond. This page shows what was known before, and follows again as soon as it responds.":
+    "Le service ne répond pas. Cette page montre ce qui était connu avant, et suit de nouveau dès qu’il répond.",
   "You are signed out, so this page no longer changes.": "Vous êtes déconnecté : cette page ne change plus.",
   "Sign in": "Se connecter",
   // Errors.

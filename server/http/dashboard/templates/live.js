@@ -6,20 +6,29 @@ const PAUSE_MS = 2_000;
  * updates for ever.
  */
 const PATIENCE_MS = 15_000;
+/** The page says that the server is away after so many failed requests in a row: a restart is no news. */
+const FAILURES_SHOWN = 2;
 
 const { address = location.href } = document.querySelector("main").dataset;
 const parts = (page) => [...page.querySelectorAll("[data-live]")];
 /** The version of the page that was read last. While it is current, the server sends 304. */
 let version = "";
 let isReading = false;
+/** How many requests in a row have failed. */
+let failures = 0;
 let isOver = false;
 
 async function read() {
   // A hidden page is not updated.
   if (isReading || isOver || document.hidden) return;
   isReading = true;
-  // If the server cannot be reached, the page stays as it is.
-  await readOnce().catch(() => undefined);
+  // While the server cannot be reached, the page stays as it is.
+  const isReached = await readOnce().then(
+    () => true,
+    () => false,
+  );
+  failures = isReached ? 0 : failures + 1;
+  document.querySelector("#away").hidden = failures < FAILURES_SHOWN;
   isReading = false;
 }
 
@@ -31,6 +40,7 @@ async function readOnce() {
     signal: AbortSignal.timeout(PATIENCE_MS),
   });
   if (response.redirected && response.url.endsWith("/sign-in")) return signedOut();
+  if (response.status >= 500) throw new Error("The server is in trouble.");
   if (!response.ok) return;
   const next = parts(new DOMParser().parseFromString(await response.text(), "text/html"));
   for (const [index, part] of parts(document).entries()) if (next[index]) update(part, withLocalTimes(next[index]));
