@@ -1,9 +1,11 @@
 // The customers of a merchant, who have one id per phone number (D19).
-import { hmac } from "../domain/hmac.ts";
+import { hmacs } from "../domain/hmac.ts";
 import type { StoredMerchant } from "./rows.ts";
 
 /** What a customer's id is derived from, besides the phone number. */
 export type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" | "customerSecret">;
+
+const hmac = hmacs("hex", (secret) => Buffer.from(secret));
 
 /**
  * Returns the id of a merchant's customer: a UUIDv7 with the time of the merchant's creation. Because of the merchant's
@@ -11,7 +13,7 @@ export type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" |
  */
 export function customerIdOf({ id, createdAt, epoch, customerSecret }: CustomerSource, phoneNumber: string): string {
   const time = createdAt.toString(16).padStart(12, "0");
-  const digits = hmac(customerSecret, `${id} ${epoch} ${phoneNumber}`, "hex");
+  const digits = hmac(customerSecret, `${id} ${epoch} ${phoneNumber}`);
   const start = `${time.slice(0, 8)}-${time.slice(8)}`;
   return `${start}-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`;
 }

@@ -1,4 +1,4 @@
-import { hmac } from "../domain/hmac.ts";
+import { hmacs } from "../domain/hmac.ts";
 
 const SECRET_PREFIX = "whsec_";
 /** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */
@@ -16,8 +16,10 @@ const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 export function sign(secrets: readonly string[], id: string, timestampSeconds: number, body: string): string {
   if (secrets.length === 0) throw new Error("Signing a webhook requires at least one secret.");
   const content = `${id}.${timestampSeconds}.${body}`;
-  return secrets.map((secret) => `v1,${hmac(secret, content, "base64", bytesOf)}`).join(" ");
+  return secrets.map((secret) => `v1,${hmac(secret, content)}`).join(" ");
 }
+
+const hmac = hmacs("base64", bytesOf);
 
 function bytesOf(secret: string): Uint8Array {
   if (!SECRET_FORM.test(secret)) {

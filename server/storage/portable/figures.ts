@@ -22,7 +22,7 @@ import {
   toPending,
   toReceiverAttempt,
 } from "./figure-rows.ts";
-import { run, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { afterLane, run, runAll, type Executor, type Query, type Work } from "./query.ts";
 
 const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
 const KINDS = Object.keys(TABLES) as PaymentKind[];
@@ -78,10 +78,8 @@ const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${D
 
 /** The index that finds these rows is on merchant, host and time. */
 const WAITING = `due_real IS NOT NULL AND claimed = false AND host <> '${LISTENER_HOST}'`;
-/** With merchant and host alone, SQLite would read the rest of the lane. */
-const AFTER_LANE = `(merchant_id, host, next_attempt_at) > (:merchant, :host, ${Number.MAX_SAFE_INTEGER})`;
 const nextLane = (which: string) => `SELECT merchant_id, host, next_attempt_at FROM events
-  WHERE ${WAITING} AND ${AFTER_LANE} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
+  WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT e.created_at
   FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
   WHERE e.merchant_id = :merchant AND e.host = :host AND e.due_real IS NOT NULL AND e.claimed = false

@@ -103,6 +103,13 @@ export interface QueueTable {
   marks?: string;
 }
 
+/**
+ * The condition that a row is in a later lane than `place`, a merchant and a lane, for an index on merchant, lane and time. With
+ * the merchant and the lane alone, SQLite would read the rest of the earlier lane.
+ */
+export const afterLane = (lane: QueueTable["lane"], place = "?, ?") =>
+  `(merchant_id, ${lane}, next_attempt_at) > (${place}, ${Number.MAX_SAFE_INTEGER})`;
+
 /** Executes a statement as part of a transaction. */
 export function* run(text: Query["text"], values?: Query["values"]): Work<QueryResult> {
   const [result] = yield [{ text, ...(values && { values }) }];

@@ -57,7 +57,7 @@ export type Row = Record<string, SQLOutputValue>;
 
 /**
  * Prepares an INSERT of these columns. Each call stores one row; a column without a value becomes NULL.
- * @param or what happens if the row exists, such as "OR REPLACE "
+ * @param or what happens if the row violates a constraint, such as "OR REPLACE "
  */
 export function insertInto(db: DatabaseSync, table: string, columns: readonly string[], or = "") {
   const places = columns.map(() => "?").join(", ");

@@ -3,7 +3,7 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
 import { toBacklog } from "./backlog-rows.ts";
 import type { Context } from "../sqlite/context.ts";
-import { afterLane } from "./claims-sqlite.ts";
+import { afterLane } from "../portable/query.ts";
 
 /** Counts rows of an index, but no more than a few. */
 const count = (table: string, where: string) =>

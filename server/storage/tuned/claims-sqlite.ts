@@ -1,6 +1,6 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Lane, LaneClaim, Queue, Claimed } from "../../domain/queues.ts";
-import type { QueueTable, Work } from "../portable/query.ts";
+import { afterLane, type QueueTable, type Work } from "../portable/query.ts";
 import type { Context, Row } from "../sqlite/context.ts";
 
 /** Returns a function that claims rows of queues inside a transaction. */
@@ -40,13 +40,6 @@ export function claimer({ db, now, leased, merchantOf }: Pick<Context, "db" | "n
       });
   };
 }
-
-/**
- * The condition that a row is in a later lane than a row of the index on merchant, lane and time. With the merchant and the
- * lane alone, SQLite would read the rest of the earlier lane.
- */
-export const afterLane = (lane: QueueTable["lane"]) =>
-  `(merchant_id, ${lane}, next_attempt_at) > (?, ?, ${Number.MAX_SAFE_INTEGER})`;
 
 /** Jumps from lane to lane in the index, so that the number of rows in a lane does not matter. */
 export function laneReader({ db }: Pick<Context, "db">, { name, lane }: QueueTable): Queue<Claimed>["readyLanes"] {
