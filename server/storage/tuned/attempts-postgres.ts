@@ -1,7 +1,9 @@
 import type { DeliveryQueue } from "../../domain/deliveries.ts";
 import { ATTEMPT_COLUMNS } from "../columns.ts";
-import { unnested, type Context } from "../postgres/context.ts";
+import { runAll } from "../portable/query.ts";
+import type { Context } from "../postgres/context.ts";
 import type { Query } from "../postgres/database.ts";
+import { runIn } from "../postgres/executor.ts";
 import { lockMerchants } from "../postgres/merchant-rows.ts";
 import { ATTEMPTS_KEPT } from "./attempts-kept.ts";
 
@@ -16,7 +18,7 @@ const { number: _, ...GIVEN } = { merchant_id: "text", ...ATTEMPT_COLUMNS };
 const NAMES = Object.keys(GIVEN).join(", ");
 /** An attempt whose token is known has been recorded already. */
 const INSERT = `INSERT INTO attempts (${NAMES}, number) SELECT given.*, 1 + coalesce(kept.last, 0)
-  FROM ${unnested(Object.values(GIVEN))} AS given (${NAMES})
+  FROM :rows
   CROSS JOIN LATERAL (SELECT max(a.number) AS last, bool_or(a.token = given.token) AS is_known FROM attempts a
     WHERE a.merchant_id = given.merchant_id AND a.event_id = given.event_id) AS kept
   WHERE kept.is_known IS NOT TRUE RETURNING merchant_id, event_id, number`;
@@ -24,7 +26,7 @@ const FORGET = `DELETE FROM attempts WHERE merchant_id = $1 AND event_id = $2 AN
 const NEXT = { merchant_id: "text", id: "text", status: "text", step: "bigint", at: "bigint", due: "bigint" };
 const RELEASE = `UPDATE events e SET status = given.status, step = given.step, next_attempt_at = given.at,
     due_real = given.due, claimed = false
-  FROM ${unnested(Object.values(NEXT))} AS given (${Object.keys(NEXT).join(", ")})
+  FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id`;
 
 /** Attempts that end while earlier attempts are being committed share a commit. */
@@ -61,9 +63,9 @@ async function recordAttempts(query: Query, items: readonly Recorded[]): Promise
         at: begun,
         sent_real: sentAt,
         latency_ms: latencyMs,
-        http_status: httpStatus,
-        response_body: responseBody,
-        error,
+        http_status: httpStatus ?? null,
+        response_body: responseBody ?? null,
+        error: error ?? null,
         token: claim.token,
       },
       next: { merchant_id: merchantId, id, status, step, at, due },
@@ -71,17 +73,16 @@ async function recordAttempts(query: Query, items: readonly Recorded[]): Promise
   });
   const attempts = found.filter(({ isCurrent }) => isCurrent).map((each) => each.attempt);
   const released = found.filter(({ isValid }) => isValid).map((each) => each.next);
-  const [inserted] = await Promise.all([
-    query(INSERT, columnsOf(attempts, Object.keys(GIVEN))),
-    ...(released.length > 0 ? [query(RELEASE, columnsOf(released, Object.keys(NEXT)))] : []),
-  ]);
-  const many = inserted.rows.filter(({ number }) => Number(number) > ATTEMPTS_KEPT);
+  const [inserted] = await runIn(
+    query,
+    runAll([
+      { text: INSERT, rows: { columns: GIVEN, values: attempts } },
+      { text: RELEASE, rows: { columns: NEXT, values: released } },
+    ]),
+  );
+  const many = inserted!.rows.filter(({ number }) => Number(number) > ATTEMPTS_KEPT);
   await Promise.all(
     many.map((row) => query(FORGET, [row.merchant_id, row.event_id, Number(row.number) - ATTEMPTS_KEPT])),
   );
   return found.map(({ isValid }) => isValid);
 }
-
-/** Returns an array for each column, with the values of all rows. */
-const columnsOf = (rows: readonly Record<string, unknown>[], names: readonly string[]): unknown[][] =>
-  names.map((name) => rows.map((row) => row[name] ?? null));
