@@ -13,12 +13,19 @@ test("ids have the documented formats (D19, D20)", () => {
   expect(ids.apiKey()).toMatch(/^sk_[0-9a-z]{32}$/);
   expect(createIds(randomBytes, "sandbox").apiKey()).toMatch(/^test_[0-9a-z]{32}$/);
   expect(createIds(randomBytes, "live").apiKey()).toMatch(/^live_[0-9a-z]{32}$/);
+  expect(ids.merchant()).toMatch(/^m[0-9a-z]{11}$/);
   expect(ids.request()).toMatch(/^req_[0-9a-z]{16}$/);
 });
 
 test("5,000 ids of each kind are unique", () => {
   const ids = createIds(randomBytes);
-  const makers = [() => ids.reference("DSB", NOW), () => ids.record(NOW), () => ids.request(), () => ids.apiKey()];
+  const makers = [
+    () => ids.reference("DSB", NOW),
+    () => ids.record(NOW),
+    () => ids.request(),
+    () => ids.apiKey(),
+    () => ids.merchant(),
+  ];
   for (const make of makers) expect(new Set(Array.from({ length: 5_000 }, make)).size).toBe(5_000);
 });
 

@@ -152,7 +152,7 @@ export const FIRST_KEY = "First key";
 export async function createMerchant(context: MerchantContext, name: string): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
   const createdAt = clock.now();
-  const merchant = { id: ids.record(createdAt), name: checkedName(name), createdAt };
+  const merchant = { id: ids.merchant(), name: checkedName(name), createdAt };
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
   await storage.insertMerchant(merchant, secrets, actor);
   return { ...merchant, clockOffset: 0, movedTo: 0 };

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { Router, type Response } from "express";
 import { v5, validate } from "uuid";
 import { MOST_KEYS, SCOPES, type ApiKey, type Scope } from "../../domain/keys.ts";
@@ -48,7 +49,7 @@ export function settingsPages(context: DashboardContext): Router {
       scopes: SCOPE_MEANINGS,
       ...LIMIT_FORM,
       // A form creates its key once, however often a browser submits it.
-      nextKey: v5([visitOf(res).session.id, ...keys.map((key) => key.id)].join(), id),
+      nextKey: v5([id, ...keys.map((key) => key.id)].join(), visitOf(res).session.id),
       // It rotates a secret once, too. The name says nothing about the secret.
       replaces: nameOf(secrets, id),
       ...shown,
@@ -105,7 +106,7 @@ export function settingsPages(context: DashboardContext): Router {
 }
 
 /** A name of the current secret, from which nobody can find the secret. */
-const nameOf = ({ current }: WebhookSecrets, merchantId: string): string => v5(current, merchantId);
+const nameOf = ({ current }: WebhookSecrets, merchantId: string): string => hash("sha256", `${merchantId} ${current}`);
 
 /** @throws PageError if the server would refuse to send to the URL */
 function webhookUrl(text: string, { webhookAllowInsecure }: Config): string {
