@@ -6,7 +6,7 @@ import type { Page } from "../../domain/pages.ts";
 import type { PageQuery } from "../../domain/event-log.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import type { Row } from "../rows.ts";
-import type { Executor } from "./query.ts";
+import { mergedRanges, type Executor } from "./query.ts";
 
 type Value = string | number;
 /** A range of positions: greater than `after` and less than `before`. */
@@ -19,10 +19,10 @@ interface Look {
   merchantId: string;
   search: DeliverySearch;
   range: Range;
-  /**
-   * The conditions of a search. The database tests `others` on the row of each entry, and `indexed` on the index alone.
-   */
-  base: { indexed: readonly Condition[]; others?: readonly Condition[] };
+  /** Whether to find only events with an address. */
+  hasAddress: boolean;
+  /** Further conditions. */
+  others?: readonly Condition[];
   /** True if the range contains only events of the period in `search`. */
   isTimed?: boolean;
   order: "ASC" | "DESC";
@@ -49,6 +49,8 @@ const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
   failed: ["status IN ('ended', 'exhausted')"],
 };
 const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
+/** The statuses of events with an address. */
+export const STATUSES = ["pending", "delivered", "ended", "exhausted"] as const;
 /** Pending deliveries that are ready or being attempted need no replay. */
 const REPLAYABLE: Condition = ["NOT ready AND NOT claimed"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
@@ -61,11 +63,15 @@ const MOST_PER_LOOK = 2_000;
 /** After this many looks a count ends. */
 const MOST_LOOKS = 10;
 
-/** The entries that meet `indexed` are one range of an index, ordered by position. */
-function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "others", Condition[]> {
+/**
+ * The conditions of a search. The database tests `others` on the row of each entry, and `indexed` on the index alone. The
+ * entries that meet `indexed` are one range of an index, ordered by position; without a status, those with an address are a range
+ * for each status.
+ */
+function conditionsOf({ search, hasAddress, others: given = [], isTimed }: Look) {
   const { reference, status, type, host, createdAfter, createdBefore } = search;
-  const indexed = [...base.indexed];
-  const others = [...(base.others ?? [])];
+  const indexed: Condition[] = hasAddress ? [WITH_ADDRESS] : [];
+  const others = [...given];
   if (reference !== undefined) indexed.push(["reference =", reference]);
   // A record has one event, so the index by reference is best.
   const byStatus = reference === undefined ? indexed : others;
@@ -74,7 +80,8 @@ function conditionsOf({ search, base, isTimed }: Look): Record<"indexed" | "othe
   if (type !== undefined) others.push(["type =", type]);
   if (!isTimed && createdAfter !== undefined) others.push(["created_at >=", createdAfter]);
   if (!isTimed && createdBefore !== undefined) others.push(["created_at <", createdBefore]);
-  return { indexed, others };
+  const isOneRange = !hasAddress || status !== undefined || reference !== undefined;
+  return { ranges: isOneRange ? [indexed] : STATUSES.map((each) => [...indexed, BY_STATUS[each]]), others };
 }
 
 /** Collects the parameters of a statement. */
@@ -97,28 +104,30 @@ const ofMerchant = (merchant: string) =>
 
 /** Reads the next matching entries. Reads a bounded number of entries if no index has only matching entries. */
 async function look(executor: Executor, asked: Look): Promise<Found> {
-  const { indexed, others } = conditionsOf(asked);
+  const { ranges, others } = conditionsOf(asked);
   const { order, columns, limit, search } = asked;
 
-  function read(what: string, { after, before }: Range, conditions: readonly Condition[], last: [Value, Value?]) {
+  function read(what: string, { after, before }: Range, conditions: readonly Condition[], count: number, skipped = 0) {
     const { values, put, render } = parameters();
-    const [count, skipped] = last;
-    const where = [ofMerchant(put(asked.merchantId)), ...indexed.map(render)];
-    where.push(...conditions.map((each) => UNINDEXED[executor.database](render(each))));
+    const all = [ofMerchant(put(asked.merchantId))];
+    all.push(...conditions.map((each) => UNINDEXED[executor.database](render(each))));
     // PostgreSQL would expect few rows in a range with two ends, and could sort them.
-    if (after > EVERYTHING.after) where.push(`seq > ${put(after)}`);
-    if (before < EVERYTHING.before) where.push(`seq < ${put(before)}`);
-    const end = `LIMIT ${put(count)}${skipped === undefined ? "" : ` OFFSET ${put(skipped)}`}`;
-    const text = `SELECT ${what} FROM events WHERE ${where.join(" AND ")} ORDER BY seq ${order} ${end}`;
+    if (after > EVERYTHING.after) all.push(`seq > ${put(after)}`);
+    if (before < EVERYTHING.before) all.push(`seq < ${put(before)}`);
+    const selects = ranges.map(
+      (indexed) => `SELECT ${what} FROM events WHERE ${[...all, ...indexed.map(render)].join(" AND ")}`,
+    );
+    const [end, endOfPart] = [`LIMIT ${put(count)} OFFSET ${put(skipped)}`, `LIMIT ${put(count + skipped)}`];
+    const text = mergedRanges(executor.database, selects, `ORDER BY seq ${order}`, end, endOfPart);
     return executor.read({ text, values });
   }
 
   const isBounded = others.length > 0 && search.reference === undefined;
-  const [end] = isBounded ? await read("seq, created_at", asked.range, [], [1, MOST_PER_LOOK - 1]) : [];
-  if (!end) return { rows: await read(columns, asked.range, others, [limit]) };
+  const [end] = isBounded ? await read("seq, created_at", asked.range, [], 1, MOST_PER_LOOK - 1) : [];
+  if (!end) return { rows: await read(columns, asked.range, others, limit) };
   const seq = end.seq as number;
   const range = order === "ASC" ? { ...asked.range, before: seq + 1 } : { ...asked.range, after: seq - 1 };
-  const rows = await read(columns, range, others, [limit]);
+  const rows = await read(columns, range, others, limit);
   return { rows, reached: { seq, createdAt: end.created_at as number } };
 }
 
@@ -139,7 +148,7 @@ export async function pageOf(
     merchantId,
     search: query,
     range: { after: Math.max(after, timed.after), before: Math.min(before, timed.before) },
-    base: { indexed: list === "deliveries" ? [WITH_ADDRESS] : [] },
+    hasAddress: list === "deliveries",
     isTimed,
     order: direction === "older" ? "DESC" : "ASC",
     columns: "*",
@@ -163,11 +172,16 @@ export async function countDeliveries(
 ): Promise<DeliveryCount> {
   const { isTimed, ...timed } = await rangeOf(executor, merchantId, search);
   const hosts: string[] = [];
-  const base = { indexed: [WITH_ADDRESS], others: [REPLAYABLE] };
-  const how = { order: "DESC", columns: "host", limit: MOST_COUNTED + 1 } as const;
+  const how = {
+    hasAddress: true,
+    others: [REPLAYABLE],
+    order: "DESC",
+    columns: "host, seq",
+    limit: MOST_COUNTED + 1,
+  } as const;
   let isExact = false;
   for (let looks = 0, range: Range = timed; looks < MOST_LOOKS && hosts.length <= MOST_COUNTED; looks += 1) {
-    const { rows, reached } = await look(executor, { merchantId, search, range, base, isTimed, ...how });
+    const { rows, reached } = await look(executor, { merchantId, search, range, isTimed, ...how });
     hosts.push(...rows.map(({ host }) => host as string));
     isExact = !reached;
     if (!reached) break;
@@ -211,7 +225,7 @@ export async function nextOnCourse(
     merchantId,
     search,
     range: { after: seq, before: end + 1 },
-    base: { indexed: [WITH_ADDRESS] },
+    hasAddress: true,
     order: "ASC",
     columns: "id, seq, status",
     limit,

@@ -22,7 +22,8 @@ import {
   toPending,
   toReceiverAttempt,
 } from "./figure-rows.ts";
-import { afterLane, run, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { STATUSES } from "./event-search.ts";
+import { afterLane, mergedRanges, run, runAll, type Database, type Executor, type Work } from "./query.ts";
 
 const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
 const KINDS = Object.keys(TABLES) as PaymentKind[];
@@ -123,14 +124,14 @@ const ATTEMPTS = {
   sqlite: "a.event_id = e.id",
   postgres: "a.merchant_id = :merchant AND a.event_id = e.id",
 };
-const receiverAttempts = (which: string) => `SELECT e.host, a.at, a.latency_ms, a.http_status, a.error
-  FROM (SELECT id, host, seq FROM events WHERE merchant_id = :merchant
-      AND epoch = (SELECT epoch FROM merchants WHERE id = :merchant) AND url IS NOT NULL ORDER BY seq DESC LIMIT :limit) AS e
-    JOIN attempts a ON ${which} ORDER BY e.seq DESC, a.number DESC`;
-const RECEIVER_ATTEMPTS: Query["text"] = {
-  sqlite: receiverAttempts(ATTEMPTS.sqlite),
-  postgres: receiverAttempts(ATTEMPTS.postgres),
-};
+const lastDeliveries = STATUSES.map(
+  (status) => `SELECT id, host, seq FROM events WHERE merchant_id = :merchant
+    AND epoch = (SELECT epoch FROM merchants WHERE id = :merchant) AND url IS NOT NULL AND status = '${status}'`,
+);
+const receiverAttempts = (database: Database) => `SELECT e.host, a.at, a.latency_ms, a.http_status, a.error
+  FROM (${mergedRanges(database, lastDeliveries, "ORDER BY seq DESC", "LIMIT :limit")}) AS e
+    JOIN attempts a ON ${ATTEMPTS[database]} ORDER BY e.seq DESC, a.number DESC`;
+const RECEIVER_ATTEMPTS = { sqlite: receiverAttempts("sqlite"), postgres: receiverAttempts("postgres") };
 
 /** The counting is repeated if a power failure undoes it, so it need not be flushed to the disk. */
 const UNFLUSHED = { commit: "writeUnflushed", repeatable: true } as const;

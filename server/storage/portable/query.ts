@@ -121,6 +121,23 @@ export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]>
   return yield queries;
 }
 
+/**
+ * A statement that merges ranges of an index, which are each in `order`. In PostgreSQL each part has an end of its own: without
+ * it, PostgreSQL would read the whole part and sort it.
+ * @param end the limit, and where the merged rows begin
+ * @param endOfPart the limit of a part; contains the rows before that place
+ */
+export function mergedRanges(
+  database: Database,
+  selects: readonly string[],
+  order: string,
+  end: string,
+  endOfPart = end,
+) {
+  const part = (select: string) => (database === "postgres" ? `(${select} ${order} ${endOfPart})` : select);
+  return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
+}
+
 /** A statement that inserts rows, except those that were inserted before. */
 export const insertNew = (table: string, rows: GivenRows): Query => ({
   text: `INSERT INTO ${table} (${Object.keys(rows.columns).join(", ")}) SELECT * FROM :rows WHERE true ON CONFLICT DO NOTHING`,

@@ -5,7 +5,7 @@ import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";
 import { payoutsOfPhone } from "../sqlite/phone-segments.ts";
 import { toPage } from "./pages.ts";
-import type { Executor } from "./query.ts";
+import { mergedRanges, type Executor } from "./query.ts";
 
 interface RecordTable<T> {
   table: "disbursements" | "checkouts";
@@ -27,7 +27,6 @@ const ORDERS = {
     keyOf: ([rowid = 0]: readonly number[]) => rowid,
     /** Without statistics SQLite would prefer the index by status and read all of it. */
     byPhone: "checkouts INDEXED BY checkouts_by_phone",
-    part: (select: string) => select,
   },
   postgres: {
     key: "id",
@@ -36,8 +35,6 @@ const ORDERS = {
     numbersOf: ({ id }: Row) => fromUuid(id as string),
     keyOf: toUuid,
     byPhone: undefined,
-    /** Without its own ORDER BY and LIMIT, each part would be read completely and sorted. */
-    part: (select: string, end: string) => `(${select} ${end})`,
   },
 };
 
@@ -52,11 +49,11 @@ const OF_PHONE = {
 /** Returns a function that reads the pages of a list of records, newest first. */
 export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {
   const { database, read } = executor;
-  const { key, columns, length, numbersOf, keyOf, byPhone, part } = ORDERS[database];
+  const { key, columns, length, numbersOf, keyOf, byPhone } = ORDERS[database];
   const IN_RANGE = `merchant_id = :merchant AND epoch = :epoch AND created_at >= :from
     AND (created_at, ${key}) < (:before, :key::uuid)`;
   const hasSegments = database === "sqlite" && table === "disbursements";
-  const ORDER = `ORDER BY created_at DESC, ${key} DESC LIMIT :limit`;
+  const ORDER = `ORDER BY created_at DESC, ${key} DESC`;
 
   function statement({ merchantsReference, phoneNumber, status }: RecordQuery): string {
     const reference = "merchants_reference = :reference AND (:status::text IS NULL OR status = :status)";
@@ -67,8 +64,8 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
     const ofStatus = (condition: string) =>
       `SELECT ${columns} FROM ${from} WHERE ${IN_RANGE}${ofPhone} AND status = ${condition}`;
     // The index has one range for each status, so a list of all statuses merges the ranges.
-    const all = statuses.map((each) => part(ofStatus(`'${each}'`), ORDER)).join(" UNION ALL ");
-    return `${status === undefined ? all : ofStatus(":status")} ${ORDER}`;
+    const ranges = status === undefined ? statuses.map((each) => `'${each}'`) : [":status"];
+    return mergedRanges(database, ranges.map(ofStatus), ORDER, "LIMIT :limit");
   }
 
   return async (query: RecordQuery): Promise<Page<T>> => {
