@@ -10,6 +10,10 @@ setFlagsFromString("--no-allocation-site-pretenuring");
 // short-lived objects, which a server at rest does not use.
 setFlagsFromString("--semi-space-growth-factor=1");
 
+// V8 would collect the memory for long-lived objects only when it has grown to up to four times what is in use. Twice
+// takes 50 MB less with webhooks, and no measurable time.
+setFlagsFromString("--heap-growing-percent=100");
+
 /** V8 would let the memory for short-lived objects grow to 128 MB, which takes 80 MB more and saves no measurable time. */
 const ENOUGH_BYTES = 16 * 1024 * 1024;
 const LOOK_EVERY_MS = 100;
