@@ -14,7 +14,19 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   commands: ["domain", "webhooks", "storage", "rails", "http", "config", "operator"],
 };
 /** Other parts of the repository, as files or folders. */
-const OTHERS = ["config", "service", "main", "cli", "banner", "log", "operator", "client", "conformance", "scripts"];
+const OTHERS = [
+  "config",
+  "service",
+  "main",
+  "start",
+  "cli",
+  "banner",
+  "log",
+  "operator",
+  "client",
+  "conformance",
+  "scripts",
+];
 
 /** The files of a folder import nothing from these files and folders, also no types. */
 const without = (folder: string, names: readonly string[], message: string): OxlintOverride => ({

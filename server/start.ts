@@ -1,0 +1,243 @@
+// Starts the server. Apart from `main.ts`, this is the only module that exits the process.
+import { randomBytes } from "node:crypto";
+import { dirname } from "node:path";
+import { writeAddress } from "./address-file.ts";
+import { banner, servesDashboard } from "./banner.ts";
+import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
+import { actorName } from "./domain/audit.ts";
+import { createSystemClock, type Clock } from "./domain/clock.ts";
+import { createLink, linkAddress } from "./domain/sign-in.ts";
+import { ServiceError } from "./domain/errors.ts";
+import { createIds } from "./domain/ids.ts";
+import { modeOf } from "./domain/mode.ts";
+import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
+import type { Storage } from "./domain/storage.ts";
+import { createTelemetry } from "./domain/telemetry.ts";
+import { connectionLimit } from "./http/connection-limit.ts";
+import { listen, ListenError, type HttpServer } from "./http/http-server.ts";
+import { writeFirstKey } from "./first-key-file.ts";
+import { createLog } from "./log.ts";
+import { logTelemetry } from "./observability/log-telemetry.ts";
+import type { Metrics, MetricsContext } from "./observability/metrics.ts";
+import type { Traces, TracesContext } from "./observability/traces.ts";
+import { watchLoopDelay } from "./observability/loop-delay.ts";
+import { operator } from "./operator.ts";
+import { RailsError } from "./rails/settings.ts";
+import { createService, type Service } from "./service.ts";
+import { openStorage } from "./storage/open.ts";
+import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
+import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
+import { whenAvailable } from "./storage/wait.ts";
+import { letHeapGrow } from "./heap.ts";
+import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
+
+const PLAIN_SECRETS =
+  "the webhook secrets are stored unencrypted, so a copy of the database lets its reader sign webhooks. Set SECRETS_KEY_FILE";
+
+async function start(config: Config): Promise<void> {
+  // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
+  // errors are ignored, because the server must also run if its output is a full disk.
+  process.stdout.on("error", () => undefined);
+  const { isTTY, fd } = process.stdout;
+  const format = isTTY ? (await import("./observability/pretty-log.ts")).prettyLine(config.color) : undefined;
+  const { log, flush } = createLog(config.logLevel, fd, format);
+  const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
+  logTelemetry(telemetry, log);
+  const clock = createSystemClock((report) => telemetry.emit("clock", report));
+  const ids = createIds(randomBytes, modeOf(config));
+  const open = () =>
+    openStorage(config.database, {
+      clock,
+      server: true,
+      mode: config.mode,
+      emit: telemetry.emit,
+      live: !config.sandbox,
+      secretKeys: config.secretKeys,
+      warn: (message) => log.warn(message),
+    });
+  const onPause = ({ message }: Error, ms: number) =>
+    log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
+  const storage = await untilSignal(() => whenAvailable(open, { sleep: clock.sleep, onPause }), flush);
+  if (!config.sandbox && !config.secretKeys) log.warn(PLAIN_SECRETS);
+  const commands = await serveCommands(config, storage, (reason) =>
+    log.warn(
+      `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
+    ),
+  );
+
+  const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
+  const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
+
+  // The modules are loaded only if they are used.
+  const rails =
+    config.rails &&
+    (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
+
+  const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
+  const first = config.sandbox ? "Sandbox Merchant" : "First Merchant";
+  const prepare = () => storage.exclusively(() => prepareFirstMerchant(merchants, first, config.sandboxApiKey));
+  // Store a key from SANDBOX_API_KEY before the server listens, because it must be valid at the first request.
+  const given = config.sandboxApiKey === undefined ? undefined : await prepare();
+
+  let service!: Service;
+  const httpServer = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {
+    service = createService({
+      config: withPort(config, port),
+      storage,
+      clock,
+      ids,
+      random: randomBytes,
+      chance: Math.random,
+      log,
+      telemetry,
+      metrics,
+      traces,
+      rails,
+      lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
+    });
+    return service.app;
+  });
+  // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
+  const { newKey, revokedKeyId } = given ?? (await prepare());
+  const shown = newKey === undefined ? undefined : keep(newKey, config);
+  const color = process.stdout.isTTY && config.color;
+  const running = withPort(config, httpServer.port);
+  const signIn = await signInLink(running, merchants);
+  const forget = writeAddress(config.database, running.publicUrl);
+  // Handle signals first: a program that reads the banner may send a signal at once.
+  stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget });
+  process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
+  watchLoopDelay(telemetry.emit);
+  letHeapGrow();
+}
+
+/**
+ * Lets a signal end the process while no work has to be finished. Without a handler, the first process of a container
+ * ignores signals.
+ */
+async function untilSignal<T>(work: () => Promise<T>, flush: (timeoutMs: number) => Promise<void>): Promise<T> {
+  const exit = () => void flush(500).then(() => process.exit(0));
+  const signals = ["SIGINT", "SIGTERM"] as const;
+  for (const signal of signals) process.once(signal, exit);
+  try {
+    return await work();
+  } finally {
+    for (const signal of signals) process.off(signal, exit);
+  }
+}
+
+/** The library is loaded only if it is used. */
+async function startMetrics(context: MetricsContext): Promise<Metrics> {
+  const { createMetrics } = await import("./observability/metrics.ts");
+  const metrics = createMetrics(context);
+  metrics.watchProcess();
+  return metrics;
+}
+
+/** The libraries are loaded only if they are used. */
+async function exportTraces(context: TracesContext): Promise<Traces> {
+  const { startTraces } = await import("./observability/traces.ts");
+  return startTraces(context);
+}
+
+/**
+ * Decides where a new key is shown. Output that is not a terminal may be a log that others read, so the key then goes
+ * into a file that only its owner may read: beside the database, or under `data` if the database is elsewhere. The key
+ * of an in-memory database is lost when the process ends, so it needs no file.
+ */
+function keep(text: string, { database }: Config): { text: string } | { file: string } {
+  const path = database.kind === "sqlite" ? database.path : "data/server";
+  if (process.stdout.isTTY || path === ":memory:") return { text };
+  return { file: writeFirstKey(dirname(path), text) };
+}
+
+/**
+ * Makes a link that signs an operator in, if the output is a terminal. Other output may be a log that others read, so
+ * the operator then makes a link with the command line.
+ */
+async function signInLink(
+  config: Config,
+  { actor, ...context }: MerchantContext & { storage: Storage },
+): Promise<string | undefined> {
+  if (!servesDashboard(config) || !process.stdout.isTTY) return undefined;
+  const token = await createLink(
+    context,
+    { name: actorName(actor).replace(/^server /, ""), role: "administrator" },
+    actor,
+  );
+  return linkAddress(config.publicUrl, token);
+}
+
+/**
+ * Accepts commands for a SQLite file. With PostgreSQL, commands need no server; a database in memory cannot be shared
+ * with them.
+ */
+async function serveCommands(
+  { database }: Config,
+  storage: Storage,
+  refused: (reason: string) => void,
+): Promise<ServedStorage | undefined> {
+  if (database.kind === "postgres" || database.path === ":memory:") return undefined;
+  return serveStorage(database.path, storage, refused);
+}
+
+interface Running {
+  config: Config;
+  service: Service;
+  httpServer: HttpServer;
+  commands: ServedStorage | undefined;
+  storage: Storage;
+  traces: Traces | undefined;
+  clock: Clock;
+  flush(timeoutMs: number): Promise<void>;
+  /** Removes the note of the server's address. */
+  forget(): void;
+}
+
+/**
+ * On the first signal the process stops being ready, serves requests until load balancers have noticed (D55), finishes
+ * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
+ * exits immediately with 1; unfinished work continues in another process or at the next start.
+ */
+function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget }: Running): void {
+  const { shutdownTimeoutMs, drainDelayMs } = config;
+  const timeoutMs = shutdownTimeoutMs - drainDelayMs;
+  let stopping = false;
+  const stop = async () => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    setTimeout(() => process.exit(1), shutdownTimeoutMs);
+    service.drain();
+    httpServer.drain();
+    await clock.sleep(drainDelayMs);
+    service.release();
+    await httpServer.close(0.5 * timeoutMs);
+    await service.stop(0.3 * timeoutMs);
+    commands?.close();
+    forget();
+    await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
+    await flush(0.1 * timeoutMs);
+    process.exit(0);
+  };
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+}
+
+function explain(error: unknown): unknown {
+  if (error instanceof KeyTakenError) {
+    return new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]).message;
+  }
+  const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
+  if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
+  const expected = [ConfigError, StorageError, ListenError, ServiceError, RailsError].some(
+    (known) => error instanceof known,
+  );
+  return expected ? (error as Error).message : error;
+}
+
+try {
+  await start(readConfig(process.env, { server: true }));
+} catch (error) {
+  console.error(explain(error));
+  process.exit(1);
+}
