@@ -25,11 +25,11 @@ export interface Cost {
 }
 export type Costs = Record<"create" | "verify" | "webhook", Cost>;
 
-/** Measured on PostgreSQL 18, two cores, on 2026-11-27, in an hour in which the machine was slow. */
+/** Measured on PostgreSQL 18, two cores, on 2026-11-27, beside another program. */
 export const MEASURED: Costs = {
-  create: { serverUs: 339, databaseUs: 165, walBytes: 1_914, storedBytes: 984, commits: 0.2 },
-  verify: { serverUs: 205, databaseUs: 29, walBytes: 0, storedBytes: 0, commits: 0.11 },
-  webhook: { serverUs: 423, databaseUs: 551, walBytes: 8_028, storedBytes: 5_024, commits: 0.21 },
+  create: { serverUs: 218, databaseUs: 100, walBytes: 1_658, storedBytes: 893, commits: 0.15 },
+  verify: { serverUs: 147, databaseUs: 23, walBytes: 0, storedBytes: 0, commits: 0.09 },
+  webhook: { serverUs: 344, databaseUs: 333, walBytes: 5_577, storedBytes: 3_758, commits: 0.24 },
 };
 
 /** The share of a core that may be in use at the busiest time, and the connections of a process. */
