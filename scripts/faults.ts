@@ -49,6 +49,8 @@ const OPTIONS = {
 /** The run makes the outages in this order: as many as fit into the time, with the measurement after each outage. */
 const OUTAGES = ["restart", "pause", "crash", "pause", "restart"] as const;
 const OUTAGE_MS = 25_000;
+/** The lease of a claim (4 s), a second until the lease has ended and is noticed, and a second for a busy machine. */
+const TAKEOVER_MS = 6_000;
 /** Longer than the server waits for any statement. */
 const FROZEN_MS = 6_000;
 
@@ -62,7 +64,7 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   cluster: ({ minutes = 10 }, shared) => {
     const milliseconds = minutes * 60_000;
     const outages = OUTAGES.slice(0, Math.floor(milliseconds / OUTAGE_MS));
-    return runCluster({ ...shared, milliseconds, outages, takeoverMs: 5_000 });
+    return runCluster({ ...shared, milliseconds, outages, takeoverMs: TAKEOVER_MS });
   },
   failover: (_, shared) => runFailover({ ...shared, loadMs: 10_000, frozenMs: FROZEN_MS, backMs: 10_000 }),
   flushes: (_, { print }) => runFlushes({ creates: 2_000, print }),

@@ -12,9 +12,8 @@ import { createWorld, violationsOf, type World, type WorldOptions } from "./worl
 
 const PROCESSES = 4;
 /** Many callers with long pauses, so that the number of payments per second hardly depends on how long each takes. */
-const LOAD = { callers: 32, pauseMs: 500 };
-/** The average time between two kills, and the delay before a process that could not start is started again. */
-const KILL_EVERY_MS = 2_000;
+const LOAD = { callers: 32, pauseMs: 2_000 };
+/** The delay before a process that could not start is started again. */
 const START_AGAIN_MS = 500;
 /** The message of a process that ends because it was started while the database was unavailable. */
 const NO_DATABASE = /Cannot open the PostgreSQL database|The database stopped working during the start/;
@@ -41,9 +40,13 @@ export async function runCluster(options: ClusterOptions): Promise<string[]> {
   };
   const world = await createWorld({ ...options, database, processes: PROCESSES, violate, onEnd: startAgain });
   try {
+    const begun = performance.now();
     for (const server of world.servers) server.launch();
     for (const server of world.servers) await server.ready();
-    const outages = await underLoad(world, postgres, options);
+    // With a kill in the time of all starts, one start after the other takes a quarter of this machine's time. More
+    // kills would show how slow the machine is. Even a short run gets a kill.
+    const killEveryMs = Math.min(performance.now() - begun, options.milliseconds / 2);
+    const outages = await underLoad(world, postgres, killEveryMs, options);
     if (options.takeoverMs) await checkTakeovers(world, outages, options.takeoverMs, options.print);
     for (const server of world.servers) await server.ready();
     options.print(await audit(world));
@@ -62,12 +65,13 @@ export async function runCluster(options: ClusterOptions): Promise<string[]> {
 async function underLoad(
   world: World,
   postgres: OwnPostgres,
+  killEveryMs: number,
   { seed, print, ...disturbances }: ClusterOptions,
 ): Promise<Outage[]> {
   world.receiver.behave("slow");
   const stopLoad = startLoad(world.payments, seededRandom(seed + 2), LOAD);
   const speed = watchSpeed(world.payments);
-  const stopKilling = killProcesses(world.servers, seededRandom(seed + 4), (at) =>
+  const stopKilling = killProcesses(world.servers, killEveryMs, seededRandom(seed + 4), (at) =>
     // The database may be unavailable.
     followClaims(world.receiver, postgres, at).catch(() => undefined),
   );
@@ -76,7 +80,8 @@ async function underLoad(
   const kills = await stopKilling();
   await stopLoad();
   wrong.forEach(world.violate);
-  print(`${kills} processes killed; ${numbers}; slowest request ${world.caller.slowest().toFixed(0)} ms`);
+  const often = `one in ${(killEveryMs / 1_000).toFixed(1)} s`;
+  print(`${kills} processes killed, ${often}; ${numbers}; slowest request ${world.caller.slowest().toFixed(0)} ms`);
   return outages;
 }
 
@@ -86,13 +91,14 @@ async function underLoad(
  */
 function killProcesses(
   servers: readonly ServerUnderTest[],
+  everyMs: number,
   random: SeededRandom,
   onKill: (at: number) => unknown,
 ): () => Promise<number> {
   const stopping = new AbortController();
   const killing = (async () => {
     for (let count = 0; ; count += 1) {
-      await sleep(KILL_EVERY_MS * (0.5 + random.next()), undefined, stopping).catch(() => undefined);
+      await sleep(everyMs * (0.5 + random.next()), undefined, stopping).catch(() => undefined);
       if (stopping.signal.aborted) return count;
       const server = servers[count % servers.length]!;
       await server.kill();
