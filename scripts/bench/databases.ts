@@ -128,12 +128,15 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Starts a PostgreSQL server that waits for the disk, unless TEST_DATABASE_URL names one. */
-export async function postgresServer(): Promise<PostgresServer> {
+/**
+ * Starts a PostgreSQL server that waits for the disk, unless TEST_DATABASE_URL names one.
+ * @param settings such as `shared_buffers=1GB`
+ */
+export async function postgresServer(settings: readonly string[] = []): Promise<PostgresServer> {
   const given = process.env.TEST_DATABASE_URL;
   if (given) return { url: given, cpuMs: () => NaN, stop: async () => undefined };
   const script = new URL("../../server/testing/postgres-process.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, [script, "durable"], { stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [script, "durable", ...settings], { stdio: ["pipe", "pipe", "inherit"] });
   const [url] = await once(child.stdout, "data");
   return {
     url: String(url).trim(),

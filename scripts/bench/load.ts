@@ -64,6 +64,13 @@ export function median(rounds: readonly Measured[]): Measured {
   return { perSecond: of("perSecond"), cpuPerRequest: of("cpuPerRequest"), p50: of("p50"), p99: of("p99") };
 }
 
+/** The median of the ratios within each round. */
+export const medianRatio = (ones: readonly Measured[], others: readonly Measured[], figure: keyof Measured): number =>
+  quantile(
+    ones.map((one, round) => one[figure] / others[round]![figure]).toSorted((a, b) => a - b),
+    0.5,
+  );
+
 /** The number of one of 100,000 recipients. The sandbox forces no outcome for numbers that end in 473 (D17). */
 const phoneNumber = () => `22507${String(randomInt(100_000)).padStart(5, "0")}473`;
 

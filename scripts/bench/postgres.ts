@@ -77,7 +77,7 @@ const storage = await openPostgres(url, { clock: createSystemClock(), server: tr
 const pool = new Pool({ connectionString: url, max: POOL });
 // The connections are cut off when the database is dropped.
 pool.on("error", () => undefined);
-const merchantId = ids.record(Date.now());
+const merchantId = ids.merchant();
 await storage.insertMerchant(
   { id: merchantId, name: "Merchant", createdAt: Date.now() },
   { webhook: "whsec_", customers: "" },

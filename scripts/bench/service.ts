@@ -1,4 +1,4 @@
-// A server in this process, assembled as server/main.ts does it.
+// A server in this process, assembled as server/start.ts does it.
 import { randomBytes } from "node:crypto";
 import { readConfig, withPort, type Config } from "../../server/config.ts";
 import { createSystemClock, type Clock } from "../../server/domain/clock.ts";

@@ -1,5 +1,5 @@
 // Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL. With the
-// argument `durable` commits wait for the disk. A line of input with the name of a signal restarts the server: the
+// argument `durable` commits wait for the disk; further arguments are settings, such as shared_buffers=1GB. A line of input with the name of a signal restarts the server: the
 // server gets the signal, and is started again when it has ended.
 import { randomBytes } from "node:crypto";
 import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -26,6 +26,7 @@ const SETTINGS = {
   ssl: "on",
   // The tests do not cut the power, so they need not wait for the disk.
   ...(process.argv[2] === "durable" ? {} : { fsync: "off", full_page_writes: "off", synchronous_commit: "off" }),
+  ...Object.fromEntries(process.argv.slice(3).map((setting) => setting.split("="))),
 };
 
 /** Gives the server a certificate for `localhost`, as a file that only the server may read. */
