@@ -146,7 +146,7 @@ test("the secret is on the page only after Reveal or Rotate", async () => {
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.rotate" });
   // A browser that loads the page again sends the form again.
   const again = await visitor.post(`${path}/secret/rotate`, { replaces: replaces! });
-  expect(again.html).toContain("The secret was rotated already");
+  expect(again.html).toContain("Nothing was rotated, because this page was out of date");
   expect(again.html).not.toContain(secrets.current);
   expect(await server.storage.readSecrets(server.merchant.id)).toEqual(secrets);
   expect((await visitor.get(path)).html).not.toContain("whsec_");

@@ -10,7 +10,7 @@ import { openPostgres } from "./index.ts";
 
 const STORED = 2_000;
 const PAYOUTS = 20;
-/** The most pages for each row of `PAYOUTS`, and for a statement. A webhook has 13 indexes. */
+/** The most pages for each row of `PAYOUTS`, and for a statement. A webhook has 12 indexes. */
 const PAGES_OF_ROW = 40;
 const PAGES = 100;
 

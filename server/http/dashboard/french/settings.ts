@@ -33,8 +33,8 @@ export const settings = {
     "Pour les versements faits avec cette clé. Un champ vide ne limite rien.",
   "Save the limits of …{hint}": "Enregistrer les limites de …{hint}",
   "Revoke…": "Révoquer…",
-  "The secret was rotated already, and was shown then. Reveal it to see it again.":
-    "Le secret a déjà été remplacé et affiché. Affichez-le pour le revoir.",
+  "Nothing was rotated, because this page was out of date. If you have just rotated the secret, it was shown then; reveal it to see it again. If not, rotate it now.":
+    "Rien n’a été remplacé, car cette page n’était plus à jour. Si vous venez de remplacer le secret, il a été affiché à ce moment-là ; affichez-le pour le revoir. Sinon, remplacez-le maintenant.",
   "Requests with this key get 401 immediately, for good.":
     "Les requêtes faites avec cette clé reçoivent aussitôt 401, définitivement.",
   "Revoke …{hint}": "Révoquer …{hint}",

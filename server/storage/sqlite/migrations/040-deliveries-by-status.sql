@@ -1,2 +1,2 @@
 -- Lists of deliveries read the ranges of deliveries_by_status.
-DROP INDEX deliveries_of_merchant;
+DROP INDEX IF EXISTS deliveries_of_merchant;
