@@ -54,22 +54,21 @@ export async function load(
 export const quantile = (sorted: readonly number[], share: number): number =>
   sorted[Math.ceil(sorted.length * share) - 1]!;
 
+const middle = (values: readonly number[]) =>
+  quantile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  );
+
 /** The median of each figure. */
 export function median(rounds: readonly Measured[]): Measured {
-  const of = (figure: keyof Measured) =>
-    quantile(
-      rounds.map((round) => round[figure]).toSorted((a, b) => a - b),
-      0.5,
-    );
+  const of = (figure: keyof Measured) => middle(rounds.map((round) => round[figure]));
   return { perSecond: of("perSecond"), cpuPerRequest: of("cpuPerRequest"), p50: of("p50"), p99: of("p99") };
 }
 
 /** The median of the ratios within each round. */
 export const medianRatio = (ones: readonly Measured[], others: readonly Measured[], figure: keyof Measured): number =>
-  quantile(
-    ones.map((one, round) => one[figure] / others[round]![figure]).toSorted((a, b) => a - b),
-    0.5,
-  );
+  middle(ones.map((one, round) => one[figure] / others[round]![figure]));
 
 /** The number of one of 100,000 recipients. The sandbox forces no outcome for numbers that end in 473 (D17). */
 const phoneNumber = () => `22507${String(randomInt(100_000)).padStart(5, "0")}473`;

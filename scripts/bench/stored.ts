@@ -17,6 +17,7 @@ const { values, positionals } = parseArgs({
     postgres: { type: "string", multiple: true, default: [] },
   },
 });
+if (![undefined, "sqlite", "postgres"].includes(values.storage)) throw new Error("--storage is sqlite or postgres");
 const ROUNDS = Number(values.rounds);
 const STORED = positionals.length > 0 ? positionals.map(Number) : [1_000, 1_000_000];
 const REQUESTS = 20_000;

@@ -1,6 +1,7 @@
 // Runs an empty PostgreSQL server until its standard input ends, also if its parent is killed. Prints its URL. With the
-// argument `durable` commits wait for the disk; further arguments are settings, such as shared_buffers=1GB. A line of input with the name of a signal restarts the server: the
-// server gets the signal, and is started again when it has ended.
+// argument `durable` commits wait for the disk; further arguments are settings, such as shared_buffers=1GB. A line of
+// input with the name of a signal restarts the server: the server gets the signal, and is started again when it has
+// ended.
 import { randomBytes } from "node:crypto";
 import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type AddressInfo } from "node:net";

@@ -25,8 +25,8 @@ interface Shown {
   /** The key that an earlier submission of the form created. */
   knownKey?: ApiKey;
   secrets?: WebhookSecrets;
-  /** True if an earlier submission of the form has rotated the secret. */
-  isRotated?: boolean;
+  /** True if the form to rotate was sent from a page that was rendered for an earlier secret. */
+  isOutOfDate?: boolean;
 }
 
 /**
@@ -93,7 +93,7 @@ export function settingsPages(context: DashboardContext): Router {
     const merchant = merchantIn(res);
     const replaces = field(req.body, "replaces");
     if (replaces !== "" && replaces !== nameOf(await webhooks.readSecrets(merchant), merchant.id))
-      return show(res, { isRotated: true });
+      return show(res, { isOutOfDate: true });
     await show(res, { secrets: await webhooks.rotateSecret(merchantIn(res), actorIn(res)) });
   });
   router.post(`${path}/default-webhook`, async (req, res) => {
