@@ -201,6 +201,44 @@ test("completes a request whose caller disconnects", async () => {
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });
 
+describe("a client that takes too long to send its request", () => {
+  let own: TestServer;
+  beforeEach(async () => {
+    own = await startServer({ requestTimeoutMs: 200 });
+    return async () => {
+      const closed = own.close();
+      own.clock.advance(10_000);
+      await closed;
+    };
+  });
+  const begin = (body: string) => {
+    const socket = connect({ port: own.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.write(`${POST}Host: a\r\nx-api-key: ${own.key}\r\ncontent-type: application/json\r\n`);
+    socket.write(`Content-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`);
+    return socket;
+  };
+
+  test("makes no payment after it was told 408, and its connection is closed although it keeps its own side open", async () => {
+    const payout = aPayout();
+    const body = JSON.stringify(payout);
+    const socket = begin(body);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 408 /);
+    socket.on("error", () => undefined).write(body.slice(-1));
+    own.clock.advance(1_000);
+    // A connection that the other side has closed refuses what is written to it.
+    for (; !socket.destroyed; socket.write(" ")) await new Promise(setImmediate);
+    expect((await own.request("POST", path, { body: payout })).status).toBe(200);
+  });
+
+  test("does not delay others, also if the time of many is over at once", async () => {
+    const slow = Array.from({ length: 200 }, () => begin("{}"));
+    await Promise.race(slow.map((socket) => once(socket, "data")));
+    expect((await own.request("GET", "/healthz")).status).toBe(200);
+    expect(own.logged().filter(({ status, msg }) => status === 408 && msg).length).toBeLessThan(slow.length);
+    for (const socket of slow) socket.destroy();
+  });
+});
+
 describe("closing", () => {
   let own: TestServer;
   let held: Promise<{ status: number }>;

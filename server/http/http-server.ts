@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Express, Response } from "express";
 import type { Logger } from "pino";
 import type { components } from "../../generated/openapi.ts";
@@ -41,6 +42,8 @@ export interface ListenOptions {
   port: number;
   /** The most client connections at a time. */
   maxConnections: number;
+  /** How long a client may take to send a whole request, in milliseconds: 30 s by default. */
+  requestTimeoutMs?: number;
   clock: Clock;
   ids: Ids;
   log: Logger;
@@ -61,7 +64,7 @@ interface Connection {
  * @throws ListenError if the server cannot listen on the address; its message says what to do
  */
 export function listen(options: ListenOptions, createApp: (port: number) => Express): Promise<HttpServer> {
-  const { host, port, maxConnections, clock, ids, log } = options;
+  const { host, port, maxConnections, requestTimeoutMs = REQUEST_TIMEOUT_MS, clock, ids, log } = options;
   let app: Express;
   /** The open connections, oldest first. */
   const connections = new Map<Duplex, Connection>();
@@ -101,16 +104,26 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     chosen.destroy();
   }
 
-  function refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
+  let turns = Promise.resolve();
+  /** Resolves in a turn of the event loop of its own, so that many refusals at once do not delay every other request. */
+  const ownTurn = () => (turns = turns.then(() => nextTurn()));
+
+  async function refuse(error: NodeJS.ErrnoException, socket: Duplex) {
     const current = connections.get(socket)?.responses ?? [];
     // A request that was received completely may have moved money. The caller would take a 400 about the bytes after
     // this request as the response to the request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
-    const status = STATUS_BY_CODE[error.code ?? ""] ?? 400;
+    // The rest of the request is never read. Otherwise a payment could be made after its caller was told 408.
+    socket.pause();
+    await ownTurn();
+    const reason = REFUSALS[error.code ?? ""] ?? MALFORMED;
     const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? ids.request();
-    log.info({ requestId, status, code: error.code }, "malformed HTTP request");
-    socket.end(malformed(status, requestId));
+    log.info({ requestId, status: reason.status, code: error.code }, "refused HTTP request");
+    socket.end(refusal(reason, requestId));
+    await clock.sleep(LINGER_MS);
+    await ownTurn();
+    socket.destroy();
   }
 
   function drain(): void {
@@ -135,10 +148,10 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
 
   // The app refuses a request without a Host header, so that the response has the shape of §7.
   const timeouts = {
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeoutMs),
+    requestTimeout: requestTimeoutMs,
     keepAliveTimeout: IDLE_MS,
-    connectionsCheckingInterval: CHECK_TIMEOUTS_EVERY_MS,
+    connectionsCheckingInterval: Math.min(CHECK_TIMEOUTS_EVERY_MS, requestTimeoutMs),
   };
   const Request = withLatePrototype(IncomingMessage);
   const Response = withLatePrototype(ServerResponse);
@@ -147,8 +160,8 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   server.on("checkExpectation", handle);
   // Keep Node from sending 100 Continue. `jsonBody` sends it after the key is checked, unless the body is too large.
   server.on("checkContinue", handle);
-  server.on("clientError", refuse);
-  server.on("connect", (_req, socket) => refuse(new Error("CONNECT is not supported"), socket));
+  server.on("clientError", (error, socket) => void refuse(error, socket));
+  server.on("connect", (_req, socket) => void refuse(new Error("CONNECT is not supported"), socket));
   server.on("connection", (socket) => {
     connections.set(socket, { isKnown: false, responses: [] });
     socket.once("close", () => connections.delete(socket));
@@ -200,15 +213,23 @@ function originForm(target: string): string {
   return (path.startsWith("/") ? path : `/${path}`).replaceAll("#", "%23");
 }
 
-const STATUS_BY_CODE: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+/** What each code of Node's parser becomes. Any other code is malformed HTTP. */
+const REFUSALS: Record<string, { status: number; message: string }> = {
+  HPE_HEADER_OVERFLOW: { status: 431, message: "The path and headers of the HTTP request are too long." },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: 408,
+    message: "The HTTP request did not arrive in time, and nothing was done. Send it again.",
+  },
+};
+const MALFORMED = { status: 400, message: "Malformed HTTP request." };
 
-/** Returns the response to a malformed HTTP request, in the shape of §7. Such requests never reach Express. */
-function malformed(status: number, requestId: string): string {
+/** Returns the response to a request that Node could not read, in the shape of §7. */
+function refusal({ status, message }: typeof MALFORMED, requestId: string): string {
   const phrase = STATUS_CODES[status]!;
   const body = JSON.stringify({
     statusCode: status,
     error: phrase,
-    message: "Malformed HTTP request.",
+    message,
     code: "invalid_request",
   } satisfies components["schemas"]["ErrorResponse"]);
   return (

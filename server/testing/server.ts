@@ -63,6 +63,8 @@ export interface TestServerOptions {
   lookup?: Lookup;
   /** The most client connections at a time. */
   maxConnections?: number;
+  /** How long a client may take to send a whole request, in real milliseconds: 30 s by default. */
+  requestTimeoutMs?: number;
   /** Replaces the code that decides when requests get their turns. */
   defer?: Defer;
   /** The rail of a live server: by default a rail whose payments succeed immediately. */
@@ -83,7 +85,14 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
   const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
   let service!: Service;
   const httpServer = await listen(
-    { ...config, maxConnections: options.maxConnections ?? 10_000, clock, ids, log },
+    {
+      ...config,
+      maxConnections: options.maxConnections ?? 10_000,
+      ...(options.requestTimeoutMs && { requestTimeoutMs: options.requestTimeoutMs }),
+      clock,
+      ids,
+      log,
+    },
     (port) => {
       config = withPort(config, port);
       const lookup = options.lookup ?? noNames;
