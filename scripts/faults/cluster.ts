@@ -7,7 +7,7 @@ import { startLoad } from "./load.ts";
 import { disturbDatabase, type Disturbances, type Outage } from "./outages.ts";
 import { NOTICED_MS, type Receiver } from "./receiver.ts";
 import type { ServerUnderTest } from "./server.ts";
-import { watchSpeed } from "./speed.ts";
+import { JUDGED_AFTER_MS, watchSpeed } from "./speed.ts";
 import { createWorld, violationsOf, type World, type WorldOptions } from "./world.ts";
 
 const PROCESSES = 4;
@@ -45,7 +45,7 @@ export async function runCluster(options: ClusterOptions): Promise<string[]> {
     for (const server of world.servers) await server.ready();
     // With a kill in the time of all starts, one start after the other takes a quarter of this machine's time. More
     // kills would show how slow the machine is. Even a short run gets a kill.
-    const killEveryMs = Math.min(performance.now() - begun, options.milliseconds / 2);
+    const killEveryMs = Math.min(performance.now() - begun, options.milliseconds / 4);
     const outages = await underLoad(world, postgres, killEveryMs, options);
     if (options.takeoverMs) await checkTakeovers(world, outages, options.takeoverMs, options.print);
     for (const server of world.servers) await server.ready();
@@ -71,11 +71,17 @@ async function underLoad(
   world.receiver.behave("slow");
   const stopLoad = startLoad(world.payments, seededRandom(seed + 2), LOAD);
   const speed = watchSpeed(world.payments);
-  const stopKilling = killProcesses(world.servers, killEveryMs, seededRandom(seed + 4), (at) =>
+  const outages: Outage[] = [];
+  const stopKilling = killProcesses({
+    servers: world.servers,
+    everyMs: killEveryMs,
+    random: seededRandom(seed + 4),
+    // A start takes much more of this machine than the load does. It would be judged instead of the recovery.
+    mayKill: () => !outages.some(({ to }) => performance.now() < to + JUDGED_AFTER_MS),
     // The database may be unavailable.
-    followClaims(world.receiver, postgres, at).catch(() => undefined),
-  );
-  const outages = await disturbDatabase(postgres, seededRandom(seed + 3), { ...disturbances, print });
+    onKill: (at) => void followClaims(world.receiver, postgres, at).catch(() => undefined),
+  });
+  await disturbDatabase(postgres, seededRandom(seed + 3), { ...disturbances, print }, outages);
   const { wrong, numbers } = speed.judge(outages);
   const kills = await stopKilling();
   await stopLoad();
@@ -85,22 +91,25 @@ async function underLoad(
   return outages;
 }
 
-/**
- * Kills one process after the other, and starts it again. `onKill` gets the time of each kill. The returned function
- * ends the kills and returns their number.
- */
-function killProcesses(
-  servers: readonly ServerUnderTest[],
-  everyMs: number,
-  random: SeededRandom,
-  onKill: (at: number) => unknown,
-): () => Promise<number> {
+interface Kills {
+  servers: readonly ServerUnderTest[];
+  everyMs: number;
+  random: SeededRandom;
+  mayKill(): boolean;
+  /** Called with the time of each kill. */
+  onKill(at: number): void;
+}
+
+/** Kills one process after the other, and starts it again. The returned function ends this and returns the number of kills. */
+function killProcesses({ servers, everyMs, random, mayKill, onKill }: Kills): () => Promise<number> {
   const stopping = new AbortController();
   const killing = (async () => {
-    for (let count = 0; ; count += 1) {
+    for (let count = 0; ;) {
       await sleep(everyMs * (0.5 + random.next()), undefined, stopping).catch(() => undefined);
       if (stopping.signal.aborted) return count;
+      if (!mayKill()) continue;
       const server = servers[count % servers.length]!;
+      count += 1;
       await server.kill();
       onKill(performance.now());
       server.launch();

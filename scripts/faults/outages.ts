@@ -32,14 +32,14 @@ export interface Disturbances {
   print(line: string): void;
 }
 
-/** Cuts connections at random moments, and between cuts takes the database away. Returns the outages. */
+/** Cuts connections at random moments, and between cuts takes the database away. Adds each outage that ends to `done`. */
 export async function disturbDatabase(
   postgres: OwnPostgres,
   random: SeededRandom,
   { milliseconds, outages, print }: Disturbances,
-): Promise<Outage[]> {
+  done: Outage[],
+): Promise<void> {
   const begun = performance.now();
-  const done: Outage[] = [];
   const lasted = () => performance.now() - begun;
   const pauseUntil = (at: number) => sleep(Math.max(0, Math.min(at, milliseconds) - lasted()));
   while (lasted() < milliseconds) {
@@ -56,5 +56,4 @@ export async function disturbDatabase(
       await postgres.run(CUT);
     }
   }
-  return done;
 }

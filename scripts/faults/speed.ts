@@ -3,11 +3,13 @@ import type { Outage } from "./outages.ts";
 
 const SAMPLE_EVERY_MS = 250;
 /**
- * How long the service may be slow after an outage. After this time its speed is judged for `JUDGED_MS`. Both are in
- * milliseconds.
+ * How long the service may be slow after an outage. After this time its speed is judged for `JUDGED_MS`, which is long
+ * enough that 0.8 of the usual number of payments is hardly ever found by chance. Both are in milliseconds.
  */
 const RECOVERY_MS = 5_000;
-const JUDGED_MS = 5_000;
+const JUDGED_MS = 10_000;
+/** The speed is judged until this long after an outage, in milliseconds. */
+export const JUDGED_AFTER_MS = RECOVERY_MS + JUDGED_MS;
 /**
  * The share of the earlier speed that counts as full, because load and kills are random. The speed of the slowest part
  * of `JUDGED_MS` before the outages counts as full too.
@@ -49,7 +51,7 @@ export function watchSpeed(payments: Payments): Speed {
       const wrong: string[] = [];
       const after: string[] = [];
       for (const { kind, to } of outages) {
-        const found = between(to + RECOVERY_MS, to + RECOVERY_MS + JUDGED_MS);
+        const found = between(to + RECOVERY_MS, to + JUDGED_AFTER_MS);
         if (found === undefined) continue;
         after.push(found.toFixed(0));
         if (found >= least) continue;
