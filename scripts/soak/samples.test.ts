@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { growth, thirds } from "./samples.ts";
 
 const samples = (megabytes: (second: number) => number) =>
-  Array.from({ length: 60 }, (_, at) => ({ at, megabytes: megabytes(at), handles: 0 }));
+  Array.from({ length: 60 }, (_, at) => ({ at, megabytes: megabytes(at) }));
 
 test("growth is the slope per minute, and swings do not count", () => {
   expect(growth(samples((second) => 100 + second / 6))).toBeCloseTo(10);

@@ -4,7 +4,6 @@ export interface Sample {
   /** Seconds since the start. */
   at: number;
   megabytes: number;
-  handles: number;
 }
 
 /** The growth of memory in MB per minute: the slope of the line that fits these samples best. */
