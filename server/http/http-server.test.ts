@@ -218,12 +218,22 @@ describe("a client that takes too long to send its request", () => {
     return socket;
   };
 
-  test("makes no payment after it was told 408, and its connection is closed although it keeps its own side open", async () => {
+  test.each([
+    ["while the body is read", 0],
+    ["while the key is looked up", 1],
+  ])("makes no payment after it was told 408 %s, and its connection is closed", async (_, lookups) => {
+    const { findMerchantByKey } = own.storage;
+    const told = Promise.withResolvers<void>();
+    if (lookups > 0) own.storage.findMerchantByKey = (hash) => told.promise.then(() => findMerchantByKey(hash));
     const payout = aPayout();
     const body = JSON.stringify(payout);
-    const socket = begin(body);
+    const socket = begin(body).on("error", () => undefined);
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 408 /);
-    socket.on("error", () => undefined).write(body.slice(-1));
+    told.resolve();
+    // The app begins to read the body in one of the next turns.
+    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
+    socket.write(body.slice(-1));
+    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
     own.clock.advance(1_000);
     // A connection that the other side has closed refuses what is written to it.
     for (; !socket.destroyed; socket.write(" ")) await new Promise(setImmediate);

@@ -114,8 +114,9 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     // this request as the response to the request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
     if (!socket.writable || error.code === "ECONNRESET" || ambiguous) return void socket.destroy();
-    // The rest of the request is never read. Otherwise a payment could be made after its caller was told 408.
-    socket.pause();
+    // The rest of the request is never read, also if the app has yet to begin with the body. Otherwise a payment could
+    // be made after its caller was told 408.
+    socket.on("resume", () => socket.pause()).pause();
     await ownTurn();
     const reason = REFUSALS[error.code ?? ""] ?? MALFORMED;
     const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? ids.request();
