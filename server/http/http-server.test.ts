@@ -201,6 +201,17 @@ test("completes a request whose caller disconnects", async () => {
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });
 
+test("outlives a client that resets its connection after CONNECT", async () => {
+  for (let tries = 0; tries < 5; tries += 1) {
+    const socket = connect(server.port, "127.0.0.1").on("error", () => undefined);
+    socket.write("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n");
+    await once(socket, "data");
+    socket.resetAndDestroy();
+    await once(socket, "close");
+    expect((await server.request("GET", "/healthz")).status).toBe(200);
+  }
+});
+
 describe("a client that takes too long to send its request", () => {
   let own: TestServer;
   beforeEach(async () => {

@@ -109,7 +109,9 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   const ownTurn = () => (turns = turns.then(() => nextTurn()));
 
   async function refuse(error: NodeJS.ErrnoException, socket: Duplex) {
-    const current = connections.get(socket)?.responses ?? [];
+    // Node no longer listens for errors after CONNECT, and an error without a listener ends the process.
+    socket.on("error", () => undefined);
+    const current = [...(connections.get(socket)?.responses ?? [])];
     // A request that was received completely may have moved money. The caller would take a 400 about the bytes after
     // this request as the response to the request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
@@ -118,6 +120,8 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     // be made after its caller was told 408.
     socket.on("resume", () => socket.pause()).pause();
     await ownTurn();
+    // The app may have refused the request in the meantime, for example because of its key. Then `linger` closes the connection.
+    if (current.some(({ headersSent }) => headersSent)) return;
     const reason = REFUSALS[error.code ?? ""] ?? MALFORMED;
     const requestId = (current[0]?.getHeader("x-request-id") as string | undefined) ?? ids.request();
     log.info({ requestId, status: reason.status, code: error.code }, "refused HTTP request");
