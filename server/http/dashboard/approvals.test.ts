@@ -1,5 +1,6 @@
 // Payouts that wait for approval, on a live server: what a merchant's program, an operator and the merchant's people see.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ServiceError } from "../../domain/errors.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
@@ -65,6 +66,20 @@ test("an operator approves payouts after a page with their totals; each is then 
     "1 payout not: It does not wait for approval any more. Nothing was changed.",
   ]);
   expect((await grace.get(`/approvals/confirm?action=approve&${chosen([references[0]!])}`)).status).toBe(422);
+});
+
+test("if the storage fails after a decision, the page does not say that nothing was recorded", async () => {
+  const reference = await create();
+  const { listWaiting } = server.storage;
+  const fails = () => Promise.reject(new ServiceError("unavailable", "Nothing was recorded."));
+  server.storage.listWaiting = fails;
+  const { status, html } = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
+  const again = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
+  server.storage.listWaiting = listWaiting;
+  expect([status, html.includes("Nothing was recorded")]).toEqual([500, false]);
+  expect([again.status, again.html.includes("Nothing was recorded")]).toEqual([503, true]);
+  await server.pass(1_000);
+  expect((await verified(reference)).status).toBe("success");
 });
 
 test("a rejected payout fails with not_approved, and its webhook is sent", async () => {
