@@ -71,8 +71,7 @@ test("an operator approves payouts after a page with their totals; each is then 
 test("if the storage fails after a decision, the page does not say that nothing was recorded", async () => {
   const reference = await create();
   const { listWaiting } = server.storage;
-  const fails = () => Promise.reject(new ServiceError("unavailable", "Nothing was recorded."));
-  server.storage.listWaiting = fails;
+  server.storage.listWaiting = () => Promise.reject(new ServiceError("unavailable", "Nothing was recorded."));
   const { status, html } = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
   const again = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
   server.storage.listWaiting = listWaiting;
