@@ -223,7 +223,7 @@ const REFUSALS: Record<string, { status: number; message: string }> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: "The path and headers of the HTTP request are too long." },
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
-    message: "The HTTP request did not arrive in time, and nothing was done. Send it again.",
+    message: "The HTTP request did not arrive completely in time. Send it again.",
   },
 };
 const MALFORMED = { status: 400, message: "Malformed HTTP request." };
