@@ -132,8 +132,7 @@ const ELSEWHERE: Elsewhere[] = [
   },
 ];
 
-/** The French guides have the same commands as the English guides, which server/http/docs/french.test.ts checks. */
-const NOT_OWN = new Set(["node_modules", "dist", "generated", "data", "coverage", "reports", "certify-report", "fr"]);
+const NOT_OWN = new Set(["node_modules", "dist", "generated", "data", "coverage", "reports", "certify-report"]);
 
 const isForeign = (path: string) => NOT_OWN.has(basename(path));
 

@@ -6,7 +6,6 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { fileOf } from "./http/docs/french.ts";
 import { pages } from "./http/docs/pages.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
 import { freePort } from "./testing/process.ts";
@@ -147,7 +146,7 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
 test("contains no TypeScript, tests or settings of the repository", () => {
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
   expect(files).toEqual(expect.arrayContaining(["bin.js", "README.md", "dist/LICENSE", "dist/server/cli.js"]));
-  const guides = pages.map((page) => `dist/generated/docs/${fileOf(page, "html", "fr")}`);
+  const guides = pages.map((page) => `dist/generated/docs/${page.name}.html`);
   expect(files).toEqual(expect.arrayContaining(["dist/generated/docs/webhooks.html", ...guides]));
   expect(files.filter((file) => /(?<!\.d)\.ts$|\.test\.|tsconfig|testing|deploy/.test(file))).toEqual([]);
 });

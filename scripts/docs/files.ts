@@ -1,24 +1,20 @@
 import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
 import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
-import { frenchHtml, toHtml } from "./html.ts";
-import { frenchMarkdownOf, markdownOf } from "./markdown.ts";
+import { toHtml } from "./html.ts";
+import { markdownOf } from "./markdown.ts";
 import { referencePage } from "./reference-page.ts";
 import { readSamples } from "./samples.ts";
 import type { Document } from "./tables.ts";
 
-/** The files of generated/docs/: each page as Markdown and as HTML, its French in `fr/`, and the index for programs. */
+/** The files of generated/docs/: each page as Markdown and as HTML, and the index for programs. */
 export async function docsFiles(document: Document): Promise<Record<string, string>> {
   const samples = await readSamples();
   const files: Record<string, string> = { "llms.txt": indexForPrograms(document) };
   for (const page of pages) {
     const markdown = await markdownOf(page, document);
-    files[`${page.name}.md`] = withoutPictures(markdown, "Drawing:");
+    files[`${page.name}.md`] = withoutPictures(markdown);
     files[`${page.name}.html`] =
       page.name === "reference" ? referencePage(document, samples) : toHtml(markdown, baseOf(page));
-    if (page.englishOnly) continue;
-    const french = await frenchMarkdownOf(page, document);
-    files[`fr/${page.name}.md`] = withoutPictures(french, "Dessin :");
-    files[`fr/${page.name}.html`] = frenchHtml(french, markdown, baseOf(page));
   }
   return files;
 }
@@ -27,8 +23,7 @@ export async function docsFiles(document: Document): Promise<Record<string, stri
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 
 /** Replaces drawings with a description of what they show, because programs read the text. */
-const withoutPictures = (markdown: string, drawing: string) =>
-  markdown.replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, `*${drawing} $1.*`);
+const withoutPictures = (markdown: string) => markdown.replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, "*Drawing: $1.*");
 
 /** The index for programs that read text, in the format of llmstxt.org. */
 function indexForPrograms({ info }: Document): string {

@@ -1,6 +1,5 @@
 import { readFile } from "node:fs/promises";
 import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
-import { frenchFile, guideFile, readFrench, tableInFrench } from "./french.ts";
 import { referenceMarkdown } from "./reference.ts";
 import { errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
@@ -8,14 +7,6 @@ import { errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts
 export async function markdownOf(page: DocsPage, document: Document): Promise<string> {
   const text = withTables(await sourceOf(page, document), (table) => TABLES[table](document));
   return page.needsSandbox ? text.replace("\n\n", NOTE) : text;
-}
-
-/** The Markdown of a page in French. */
-export async function frenchMarkdownOf({ name, needsSandbox }: DocsPage, document: Document): Promise<string> {
-  const text = withTables(withLinksToPages(await readFrench(name), frenchFile(name)), (table) =>
-    tableInFrench(TABLES[table](document)),
-  );
-  return needsSandbox ? text.replace("\n\n", FRENCH_NOTE) : text;
 }
 
 /** The tables that are made from code or from the contract. In a guide, a link to the table stands in its place. */
@@ -32,13 +23,6 @@ const NOTE = `
 
 <!-- end -->
 `;
-const FRENCH_NOTE = `
-
-<!-- live -->
-> **{{mode}}** Les numéros de test n’y ont aucun effet, et les chemins sous \`/sandbox\` n’existent pas. Essayez les exemples dans un bac à sable.
-
-<!-- end -->
-`;
 
 async function sourceOf(page: DocsPage, document: Document): Promise<string> {
   if (page.name === "contract") return `# The contract\n\n${document.info.description}`;
@@ -48,7 +32,7 @@ async function sourceOf(page: DocsPage, document: Document): Promise<string> {
 }
 
 const root = new URL("../../", import.meta.url);
-const fileOf = ({ name, file }: DocsPage) => (file === undefined ? guideFile(name) : new URL(file, root));
+const fileOf = ({ name, file = `server/docs/${name}.md` }: DocsPage) => new URL(file, root);
 
 /** The files that the server serves, with their addresses relative to a page. */
 const served = new Map<string, string>([
@@ -57,8 +41,8 @@ const served = new Map<string, string>([
   [new URL("generated/docs/llms.txt", root).href, "../llms.txt"],
 ]);
 for (const page of pages) {
-  const generated = ["", "fr/"].map((folder) => new URL(`generated/docs/${folder}${page.name}.md`, root));
-  for (const { href } of [fileOf(page), frenchFile(page.name), ...generated]) served.set(href, `${page.name}.md`);
+  for (const { href } of [fileOf(page), new URL(`generated/docs/${page.name}.md`, root)])
+    served.set(href, `${page.name}.md`);
 }
 
 /** Turns links between files, which work in a checkout, into links between pages. The server has no other files. */

@@ -58,7 +58,7 @@ function describe(
     return `${words.refused}, for the first ${REFUSED_ATTEMPTS} attempts of a ${words.each}, which record nothing; then ${ends}`;
   }
   if (response === "dropped") return `${ends}; the connection closes without a response`;
-  if (response === "held") return `${ends}; the ${words.late} comes after ${seconds(HOLD_MS, "en")}`;
+  if (response === "held") return `${ends}; the ${words.late} comes after ${seconds(HOLD_MS)}`;
   return ends;
 }
 

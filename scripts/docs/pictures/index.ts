@@ -1,8 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { spaced } from "../../../server/http/spaced.ts";
 import { architecture } from "./architecture.ts";
 import { asFile, inPage, type Drawing } from "./drawing.ts";
-import { inFrench } from "./french.ts";
 import { lostResponse } from "./lost-response.ts";
 import { requirements } from "./requirements.ts";
 import { retries } from "./retries.ts";
@@ -13,9 +11,6 @@ const drawings: Readonly<Record<string, Drawing>> = Object.fromEntries(
 
 /** Returns the drawing to which an image in Markdown leads, as a part of a page. */
 export const pictureOf = (href: string, label: string): string => inPage(drawingOf(href, label), label);
-
-export const frenchPictureOf = (href: string, label: string): string =>
-  inPage(inFrench(drawingOf(href, label)), spaced(label));
 
 function drawingOf(href: string, label: string): Drawing {
   const drawing = drawings[href.split("/").at(-1)!];

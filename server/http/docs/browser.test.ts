@@ -50,22 +50,6 @@ describe.each([...pages.map(({ name }) => name), "search?q=webhook+reference", "
   });
 });
 
-test.each(["index", "webhooks", "operating", "search?q=récepteur"])(
-  "%s in French fits and passes axe",
-  async (name) => {
-    await page.setExtraHTTPHeaders({ "accept-language": "fr" });
-    await open(name);
-    expect(await page.locator("html").getAttribute("lang")).toBe("fr");
-    expect(await width()).toBe(PHONE.width);
-    expect(await violationsOf(page)).toEqual([]);
-    if (name === "webhooks") await page.getByRole("button", { name: "Copier" }).first().waitFor();
-    await page.getByRole("link", { name: "English" }).click();
-    await page.locator("html[lang=en]").waitFor();
-    expect(page.url()).toBe(`${server.url}/docs${name === "index" ? "" : `/${encodeURI(name)}`}`);
-    expect(strange).toEqual([]);
-  },
-);
-
 test("a block of code has a button that copies it", async () => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
   await open("first-payout");

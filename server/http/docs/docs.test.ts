@@ -64,7 +64,7 @@ describe("every page, text and file", () => {
       const url = server.url + path;
       const { status, headers, body } = await ask(url, {});
       expect.soft([status, headers["cache-control"]], path).toEqual([200, "no-cache"]);
-      expect.soft(headers.vary, path).toMatch(/^(Accept-Language, Cookie, )?Accept-Encoding$/);
+      expect.soft(headers.vary, path).toBe("Accept-Encoding");
       const zipped = await ask(url, { "accept-encoding": "gzip" });
       const isZipped = zipped.headers["content-encoding"] === "gzip";
       expect.soft((isZipped ? gunzipSync(zipped.body) : zipped.body).equals(body), path).toBe(true);

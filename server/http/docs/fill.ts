@@ -1,6 +1,4 @@
 import type { Config } from "../../config.ts";
-import type { Locale } from "../pages/texts.ts";
-import { sayIn } from "./french.ts";
 
 /** The settings that the pages mention. */
 export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | "dashboard">;
@@ -9,19 +7,18 @@ export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | 
 export const EXAMPLE_URL = "http://127.0.0.1:3000";
 
 /** Fills a text of generated/docs/, which may be Markdown or HTML, with what depends on this server. */
-export function fill(text: string, settings: Settings, language: Locale): string {
+export function fill(text: string, settings: Settings): string {
   const { publicUrl, sandbox, settleDelayMs } = settings;
   return text
     .replace(/<!-- live -->\n(.*?)<!-- end -->\n/s, sandbox ? "" : "$1")
     .replace(/<!-- sandbox -->\n(.*?)<!-- end sandbox -->\n/gs, sandbox ? "$1" : "")
-    .replace("{{mode}}", sayIn(language)("This server is live: its payments are real."))
-    .replaceAll("{{settleDelay}}", seconds(settleDelayMs, language))
+    .replace("{{mode}}", "This server is live: its payments are real.")
+    .replaceAll("{{settleDelay}}", seconds(settleDelayMs))
     .replaceAll(EXAMPLE_URL, () => safeInShell(publicUrl));
 }
 
-export function seconds(milliseconds: number, language: Locale): string {
+export function seconds(milliseconds: number): string {
   const count = milliseconds / 1_000;
-  if (language === "fr") return `${String(count).replace(".", ",")} ${count < 2 ? "seconde" : "secondes"}`;
   return `${count} ${count === 1 ? "second" : "seconds"}`;
 }
 

@@ -1,13 +1,10 @@
 import { readFileSync } from "node:fs";
 import { Eta, type TemplateFunction } from "eta";
-import { languageLinks } from "../language.ts";
-import type { Locale } from "../pages/texts.ts";
 import type { Settings } from "./fill.ts";
-import { pageIn, sayIn, textLanguage, type English } from "./french.ts";
 import { pages, type DocsPage } from "./pages.ts";
 import type { Found } from "./search.ts";
 
-const eta = new Eta({ autoEscape: true, functionHeader: "const { t } = it;" });
+const eta = new Eta({ autoEscape: true });
 const compiled = new Map<string, TemplateFunction>();
 
 /**
@@ -23,9 +20,6 @@ function template(name: string): TemplateFunction {
 }
 
 interface Shown {
-  language: Locale;
-  /** The language of the text, if it differs from the language of the page. */
-  textLanguage?: Locale;
   title: string;
   summary: string;
   body: string;
@@ -38,35 +32,24 @@ interface Shown {
 }
 
 function show(shown: Shown, { sandbox, dashboard }: Settings): string {
-  const { language, query } = shown;
-  return eta.render(template("layout"), {
-    ...shown,
-    t: sayIn(language),
-    sandbox,
-    dashboard,
-    pages: pages.map((page) => pageIn(page, language)),
-    // Relative to the address of the page, whatever it is.
-    languages: languageLinks(language, query === undefined ? "" : `?${new URLSearchParams({ q: query })}`),
-  });
+  return eta.render(template("layout"), { ...shown, sandbox, dashboard, pages });
 }
 
 const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
 
-export function renderPage(page: DocsPage, body: string, settings: Settings, language: Locale): string {
-  const { name, title, summary } = pageIn(page, language);
-  const shown = { name, title, summary, language, textLanguage: textLanguage(page, language) };
-  return show({ ...shown, base: baseOf(page), body }, settings);
+export function renderPage(page: DocsPage, body: string, settings: Settings): string {
+  const { name, title, summary } = page;
+  return show({ name, title, summary, base: baseOf(page), body }, settings);
 }
 
 /** The page with the results of a search, which links to headings of other pages. */
-export function renderSearch(query: string, found: readonly Found[], settings: Settings, language: Locale): string {
-  const t = sayIn(language);
-  const body = eta.render(template("search"), { query, found, language, t });
-  const summary = t("Parts of the documentation that contain all words of a search.");
-  return show({ language, title: t("Search"), summary, base: "", query, body }, settings);
+export function renderSearch(query: string, found: readonly Found[], settings: Settings): string {
+  const body = eta.render(template("search"), { query, found });
+  const summary = "Parts of the documentation that contain all words of a search.";
+  return show({ title: "Search", summary, base: "", query, body }, settings);
 }
 
-type ErrorTexts = [title: English, text: English];
+type ErrorTexts = [title: string, text: string];
 const ERRORS: Readonly<Record<number, ErrorTexts>> = {
   404: ["Not Found", "There is no page at this address. It may have moved, or the link has a mistake."],
   405: ["Method Not Allowed", "Pages can only be read. Follow a link below."],
@@ -74,10 +57,8 @@ const ERRORS: Readonly<Record<number, ErrorTexts>> = {
 const OTHER_ERROR: ErrorTexts = ["Bad Request", "The server could not make sense of this request."];
 
 /** @param path the path of the request, to which the links are relative */
-export function renderError(status: number, path: string, settings: Settings, language: Locale): string {
+export function renderError(status: number, path: string, settings: Settings): string {
   const base = "../".repeat(Math.min(8, Math.max(0, path.split("/").length - 3)));
-  const t = sayIn(language);
-  const [heading, advice] = ERRORS[status] ?? OTHER_ERROR;
-  const [title, text] = [t(heading), t(advice)];
-  return show({ language, title, summary: text, base, body: `<h1>${title}</h1><p>${text}</p>` }, settings);
+  const [title, text] = ERRORS[status] ?? OTHER_ERROR;
+  return show({ title, summary: text, base, body: `<h1>${title}</h1><p>${text}</p>` }, settings);
 }

@@ -2,9 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import type { Locale } from "../pages/texts.ts";
 import { fill, type Settings } from "./fill.ts";
-import { fileOf, pageIn, textLanguage } from "./french.ts";
 import { CONSOLE_POLICY } from "./policy.ts";
 import { renderError, renderPage, renderSearch } from "./html.ts";
 import { pages, type DocsPage } from "./pages.ts";
@@ -13,16 +11,15 @@ import { search, sectionsOf, type Section } from "./search.ts";
 
 export interface Library {
   /** Returns what is at this path. The resource is made at the first request and kept. */
-  find(path: string, language: Locale): Promise<Resource | undefined>;
+  find(path: string): Promise<Resource | undefined>;
   /** Returns the page with the parts of all pages that contain these words. */
-  searchPage(query: string, language: Locale): Promise<string>;
-  errorPage(status: number, path: string, language: Locale): string;
+  searchPage(query: string): Promise<string>;
+  errorPage(status: number, path: string): string;
 }
 
 interface Source {
   type: string;
-  read(language: Locale): Promise<string | Buffer>;
-  isTranslated?: boolean;
+  read(): Promise<string | Buffer>;
   policy?: string | undefined;
 }
 
@@ -57,74 +54,65 @@ const FILES: Record<string, Source> = {
 
 const readGenerated = (name: string) => readFile(new URL(`../../../generated/docs/${name}`, import.meta.url), "utf8");
 
-/** The text of a page for readers of this language. */
-async function textOf(page: DocsPage, extension: "html" | "md", settings: Settings, language: Locale): Promise<string> {
-  return fill(await readGenerated(fileOf(page, extension, language)), settings, textLanguage(page, language));
-}
+const textOf = async ({ name }: DocsPage, extension: "html" | "md", settings: Settings): Promise<string> =>
+  fill(await readGenerated(`${name}.${extension}`), settings);
 
 function sourcesOf(settings: Settings): Map<string, Source> {
   const sources = new Map(Object.entries(FILES));
-  sources.set("/llms.txt", { type: TEXT, read: async () => fill(await readGenerated("llms.txt"), settings, "en") });
+  sources.set("/llms.txt", { type: TEXT, read: async () => fill(await readGenerated("llms.txt"), settings) });
   for (const page of pages) {
     sources.set(`/docs/${page.name}.md`, {
       type: MARKDOWN,
-      isTranslated: !page.englishOnly,
-      read: (language) => textOf(page, "md", settings, language),
+      read: () => textOf(page, "md", settings),
     });
     sources.set(page.name === "index" ? "/docs" : `/docs/${page.name}`, {
       type: HTML,
-      isTranslated: true,
       policy: page.name === "reference" ? CONSOLE_POLICY : undefined,
-      read: async (language) => renderPage(page, await textOf(page, "html", settings, language), settings, language),
+      read: async () => renderPage(page, await textOf(page, "html", settings), settings),
     });
   }
   return sources;
 }
 
-/** The parts of all pages, as a search for readers of this language finds them. */
-async function readSections(settings: Settings, language: Locale): Promise<Section[]> {
-  const parts = pages.map(async (page) =>
-    sectionsOf(pageIn(page, language), textLanguage(page, language), await textOf(page, "html", settings, language)),
-  );
+/** The parts of all pages. */
+async function readSections(settings: Settings): Promise<Section[]> {
+  const parts = pages.map(async (page) => sectionsOf(page, await textOf(page, "html", settings)));
   return (await Promise.all(parts)).flat();
 }
 
 export function openLibrary(settings: Settings): Library {
   const sources = sourcesOf(settings);
-  const read = new Map<Locale, Promise<Section[]>>();
+  let read: Promise<Section[]> | undefined;
   const made = new Map<string, Promise<Resource>>();
 
   return {
-    async find(path, language) {
+    async find(path) {
       const source = sources.get(path);
       if (!source) return undefined;
-      const key = `${source.isTranslated ? language : ""} ${path}`;
-      const making = made.get(key) ?? make(source, language);
-      made.set(key, making);
+      const making = made.get(path) ?? make(source);
+      made.set(path, making);
       // If a file could not be opened, the next request tries again.
-      making.catch(() => made.delete(key));
+      making.catch(() => made.delete(path));
       return making;
     },
-    async searchPage(query, language) {
-      const reading = read.get(language) ?? readSections(settings, language);
-      read.set(language, reading);
+    async searchPage(query) {
+      read ??= readSections(settings);
       // If a file could not be opened, the next search tries again.
-      reading.catch(() => read.delete(language));
-      return renderSearch(query, search(await reading, query), settings, language);
+      read.catch(() => (read = undefined));
+      return renderSearch(query, search(await read, query), settings);
     },
-    errorPage: (status, path, language) => renderError(status, path, settings, language),
+    errorPage: (status, path) => renderError(status, path, settings),
   };
 }
 
-async function make({ type, read, isTranslated = false, policy }: Source, language: Locale): Promise<Resource> {
-  const body = Buffer.from(await read(language));
+async function make({ type, read, policy }: Source): Promise<Resource> {
+  const body = Buffer.from(await read());
   const zipped = await promisify(gzip)(body);
   return {
     type,
     body,
     gzip: zipped.length < body.length ? zipped : undefined,
     etag: createHash("sha256").update(body).digest("base64url"),
-    isTranslated,
     policy,
   };
 }

@@ -8,8 +8,6 @@ export interface DocsPage {
   file?: string;
   /** True if its examples work in a sandbox only. */
   needsSandbox?: true;
-  /** True if the page is not translated. The other pages have a French text in `server/docs/fr/NAME.md`. */
-  englishOnly?: true;
 }
 
 /** Every page, in the order of the navigation. */
@@ -85,14 +83,12 @@ export const pages: readonly DocsPage[] = [
     title: "Operating the server",
     summary: "Settings, several processes, containers, commands, backups, metrics and failures.",
     group: "Guides",
-    englishOnly: true,
   },
   {
     name: "rails",
     title: "Rails",
     summary: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
     group: "Guides",
-    englishOnly: true,
   },
   {
     name: "client",
@@ -100,7 +96,6 @@ export const pages: readonly DocsPage[] = [
     summary: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
     group: "Guides",
     file: "client/README.md",
-    englishOnly: true,
   },
   {
     name: "conformance",
@@ -108,7 +103,6 @@ export const pages: readonly DocsPage[] = [
     summary: "The suite that certifies a service, a client or a receiver of webhooks.",
     group: "Guides",
     file: "conformance/README.md",
-    englishOnly: true,
   },
   {
     name: "certify-a-client",
@@ -116,7 +110,6 @@ export const pages: readonly DocsPage[] = [
     summary: "All that a program must do to be certified, and how an existing application takes part.",
     group: "Guides",
     file: "conformance/PROTOCOL.md",
-    englishOnly: true,
   },
   {
     name: "for-maintainers",
@@ -137,14 +130,12 @@ export const pages: readonly DocsPage[] = [
     summary: "Every operation with its fields and examples, with a console to try them.",
     group: "Look up",
     needsSandbox: true,
-    englishOnly: true,
   },
   {
     name: "contract",
     title: "The contract",
     summary: "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility.",
     group: "Look up",
-    englishOnly: true,
   },
   {
     name: "outcomes",

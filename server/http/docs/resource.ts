@@ -6,7 +6,5 @@ export interface Resource {
   gzip: Buffer | undefined;
   /** A hash of the body, which is the same in every process. */
   etag: string;
-  /** True if readers of another language get another text. */
-  isTranslated: boolean;
   policy?: string | undefined;
 }

@@ -1,7 +1,6 @@
 import express, { type ErrorRequestHandler, type RequestHandler, type Router } from "express";
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../http-error.ts";
-import { findLanguage } from "../language.ts";
 import { getOnly } from "../metrics-page.ts";
 import { stated, stateOf } from "../request-state.ts";
 import type { Settings } from "./fill.ts";
@@ -26,8 +25,7 @@ export function documentation(settings: Settings): Router {
   };
 
   const find: RequestHandler = async ({ path }, res, next) => {
-    // The documents outside of /docs are for programs.
-    const resource = await (await open()).find(path, stateOf(res).language ?? "en");
+    const resource = await (await open()).find(path);
     if (!resource) throw new ServiceError("not_found", "No page exists at this URL.");
     stateOf(res).resource = resource;
     next();
@@ -36,7 +34,7 @@ export function documentation(settings: Settings): Router {
     const isBadPath = error instanceof URIError;
     if (!isBadPath && !(error instanceof ServiceError)) return next(error);
     const { status, headers } = isBadPath ? { status: 404 } : toHttpError(error);
-    const html = (await open()).errorPage(status, req.originalUrl.split("?")[0]!, stated(res, "language"));
+    const html = (await open()).errorPage(status, req.originalUrl.split("?")[0]!);
     res
       .status(status)
       .set({ ...headers, "Content-Security-Policy": POLICY })
@@ -46,13 +44,12 @@ export function documentation(settings: Settings): Router {
 
   // A person opens the address that the server prints at its start. A program that asks for anything else gets 404.
   router.get("/", (req, res, next) => (req.accepts(["json", "html"]) === "html" ? res.redirect(303, "docs") : next()));
-  router.use("/docs", findLanguage(settings));
   router.get("/docs/", (_req, res) => res.redirect(308, "../docs"));
   router
     .route("/docs/search")
     .get(async ({ query }, res) => {
       const text = typeof query["q"] === "string" ? query["q"].slice(0, 200) : "";
-      const page = await (await open()).searchPage(text, stated(res, "language"));
+      const page = await (await open()).searchPage(text);
       res.set({ "Content-Security-Policy": POLICY, "Cache-Control": "no-cache" }).type("html").send(page);
     })
     .all(getOnly);
@@ -65,14 +62,14 @@ export function documentation(settings: Settings): Router {
 }
 
 const send: RequestHandler = (req, res) => {
-  const { type, body, gzip, etag, isTranslated, policy = POLICY } = stated(res, "resource");
+  const { type, body, gzip, etag, policy = POLICY } = stated(res, "resource");
   const zipped = gzip !== undefined && req.acceptsEncodings("gzip") === "gzip";
   res.set({
     "Content-Type": type,
     "Content-Security-Policy": policy,
     // Browsers keep a copy, and ask whether it is still current before they use it.
     "Cache-Control": "no-cache",
-    Vary: isTranslated ? "Accept-Language, Cookie, Accept-Encoding" : "Accept-Encoding",
+    Vary: "Accept-Encoding",
     ETag: zipped ? `"${etag}-gzip"` : `"${etag}"`,
     ...(zipped && { "Content-Encoding": "gzip" }),
   });

@@ -1,10 +1,8 @@
-import type { Locale } from "../pages/texts.ts";
 import type { DocsPage } from "./pages.ts";
 
 /** A part of a page, from one heading to the next. */
 export interface Section {
   page: DocsPage;
-  language: Locale;
   heading: string;
   /** The id of the heading; empty for the page's title. */
   id: string;
@@ -33,12 +31,12 @@ const plain = (html: string) =>
     .trim();
 
 /** Splits the HTML of a page at its headings. */
-export function sectionsOf(page: DocsPage, language: Locale, html: string): Section[] {
+export function sectionsOf(page: DocsPage, html: string): Section[] {
   return html.split(/(?=<h[1-3] id=")/).flatMap((part) => {
     const [all, level, id, heading] = /^<h([1-3]) id="([^"]+)"[^>]*>([^]*?)<\/h\1>/.exec(part) ?? [];
     if (all === undefined) return [];
     const text = plain(part.slice(all.length));
-    return [{ page, language, heading: plain(heading!), id: level === "1" ? "" : id!, text }];
+    return [{ page, heading: plain(heading!), id: level === "1" ? "" : id!, text }];
   });
 }
 
