@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { freePort } from "../server/testing/process.ts";
+import { reservePort } from "./testing/reserve-port.ts";
 import { blocksOf, isShell, type Block } from "./commands/documents.ts";
 import { Terminal } from "./commands/terminal.ts";
 
@@ -184,7 +184,7 @@ test("other tests run the commands that this one leaves to them", async () => {
 });
 
 test("the commands of all documents work on the server that the tutorial starts", { timeout: 600_000 }, async () => {
-  const ports = { server: await freePort(), receiver: await freePort() };
+  const ports = { server: await reservePort(), receiver: await reservePort() };
   const env = { LOG_LEVEL: "silent", NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE! };
   const terminal = new Terminal({ folder: await checkout(), ports, env });
   try {
@@ -201,7 +201,7 @@ test("the commands of all documents work on the server that the tutorial starts"
 });
 
 test("a command that does not work, or prints something else, fails", async () => {
-  const ports = { server: await freePort(), receiver: await freePort() };
+  const ports = { server: await reservePort(), receiver: await reservePort() };
   const terminal = new Terminal({ folder: tmpdir(), ports, env: {} });
   const follow = (markdown: string) => terminal.follow(blocksOf(markdown));
   await expect(follow("```sh\nexit 3\n```")).rejects.toThrow("exit 3");

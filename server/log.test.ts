@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "./log.ts";
 import { fillLog } from "./testing/log.ts";
-import { freePort } from "./testing/process.ts";
+import { reservePort } from "../scripts/testing/reserve-port.ts";
 
 const KEY = "a-key-for-tests-of-the-log";
 let folder: string;
@@ -21,7 +21,7 @@ afterEach(() => {
 
 /** Starts the server with this standard output. Its banner cannot be read, so the test asks until it responds. */
 async function start(stdout: number | "pipe"): Promise<number> {
-  const port = await freePort();
+  const port = await reservePort();
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   server = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
     env: {

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { freePort, runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { reservePort } from "../scripts/testing/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
 
@@ -113,7 +114,7 @@ describe("first start", () => {
   });
 
   test("SANDBOX_API_KEY is valid for the first request", async () => {
-    const port = await freePort();
+    const port = await reservePort();
     const started = start({ PORT: String(port), SANDBOX_API_KEY: KEY });
     const list = () => fetch(`http://127.0.0.1:${port}/v1/disbursements`, { headers: { "x-api-key": KEY } });
     let status: number | undefined;

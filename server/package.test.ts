@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { pages } from "./http/docs/pages.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
-import { freePort } from "./testing/process.ts";
+import { reservePort } from "../scripts/testing/reserve-port.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 
 const API_KEY = "a-key-for-the-packed-server";
@@ -52,7 +52,7 @@ function start(node: string, env: Record<string, string>, ...args: string[]) {
 }
 
 test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_, node) => {
-  const port = await freePort();
+  const port = await reservePort();
   const env = { PORT: String(port), DATABASE_URL: "sqlite::memory:", SANDBOX_API_KEY: API_KEY, LOG_LEVEL: "fatal" };
   const server = start(node, env, bin, "serve");
   await server.until(/curl/);
@@ -122,7 +122,7 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
   const bank = join(elsewhere, "bank.ts");
   writeFileSync(bank, inGuide("bank.ts"));
   writeFileSync(join(elsewhere, "rails.yaml"), RAILS_YAML.replace("FOLDER", elsewhere));
-  const port = await freePort();
+  const port = await reservePort();
   const env = {
     PORT: String(port),
     SANDBOX: "false",

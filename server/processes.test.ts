@@ -3,15 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { createHttpClient } from "./testing/http.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
-import {
-  freePort,
-  launchServer,
-  runCommand,
-  runKeys,
-  runServer,
-  startProcess,
-  type ServerProcess,
-} from "./testing/process.ts";
+import { launchServer, runCommand, runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { reservePort } from "../scripts/testing/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 
@@ -103,7 +96,7 @@ test("while the database is away, requests get 503 with Retry-After; later the s
 });
 
 test("a start without the database waits for it, says so without the password, and ends on a signal", async () => {
-  const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await freePort()}/pay`;
+  const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await reservePort()}/pay`;
   const waiting = launchServer({ ...env, DATABASE_URL });
   const attempts = () => waiting.output().match(/Cannot open the PostgreSQL database: [^"]*/g) ?? [];
   await expect.poll(() => attempts().length, { timeout: 20_000 }).toBeGreaterThan(1);
@@ -119,7 +112,7 @@ test("a start without the database waits for it, says so without the password, a
 test("a start that waited serves requests when the database is there", async () => {
   const proxy = await startPostgresProxy(database.url);
   await proxy.refuse();
-  const port = await freePort();
+  const port = await reservePort();
   const server = launchServer({ ...env, DATABASE_URL: proxy.url, PORT: String(port) });
   await expect.poll(server.output, { timeout: 20_000 }).toContain("The start waits for the database");
   await proxy.restore();
@@ -155,7 +148,7 @@ test.each([
 });
 
 test("a command does not wait for the database", async () => {
-  const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await freePort()}/pay`;
+  const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await reservePort()}/pay`;
   const { code, stderr } = await runKeys({ ...env, DATABASE_URL }, "list");
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .*ECONNREFUSED.*\. Check DATABASE_URL\.\n$/);

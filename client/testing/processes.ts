@@ -3,8 +3,6 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -59,27 +57,13 @@ export async function startServer(apiKey: string, env: NodeJS.ProcessEnv = {}): 
   };
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
 /** Starts Prism with the arguments of `npm run mock`, but on a free port. */
 export async function startMock(command: string): Promise<Running> {
   const [program, ...args] = command.split(" ");
   if (program !== "prism") throw new Error(`npm run mock must start prism, but starts ${program}.`);
-  const port = `${await freePort()}`;
   const entry = fileURLToPath(import.meta.resolve("@stoplight/prism-cli"));
   if (args.includes("--port"))
     throw new Error("npm run mock must not set --port, because the tests choose a free port.");
-  const [baseUrl, child] = await start(
-    [entry, ...args, "--port", port],
-    {},
-    /listening on (http:\/\/127\.0\.0\.1:\d+)/,
-  );
+  const [baseUrl, child] = await start([entry, ...args, "--port", "0"], {}, /listening on (http:\/\/127\.0\.0\.1:\d+)/);
   return { baseUrl, stop: () => stop(child) };
 }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isMissing, toolchains, withCommand } from "../examples/examples.ts";
-import { freePort } from "../examples/receivers.ts";
+import { reservePort } from "../../scripts/testing/reserve-port.ts";
 import { startSubject } from "../merchants/receiver/process.ts";
 import { optionsFor, runTrial } from "./trial.ts";
 
@@ -39,7 +39,7 @@ export async function tryBank(bank: Bank, args: readonly string[] = []): Promise
   const folder = await mkdtemp(join(tmpdir(), "bank-"));
   try {
     return await withCommand(bank, async (command) => {
-      const url = `http://127.0.0.1:${await freePort()}`;
+      const url = `http://127.0.0.1:${await reservePort()}`;
       const settings = { WINDOW_MS: String(bank.windowMs), BANK_FOLDER: folder, PHP_CLI_SERVER_WORKERS: "24" };
       const running = await startSubject(command, url, { ...process.env, ...settings });
       try {

@@ -3,7 +3,6 @@
 // forwarding them. Faults that Prism finds in requests are ignored.
 import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
-import { freePort } from "../target/free-port.ts";
 import { openapiFile } from "./contract.ts";
 
 /** Thrown if Prism is not available. The message says what to do. */
@@ -24,22 +23,24 @@ function program(): string {
  * @throws NoPrism if Prism is not installed or does not start
  */
 export async function startPrism(target: string): Promise<{ url: string; stop(): void }> {
-  const port = await freePort();
-  const args = [program(), "proxy", openapiFile, target, "--host", "127.0.0.1", "--port", String(port)];
+  const args = [program(), "proxy", openapiFile, target, "--host", "127.0.0.1", "--port", "0"];
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "ignore"] });
-  await new Promise<void>((resolve, reject) => {
+  const url = await new Promise<string>((resolve, reject) => {
     const failed = () => reject(new NoPrism(`Prism did not start in front of ${target}.`));
     const timer = setTimeout(failed, startMs);
     child.once("close", failed);
+    let printed = "";
     child.stdout.on("data", (chunk: Buffer) => {
-      if (!chunk.toString().includes("is listening")) return;
+      printed += chunk.toString();
+      const [, listening] = /is listening on (http:\/\/\S+)/.exec(printed) ?? [];
+      if (listening === undefined) return;
       clearTimeout(timer);
-      resolve();
+      resolve(listening);
     });
   });
   // The proxy must not outlive a run that exits early.
   process.once("exit", () => child.kill());
-  return { url: `http://127.0.0.1:${port}`, stop: () => void child.kill() };
+  return { url, stop: () => void child.kill() };
 }
 
 type Violation = { location?: string[]; message?: string };

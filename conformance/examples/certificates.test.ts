@@ -14,7 +14,8 @@ import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { examples, isMissing, withCommand } from "./examples.ts";
-import { freePort, outage } from "./receivers.ts";
+import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { outage } from "./receivers.ts";
 
 const timeout = 600_000;
 const kinds = ["service", "client", "receiver", "tools"] as const;
@@ -43,18 +44,9 @@ async function certified(kind: Kind, args: readonly string[]) {
 const runClient = () =>
   withCommand(clientExample, (command) => certified("client", ["--command", command, "--jobs", "6"]));
 
-/**
- * On a busy machine the client may wait for a response for longer than its own limit of two seconds, so that it reports
- * `unknown`. Where the tests decide whether a change is accepted, a failed test is repeated, and so is this run.
- */
-async function runClientAgain() {
-  const first = await runClient();
-  return first.code === 0 || !process.env["CI"] ? first : runClient();
-}
-
 const runReceiver = () =>
   withCommand(receiverExample, async (command) => {
-    const origin = `http://127.0.0.1:${await freePort()}`;
+    const origin = `http://127.0.0.1:${await reservePort()}`;
     const where = ["--url", `${origin}/webhooks`, "--effects-url", `${origin}/effects`];
     const outageCommand = `${process.execPath} ${outage}`;
     return certified("receiver", [...where, "--command", command, "--outage-command", outageCommand]);
@@ -89,7 +81,7 @@ let runs: Awaited<ReturnType<typeof certified>>[];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "certificates-"));
   writeKeyPair(at("key"));
-  const [client, receiver, tools] = await Promise.all([runClientAgain(), runReceiver(), runTools()]);
+  const [client, receiver, tools] = await Promise.all([runClient(), runReceiver(), runTools()]);
   runs = [client, receiver];
   await sign("tools", tools);
   await sign("service", sampleReport([requirement("create.echo", "pass")]));

@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startLoadBalancer } from "../../server/testing/load-balancer.ts";
-import { freePort, runKeys, startProcess, type ServerProcess } from "../../server/testing/process.ts";
+import { runKeys, startProcess, type ServerProcess } from "../../server/testing/process.ts";
+import { reservePort } from "../testing/reserve-port.ts";
 import { DATABASES } from "./database.ts";
 
 const suite = fileURLToPath(new URL("../../conformance/certify.ts", import.meta.url));
@@ -34,7 +35,7 @@ export async function runCertify({ runs, seed, only, print }: CertifyOptions): P
     const url = `http://127.0.0.1:${balancer.port}`;
     const env = { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, PUBLIC_URL: url };
     for (let count = 0; count < PROCESSES; count += 1) {
-      const port = await freePort();
+      const port = await reservePort();
       processes.push(await startProcess({ ...env, PORT: String(port) }));
       await balancer.add(port);
     }

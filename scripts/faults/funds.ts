@@ -1,6 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort, runCommand, startProcess, type ServerProcess } from "../../server/testing/process.ts";
+import { runCommand, startProcess, type ServerProcess } from "../../server/testing/process.ts";
+import { reservePort } from "../testing/reserve-port.ts";
 import { seededRandom } from "../../server/testing/random.ts";
 import { DATABASES, type Storage } from "./database.ts";
 import { violationsOf } from "./world.ts";
@@ -48,7 +49,7 @@ export async function runFunds({ storage, payouts, seed, print }: FundsOptions):
     return stdout;
   };
   try {
-    for (let count = 0; count < PROCESSES[storage]; count += 1) await launch(await freePort());
+    for (let count = 0; count < PROCESSES[storage]; count += 1) await launch(await reservePort());
     const ports = [...running.keys()];
     async function killOne() {
       const port = random.pick(ports);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MOMO, readMomoFile } from "../../server/rails/examples/momo-simulator.ts";
 import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
-import { freePort } from "../../server/testing/process.ts";
+import { reservePort } from "../testing/reserve-port.ts";
 import { everyItem } from "./audit.ts";
 import { createCaller } from "./caller.ts";
 import { DATABASES, postgresDatabase, type Storage } from "./database.ts";
@@ -98,7 +98,7 @@ async function momoSide({ storage, gatewayUrl, violate }: SideOptions): Promise<
   await server.ready();
   for (const name of ["apiKey", "disbursementKey", "collectionKey"] as const)
     writeFileSync(join(folder, name), MOMO[name]);
-  const payPort = await freePort();
+  const payPort = await reservePort();
   const settings = {
     targetEnvironment: "mtnivorycoast",
     apiUser: MOMO.apiUser,

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../server/testing/process.ts";
+import { reservePort } from "../testing/reserve-port.ts";
 
 const MAIN = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
 /** Low enough that idle sockets reach it. */
@@ -51,7 +51,7 @@ export async function prepareServer({
   violate,
   onEnd,
 }: Options): Promise<ServerUnderTest> {
-  const port = await freePort();
+  const port = await reservePort();
   let child: ChildProcess | undefined;
   let ended: Promise<unknown>;
   let expected = false;

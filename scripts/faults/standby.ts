@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";
 import { startPostgresProxy } from "../../server/testing/postgres-proxy.ts";
-import { freePort } from "../../server/testing/process.ts";
+import { reservePort } from "../testing/reserve-port.ts";
 import { Missing } from "./world.ts";
 
 const run = promisify(execFile);
@@ -63,7 +63,7 @@ export async function startPair(programs: string): Promise<Pair> {
   const program = (name: string, ...args: string[]) => run(join(programs, name), args, { ...user, cwd: folder });
 
   async function start(data: string, settings: Record<string, string>): Promise<Server> {
-    const port = await freePort();
+    const port = await reservePort();
     const fixed = {
       port: String(port),
       listen_addresses: "127.0.0.1",

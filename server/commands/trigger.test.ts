@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { freePort, startProcess } from "../testing/process.ts";
+import { startProcess } from "../testing/process.ts";
+import { reservePort } from "../../scripts/testing/reserve-port.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { trigger } from "./trigger.ts";
 
@@ -86,7 +87,7 @@ test("reads the key from a file, and says where one is expected", async () => {
   rmSync(folder, { recursive: true });
   await expect(trigger(args, {})).rejects.toThrow("Set the variable API_KEY, or give --api-key-file FILE.");
   await expect(trigger(args, { API_KEY: "wrong" })).rejects.toThrow("This API key is not valid.");
-  const nobody = `http://127.0.0.1:${await freePort()}`;
+  const nobody = `http://127.0.0.1:${await reservePort()}`;
   await expect(trigger(["checkout.failed", "--base-url", nobody], { API_KEY: "x" })).rejects.toThrow(
     `${nobody} does not respond (ECONNREFUSED).`,
   );

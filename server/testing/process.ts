@@ -1,6 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { runCommandLine } from "../command-line.ts";
 import { createHttpClient, type HttpClient } from "./http.ts";
@@ -119,13 +118,3 @@ export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Pro
 
 /** Runs `npm run keys -- ARGS`. */
 export const runKeys = (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> => runCommand(env, "keys", ...args);
-
-/** Finds a port on which nothing listens. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, "close");
-  return port;
-}

@@ -418,11 +418,8 @@ export function findingOf(id: string, judgement: Judgement, evidence: Exchange[]
   return { id, ok: false, expected, actual, ...(evidence.length > 0 ? { exchanges: evidence } : {}) };
 }
 
-/**
- * Judges a scenario by everything that the service and the program left behind. `wasHeldUp` says that the machine was too
- * busy to judge all of it.
- */
-export function judge(trial: Trial): ScenarioRun & { wasHeldUp: boolean } {
+/** Judges a scenario by everything that the service and the program left behind. */
+export function judge(trial: Trial): ScenarioRun {
   const { scenario, planned, service, runs, key, settings, durationMs, heldUpMs } = trial;
   const redact = createRedactor(
     [key],
@@ -462,7 +459,6 @@ export function judge(trial: Trial): ScenarioRun & { wasHeldUp: boolean } {
     exchanges: [...exchanges.values()],
     durationMs,
     ...(isIdle ? { thrown: silent } : {}),
-    wasHeldUp: all.some(isDoubtful),
     selectFlags: ["--scenario", scenario.id],
   };
 }

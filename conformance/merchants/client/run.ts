@@ -108,22 +108,11 @@ const entriesInLimit = 6;
 const limitOf = (planned: readonly PlannedEntry[], { limitMs }: Settings) =>
   limitMs * Math.max(1, planned.filter(({ story }) => story).length / entriesInLimit);
 
-/** How often a scenario is run if the machine is too busy to judge all of it. */
-const mostRuns = 3;
-
 /**
- * Runs a scenario against a client and judges it. Runs it again if the machine was too busy.
+ * Runs a scenario against a client and judges it.
  * @throws CannotRun if the client cannot be started
  */
-export async function runScenario(scenario: Scenario, settings: Settings): Promise<ScenarioRun> {
-  for (let run = 1; ; run += 1) {
-    const { wasHeldUp, ...found } = await runOnce(scenario, settings);
-    const isFailed = found.findings.some(({ ok }) => !ok);
-    if (!wasHeldUp || isFailed || run === mostRuns || settings.ended?.aborted) return found;
-  }
-}
-
-async function runOnce(scenario: Scenario, given: Settings) {
+export async function runScenario(scenario: Scenario, given: Settings): Promise<ScenarioRun> {
   const began = performance.now();
   const delays = monitorEventLoopDelay({ resolution: 20 });
   delays.enable();

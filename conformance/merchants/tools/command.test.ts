@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { goodParts, mapOf, toolsOf } from "../../broken/tools/good.ts";
 import { inProcess } from "../../broken/tools/trial.ts";
 import { OptionsError } from "../../cli/options.ts";
-import { freePort } from "../../target/free-port.ts";
+import { reservePort } from "../../../scripts/testing/reserve-port.ts";
 import { certifyTools, judgeTools, readToolsOptions } from "./command.ts";
 import { opener } from "./host.ts";
 import { propose, renderMap } from "./init.ts";
@@ -101,7 +101,7 @@ test("the command that approves has the environment of the person who started th
   const file = join(folder, "journal");
   vi.stubEnv("JOURNAL", "/of/the/person");
   const map = { ...mapOf(goodParts), approve: { command: `printf %s "$JOURNAL $API_KEY" > '${file}'` } };
-  const fixed = { port: await freePort(), key: "key-of-the-person" };
+  const fixed = { port: await reservePort(), key: "key-of-the-person" };
   const scenario = scenarios.find(({ id }) => id === "approval-given")!;
   await runScenario(scenario, { open: inProcess(goodParts), map, seed: 1, timeoutMs: 1000, fixed });
   expect(readFileSync(file, "utf8")).toBe("/of/the/person key-of-the-person");

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { blocksOf } from "../../../scripts/commands/documents.ts";
 import { Terminal } from "../../../scripts/commands/terminal.ts";
-import { freePort, startProcess, type ServerProcess } from "../../testing/process.ts";
+import { startProcess, type ServerProcess } from "../../testing/process.ts";
+import { reservePort } from "../../../scripts/testing/reserve-port.ts";
 
 const KEY = "a-key-for-the-guides-0000";
 let server: ServerProcess;
@@ -21,7 +22,7 @@ afterAll(async () => {
 beforeEach(async () => {
   terminal = new Terminal({
     folder: await mkdtemp(join(tmpdir(), "guides-")),
-    ports: { server: server.port, receiver: await freePort() },
+    ports: { server: server.port, receiver: await reservePort() },
     env: { API_KEY: KEY },
     whenShown: () => vi.waitFor(delivered, { timeout: 30_000 }),
   });

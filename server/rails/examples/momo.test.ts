@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test, vi } from "vitest";
 import { RailError, type Rail, type RailCall, type RailPayment } from "../module.ts";
-import { freePort } from "../../testing/process.ts";
+import { reservePort } from "../../../scripts/testing/reserve-port.ts";
 import { railsOf } from "../../testing/rail.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { startFaultyGateway, type FaultyGateway } from "../suite/faults.ts";
@@ -32,7 +32,7 @@ const settingsFor = (url: string, changes = {}) => ({
   ...changes,
 });
 async function aPayPage() {
-  const port = await freePort();
+  const port = await reservePort();
   return { payPage: { port, url: `http://127.0.0.1:${port}` } };
 }
 
@@ -167,7 +167,7 @@ describe("MTN MoMo", () => {
   });
 
   test("a service that refuses the connection has taken nothing", async () => {
-    const unreachable = await createMomoRail(settingsFor(`http://127.0.0.1:${await freePort()}`));
+    const unreachable = await createMomoRail(settingsFor(`http://127.0.0.1:${await reservePort()}`));
     await expect(unreachable.pay(aPayment(), call)).rejects.toBeInstanceOf(RailError);
   });
 
