@@ -1,4 +1,4 @@
-// The command `disbursement-pay` within this process, with a service in memory. package.test.ts runs the packed command.
+// The command `disbursement-pay` within this process, with a service in memory. package.full.test.ts runs the packed command.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

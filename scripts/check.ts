@@ -1,5 +1,5 @@
-// npm run check: everything that can be checked without running the project. The commands run at the same time. When a
-// command has failed, its output is shown.
+// npm run check: everything that can be checked without running the project. When a command has failed, its output is
+// shown.
 import { exec } from "node:child_process";
 
 const COMMANDS = [
@@ -11,6 +11,7 @@ const COMMANDS = [
   "oxfmt --check",
   "node scripts/generate.ts --check",
   "node scripts/contract.ts check",
+  "vitest run --project consistency",
 ];
 
 const env = { ...process.env, REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" };

@@ -1,5 +1,6 @@
 // Determines whether the suite catches a broken server: each requirement that the server violates must get the verdict
 // for a violation at its level: `fail` for `must`, `warn` for `should`, and another observation for `observe`.
+import type { Check } from "../check.ts";
 import { catalogue } from "../contract/requirements.ts";
 import type { Profile, Report, Requirement, Verdict } from "../results.ts";
 import type { CheckReport } from "../run/verdicts.ts";
@@ -72,11 +73,23 @@ export function allFailed(ids: readonly string[]) {
   };
 }
 
-async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[], args: readonly string[]) {
+/** How to run the suite against a broken server. */
+type Manner = {
+  /** Further arguments of the runs, such as a seed. */
+  args?: readonly string[];
+  /** True to run without the search for limits, as if they were known; requests then use ordinary values. */
+  knowsLimits?: boolean;
+};
+
+async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[], { args = [], knowsLimits }: Manner) {
   const server = await startBroken(fault.how);
   try {
     const options = await optionsFor(server, ["--profile", profile, ...args]);
-    return await runTrial(options, { only: ids, through: fault.through, enough: allFailed(ids) });
+    const choose = (all: Check[]) =>
+      knowsLimits
+        ? all.filter(({ phase, ids: judged }) => phase !== "limits" || ids.some((id) => judged.includes(id)))
+        : all;
+    return await runTrial(options, { only: ids, through: fault.through, choose, enough: allFailed(ids) });
   } finally {
     await server.stop();
   }
@@ -85,15 +98,14 @@ async function tryProfile(fault: Fault, profile: Profile, ids: readonly string[]
 /**
  * Starts a server with a fault and runs the checks that must catch the fault. Does so once for each profile in which
  * the fault violates a requirement.
- * @param args further arguments of the runs, such as a seed
  */
-export async function tryFault(fault: Fault, baseline: Baseline, args: readonly string[] = []): Promise<Catch> {
+export async function tryFault(fault: Fault, baseline: Baseline, manner: Manner = {}): Promise<Catch> {
   const start = performance.now();
   const result: Catch = { fault, by: {}, missed: [], also: [], errors: [], ms: 0 };
   for (const profile of ["core", "extended"] as const) {
     const ids = fault.violates.filter((id) => requirements.get(id)?.profile === profile);
     if (ids.length === 0) continue;
-    const report = await tryProfile(fault, profile, ids, args);
+    const report = await tryProfile(fault, profile, ids, manner);
     for (const id of ids) result.by[id] = catchers(report, id, baseline);
     const others = report.requirements.filter(({ id, verdict }) => verdict === "fail" && !fault.violates.includes(id));
     result.also.push(...others.map(({ id }) => id));

@@ -77,6 +77,8 @@ export type Fault = {
    * `npm run certify:self-test -- --classes` checks this.
    */
   onlyBy?: { ids: readonly string[]; profile: Profile };
+  /** Set for a broken server that `npm test` tries. */
+  isQuick?: true;
 };
 
 /** Returns the changes that a fault makes to a server. It is called once for each server, so each has its own state. */
@@ -103,3 +105,6 @@ export const caughtOnlyBy = (ids: string, of: Fault, profile: Profile = "core"):
   ...of,
   onlyBy: { ids: ids.split(" "), profile },
 });
+
+/** Declares a broken server that `npm test` tries: one for each topic, which is the first word of a requirement's id. */
+export const quickFault: typeof fault = (...args) => ({ ...fault(...args), isQuick: true });

@@ -121,7 +121,7 @@ async function ofClass(task: Task): Promise<Row> {
 async function broken(task: Task, baseline: Baseline): Promise<Row> {
   const fault = faults.find(({ id }) => id === task.id);
   if (!fault) throw new Error(`unknown broken server ${task.id}`);
-  const { by, missed, also, errors, ms } = await tryFault(fault, baseline, seedArgs(task));
+  const { by, missed, also, errors, ms } = await tryFault(fault, baseline, { args: seedArgs(task) });
   const caught = Object.entries(by)
     .filter(([, checks]) => checks.length > 0)
     .map(([id, checks]) => `${id}: ${checks.join(", ")}`);

@@ -22,7 +22,7 @@ export interface Sample extends Language {
 
 export const sampleFile = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
 
-/** Reads the programs. scripts/samples.test.ts runs them. */
+/** Reads the programs. scripts/samples.full.test.ts runs them. */
 export function readSamples(): Promise<Sample[]> {
   return Promise.all(
     languages.map(async (language) => {

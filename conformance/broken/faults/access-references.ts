@@ -1,6 +1,6 @@
 // Servers that find a record by a part or another spelling of its reference (§4.2, D19, D42).
 import { unescape } from "node:querystring";
-import { type Fault, caughtOnlyBy, fault, type Hooks } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, quickFault } from "../fault.ts";
 import { referenceOf } from "../hidden.ts";
 import { createDisbursement, dataOf, isAccepted, isOf } from "../ways.ts";
 
@@ -31,7 +31,7 @@ const like = (asked: string, reference: string) =>
   ).test(reference);
 
 const references = [
-  fault("reference-prefix", "A prefix of a reference finds its record.", whole, () =>
+  quickFault("reference-prefix", "A prefix of a reference finds its record.", whole, () =>
     finds((asked, reference) => asked.length > 5 && reference.startsWith(asked)),
   ),
   fault("reference-suffix", "The end of a reference finds its record.", whole, () =>

@@ -1,5 +1,5 @@
 // Servers whose limits violate §8 and D45: they refuse ordinary values, or a refused request has an effect.
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   createDisbursement,
   dataOf,
@@ -19,7 +19,7 @@ const refuses = (exceeds: (fields: Fields) => boolean): Hooks =>
 const referenceOf = ({ reference }: Fields) => (typeof reference === "string" ? reference : "");
 
 export const faults: readonly Fault[] = [
-  fault("references-of-40", "References of more than 40 characters are refused.", "limits.added", () =>
+  quickFault("references-of-40", "References of more than 40 characters are refused.", "limits.added", () =>
     refuses((fields) => [...referenceOf(fields)].length > 40),
   ),
   fault("amounts-to-50", "Amounts above 50.00 are refused.", "create.amount-echoed", () =>

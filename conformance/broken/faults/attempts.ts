@@ -1,5 +1,5 @@
 // Servers with faults in the log of delivery attempts, and in the reading of dates and paths.
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import { data, refusal, withHeader, without } from "../ways.ts";
 
 type Items = { items: { attempts: Record<string, unknown>[] }[] };
@@ -20,7 +20,7 @@ const isInvalid = (path: string) => {
 };
 
 export const faults: readonly Fault[] = [
-  fault(
+  quickFault(
     "attempts-without-body",
     "The log of attempts leaves out what the receiver responded.",
     "sandbox.attempts",

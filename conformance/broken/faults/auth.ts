@@ -1,5 +1,5 @@
 // Servers that fail to authenticate requests (§5).
-import { type Fault, fault, type Call, type How } from "../fault.ts";
+import { type Fault, fault, type Call, type How, quickFault } from "../fault.ts";
 import {
   createCheckout,
   createDisbursement,
@@ -115,7 +115,7 @@ const crashing: Record<string, (key: string) => boolean> = {
 const queries = { [createDisbursement]: "auth.key-only-in-header", [createCheckout]: "auth.key-only-in-header" };
 
 export const faults: readonly Fault[] = [
-  fault(
+  quickFault(
     "create-without-key",
     "A create without a key is accepted.",
     "auth.create-needs-key",
@@ -151,7 +151,7 @@ export const faults: readonly Fault[] = [
     "auth.checkout-refuses-wrong-key",
     authenticates(createCheckout, anyKey),
   ),
-  fault(
+  quickFault(
     "checkout-record-without-key",
     "Verifying a checkout needs no key.",
     "checkout-record.needs-key",

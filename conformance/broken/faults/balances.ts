@@ -1,5 +1,5 @@
 // Servers with faults in balances and statements (D95).
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -35,7 +35,7 @@ export const faults: readonly Fault[] = [
     "balances.statement-sums",
     () => items("listStatements", (item) => ({ ...item, balance: Math.floor(Number(item["balance"]) / 100) * 100 })),
   ),
-  fault("balance-not-enforced", "Disbursements above the balance are paid.", "balances.insufficient-funds", () =>
+  quickFault("balance-not-enforced", "Disbursements above the balance are paid.", "balances.insufficient-funds", () =>
     requests("setBalance", (fields) => ({ ...fields, enforced: false })),
   ),
   fault(

@@ -1,5 +1,5 @@
 // Servers with one fault that many requirements notice. The report must name the first request that shows the fault.
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import { createDisbursement, fieldsOf, isAccepted, isOf, refusal, requests, withHeader } from "../ways.ts";
 
 export const faults: readonly Fault[] = [
@@ -13,7 +13,7 @@ export const faults: readonly Fault[] = [
       },
     };
   }),
-  fault(
+  quickFault(
     "kes-rounded",
     "Amounts in KES are rounded to a multiple of 100, because mobile money in Kenya has no cents.",
     "records.as-requested",

@@ -1,9 +1,9 @@
 // Servers that mix up the checkouts of two merchants.
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, quickFault } from "../fault.ts";
 import { createCheckout, fieldsOf, isOf, refusal } from "../ways.ts";
 
 export const faults: readonly Fault[] = [
-  fault(
+  quickFault(
     "checkout-reference-of-any-merchant",
     "A checkout's reference must be unique among all merchants.",
     "checkout-request.reference-per-merchant",

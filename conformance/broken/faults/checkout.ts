@@ -1,5 +1,5 @@
 // Servers with faults in checkouts (§4.3, D6 to D10).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -66,10 +66,10 @@ export const faults: readonly Fault[] = [
         () => refusal(422),
       ),
   ),
-  fault("checkout-201", "Creating a checkout returns 201.", "checkout-body.shape", () =>
+  quickFault("checkout-201", "Creating a checkout returns 201.", "checkout-body.shape", () =>
     responses(createCheckout, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
-  fault("link-missing", "The checkout response has no link.", "checkout.link", () =>
+  quickFault("link-missing", "The checkout response has no link.", "checkout.link", () =>
     data(createCheckout, (created) => without(created, "url")),
   ),
   fault("link-relative", "The link to the payment page is relative.", "checkout.link", () =>
@@ -158,7 +158,7 @@ export const faults: readonly Fault[] = [
     "checkout.states checkout-states.outcomes",
     () => data(verifyCheckout, (record) => (record["status"] === "success" ? { ...record, status: "paid" } : record)),
   ),
-  fault("checkout-success-only", "A failed checkout has the status success.", "checkout-states.outcomes", () =>
+  quickFault("checkout-success-only", "A failed checkout has the status success.", "checkout-states.outcomes", () =>
     data(verifyCheckout, (record) => (record["status"] === "failed" ? { ...record, status: "success" } : record)),
   ),
   fault(
@@ -216,7 +216,7 @@ export const faults: readonly Fault[] = [
   fault("page-without-millions", "The payment page drops the millions of the amount.", "money.page-divides", () =>
     page((text) => text.replaceAll(/\d+,(\d{3},\d{3}\.\d\d)/g, "$1")),
   ),
-  fault(
+  quickFault(
     "page-not-divided",
     "The payment page shows the amount undivided, in the lowest denomination.",
     "money.page-divides",

@@ -1,5 +1,5 @@
 // Servers that respond incorrectly to a create or refuse a valid create (§2.1, §2.2, §4.1).
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -45,7 +45,7 @@ export const faults: readonly Fault[] = [
   fault("created-202", "A create returns 202.", "create.accepted", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 202) : reply)),
   ),
-  fault("result-without-envelope", "The create response has no envelope.", "create.result-shape", () =>
+  quickFault("result-without-envelope", "The create response has no envelope.", "create.result-shape", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("result-in-list", "The data of a create response is an array.", "create.result-shape", () =>
@@ -81,7 +81,7 @@ export const faults: readonly Fault[] = [
       })),
   ),
   fault("amount-16-bits", "The amount overflows at 16 bits.", "create.amount-echoed", () => amounts((n) => n % 65_536)),
-  fault(
+  quickFault(
     "amount-single-precision",
     "The amount has single precision: it is inexact above 2^24.",
     "numbers.exact create.result-as-requested",

@@ -1,5 +1,5 @@
 // Servers that misread a receiver's response, or whose sandbox mixes up merchants or the pages of lists.
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   createCheckout,
   data,
@@ -33,7 +33,7 @@ export const faults: readonly Fault[] = [
   fault("status-299-fails", "Only 200 to 204 count as success.", "retries.any-2xx", () =>
     readsStatus((status) => (status > 204 && status < 300 ? 500 : status)),
   ),
-  fault(
+  quickFault(
     "only-204-delivers",
     "A response with status 200, 201 or 202 leads to another attempt.",
     "retries.any-2xx",

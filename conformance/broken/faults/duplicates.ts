@@ -1,5 +1,5 @@
 // Servers that mishandle duplicate references (§2.1, §7).
-import { type Fault, fault, type Hooks, type How, type Reply } from "../fault.ts";
+import { type Fault, fault, type Hooks, type How, type Reply, quickFault } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -130,7 +130,7 @@ export const faults: readonly Fault[] = [
     "create.duplicate-refused",
     () => repeats((now, before) => now["country"] !== before["country"]),
   ),
-  fault(
+  quickFault(
     "repeat-200",
     "A duplicate reference returns 200 and the existing record.",
     "create.duplicate-refused",
@@ -190,7 +190,7 @@ export const faults: readonly Fault[] = [
   fault("repeat-422", "A duplicate reference returns 422.", "create.duplicate-refused", () =>
     responses(createDisbursement, (reply) => (reply.status === 409 ? withStatus(reply, 422) : reply)),
   ),
-  fault(
+  quickFault(
     "race-paid-twice",
     "Uniqueness is checked before the insert without a lock, so that two concurrent creates are both paid.",
     "create.duplicate-race",

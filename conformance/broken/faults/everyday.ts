@@ -1,6 +1,6 @@
 // Servers that work with one record at a time, and fail in everyday use: with equal amounts, equal references of two
 // merchants, addresses with parameters, a look at the record when its webhook arrives, or records of last week.
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   createCheckout,
   createDisbursement,
@@ -93,7 +93,7 @@ const values: Fault[] = [
   fault("address-loses-fragment", "The record has the webhookURL without its fragment.", "records.as-requested", () =>
     changesText(createDisbursement, "webhookURL", (text) => text.replace(/#.*/, "")),
   ),
-  fault(
+  quickFault(
     "webhook-without-final-slash",
     "A webhook is sent to the URL without the slash at the end of its path.",
     "life.webhooks-addressed",

@@ -1,6 +1,6 @@
 // Servers that show a failure too early, or show a failure in other places that differs from the record's failure
 // (D75).
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import { changesData } from "../messages.ts";
 import { data, verifyDisbursement, without, type Fields } from "../ways.ts";
 import { forcesLike } from "./forced.ts";
@@ -8,7 +8,7 @@ import { forcesLike } from "./forced.ts";
 const declined = { code: "declined", message: "The provider declined the payment." };
 
 export const faults: readonly Fault[] = [
-  fault(
+  quickFault(
     "failure-before-the-end",
     "A pending payout shows already why it will fail.",
     "failure.only-failed",

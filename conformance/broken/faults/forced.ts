@@ -1,5 +1,5 @@
 // Sandboxes that do not produce the outcome that a phone number forces (D17).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -24,7 +24,9 @@ export const forcesLike = (suffix: string, other: string): Hooks =>
 const endsIn500 = (fields: Fields) => String(fields["phoneNumber"]).endsWith("500");
 
 export const faults: readonly Fault[] = [
-  fault("forced-001-pending", "Suffix 001 is pending first.", "forced.001-success", () => forcesLike("001", "473")),
+  quickFault("forced-001-pending", "Suffix 001 is pending first.", "forced.001-success", () =>
+    forcesLike("001", "473"),
+  ),
   fault("forced-002-succeeds", "Suffix 002 succeeds.", "forced.002-failed", () => forcesLike("002", "001")),
   fault("forced-089-immediate", "Suffix 089 fails immediately.", "forced.089-fails-later", () =>
     forcesLike("089", "002"),

@@ -1,7 +1,7 @@
 // Servers that mishandle disbursements only for certain inputs: repeats in another form of the same JSON, similar
 // references, amounts, and pairs of country and currency (§2.1, §7).
 import { drops, isPayout } from "../messages.ts";
-import { type Call, type Fault, fault, type Hooks } from "../fault.ts";
+import { type Call, type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -131,12 +131,16 @@ const collations: typeof keys = [
 
 const creates = (change: (fields: Fields) => Fields): Hooks => requests(createDisbursement, change);
 const values: Fault[] = [
-  fault("addresses-with-plus-refused", "A webhookURL with a plus sign in its path is refused.", "inputs.coverage", () =>
-    instead(
-      createDisbursement,
-      ({ webhookURL }) => /\+[^?]*\?/.test(String(webhookURL)),
-      () => refusal(422),
-    ),
+  quickFault(
+    "addresses-with-plus-refused",
+    "A webhookURL with a plus sign in its path is refused.",
+    "inputs.coverage",
+    () =>
+      instead(
+        createDisbursement,
+        ({ webhookURL }) => /\+[^?]*\?/.test(String(webhookURL)),
+        () => refusal(422),
+      ),
   ),
   fault("dollars-in-nigeria", "A disbursement in dollars to Nigeria is paid in naira.", "records.as-requested", () =>
     creates((fields) =>

@@ -1,5 +1,5 @@
 // Servers that mishandle JSON bodies and errors (§1, §4, §7).
-import { type Fault, fault, type Call, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Call, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -65,7 +65,7 @@ export const faults: readonly Fault[] = [
       isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,
     ),
   ),
-  fault("record-without-type", "The verify response has no Content-Type.", "json.content-type", () =>
+  quickFault("record-without-type", "The verify response has no Content-Type.", "json.content-type", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
   ),
   fault("checkout-as-text", "The checkout response has Content-Type text/plain.", "json.content-type", () =>
@@ -120,7 +120,7 @@ export const faults: readonly Fault[] = [
       return text.startsWith("reference=") ? { ...form, amount: Number(form["amount"]) } : undefined;
     }),
   ),
-  fault("malformed-as-500", "A malformed body returns 500.", "errors.no-5xx", () => ({
+  quickFault("malformed-as-500", "A malformed body returns 500.", "errors.no-5xx", () => ({
     handle: async (call, ask) =>
       isOf(call, createDisbursement) && call.body.length > 0 && bodyOf(call) === undefined ? refusal(500) : ask(call),
   })),

@@ -1,5 +1,5 @@
 // Servers that lose, misdirect or falsify some of their webhooks, and servers that mix up checkouts (§4.3, §6, D11).
-import { type Fault, caughtOnlyBy, fault, type Hooks } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, quickFault } from "../fault.ts";
 import { changesBody, drops, isPayout } from "../messages.ts";
 import { createCheckout, createDisbursement, data, fieldsOf, isAccepted, isError, isOf, type Fields } from "../ways.ts";
 import { createAsk } from "../front.ts";
@@ -213,7 +213,7 @@ const confused = (id: string, what: string, key: (fields: Fields) => unknown): F
   );
 
 export const faults: readonly Fault[] = [
-  fault(
+  quickFault(
     "address-in-lower-case",
     "Webhooks are sent to their addresses in lower case.",
     "webhook.only-with-address",

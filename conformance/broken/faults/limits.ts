@@ -1,5 +1,5 @@
 // Servers that mishandle addresses and limits (D7a, D15).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   accepts,
   responses,
@@ -44,7 +44,7 @@ function alike(plain: (text: string) => string): Hooks {
 }
 
 const addresses = [
-  fault("address-ftp", "A webhookURL with the scheme ftp is accepted.", "addresses.refused", () =>
+  quickFault("address-ftp", "A webhookURL with the scheme ftp is accepted.", "addresses.refused", () =>
     address((text) => text.startsWith("ftp:")),
   ),
   fault("address-with-user", "A webhookURL with a user name is accepted.", "addresses.refused", () =>

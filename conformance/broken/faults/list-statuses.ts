@@ -1,6 +1,6 @@
 // Servers whose lists leave out a status, whose checkouts do not show the time of their end, or whose sandbox cannot be
 // read.
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import { data, refusal, responses, verifyCheckout, verifyDisbursement } from "../ways.ts";
 
 /** Leaves records with this status out of a list. */
@@ -10,7 +10,7 @@ const leavesOut = (left: string) => (page: Record<string, unknown>) => ({
 });
 
 export const faults: readonly Fault[] = [
-  fault(
+  quickFault(
     "list-without-pending-payouts",
     "The list of disbursements leaves out pending disbursements.",
     "lists.every-status",

@@ -1,5 +1,5 @@
 // Servers that misread the filters of lists or amounts in other notations, or that refuse without naming the field.
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import { createDisbursement, fieldsOf, isOf, refusal, withBody, withFields, without } from "../ways.ts";
 
 const lists = ["listDisbursements", "listCheckouts"];
@@ -23,7 +23,7 @@ export const faults: readonly Fault[] = [
   fault("list-empty-reference", "An empty merchantsReference lists all records.", "lists.invalid-filters", () =>
     reads(/merchantsReference=(?=&|$)/, ""),
   ),
-  fault(
+  quickFault(
     "negative-exponent-rounded",
     "A fraction behind a negative exponent is rounded away.",
     "json-values.inexact-fraction",

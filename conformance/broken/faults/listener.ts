@@ -1,5 +1,5 @@
 // Servers that serve a listener incorrectly (D69).
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import { data, instead, refusal, responses, withStatus, type Fields } from "../ways.ts";
 
 const items = (fields: Fields) => fields["items"] as Fields[];
@@ -8,7 +8,7 @@ const claims = (change: (item: Fields) => Fields) =>
 const accepted = (fields: Fields) => ({ ...refusal(200), text: JSON.stringify({ statusCode: 200, data: fields }) });
 
 export const faults: readonly Fault[] = [
-  fault("listener-claims-nothing", "A listener gets no deliveries.", "listener.attempts", () =>
+  quickFault("listener-claims-nothing", "A listener gets no deliveries.", "listener.attempts", () =>
     data("claimDeliveries", () => ({ items: [] })),
   ),
   fault("listener-claims-unsigned", "The deliveries of a listener are not signed.", "listener.attempts", () =>

@@ -1,5 +1,5 @@
 // Servers with faults in lists of records and in machine-readable errors (D42, D46).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   data,
   errors,
@@ -126,7 +126,7 @@ export const faults: readonly Fault[] = [
       reply.status === 200 && keyOf(call) === world.secondKey ? withBody(reply, { statusCode: 200, data: {} }) : reply,
     ),
   ),
-  fault("code-missing", "Errors have no code.", "error-code.documented", () =>
+  quickFault("code-missing", "Errors have no code.", "error-code.documented", () =>
     errors("every", (body) => without(body, "code")),
   ),
   fault("code-undocumented", "A 404 has a code that is not documented.", "error-code.documented", () =>

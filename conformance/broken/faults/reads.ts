@@ -1,5 +1,5 @@
 // Servers on which a request that only reads pays, uses a reference up or changes a record (§4.1 to §4.3).
-import { type Fault, caughtOnlyBy, fault, type Call, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Call, type How, quickFault } from "../fault.ts";
 import { payFrom, referenceOf } from "../hidden.ts";
 import {
   isOf,
@@ -77,7 +77,7 @@ const agent = (call: Call) => String(call.headers["user-agent"]);
 export const faults: readonly Fault[] = [
   caughtOnlyBy(
     "reads.pay-nothing refused.no-webhook",
-    fault("get-pays", "GET with the body of a create pays.", "reads.pay-nothing", pays(ordered("GET"))),
+    quickFault("get-pays", "GET with the body of a create pays.", "reads.pay-nothing", pays(ordered("GET"))),
   ),
   fault("head-pays", "HEAD with the body of a create pays.", "reads.pay-nothing", pays(ordered("HEAD"))),
   fault("options-pays", "OPTIONS with the body of a create pays.", "reads.pay-nothing", pays(ordered("OPTIONS"))),

@@ -1,5 +1,5 @@
 // Servers that do not lead the customer back to the merchant (§2.4, D10).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, html, isOf, withHeader } from "../ways.ts";
 
 /** Changes the address to which the payment page redirects the customer. */
@@ -41,7 +41,7 @@ export const faults: readonly Fault[] = [
     "checkout.redirect redirect.parameters",
     () => returns((address) => `${address.origin}/${address.search}`),
   ),
-  fault("return-without-status", "The return address has no status.", "redirect.parameters", () =>
+  quickFault("return-without-status", "The return address has no status.", "redirect.parameters", () =>
     returns(losing("status")),
   ),
   fault("return-without-reference", "The return address has no reference.", "redirect.parameters", () =>

@@ -1,5 +1,5 @@
 // Servers with incorrect fees, references, ids or customers (D14, D19).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   createCheckout,
   createDisbursement,
@@ -37,7 +37,7 @@ const money = [
     "fee.on-top verify.agrees-with-create",
     () => shown((record) => ({ ...record, amount: Number(record["amount"]) - Number(record["fee"]) })),
   ),
-  fault("fee-rounded-down", "Fees are rounded down.", "fee.default-rates", () =>
+  quickFault("fee-rounded-down", "Fees are rounded down.", "fee.default-rates", () =>
     fees((amount) => Math.floor(amount / 100)),
   ),
   fault("fee-of-checkout-rounded-down", "Checkout fees are rounded down.", "fee.default-rates", () =>
@@ -53,8 +53,11 @@ const references = [
       reference: String(created["reference"]).replace("DSB", "PAY"),
     })),
   ),
-  fault("reference-short", "Service references of checkouts are too short for 80 random bits.", "references.form", () =>
-    data(createCheckout, (created) => ({ ...created, reference: String(created["reference"]).slice(0, 12) })),
+  quickFault(
+    "reference-short",
+    "Service references of checkouts are too short for 80 random bits.",
+    "references.form",
+    () => data(createCheckout, (created) => ({ ...created, reference: String(created["reference"]).slice(0, 12) })),
   ),
   fault("reference-sequential", "Service references are sequential.", "references.unguessable", () => numbered("DSB")),
   fault("id-of-version-4", "Record ids are UUIDs of version 4.", "references.record-ids", () =>

@@ -1,5 +1,5 @@
 // Servers that refuse with the wrong status or check a request in the wrong order (D1).
-import { type Fault, fault, type Call, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Call, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,
   createCheckout,
@@ -35,7 +35,7 @@ const type = ({ headers }: Call) => String(headers["content-type"] ?? "");
 const known = (path: string) => /^\/(v1|sandbox|healthz|readyz|checkouts)\b/.test(path);
 
 export const faults: readonly Fault[] = [
-  fault("malformed-422", "A malformed body returns 422.", "refusal.malformed-400", () =>
+  quickFault("malformed-422", "A malformed body returns 422.", "refusal.malformed-400", () =>
     becomes(400, 422, (body) => body === undefined),
   ),
   fault("checkout-malformed-422", "A malformed checkout body returns 422.", "refusal.malformed-400", () =>

@@ -1,5 +1,5 @@
 // Servers on which a refused request changes a record, or is remembered and shows up later (§6, §7).
-import { type Fault, caughtOnlyBy, fault, type Call, type Hooks, type Reply } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Call, type Hooks, type Reply, quickFault } from "../fault.ts";
 import { notify, referenceOf, textOf } from "../hidden.ts";
 import {
   createDisbursement,
@@ -50,7 +50,7 @@ const overwrites = (field: string, fits: (reply: Reply) => boolean) =>
 
 const existing = "refused.existing-unchanged";
 const records = [
-  fault("refused-409-overwrites-amount", "A duplicate returns 409 and overwrites the amount.", existing, () =>
+  quickFault("refused-409-overwrites-amount", "A duplicate returns 409 and overwrites the amount.", existing, () =>
     overwrites("amount", ({ status }) => status === 409),
   ),
   caughtOnlyBy(

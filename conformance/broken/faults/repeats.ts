@@ -1,5 +1,5 @@
 // Servers that compare more than the reference when they look for duplicates (§2.1, §7).
-import { type Fault, caughtOnlyBy, fault, type Hooks, type How } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, type Hooks, type How, quickFault } from "../fault.ts";
 import { signed } from "../messages.ts";
 import {
   createDisbursement,
@@ -150,7 +150,7 @@ export const faults: readonly Fault[] = [
     "create.duplicate-race-any-field",
     lastWriterWins,
   ),
-  fault(
+  quickFault(
     "repeat-listed",
     "A refused duplicate appears in the list, as a second record.",
     "uniqueness.one-record",

@@ -1,5 +1,5 @@
 // Servers that misinterpret JSON values, paths or methods (§9, D21, D24 to D26).
-import { type Fault, fault, type Call, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Call, type Hooks, quickFault } from "../fault.ts";
 import {
   accepts,
   createCheckout,
@@ -102,7 +102,7 @@ export const faults: readonly Fault[] = [
   fault("exponent-refused", "An amount of 1e2 is refused.", "json-values.exact-integer", () =>
     refuses(/"amount":\d+e/),
   ),
-  fault("head-405", "HEAD is refused.", "methods.head", () => ({
+  quickFault("head-405", "HEAD is refused.", "methods.head", () => ({
     handle: async (call, ask) => (call.method === "HEAD" ? refusal(405) : ask(call)),
   })),
   fault("head-of-list-405", "HEAD on a list is refused.", "methods.head", () => ({
@@ -133,7 +133,7 @@ export const faults: readonly Fault[] = [
         ? withHeader(refusal(308), "location", "/v2/checkouts")
         : ask(call),
   })),
-  fault("checkouts-missing", "A checkout without fields returns 404.", "versioning.paths", () => ({
+  quickFault("checkouts-missing", "A checkout without fields returns 404.", "versioning.paths", () => ({
     handle: async (call, ask) => (isOf(call, createCheckout) && textOf(call) === "{}" ? refusal(404) : ask(call)),
   })),
 ];

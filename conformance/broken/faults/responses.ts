@@ -1,5 +1,5 @@
 // Servers whose responses have the wrong form (D2, D6, D8, D15, D20).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -52,7 +52,7 @@ export const faults: readonly Fault[] = [
           : reply,
       ),
   ),
-  fault(
+  quickFault(
     "error-shape-405",
     "A 405 has the wrong shape.",
     "error-body.everywhere",
@@ -107,7 +107,7 @@ export const faults: readonly Fault[] = [
       isAccepted(reply) ? withBody(reply, { ...fieldsOf(reply.text), statusCode: 0 }) : reply,
     ),
   ),
-  fault("request-id-missing", "Responses have no x-request-id.", "answers.request-id", () =>
+  quickFault("request-id-missing", "Responses have no x-request-id.", "answers.request-id", () =>
     responses("every", (reply) => withHeader(reply, "x-request-id")),
   ),
   fault("request-id-missing-on-errors", "Errors have no x-request-id.", "answers.request-id", () =>

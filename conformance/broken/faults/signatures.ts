@@ -1,5 +1,5 @@
 // Servers whose webhooks are signed incorrectly (D12).
-import { type Fault, fault } from "../fault.ts";
+import { type Fault, fault, quickFault } from "../fault.ts";
 import { timestampOf, signed, withHeaders, withoutHeader, changesMessage } from "../messages.ts";
 
 const otherSecret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -8,7 +8,7 @@ export const faults: readonly Fault[] = [
   fault("signature-missing", "Webhooks are not signed.", "signature.headers signature.verifies", () =>
     changesMessage((message) => withoutHeader(message, "webhook-signature")),
   ),
-  fault("id-missing", "Webhooks have no id.", "signature.headers", () =>
+  quickFault("id-missing", "Webhooks have no id.", "signature.headers", () =>
     changesMessage((message) => withoutHeader(message, "webhook-id")),
   ),
   fault("timestamp-missing", "Webhooks have no timestamp.", "signature.headers", () =>

@@ -1,5 +1,5 @@
 // Servers that lose, confuse or change records (D3 to D5).
-import { type Fault, caughtOnlyBy, fault } from "../fault.ts";
+import { type Fault, caughtOnlyBy, fault, quickFault } from "../fault.ts";
 import {
   responses,
   createDisbursement,
@@ -25,7 +25,7 @@ const isFinal = ({ status }: Fields) => status === "success" || status === "fail
 const endsIn = (suffix: string) => (fields: Fields) => String(fields["phoneNumber"]).endsWith(suffix);
 
 export const faults: readonly Fault[] = [
-  fault("final-reverts", "A final status reverts to pending on the third verify.", "status.final-stays", () => {
+  quickFault("final-reverts", "A final status reverts to pending on the third verify.", "status.final-stays", () => {
     const reads = new Map<unknown, number>();
     return shown((record) => {
       if (!isFinal(record)) return record;
@@ -162,7 +162,7 @@ export const faults: readonly Fault[] = [
       },
     }),
   ),
-  fault("location-missing", "A 409 has no Location.", "recovery.location recovery.lost-answer", () =>
+  quickFault("location-missing", "A 409 has no Location.", "recovery.location recovery.lost-answer", () =>
     responses(createDisbursement, (reply) => withHeader(reply, "location")),
   ),
   fault(

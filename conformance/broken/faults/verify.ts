@@ -1,5 +1,5 @@
 // Servers that return a wrong or malformed record (§2.3, §4.2).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -86,7 +86,7 @@ export const faults: readonly Fault[] = [
       };
     },
   ),
-  fault("record-without-envelope", "The record has no envelope.", "verify.record-shape", () =>
+  quickFault("record-without-envelope", "The record has no envelope.", "verify.record-shape", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("record-in-list", "The data of a verify response is an array.", "verify.record-shape", () =>

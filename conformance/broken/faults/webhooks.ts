@@ -1,5 +1,5 @@
 // Servers whose webhooks are lost, misdirected or false (§6, D11).
-import { type Fault, fault, type Hooks } from "../fault.ts";
+import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   noContent,
   isPayout,
@@ -109,7 +109,7 @@ const notifications = [
 ];
 
 const events = [
-  fault(
+  quickFault(
     "event-always-completed",
     "The event of a failed payout is disbursement.completed.",
     "events.disbursement",

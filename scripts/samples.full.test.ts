@@ -1,5 +1,5 @@
 // Runs the samples of the API reference against a server, so that the code that a reader copies works.
-// client/package.test.ts runs the TypeScript samples.
+// client/package.full.test.ts runs the TypeScript samples.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";

@@ -23,7 +23,7 @@ interface Elsewhere {
 
 const guide = (name: string): Elsewhere => ({
   document: `server/docs/${name}.md`,
-  test: "server/http/docs/guides.test.ts",
+  test: "server/http/docs/guides.full.test.ts",
   proof: `"${name}"`,
 });
 
@@ -37,7 +37,7 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "server/docs/for-platforms.md",
     commands: /--only/,
-    test: "conformance/package.test.ts",
+    test: "conformance/package.full.test.ts",
     proof: '"--only", only, "--effects", "none"',
   },
   {
@@ -55,25 +55,25 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "CONTRIBUTING.md",
     commands: /npm run (sbom|licences)/,
-    test: "scripts/licences.test.ts",
+    test: "scripts/licences.full.test.ts",
     proof: "scripts/sbom.ts",
   },
   {
     document: "client/README.md",
     commands: /npm (pack|install)/,
-    test: "client/package.test.ts",
+    test: "client/package.full.test.ts",
     proof: "the README's commands",
   },
   {
     document: "client/README.md",
     commands: /npx disbursement-pay/,
-    test: "client/package.test.ts",
+    test: "client/package.full.test.ts",
     proof: 'describe("the command disbursement-pay"',
   },
   {
     document: "conformance/README.md",
     commands: /npm (pack|install --save-dev)/,
-    test: "conformance/package.test.ts",
+    test: "conformance/package.full.test.ts",
     proof: "installPacked(",
   },
   {
@@ -103,7 +103,7 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "conformance/README.md",
     commands: /--challenge TEXT/,
-    test: "conformance/certify.test.ts",
+    test: "conformance/certify.full.test.ts",
     proof: 'referencesOf("a nonce")',
   },
   {
@@ -121,7 +121,7 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "conformance/README.md",
     commands: /certify client/,
-    test: "conformance/merchants/client/command.test.ts",
+    test: "conformance/merchants/client/command.full.test.ts",
     proof: "judgeClient(",
   },
   {

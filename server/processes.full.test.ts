@@ -163,7 +163,7 @@ test("a backup names the program that makes it", async () => {
 /** The payouts of the race below. The limit permits half of them. `npm run faults -- funds` has longer races. */
 const RACED = 400;
 
-// `scripts/faults.test.ts` does the same on SQLite.
+// `scripts/faults.full.test.ts` does the same on SQLite.
 test("four processes accept exactly as many payouts of 64 callers as the limit of a day permits", async () => {
   const servers = await Promise.all(Array.from({ length: 4 }, () => start()));
   const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;

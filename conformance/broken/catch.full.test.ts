@@ -1,0 +1,31 @@
+// Tests one broken server for each requirement of core and for every eighth of extended. The command
+// `npm run certify:self-test` tests every broken server.
+import { beforeAll, describe, expect, test } from "vitest";
+import { catalogue } from "../contract/requirements.ts";
+import { observeSound, tryFault, type Baseline } from "./catch.ts";
+import { faults } from "./faults.ts";
+
+let baseline: Baseline;
+beforeAll(async () => {
+  baseline = await observeSound();
+});
+
+const core = catalogue.filter(({ profile }) => profile === "core");
+const extended = catalogue.filter(({ profile }) => profile === "extended").filter((_, index) => index % 8 === 0);
+/** A broken server of each of these requirements, if possible one for which a few checks are enough. */
+const selection = new Set(
+  [...core, ...extended].map(({ id }) => {
+    const breaking = faults.filter(({ violates, isQuick }) => violates.includes(id) && !isQuick);
+    return breaking.find(({ through }) => through) ?? breaking[0];
+  }),
+);
+
+describe.concurrent("catches a broken server for a requirement", () => {
+  test.each([...selection].filter((each) => each !== undefined).map((each) => [each.id, each] as const))(
+    "%s",
+    async (_, each) => {
+      const { missed, errors } = await tryFault(each, baseline);
+      expect({ missed, errors }).toEqual({ missed: [], errors: [] });
+    },
+  );
+});
