@@ -184,9 +184,7 @@ describe("db reconcile", () => {
     }
     const unknown = [1, 2, 3, 4, 5].map((index) => `UNKNOWN-${index},10000,XOF,success,25,${created}`);
     const statement = writeStatement("planted.csv", changes, unknown);
-    const begun = performance.now();
     const result = await reconcile(...period, "--statement", statement, "--csv", file("found.csv"), "--json");
-    expect(performance.now() - begun).toBeLessThan(60_000);
     expect([result.code, result.stderr]).toEqual([1, ""]);
     const { matched, differences, totals } = JSON.parse(result.stdout);
     expect(matched).toBe(PAYMENTS - 25);
