@@ -35,7 +35,9 @@ async function countWaiting() {
   return database.run(WAITING);
 }
 /** Resolves when so many transactions wait for a lock. */
-const waiting = (count: number) => expect.poll(countWaiting, { interval: 5, timeout: 1_500 }).toEqual([{ count }]);
+async function waiting(count: number): Promise<void> {
+  await expect.poll(countWaiting, { interval: 5, timeout: 1_500 }).toEqual([{ count }]);
+}
 
 /** Each changes what a payout may be, or what payouts see, so it excludes creates. */
 const EXCLUSIVE: [name: string, act: (storage: Storage, merchant: string, key: string) => Promise<unknown>][] = [

@@ -191,6 +191,12 @@ export function ledgerTests(storage: Current): void {
     expect(await pays()).toBe(true);
   });
 
+  test("books that agree with the payments need no correction", async () => {
+    const merchant = await addMerchant(storage());
+    await covered(merchant, { amount: 1_000, fee: 10, mustBeCovered: false });
+    expect(await storage().correctBooks("Upgrade", ACTOR)).toBe(0);
+  });
+
   test("a proposed change is booked once, by somebody else, and only if the balance covers it", async () => {
     const merchant = await addMerchant(storage());
     const [add, take] = [adjustment(500), adjustment(-400)];
