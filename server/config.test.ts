@@ -235,6 +235,12 @@ describe("invalid values are reported with what is expected", () => {
     ["PUBLIC_URL", "https://a:b@pay.example", "must be an http or https URL without credentials, query or fragment"],
     ["PUBLIC_URL", "https://pay.example/?a", "must be an http or https URL without credentials, query or fragment"],
     ["DATABASE_URL", "sqlite:", DATABASE],
+    [
+      "DATABASE_URL",
+      "sqlite://data/x.db",
+      "must be sqlite:data/x.db for a file below the working directory, or sqlite:/data/x.db for one below /",
+    ],
+    ["DATABASE_URL", "sqlite:file:x.db?mode=memory", "must be sqlite:PATH, and PATH must not be a URI"],
     ["DATABASE_URL", "/tmp/x.db", DATABASE],
     ["DATABASE_URL", "postgres://", DATABASE],
     ["DATABASE_URL", "postgres://h:port/pay", DATABASE],
@@ -294,6 +300,12 @@ describe("invalid values are reported with what is expected", () => {
     ["CHECKOUT_FEE_FIXED", "-1", "must be a whole number from 0 to 1000000000"],
   ])("%s=%s", (name, text, problem) => {
     expect(problemsOf({ [name]: text })).toEqual([`${name} ${problem}`]);
+  });
+
+  test("a live service keeps its payments in a file or in PostgreSQL", () => {
+    const env = { SANDBOX: "false", DATABASE_URL: "sqlite::memory:" };
+    expect(problemsOf(env)).toEqual([expect.stringMatching(/^DATABASE_URL is sqlite::memory:, which loses every /)]);
+    expect(problemsOf({ ...env, SANDBOX: "true" })).toEqual([]);
   });
 
   test("a live server needs a rail, which a sandbox refuses; a command needs neither", () => {

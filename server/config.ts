@@ -191,6 +191,9 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   if (config.role !== "all" && config.database.kind === "sqlite") {
     problems.push("ROLE must be all with SQLite, which only one process can serve");
   }
+  if (!sandbox && database.kind === "sqlite" && database.path === ":memory:") {
+    problems.push("DATABASE_URL is sqlite::memory:, which loses every payment when the process ends. Set it to a file");
+  }
   if (config.drainDelayMs >= config.shutdownTimeoutMs) {
     problems.push("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
   }
@@ -378,6 +381,12 @@ function sealingKeys(file: string): Buffer[] {
 const isPostgresUrl = (text: string) => /^postgres(ql)?:\/\/./.test(text) && URL.canParse(text);
 
 function databaseUrl(text: string): DatabaseAddress {
+  const [, path] = /^sqlite:\/\/([^/].*)/s.exec(text) ?? [];
+  if (path !== undefined)
+    throw new Error(
+      `must be sqlite:${path} for a file below the working directory, or sqlite:/${path} for one below /`,
+    );
+  if (/^sqlite:file:/.test(text)) throw new Error("must be sqlite:PATH, and PATH must not be a URI");
   if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
   if (isPostgresUrl(text)) return { kind: "postgres", url: text };
   throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)");

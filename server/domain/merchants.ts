@@ -64,10 +64,11 @@ export interface MerchantStore {
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
-   * Stores a key. Resolves with false, and stores nothing, if the merchant has `MOST_KEYS` keys that are not revoked.
+   * Stores a key. Resolves with the key that has this id: the given key, or one that was stored earlier. Resolves with
+   * undefined, and stores nothing, if the merchant has `MOST_KEYS` keys that are not revoked.
    * @throws ServiceError `merchant_suspended` if the merchant is closed
    */
-  insertKey(key: ApiKey, actor: Actor): Promise<boolean>;
+  insertKey(key: ApiKey, actor: Actor): Promise<ApiKey | undefined>;
   /** Lists the keys of all merchants, oldest first. */
   listKeys(): Promise<ApiKey[]>;
   /**
@@ -190,6 +191,7 @@ interface KeyChoices {
 /**
  * Creates a key and returns its text, which is stored nowhere and cannot be read again.
  * @throws ServiceError `invalid_value` if the name is invalid or the merchant has too many keys
+ * @throws KeyExistsError if a key with this id was created earlier
  */
 export async function createKey(
   { storage, clock, ids, actor }: MerchantContext,
@@ -206,7 +208,9 @@ export async function createKey(
     ...(scopes && { scopes }),
     createdAt,
   };
-  if (await storage.insertKey(key, actor)) return text;
+  const stored = await storage.insertKey(key, actor);
+  if (stored?.hash === key.hash) return text;
+  if (stored) throw new KeyExistsError(stored);
   throw new ServiceError(
     "invalid_value",
     `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key that is not used, then create the new key.`,
@@ -219,6 +223,16 @@ export async function createKey(
  */
 export function revokeKey({ storage, clock, actor }: MerchantContext, keyId: string): Promise<boolean> {
   return storage.revokeKey(keyId, clock.now(), actor);
+}
+
+/** Thrown if a form is sent again whose key was created. The text of that key cannot be read again. */
+export class KeyExistsError extends Error {
+  override name = "KeyExistsError";
+  readonly key: ApiKey;
+  constructor(key: ApiKey) {
+    super("The key was created already.");
+    this.key = key;
+  }
 }
 
 /** Thrown if the value of SANDBOX_API_KEY is a key of another merchant. */

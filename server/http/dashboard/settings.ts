@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { Router, type Response } from "express";
 import { v5, validate } from "uuid";
 import { MOST_KEYS, SCOPES, type ApiKey, type Scope } from "../../domain/keys.ts";
-import { createKey, revokeKey } from "../../domain/merchants.ts";
+import { createKey, KeyExistsError, revokeKey } from "../../domain/merchants.ts";
 import type { WebhookSecrets } from "../../domain/secrets.ts";
 import { parseTarget, Refusal } from "../../webhooks/guard.ts";
 import type { Config } from "../../config.ts";
@@ -67,12 +67,15 @@ export function settingsPages(context: DashboardContext): Router {
   router.post(`${path}/keys`, async (req, res) => {
     const [name, given] = [field(req.body, "name"), field(req.body, "key")];
     const id = validate(given) ? given : context.ids.record(context.clock.now());
-    const knownKey = (await storage.listKeysOf(merchantIn(res).id)).find((key) => key.id === id);
-    if (knownKey) return show(res, { knownKey });
     const actor = actorIn(res);
     const scopes = SCOPES.filter((scope) => field(req.body, scope) !== "");
     const choices = { id, name, ...(scopes.length > 0 && { scopes }) };
-    return show(res, { newKey: await createKey({ ...context, actor }, merchantIn(res).id, choices) });
+    try {
+      return await show(res, { newKey: await createKey({ ...context, actor }, merchantIn(res).id, choices) });
+    } catch (error) {
+      if (!(error instanceof KeyExistsError)) throw error;
+      return show(res, { knownKey: error.key });
+    }
   });
   router.post(`${path}/keys/revoke`, async (req, res) => {
     const keyId = field(req.body, "key");

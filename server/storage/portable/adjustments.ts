@@ -42,7 +42,7 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
     },
     decideAdjustment: (merchantId, id, actor, approves) =>
       write(function* () {
-        const merchant = yield* lockMerchant(merchantId, "shares");
+        const merchant = yield* lockMerchant(merchantId, "orders");
         const [row] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
         if (!row) return "unknown";
         const proposal = toProposal(row);

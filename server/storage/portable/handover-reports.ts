@@ -7,7 +7,7 @@ import { EXCHANGE_COLUMNS } from "../columns.ts";
 import { failureValue, toCheckout, toDisbursement } from "../record-rows.ts";
 import { optional, type Row, type Values } from "../rows.ts";
 import { RECORD_TABLES, type Kind } from "./handover-rows.ts";
-import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
+import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
 import { insertNew, run, runAll, type Executor, type Query, type Work } from "./query.ts";
 
 const EXCHANGES_KEPT = 100;
@@ -220,12 +220,9 @@ export function* recordReports(executor: Executor, items: readonly Reported[]): 
 
 /** Records one report of each payment. */
 function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<string, Recorded>> {
-  const merchants = new Map<string, LockedMerchant>();
-  const ids = [...new Set(items.map(({ merchantId }) => merchantId))].toSorted();
-  for (const id of ids) {
-    const ends = items.some(({ merchantId, report }) => merchantId === id && isFinal(report.answer));
-    merchants.set(id, yield* lockMerchant(id, ends ? "orders" : "shares"));
-  }
+  const ids = [...new Set(items.map(({ merchantId }) => merchantId))];
+  const ends = new Set(items.flatMap(({ merchantId, report }) => (isFinal(report.answer) ? [merchantId] : [])));
+  const merchants = yield* lockMerchants(new Map(ids.map((id) => [id, ends.has(id) ? "orders" : "shares"])));
   const { rows } = yield* run(LOCK, { merchants: ids, ids: items.map(({ id }) => id) });
   const byId = new Map(rows.map((row) => [row.id as string, row]));
   const known = items.flatMap((item) => {

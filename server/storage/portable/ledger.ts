@@ -1,8 +1,9 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 } from "uuid";
 import type { Actor } from "../../domain/audit.ts";
 import type { Adjustment, Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { amountsOf, lackQuery } from "../books.ts";
+import { amountsOf, correctionsQuery, endOfStep, KINDS, lackQuery, LAST_REFERENCE } from "../books.ts";
 import { adjusted, entry } from "../ledger-rows.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
@@ -25,6 +26,8 @@ const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available 
 /** If a form is sent twice, the change is booked once. */
 const BOOKED = "SELECT kind FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference";
 
+const MERCHANTS = "SELECT id, epoch FROM merchants ORDER BY id";
+
 /** Cursors contain numbers only. */
 const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
 
@@ -38,9 +41,6 @@ const toStatementEntry = (row: Row): StatementEntry => ({
 });
 
 const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
-
-/** Leaves out amounts that are zero. */
-const lacking = (rows: readonly Row[]) => rows.filter((row) => amountsOf(row).some((amount) => amount !== 0n));
 
 /** The details of an adjustment for the audit trail. */
 export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
@@ -68,20 +68,49 @@ export function* adjustLocked(
   return true;
 }
 
+/** Four sums for each currency. */
+type Sums = Map<string, readonly bigint[]>;
+
+function add(sums: Sums, rows: readonly Row[], sign: 1n | -1n): void {
+  for (const row of rows) {
+    const before = sums.get(row.currency as string) ?? [];
+    const amounts = amountsOf(row).map((amount, index) => (before[index] ?? 0n) + sign * amount);
+    sums.set(row.currency as string, amounts);
+  }
+}
+
 export function ledgerStore({ database, read, write, lockAccount, book }: Executor): LedgerStore {
-  /** Corrects the books of a merchant, which the lock keeps from changing. */
-  function* correct(merchantId: string, reason: string, actor: Actor): Work<number> {
-    const merchant = yield* lockMerchant(merchantId, "alone");
-    const { rows } = yield* run(lackQuery(database, "WHERE m.id = :merchant"), { merchant: merchantId });
-    for (const row of lacking(rows)) {
-      const [available, reserved, fees, outside] = amountsOf(row) as [bigint, bigint, bigint, bigint];
-      const currency = row.currency as string;
+  /** Reads what the entries of a merchant lack, without regard to corrections, in steps that let other work run. */
+  async function lackOf(merchant: string, epoch: number): Promise<Sums> {
+    const lack: Sums = new Map();
+    for (const kind of KINDS) {
+      for (let after = ""; after !== LAST_REFERENCE;) {
+        const [end] = await read({ text: endOfStep(kind), values: { merchant, epoch, after } });
+        const until = (end?.until as string | undefined) ?? LAST_REFERENCE;
+        add(lack, await read({ text: lackQuery(database, kind), values: { merchant, epoch, after, until } }), 1n);
+        after = until;
+        await nextTurn();
+      }
+    }
+    return lack;
+  }
+
+  /** Books what the entries lack. The lock makes corrections of a merchant take turns. */
+  function* correct(merchantId: string, epoch: number, lack: Sums, by: { reason: string; actor: Actor }): Work<number> {
+    const merchant = yield* lockMerchant(merchantId, "orders");
+    if (merchant.epoch !== epoch) return 0;
+    const missing: Sums = new Map(lack);
+    add(missing, (yield* run(correctionsQuery(database), { merchant: merchantId, epoch })).rows, -1n);
+    let count = 0;
+    for (const [currency, [available, reserved, fees, outside]] of missing as Map<string, bigint[]>) {
+      if (!available && !reserved && !fees && !outside) continue;
       const place = { currency, reference: `correction-${v7()}`, at: sandboxTime(merchant, merchant.now) };
       yield* book([entry(merchant, place, "correction", { available, reserved, fees, outside })]);
-      const details = { reference: place.reference, currency, amount: String(available), reason };
-      yield* recordAction({ actor, action: "balance.correct", merchantId, details });
+      const details = { reference: place.reference, currency, amount: String(available), reason: by.reason };
+      yield* recordAction({ actor: by.actor, action: "balance.correct", merchantId, details });
+      count += 1;
     }
-    return lacking(rows).length;
+    return count;
   }
 
   return {
@@ -98,11 +127,15 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
       return balances.toSorted((a, b) => byText(nameOf(a), nameOf(b)));
     },
     adjustBalance: (merchantId, adjustment, actor) =>
-      write(function* () {
-        const merchant = yield* lockMerchant(merchantId, "shares");
-        const details = detailsOf(adjustment);
-        return yield* adjustLocked({ lockAccount, book }, merchant, adjustment, { actor, details });
-      }),
+      write(
+        function* () {
+          // Adjustments of a merchant take turns, so that each finds the earlier ones.
+          const merchant = yield* lockMerchant(merchantId, "orders");
+          const details = detailsOf(adjustment);
+          return yield* adjustLocked({ lockAccount, book }, merchant, adjustment, { actor, details });
+        },
+        { repeatable: true },
+      ),
     setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
@@ -143,10 +176,11 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
       );
     },
     async correctBooks(reason, actor) {
-      const found = lacking(await read({ text: lackQuery(database, "") }));
       let count = 0;
-      for (const id of new Set(found.map((row) => row.merchant_id as string)))
-        count += await write(() => correct(id, reason, actor));
+      for (const { id, epoch } of (await read({ text: MERCHANTS })) as { id: string; epoch: number }[]) {
+        const lack = await lackOf(id, epoch);
+        if (lack.size > 0) count += await write(() => correct(id, epoch, lack, { reason, actor }));
+      }
       return count;
     },
   };

@@ -1,5 +1,7 @@
+import { createHash } from "node:crypto";
+import { byText } from "../postgres/text.ts";
 import { toStored, type Row, type StoredMerchant } from "../rows.ts";
-import { run, type Work } from "./query.ts";
+import { runAll, type Query, type Work } from "./query.ts";
 
 /**
  * How a transaction locks a merchant. Work that depends on the merchant's clock or epoch `shares` it, which excludes
@@ -13,6 +15,36 @@ export const LOCK_CLAUSES: Record<Lock, string> = {
   orders: "FOR NO KEY UPDATE",
   alone: "FOR UPDATE",
 };
+
+/** Identifies the queues among the database's advisory locks: an arbitrary number that no other program uses. */
+const QUEUES = 730_581;
+const ENTER = {
+  shares: "pg_advisory_xact_lock_shared",
+  orders: "pg_advisory_xact_lock_shared",
+  alone: "pg_advisory_xact_lock",
+};
+
+/**
+ * Merchants share 256 queues, because PostgreSQL's table of locks has a fixed size, and a batch may lock hundreds of
+ * merchants.
+ */
+const queueOf = (id: string) => createHash("sha256").update(id).digest()[0]!;
+
+/**
+ * Waits behind earlier work on these merchants. A lock of a row does not: PostgreSQL lets work that shares the row pass
+ * work that waits to have it alone, so a suspension would wait for as long as payments are created. A transaction enters
+ * all of its queues at once and in order, so that transactions cannot deadlock.
+ */
+export function enterQueues(ids: readonly string[], lock: Lock): Query {
+  const queues = [...new Set([...new Set(ids)].map(queueOf))].toSorted((a, b) => a - b);
+  const postgres = `SELECT ${ENTER[lock]}(${QUEUES}, queue) FROM unnest(:queues::int[]) AS queue`;
+  // In SQLite one program writes, so nothing waits.
+  return { text: { sqlite: "SELECT 1 WHERE false", postgres }, values: { queues } };
+}
+
+const lockRow = (lock: Lock) =>
+  `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
+const LOCKS = { shares: lockRow("shares"), orders: lockRow("orders"), alone: lockRow("alone") };
 
 /** A locked merchant. */
 export interface LockedMerchant extends StoredMerchant {
@@ -30,9 +62,18 @@ export const toLocked = (row: Row): LockedMerchant => ({
 
 /** Locks one merchant until the end of the transaction. @throws Error if there is no such merchant */
 export function* lockMerchant(id: string, lock: Lock): Work<LockedMerchant> {
-  const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
-  const { rows } = yield* run(sql, { merchant: id });
-  return required(new Map(rows.map((row) => [row.id as string, toLocked(row)])), id);
+  return required(yield* lockMerchants(new Map([[id, lock]])), id);
+}
+
+/** Locks merchants until the end of the transaction, in the order of their ids. Leaves out ids of no merchant. */
+export function* lockMerchants(locks: ReadonlyMap<string, Lock>): Work<Map<string, LockedMerchant>> {
+  const ids = [...locks.keys()].toSorted(byText);
+  const strictest = [...locks.values()].includes("alone") ? "alone" : "shares";
+  const [, ...found] = yield* runAll([
+    enterQueues(ids, strictest),
+    ...ids.map((merchant) => ({ text: LOCKS[locks.get(merchant)!], values: { merchant } })),
+  ]);
+  return new Map(found.flatMap(({ rows }) => rows).map((row) => [row.id as string, toLocked(row)]));
 }
 
 /** @throws Error if there is no such merchant */

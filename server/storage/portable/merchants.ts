@@ -39,6 +39,7 @@ const SELECT_REVOKED = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND
 const SELECT_KEY = "SELECT * FROM api_keys WHERE hash = :hash";
 const RECORD_USES = `UPDATE api_keys AS k SET used_real = greatest(coalesce(k.used_real, 0), given.used_real)
   FROM :rows WHERE k.merchant_id = given.merchant_id AND k.id = given.id`;
+const SELECT_WITH_ID = "SELECT * FROM api_keys WHERE merchant_id = :merchant AND id = :id";
 const SELECT_OWNER = "SELECT merchant_id FROM api_keys WHERE id = :id";
 const LOCK_KEY = "SELECT revoked_at FROM api_keys WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 const REVOKE = "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND id = :id";
@@ -118,27 +119,32 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
       return (await read({ text: SELECT_MERCHANTS })).map(toMerchant);
     },
     insertKey: (key, actor) =>
-      write(function* () {
-        const { id, merchantId: merchant, hash, hint, name = null, scopes, createdAt, revokedAt = null } = key;
-        // The lock makes concurrent creations of keys count one after the other.
-        const locked = yield* lockMerchant(merchant, "orders");
-        if (locked.state === "closed") requireActive(locked);
-        const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
-        if ((counted!.count as number) >= MOST_KEYS) return false;
-        const times = { created: createdAt, revoked: revokedAt };
-        yield* run(INSERT_KEY, {
-          id,
-          merchant,
-          hash: bytesOf(hash),
-          hint,
-          name,
-          scopes: scopes?.join() ?? null,
-          by: actorName(actor),
-          ...times,
-        });
-        yield* recordAction(keyCreated(key, actor));
-        return true;
-      }),
+      write(
+        function* () {
+          const { id, merchantId: merchant, hash, hint, name = null, scopes, createdAt, revokedAt = null } = key;
+          // The lock makes concurrent creations of keys count one after the other.
+          const locked = yield* lockMerchant(merchant, "orders");
+          const [known] = (yield* run(SELECT_WITH_ID, { merchant, id })).rows;
+          if (known) return toKey(known);
+          if (locked.state === "closed") requireActive(locked);
+          const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
+          if ((counted!.count as number) >= MOST_KEYS) return undefined;
+          const times = { created: createdAt, revoked: revokedAt };
+          yield* run(INSERT_KEY, {
+            id,
+            merchant,
+            hash: bytesOf(hash),
+            hint,
+            name,
+            scopes: scopes?.join() ?? null,
+            by: actorName(actor),
+            ...times,
+          });
+          yield* recordAction(keyCreated(key, actor));
+          return key;
+        },
+        { repeatable: true },
+      ),
     async listKeys() {
       return (await read({ text: SELECT_KEYS })).map(toKey);
     },

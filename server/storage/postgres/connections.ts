@@ -2,7 +2,7 @@ import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfi
 import { StorageAway, StorageError } from "../storage-error.ts";
 import { classified, ConnectionLost, isAway } from "./errors.ts";
 import { explanation } from "./explanation.ts";
-import { keepsStatements, prepareSession } from "./sessions.ts";
+import { keepsStatements, liftTimeLimits, prepareSession } from "./sessions.ts";
 import { decodeText } from "./text.ts";
 
 const CONNECTIONS = 10;
@@ -66,6 +66,7 @@ export async function withConnection<T>(
     client.on("error", () => undefined);
     try {
       await client.connect();
+      await liftTimeLimits(client);
       return await work(client);
     } finally {
       await client.end();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import { addDelivery, addMerchant, aDisbursement, claimAll, START } from "../../testing/storage/fixtures.ts";
+import { addDelivery, addMerchant, aDisbursement, claimAll, START, storedAt } from "../../testing/storage/fixtures.ts";
 import { createPool } from "./connections.ts";
 import { createDatabase, type Database } from "./database.ts";
 import { ConnectionLost } from "./errors.ts";
@@ -102,6 +102,18 @@ test("a migration by another process does not break statements that this one has
   expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
   await database.run("ALTER TABLE merchants DROP COLUMN later");
   expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
+});
+
+test("a default of the database for NULL in arrays does not change what payouts mean", async () => {
+  const { id } = await addMerchant(storage);
+  const name = new URL(database.url).pathname.slice(1);
+  await database.run(`ALTER DATABASE ${name} SET array_nulls = off`);
+  const other = await openPostgres(database.url, { clock: createFakeClock(), server: false, time: "process" });
+  const draft = aDisbursement(id);
+  await other.insertDisbursement(draft);
+  await other.close();
+  await database.run(`ALTER DATABASE ${name} RESET ALL`);
+  expect(await storage.findDisbursement(id, draft.reference)).toEqual(storedAt(draft));
 });
 
 test("text that PostgreSQL cannot store is stored and found exactly", async () => {

@@ -14,14 +14,16 @@ const SETTINGS = { ...TIMEOUTS, jit: "off" };
  */
 const DURABLE = `set_config('synchronous_commit',
   coalesce(nullif(current_setting('synchronous_commit'), 'off'), 'on'), true)`;
+/** Without this, PostgreSQL may store the word NULL in place of a value that is absent in an array of parameters. */
+const NULLS = "set_config('array_nulls', 'on', true)";
 const LOCAL_SETTINGS = Object.entries(SETTINGS).map(([name, value]) => `set_config('${name}', '${value}', true)`);
 
 /**
- * Begins a transaction. Isolation and durability are stated, because the defaults of the database, the role and the
- * server may differ and change at any time. Under stricter isolation, transactions of one merchant fail instead of
+ * Begins a transaction. Isolation, durability and the meaning of values are stated, because the defaults of the database,
+ * the role and the server may differ and change at any time. Under stricter isolation, transactions of one merchant fail instead of
  * waiting.
  */
-export const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLE}`;
+export const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SELECT ${DURABLE}, ${NULLS}`;
 const BEGIN_POOLED = `${BEGIN}, ${LOCAL_SETTINGS.join(", ")}`;
 
 /** The connections that lead to a pooler, such as PgBouncer, which may execute each transaction in another session. */
@@ -31,6 +33,14 @@ const pooled = new WeakSet<object>();
 export async function leadsToPooler(client: ClientBase): Promise<boolean> {
   const { rows } = await client.query<{ pid: number }>("SELECT pg_backend_pid() AS pid");
   return rows[0]!.pid !== (client as { processID?: number }).processID;
+}
+
+/** Statements of operators' commands may take long, whatever the time limits of the database and the role are. */
+export async function liftTimeLimits(client: ClientBase): Promise<void> {
+  // A setting that this version of PostgreSQL lacks is left out.
+  if (!(await leadsToPooler(client)))
+    await client.query(`SELECT set_config(name, '0', false) FROM pg_settings
+      WHERE name IN ('statement_timeout', 'transaction_timeout', 'idle_in_transaction_session_timeout')`);
 }
 
 /**

@@ -54,7 +54,7 @@ export function auditTests(storage: Current): void {
     await storage().revokeKey(key.id, START, ACTOR);
     await storage().revokeKey("nothing", START, ACTOR);
     await storage().requestReplay(merchant.id, "msg_nothing", ACTOR);
-    await expect(storage().insertKey(key, ACTOR)).rejects.toThrow(Error);
+    await storage().insertKey(key, ACTOR);
     expect(await audit()).toEqual(before);
   });
 

@@ -191,6 +191,20 @@ export function ledgerTests(storage: Current): void {
     expect(await pays()).toBe(true);
   });
 
+  test("an adjustment that is sent twice at once is booked once", async () => {
+    const merchant = await addMerchant(storage());
+    const change = adjustment(500);
+    const results = await concurrently(5, () => storage().adjustBalance(merchant.id, change, ACTOR));
+    expect(results).toEqual(Array<boolean>(5).fill(true));
+    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 500, reserved: 0 }]);
+  });
+
+  test("books that agree with the payments need no correction", async () => {
+    const merchant = await addMerchant(storage());
+    await covered(merchant, { amount: 1_000, fee: 10, mustBeCovered: false });
+    expect(await storage().correctBooks("Upgrade", ACTOR)).toBe(0);
+  });
+
   test("a proposed change is booked once, by somebody else, and only if the balance covers it", async () => {
     const merchant = await addMerchant(storage());
     const [add, take] = [adjustment(500), adjustment(-400)];

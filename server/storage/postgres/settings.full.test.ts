@@ -1,0 +1,136 @@
+// Whatever the defaults of a role are, what is stored is read as it was written, or the service does not start.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createFakeClock } from "../../testing/clock.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import {
+  ACTOR,
+  aCheckout,
+  addDelivery,
+  addMerchant,
+  aDisbursement,
+  aKey,
+  claimAll,
+  HOUR,
+  START,
+  storedAt,
+} from "../../testing/storage/fixtures.ts";
+import { StorageError } from "../storage-error.ts";
+import { withConnection } from "./connections.ts";
+import { openPostgres } from "./index.ts";
+
+let database: TestDatabase;
+/** The URL for a role of this file, whose defaults a test sets. */
+let url: string;
+let role: string;
+beforeAll(async () => {
+  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  role = `role_${new URL(database.url).pathname.slice(1)}`;
+  await database.run(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD 'x'`);
+  url = Object.assign(new URL(database.url), { username: role, password: "x" }).href;
+  await expectUsual();
+});
+afterAll(async () => {
+  await database.run(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+  await database.drop();
+});
+
+interface Setting {
+  name: string;
+  vartype: string;
+  setting: string;
+  enumvals: string[] | null;
+  min_val: string;
+  max_val: string;
+}
+
+/** Values of settings whose values are texts. Other texts name files, programs and roles. */
+const TEXTS: Record<string, string[]> = {
+  DateStyle: ["German, DMY", "SQL, MDY", "Postgres"],
+  TimeZone: ["'Asia/Kolkata'"],
+  client_encoding: ["LATIN1", "SQL_ASCII"],
+  default_text_search_config: ["'pg_catalog.french'"],
+  lc_messages: ["'C'"],
+  lc_monetary: ["'C'"],
+  lc_numeric: ["'C'"],
+  lc_time: ["'C'"],
+  search_path: ["pg_catalog", "public, pg_temp"],
+};
+
+function otherValues({ name, vartype, setting, enumvals, min_val: least, max_val: most }: Setting): string[] {
+  if (vartype === "string") return TEXTS[name] ?? [];
+  const values = vartype === "bool" ? ["on", "off"] : vartype === "enum" ? enumvals! : [least, most];
+  return values.filter((value) => value !== setting).map((value) => `'${value}'`);
+}
+
+/** Writes and reads values of every kind. */
+async function expectUsual() {
+  await database.empty();
+  const clock = createFakeClock();
+  const storage = await openPostgres(url, { clock, server: true, time: "process" });
+  try {
+    const merchant = await addMerchant(storage, { name: "é NUL \0 half \ud83e NULL" });
+    expect(await storage.findMerchant(merchant.id)).toMatchObject({ name: merchant.name });
+    const key = aKey(merchant.id, { name: "back\\slash ' quote" });
+    await storage.insertKey(key, ACTOR);
+    expect(await storage.findKey(key.hash)).toMatchObject({ id: key.id, name: key.name });
+    const drafts = [{ webhookURL: "https://a.example/?\\n'" }, {}].map((changes) =>
+      aDisbursement(merchant.id, changes),
+    );
+    const checkout = aCheckout(merchant.id, { amount: 9_007_199_254_740_000 });
+    await Promise.all([...drafts.map((draft) => storage.insertDisbursement(draft)), storage.insertCheckout(checkout)]);
+    for (const draft of drafts)
+      expect(await storage.findDisbursement(merchant.id, draft.reference)).toEqual(storedAt(draft));
+    expect(await storage.findCheckout(merchant.id, checkout.reference)).toEqual(storedAt(checkout));
+
+    const { id } = await addDelivery(storage, merchant.id);
+    const [claimed] = await claimAll(storage, { merchantId: merchant.id });
+    expect(JSON.parse(claimed!.event.body)).toMatchObject({ data: { amount: 10_000 } });
+    const attempt = { at: START, sentAt: START, latencyMs: 1, responseBody: "\0\ufdd0\udc00 \\x41" };
+    await storage.recordAttempt(claimed!, attempt, { status: "delivered", step: 1 });
+    expect((await storage.findDelivery(merchant.id, id))?.attempts).toEqual([{ number: 1, ...attempt }]);
+
+    clock.advance(HOUR);
+    while ((await storage.settleDue(100, merchant.id)) > 0);
+    const ended = [
+      await storage.findDisbursement(merchant.id, drafts[1]!.reference),
+      await storage.findCheckout(merchant.id, checkout.reference),
+    ];
+    expect(ended.map((record) => record?.status)).toEqual(["success", "cancelled"]);
+    expect(await storage.listBalances(merchant.id)).toMatchObject([{ available: -30_300, reserved: 0 }]);
+  } finally {
+    await storage.close();
+  }
+}
+
+test("no default of a role changes what is read", async () => {
+  const settings = (await database.run(
+    "SELECT * FROM pg_settings WHERE context IN ('user', 'superuser') ORDER BY name",
+  )) as unknown as Setting[];
+  expect(settings.length).toBeGreaterThan(150);
+  const refused: string[] = [];
+  const wrong: unknown[] = [];
+  for (const setting of settings) {
+    for (const value of otherValues(setting)) {
+      const text = `${setting.name} = ${value}`;
+      const isSet = await database.run(`ALTER ROLE ${role} SET ${text}`).then(
+        () => true,
+        // Not every value is possible for a role.
+        () => false,
+      );
+      if (!isSet) continue;
+      await expectUsual().catch((error: Error) => {
+        if (error instanceof StorageError) refused.push(text);
+        else wrong.push([text, error.message]);
+      });
+      await database.run(`ALTER ROLE ${role} RESET ALL`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(refused).toEqual(["default_transaction_read_only = 'on'", "search_path = pg_catalog"]);
+}, 900_000);
+
+test("the time limits of a role do not apply to operators' commands", async () => {
+  await database.run(`ALTER ROLE ${role} SET statement_timeout = 1000`);
+  await withConnection(url, (client) => client.query("SELECT pg_sleep(1.1)"));
+  await database.run(`ALTER ROLE ${role} RESET ALL`);
+});
