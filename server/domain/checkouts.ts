@@ -5,10 +5,10 @@ import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf, type Failure } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
-import { requireActive, type Merchant } from "./merchants.ts";
+import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
-import { requireRoute, type Rails } from "./rails.ts";
+import { routed, type Rails } from "./rails.ts";
 import {
   recordQuery,
   type RecordFilter,
@@ -77,14 +77,22 @@ export interface CheckoutContext {
   handOver(): void;
 }
 
+/** Where a request for a checkout comes from. */
+interface Origin {
+  keyId?: string;
+  traceparent?: string | undefined;
+  /** Why the key may not make it. */
+  refusal?: ServiceError | undefined;
+}
+
 export interface Checkouts {
   /**
    * Creates a checkout (§4.3). Resolves with the record once it is committed.
-   * @param traceparent the trace context of the request, which its webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7), `not_served` if no rail carries it,
-   *   or `merchant_suspended`
+   * @param origin the key of the request, and its trace context, which the webhook continues
+   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7); otherwise the origin's refusal,
+   *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, or `merchant_suspended`
    */
-  create(merchant: Merchant, request: Request, traceparent?: string): Promise<Checkout>;
+  create(merchant: Merchant, request: Request, origin?: Origin): Promise<Checkout>;
   /**
    * Finds a checkout by the service's reference.
    * @throws ServiceError `not_found`, also for another merchant's reference (D8)
@@ -128,17 +136,17 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
 
   return {
     verify,
-    async create(merchant, request, traceparent) {
-      requireActive(merchant);
-      const rail = context.routeOf && requireRoute(context.routeOf, { kind: "checkout", ...request });
+    async create(merchant, request, { keyId, traceparent, refusal: notPermitted } = {}) {
       const { inserted, record, refusal } = await storage.insertCheckout({
         ...draft(context, merchant, request),
-        ...(rail === undefined ? {} : { rail }),
+        ...(context.routeOf && routed(context.routeOf, { kind: "checkout", ...request })),
+        ...(keyId === undefined ? {} : { keyId }),
         ...(traceparent === undefined ? {} : { traceparent }),
+        ...(notPermitted && { refusal: notPermitted }),
       });
       if (refusal) throw refusal;
       if (inserted) {
-        if (rail !== undefined) context.handOver();
+        if (context.routeOf) context.handOver();
         return record;
       }
       const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;

@@ -6,10 +6,10 @@ import { failureOf } from "./failures.ts";
 import { feeFor, type FeeRule } from "./fees.ts";
 import type { Ids } from "./ids.ts";
 import type { Balances } from "./ledger.ts";
-import { requireActive, type Merchant } from "./merchants.ts";
+import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
-import { requireRoute, type Rails } from "./rails.ts";
+import { routed, type Rails } from "./rails.ts";
 import {
   recordQuery,
   type Approval,
@@ -70,14 +70,18 @@ interface Origin {
   madeBy?: ActorName;
   /** True if somebody else must approve the payout, whatever limits say. */
   needsApproval?: boolean;
+  /** Why the key may not make it. */
+  refusal?: ServiceError | undefined;
 }
 
 export interface Disbursements {
   /**
    * Records a disbursement (§4.1). Resolves with the record once it is committed.
    * @param origin the key of the request, and its trace context, which the webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5), `not_served` if no rail carries it,
-   *   `merchant_suspended`, `limit_exceeded`, `insufficient_funds` if the balance must cover the payout and does not cover it, or the error that D17 forces
+   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5); otherwise the origin's refusal,
+   *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, `merchant_suspended`,
+   *   `limit_exceeded`, `insufficient_funds` if the balance must cover the payout and does not cover it, or the error
+   *   that D17 forces
    * @throws ConnectionDropped when D17 forces that the caller gets no response
    */
   create(merchant: Merchant, request: Request, origin?: Origin): Promise<Disbursement>;
@@ -101,22 +105,22 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   }
 
   return {
-    async create(merchant, request, { keyId, madeBy, needsApproval, traceparent } = {}) {
-      requireActive(merchant);
+    async create(merchant, request, { keyId, madeBy, needsApproval, traceparent, refusal } = {}) {
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
       if (keyId !== undefined) made.keyId = keyId;
       if (madeBy !== undefined) made.madeBy = madeBy;
       if (needsApproval) made.needsApproval = true;
       if (context.balances === "enforced") made.mustBeCovered = true;
+      if (refusal) made.refusal = refusal;
       if (routeOf) {
-        made.rail = requireRoute(routeOf, { kind: "disbursement", ...request });
-        const record = await insert(made);
+        const record = await insert({ ...routed(routeOf, { kind: "disbursement", ...request }), ...made });
         context.handOver();
         return record;
       }
       const outcome = outcomeFor(request.phoneNumber);
-      if (outcome.refuse) await refuseIfForced(storage, merchant, request.reference, outcome.refuse);
+      const forced = outcome.refuse && (await forcedRefusal(storage, merchant, request.reference, outcome.refuse));
+      if (forced) made.refusal ??= forced;
 
       const record = await insert(simulated(made, outcome, context));
       if (record.status !== "pending") context.wake();
@@ -166,25 +170,20 @@ function simulated(
   return record;
 }
 
-/**
- * Throws the error that D17 forces, before anything is recorded. With `at-first`, refuses only the first attempts with
- * this reference, and then returns without an error. If the reference is already in use, throws `duplicate_reference`
- * instead.
- */
-async function refuseIfForced(
+/** Returns the error that D17 forces. With `at-first`, only the first attempts with this reference are refused. */
+async function forcedRefusal(
   storage: DisbursementStore,
   merchant: Merchant,
   reference: string,
   when: "always" | "at-first",
-): Promise<void> {
-  const existing = await storage.findDisbursementByMerchantsReference(merchant.id, reference);
-  if (existing) throw duplicate(existing);
+): Promise<ServiceError | undefined> {
   if (when === "always") {
-    throw new ServiceError("internal_error", "This phone number makes the sandbox fail; nothing was recorded.");
+    return new ServiceError("internal_error", "This phone number makes the sandbox fail; nothing was recorded.");
   }
   const attempts = await storage.countRefusal(merchant.id, reference);
-  if (attempts > REFUSED_ATTEMPTS) return;
-  throw new ServiceError("unavailable", "Nothing was recorded. Send the same request again.", { retryAfterSeconds: 1 });
+  if (attempts > REFUSED_ATTEMPTS) return undefined;
+  const message = "Nothing was recorded. Send the same request again.";
+  return new ServiceError("unavailable", message, { retryAfterSeconds: 1 });
 }
 
 function duplicate({ merchantsReference, reference }: Disbursement): ServiceError {

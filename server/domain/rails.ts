@@ -124,18 +124,16 @@ export class RailError extends Error {
   }
 }
 
-/** @throws ServiceError `not_served` if no rail carries the payment */
-export function requireRoute(
+/** Returns the rail of a payment, or the refusal `not_served` if no rail carries the payment. */
+export function routed(
   routeOf: Rails["routeOf"],
   { kind, country, currency, phoneNumber }: Pick<RailPayment, "kind" | "country" | "currency" | "phoneNumber">,
-): string {
+): { rail: string } | { refusal: ServiceError } {
   const rail = routeOf({ kind, country, currency, ...(phoneNumber !== undefined && { phoneNumber }) });
-  if (rail !== undefined) return rail;
+  if (rail !== undefined) return { rail };
   const what = kind === "checkout" ? "collects payments" : "pays";
-  throw new ServiceError(
-    "not_served",
-    `This service ${what} nothing in ${currency} in ${country}. Nothing was recorded.`,
-  );
+  const message = `This service ${what} nothing in ${currency} in ${country}. Nothing was recorded.`;
+  return { refusal: new ServiceError("not_served", message) };
 }
 
 /** The rails of a live service, and which of them carries which payment. */

@@ -74,8 +74,13 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   rail?: string;
   /** True to store a payout only if the merchant's available balance covers amount and fee. */
   mustBeCovered?: boolean;
-  /** The API key of the request, whose limits a payout must keep. Absent for a payment from the dashboard. */
+  /**
+   * The API key of the request. It must not be revoked, and a payout must keep its limits. Absent for a payment from the
+   * dashboard.
+   */
   keyId?: string;
+  /** Why the payment is refused, unless the merchant has used its reference: then it is a duplicate (D1). */
+  refusal?: ServiceError;
   /** Who made a payment from the dashboard. */
   madeBy?: ActorName;
   /** True if somebody else must approve a payout, whatever limits say. */
@@ -89,7 +94,7 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
 export interface Insertion<T> {
   inserted: boolean;
   record: T;
-  /** Why nothing was stored, if the merchant's state, a limit or the balance refuses the record. */
+  /** Why nothing was stored, if the draft, its key, the merchant's state, a limit or the balance refuses the record. */
   refusal?: ServiceError;
 }
 

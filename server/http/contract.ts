@@ -31,6 +31,8 @@ export interface Call<Op extends OperationId> {
   actor: Actor;
   /** The API key of the request. */
   keyId: string;
+  /** Why the key may not make this create, unless its reference is known. */
+  refusal: ServiceError | undefined;
   /** The trace context to store with what the request creates. */
   traceparent: string | undefined;
   path: Parameters<Op, "path">;
@@ -189,6 +191,7 @@ function respond(
       merchant,
       actor: `key ${keyId}`,
       keyId,
+      refusal: state.refusal,
       traceparent: state.trace && traceparentOf(state.trace),
       path: req.params,
       query: input.query(req.query),

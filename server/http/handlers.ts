@@ -44,14 +44,14 @@ export interface HandlerContext {
 export function createHandlers(context: HandlerContext): Handlers {
   const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, listeners, balances } = context;
   return {
-    createDisbursement: async ({ merchant, keyId, body, traceparent }) =>
-      disbursementCreated(await disbursements.create(merchant, body, { keyId, traceparent })),
+    createDisbursement: async ({ merchant, keyId, body, traceparent, refusal }) =>
+      disbursementCreated(await disbursements.create(merchant, body, { keyId, traceparent, refusal })),
     verifyDisbursement: async ({ merchant, path }) =>
       disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
       listView(await disbursements.list(merchant, recordFilter(query)), (one) => disbursementView(one, merchant.name)),
-    createCheckout: async ({ merchant, body, traceparent }) =>
-      checkoutCreated(await checkouts.create(merchant, body, traceparent), config.publicUrl),
+    createCheckout: async ({ merchant, keyId, body, traceparent, refusal }) =>
+      checkoutCreated(await checkouts.create(merchant, body, { keyId, traceparent, refusal }), config.publicUrl),
     verifyCheckout: async ({ merchant, path }) =>
       checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
     listCheckouts: async ({ merchant, query }) =>

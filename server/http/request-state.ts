@@ -1,5 +1,6 @@
 import type { Response } from "express";
 import type { OpenCheckout } from "../domain/checkouts.ts";
+import type { ServiceError } from "../domain/errors.ts";
 import type { Scope, SecretHash } from "../domain/keys.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Right } from "../domain/roles.ts";
@@ -24,6 +25,8 @@ export interface RequestState {
   keyHash: SecretHash;
   /** The scopes of the API key; absent if it may do everything. */
   scopes: readonly Scope[];
+  /** Why the API key may not make this create, unless its reference is known. */
+  refusal: ServiceError;
   /** The language of the page. */
   language: Locale;
   /** The visitor of a page of the dashboard. */

@@ -20,6 +20,7 @@ export function recorded<T extends Disbursement | Checkout>(
     keyId: ___,
     madeBy: ____,
     needsApproval: _____,
+    refusal: ______,
     ...rest
   } = draft as unknown as Draft<Checkout>;
   const record = { ...rest, createdAt: at, updatedAt: at };

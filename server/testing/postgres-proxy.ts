@@ -9,6 +9,8 @@ export interface PostgresProxy {
   url: string;
   /** Whether the next commit is cut off before it reaches the server, or after the server has committed. */
   onCommit: OnCommit;
+  /** What happens between a commit and the cut after it. */
+  beforeCut: () => Promise<unknown>;
   /** Cuts all connections. */
   cut(): void;
   /** Refuses connections until `restore`. */
@@ -57,7 +59,7 @@ export async function startPostgresProxy(server: string): Promise<PostgresProxy>
     });
     upstream.on("data", (data) => {
       // The server responds after it has committed.
-      if (isCommitting) return end();
+      if (isCommitting) return void proxy.beforeCut().finally(end);
       if (isSilent()) return;
       if (proxy.delayMs === 0) client.write(data);
       else setTimeout(() => client.write(data), proxy.delayMs);
@@ -77,6 +79,7 @@ export async function startPostgresProxy(server: string): Promise<PostgresProxy>
   const proxy: PostgresProxy = {
     url: Object.assign(new URL(server), { hostname: "127.0.0.1", port: String(port) }).href,
     onCommit: "pass",
+    beforeCut: async () => {},
     cut,
     async refuse() {
       listener.close();

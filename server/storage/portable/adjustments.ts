@@ -1,7 +1,7 @@
 import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
 import { actorName, isSamePerson, type ActorName } from "../../domain/audit.ts";
 import type { Adjustment } from "../../domain/ledger.ts";
-import { recordAction } from "./audit.ts";
+import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { adjustLocked, detailsOf } from "./ledger.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor } from "./query.ts";
@@ -26,17 +26,20 @@ const toProposal = (row: Row): Proposal => ({
 /** Changes of balances that a second person must approve (D104). */
 export function adjustments({ read, write, lockAccount, book }: Executor): AdjustmentStore {
   return {
-    proposeAdjustment: (merchantId, adjustment, actor) =>
-      write(
+    proposeAdjustment(merchantId, adjustment, actor) {
+      const entry = entryId();
+      return write(
         function* () {
-          yield* lockMerchant(merchantId, "shares");
+          yield* lockMerchant(merchantId, "orders");
+          if (yield* wasRecorded(merchantId, entry)) return;
           const by = actorName(actor);
           const { count } = yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
           if (count === 0) return;
-          yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) });
+          yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
         },
         { repeatable: true },
-      ),
+      );
+    },
     async listProposals() {
       return (await read({ text: LIST })).map(toProposal);
     },

@@ -29,10 +29,26 @@ const ORDERS = {
   },
 };
 
-/** Records an action inside its transaction. */
-export function* recordAction(entry: NewEntry): Work<void> {
+/** SQLite has no ids, because it repeats no transaction that was committed. */
+const RECORDED = {
+  sqlite: "SELECT 1 AS found WHERE false",
+  postgres: "SELECT 1 AS found FROM audit WHERE merchant_id = :merchant AND id = :id",
+};
+
+export const entryId = (): string => v7();
+
+/** Records an action inside its transaction. @param id of the entry, for `wasRecorded` */
+export function* recordAction(entry: NewEntry, id = entryId()): Work<void> {
   const { actor, action, merchantId, details } = storedEntry(entry);
-  yield* run(INSERT, { merchant: merchantId, id: v7(), actor, action, details: JSON.stringify(details) });
+  yield* run(INSERT, { merchant: merchantId, id, actor, action, details: JSON.stringify(details) });
+}
+
+/**
+ * True if an earlier run of this transaction was committed. What the transaction changed may have changed again since,
+ * so a repeat must judge nothing. Ask once the merchant is locked, because the earlier run may still be in progress.
+ */
+export function* wasRecorded(merchant: string, id: string): Work<boolean> {
+  return (yield* run(RECORDED, { merchant, id })).count > 0;
 }
 
 export function auditLog({ database, read, write }: Executor): AuditLog {

@@ -7,7 +7,7 @@ import { actorName } from "../../domain/audit.ts";
 import { termTexts } from "../../domain/terms.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { bytesOf, keyCreated, toKey, toMerchant } from "../rows.ts";
-import { recordAction } from "./audit.ts";
+import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { endListenerOf } from "./listeners.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
@@ -79,20 +79,22 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
         yield* run(RENAME, { merchant: merchantId, name });
         yield* recordAction({ actor, action: "merchant.rename", merchantId, details: { from, to: name } });
       }),
-    setMerchantState: (merchantId, state, actor) =>
-      write(
+    setMerchantState(merchantId, state, actor) {
+      const entry = entryId();
+      return write(
         function* () {
           // `alone`, because creates of other processes judge the state while they share the merchant.
           const locked = yield* lockMerchant(merchantId, "alone");
-          if (locked.state === state) return true;
+          if (locked.state === state || (yield* wasRecorded(merchantId, entry))) return true;
           if (locked.state === "closed") return false;
           yield* run(SET_STATE, { merchant: merchantId, state: state ?? null });
           const details = state === "closed" ? yield* endAccess(merchantId, locked.now) : {};
-          yield* recordAction({ actor, action: STATE_ACTIONS[state ?? "active"], merchantId, details });
+          yield* recordAction({ actor, action: STATE_ACTIONS[state ?? "active"], merchantId, details }, entry);
           return true;
         },
         { repeatable: true },
-      ),
+      );
+    },
     setMerchantLimits: (merchantId, limits, actor) =>
       write(function* () {
         yield* lockMerchant(merchantId, "alone");
@@ -173,7 +175,8 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
           const [owner] = (yield* run(SELECT_OWNER, { id })).rows;
           if (!owner) return false;
           const merchant = owner.merchant_id as string;
-          yield* lockMerchant(merchant, "orders");
+          // `alone`, because creates of other processes judge the key while they share the merchant.
+          yield* lockMerchant(merchant, "alone");
           const [key] = (yield* run(LOCK_KEY, { merchant, id })).rows;
           if (key?.revoked_at !== null) return key !== undefined;
           yield* run(REVOKE, { merchant, id, at });

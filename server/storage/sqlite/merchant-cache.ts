@@ -17,7 +17,7 @@ export interface MerchantCache {
   merchantOf(id: string): StoredMerchant | undefined;
   /** The merchant with the key of this hash, unless the key is revoked. */
   ownerOf(hash: SecretHash): KeyOwner | undefined;
-  /** The stored limits of a key, and who created it. */
+  /** The stored limits of a key, who created it, and whether it is revoked. */
   keyOf(id: string): KeyRow;
   clear(): void;
   /** Runs at the beginning of a transaction, so that the transaction sees the merchants and keys of this moment. */
@@ -35,7 +35,7 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
     `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
       WHERE k.hash = ? AND k.revoked_at IS NULL`,
   );
-  const selectKey = db.prepare("SELECT limits, created_by FROM api_keys WHERE id = ?");
+  const selectKey = db.prepare("SELECT limits, created_by, revoked_at FROM api_keys WHERE id = ?");
   const clear = () => {
     merchants.clear();
     owners.clear();

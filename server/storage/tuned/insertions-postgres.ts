@@ -3,9 +3,8 @@ import type { Disbursement, DisbursementStore } from "../../domain/disbursements
 import type { Draft, Insertion, PaymentRecord } from "../../domain/records.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS, type Columns } from "../columns.ts";
 import type { ServiceError } from "../../domain/errors.ts";
-import { suspension } from "../../domain/merchants.ts";
 import { reserved } from "../ledger-rows.ts";
-import { limited } from "../limit-rows.ts";
+import { limited, looked, refusalFor } from "../limit-rows.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
 import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
 import { inserter, unnested, type Context } from "../postgres/context.ts";
@@ -26,26 +25,30 @@ export function insertions({ batched }: Context): Insertions {
   type InsertAll<T extends PaymentRecord> = (
     query: Query,
     drafts: readonly Draft<T>[],
-    asksFirst: boolean,
+    run: Run,
   ) => Promise<Insertion<T>[]>;
   /** One batch at a time: while a batch is being committed, the next batch fills up. */
   function together<T extends PaymentRecord>(insertAll: InsertAll<T>) {
-    // Whether the last batch had a payout that was refused.
+    // Whether the balance refused a payout of the last batch.
     let asksFirst = false;
     return batched(
       async (drafts: Draft<T>[], queries) => {
-        // A record that was inserted already is recognised by its id.
+        let repeats = false;
         const insert = () =>
-          queries.transaction((query) => insertAll(query, drafts, asksFirst), {
-            repeatable: true,
-            items: drafts.length,
-          });
+          queries.transaction(
+            (query) => {
+              const run = { asksFirst, repeats };
+              repeats = true;
+              return insertAll(query, drafts, run);
+            },
+            { repeatable: true, items: drafts.length },
+          );
         const results = await insert().catch((error) => {
           if (!(error instanceof NotCovered)) throw error;
           asksFirst = true;
           return insert();
         });
-        asksFirst = results.some(({ refusal }) => refusal);
+        asksFirst = results.some(({ refusal }) => refusal?.code === "insufficient_funds");
         return results;
       },
       { concurrency: 1, largest: 512 },
@@ -57,12 +60,18 @@ export function insertions({ batched }: Context): Insertions {
 /** Rolls back a batch that was booked at once although a balance does not cover it. */
 class NotCovered extends Error {}
 
-/**
- * @param asksFirst false to book the payouts with the statement that stores them, which fails unless the balances cover
- * all payouts; true to read the balances first, and to refuse payouts that they do not cover. Payouts with limits are
- * always judged first.
- */
-async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], asksFirst: boolean) {
+interface Run {
+  /**
+   * False to book the payouts with the statement that stores them, which fails unless the balances cover all payouts;
+   * true to read the balances first, and to refuse payouts that they do not cover. Payouts with limits are always judged
+   * first.
+   */
+  asksFirst: boolean;
+  /** True if an earlier run of the transaction may have been committed. */
+  repeats: boolean;
+}
+
+async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], { asksFirst, repeats }: Run) {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ids = drafts.map(({ merchantId }) => merchantId);
   // The keys are looked up once the merchants are locked, but without another round trip.
@@ -74,65 +83,56 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
   const customerIdOf = await customersOf(query, wanted);
   const items = wanted.map((each) => {
     const { merchant, draft: asked } = each;
-    const { bounds, draft } = limited(asked, merchant, keys.get(asked.keyId), merchant.now);
+    const key = keys.get(asked.keyId);
+    const { bounds, draft } = limited(asked, merchant, key, merchant.now);
     const customer = { ...asked.customer, id: customerIdOf(each) };
     const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated);
-    return { draft, merchant, bounds, record };
+    return { draft, merchant, bounds, record, refusal: refusalFor(asked, merchant, key) };
   });
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
-  const stored = await unlessSuspended(items, (active) =>
-    (asks ? storeDisbursements : storeAndBook)(query, active, ({ reference, available, enforced }) => {
-      if (Number(available) < 0 && (enforced || mustBeCovered.has(reference as string))) throw new NotCovered();
-    }),
-  );
+  const store = asks ? storeDisbursements : storeAndBook;
+  const stored = await store(query, items, repeats, ({ reference, available, enforced }) => {
+    if (Number(available) < 0 && (enforced || mustBeCovered.has(reference as string))) throw new NotCovered();
+  });
   const candidates = items.flatMap(({ record, merchant, bounds }, index) => {
-    if (!stored[index]!.inserted || stored[index]!.record !== record) return [];
+    if (!isNew(stored[index]!, record)) return [];
     const entry = reserved(record, merchant);
     return [{ record, merchant, bounds, entry, mustBeCovered: mustBeCovered.has(record.reference) }];
   });
   const refusals = await runIn(query, judge(asks ? candidates : []));
   const results = refusals.size === 0 ? stored : await withoutRefused(query, stored, refusals);
   const kept = candidates.filter(({ record }) => !refusals.has(record));
-  await handOver(
-    query,
-    items.map(({ draft }) => draft),
-    items,
-    results,
-  );
+  await handOver(query, items, results);
   await runIn(query, book(asks ? kept.map(({ entry }) => entry) : []));
   await runIn(query, writeEvents(kept.filter(({ record }) => record.status !== "pending")));
   return results;
 }
 
-const KEYS = `SELECT k.id, k.limits, k.created_by FROM ${unnested(["text", "text"])} AS wanted (merchant_id, id)
+const KEYS = `SELECT k.id, k.limits, k.created_by, k.revoked_at FROM ${unnested(["text", "text"])} AS wanted (merchant_id, id)
   JOIN api_keys k ON k.merchant_id = wanted.merchant_id AND k.id = wanted.id`;
 
 /** The keys of the requests, by id. */
-async function keysOf(query: Query, drafts: readonly Draft<Disbursement>[]): Promise<Map<unknown, Row>> {
+async function keysOf(
+  query: Query,
+  drafts: readonly Pick<Draft<Checkout>, "keyId" | "merchantId">[],
+): Promise<Map<unknown, Row>> {
   const ids = new Map(drafts.flatMap(({ keyId, merchantId }) => (keyId === undefined ? [] : [[keyId, merchantId]])));
   if (ids.size === 0) return new Map();
   const { rows } = await query(KEYS, [[...ids.values()], [...ids.keys()]]);
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-interface Item<T> {
+interface Item<T extends PaymentRecord> {
+  draft: Draft<T>;
   record: T;
   merchant: LockedMerchant;
+  /** Why the record may not be stored. */
+  refusal: ServiceError | undefined;
 }
 
-/** Stores the records whose merchants are not suspended. */
-async function unlessSuspended<T extends Disbursement | Checkout>(
-  items: readonly Item<T>[],
-  store: (items: readonly Item<T>[]) => Promise<Insertion<T>[]>,
-): Promise<Insertion<T>[]> {
-  const active = items.filter(({ merchant }) => merchant.state === undefined);
-  const stored = active.length === 0 ? [] : await store(active);
-  const results = new Map(active.map(({ record }, index) => [record, stored[index]!]));
-  return items.map(
-    ({ record, merchant }) => results.get(record) ?? { inserted: false, record, refusal: suspension(merchant)! },
-  );
-}
+/** True if this run of the transaction has stored the record. An earlier run's record was read from the database. */
+const isNew = <T>({ inserted, record }: Insertion<T>, wanted: T) => inserted && record === wanted;
 
 const REMOVE = `DELETE FROM disbursements r USING ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
   WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
@@ -157,15 +157,16 @@ async function withoutRefused(
   });
 }
 
-async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[]) {
+async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[], { repeats }: Run) {
   const ids = drafts.map(({ merchantId }) => merchantId);
-  const merchants = await lockMerchants(query, ids, "shares");
+  const [merchants, keys] = await Promise.all([lockMerchants(query, ids, "shares"), keysOf(query, drafts)]);
   const items = drafts.map((draft) => {
     const merchant = required(merchants, draft.merchantId);
-    return { record: recorded<Checkout>(draft, merchant, merchant.dated), merchant };
+    const record = recorded<Checkout>(draft, merchant, merchant.dated);
+    return { draft, merchant, record, refusal: refusalFor(draft, merchant, keys.get(draft.keyId)) };
   });
-  const results = await unlessSuspended(items, (active) => storeCheckouts(query, active));
-  await handOver(query, drafts, items, results);
+  const results = await storeCheckouts(query, items, repeats);
+  await handOver(query, items, results);
   return results;
 }
 
@@ -174,14 +175,12 @@ const insertHandovers = inserter("handovers", NEW_HANDOVER_COLUMNS, "ON CONFLICT
 /** Writes the hand-overs of new records to their rails. */
 async function handOver<T extends Disbursement | Checkout>(
   query: Query,
-  drafts: readonly Draft<T>[],
-  items: readonly { record: T; merchant: LockedMerchant }[],
+  items: readonly Item<T>[],
   results: readonly Insertion<T>[],
 ) {
-  const values = items.flatMap(({ record, merchant }, index) => {
-    const { rail } = drafts[index]!;
-    return rail !== undefined && results[index]!.inserted ? [handoverValues(record, rail, merchant, merchant.now)] : [];
-  });
+  const values = items.flatMap(({ draft: { rail }, record, merchant }, index) =>
+    rail !== undefined && isNew(results[index]!, record) ? [handoverValues(record, rail, merchant, merchant.now)] : [],
+  );
   if (values.length > 0) await insertHandovers(query, values);
 }
 
@@ -196,9 +195,9 @@ interface RecordTable<T> {
 const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merchants_reference}`;
 
 /**
- * Returns a function that stores records unless their merchant's reference is in use (D4). It may be repeated with the
- * same records: a record that exists already under its own id counts as inserted. `check` gets what the statement
- * returns about each stored record, and may throw.
+ * Returns a function that stores records, unless their merchant's reference is in use (D4) or they are refused. If the
+ * transaction is repeated, what its earlier run has stored is returned as it is, and nothing is judged again. `check`
+ * gets what the statement returns about each stored record, and may throw.
  */
 function recordInserter<T extends Disbursement | Checkout>({ table, columns, toRecord, text }: RecordTable<T>) {
   const insert = inserter(table, columns, `ON CONFLICT DO NOTHING RETURNING ${text ? "*" : "reference"}`, text);
@@ -206,6 +205,18 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
       AS wanted (merchant_id, epoch, merchants_reference)
     CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = wanted.merchant_id AND r.epoch = wanted.epoch
       AND r.merchants_reference = wanted.merchants_reference LIMIT 1) AS r`;
+
+  const selectOwn = `SELECT r.* FROM ${table} r JOIN ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
+      ON r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
+
+  /** Finds what an earlier run has stored, also from before a reset of the sandbox. */
+  async function stored(query: Query, rows: readonly Values[]): Promise<Map<unknown, T>> {
+    const found = await query(
+      selectOwn,
+      ["merchant_id", "reference"].map((name) => rows.map((row) => row[name])),
+    );
+    return new Map(found.rows.map((row) => [row.reference, toRecord(row)]));
+  }
 
   /** Finds the existing records with the references of these rows. */
   async function existing(query: Query, rows: readonly Values[]): Promise<Map<string, T>> {
@@ -217,25 +228,27 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
 
   return async (
     query: Query,
-    items: readonly { record: T; merchant: LockedMerchant }[],
+    items: readonly Item<T>[],
+    repeats: boolean,
     check: (inserted: Row) => void = () => {},
   ): Promise<Insertion<T>[]> => {
     const rows = items.map(({ record, merchant }) => toValues(record, merchant, merchant.dated - merchant.now));
+    const own = repeats ? await stored(query, rows) : new Map<unknown, T>();
+    const permitted = rows.filter(({ reference }, index) => !items[index]!.refusal && !own.has(reference));
     // Concurrent transactions insert in the same order, so that they cannot deadlock.
-    const inserted = await insert(
-      query,
-      rows.toSorted((a, b) => byText(keyOf(a), keyOf(b))),
-    );
-    inserted.rows.forEach(check);
-    const references = new Set(inserted.rows.map(({ reference }) => reference));
+    const sorted = permitted.toSorted((a, b) => byText(keyOf(a), keyOf(b)));
+    const inserted = sorted.length === 0 ? [] : (await insert(query, sorted)).rows;
+    inserted.forEach(check);
+    const references = new Set(inserted.map(({ reference }) => reference));
     const others = await existing(
       query,
-      rows.filter(({ reference }) => !references.has(reference)),
+      rows.filter(({ reference }) => !references.has(reference) && !own.has(reference)),
     );
-    return items.map(({ record }, index) => {
+    return items.map(({ record, refusal }, index) => {
       if (references.has(record.reference)) return { inserted: true, record };
-      const found = others.get(keyOf(rows[index]!))!;
-      return { inserted: found.id === record.id, record: found };
+      const found = own.get(record.reference) ?? others.get(keyOf(rows[index]!));
+      // A record that is not refused either was stored, or its reference is in use.
+      return looked(record, refusal, found)!;
     });
   };
 }

@@ -2,11 +2,10 @@ import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import type { Customer, Draft } from "../../domain/records.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
-import { suspension } from "../../domain/merchants.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
 import { customerIdOf, hasStoredCustomers } from "../customers.ts";
-import { limited, refusalOf } from "../limit-rows.ts";
+import { limited, looked, refusalFor, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
@@ -38,6 +37,7 @@ export function insertions(context: Context): Insertions {
   }
 
   const { usedIn, addToSum } = dailySums(db);
+  const keyOf = ({ keyId }: { keyId?: string }) => (keyId === undefined ? undefined : cache.keyOf(keyId));
 
   /** Writes the hand-over of a new record to its rail, if it has one. */
   function handOver(record: Disbursement | Checkout, rail: string | undefined, merchant: StoredMerchant) {
@@ -48,17 +48,17 @@ export function insertions(context: Context): Insertions {
     insertDisbursement: (asked) =>
       writeNew(() => {
         const merchant = merchantOf(asked.merchantId)!;
-        const existing = selectDisbursement.get(merchant.id, merchant.epoch, asked.merchantsReference);
-        if (existing) return { inserted: false, record: toDisbursement(existing) };
         const date = dated();
-        const key = asked.keyId === undefined ? undefined : cache.keyOf(asked.keyId);
+        const key = keyOf(asked);
         const { bounds, draft } = limited(asked, merchant, key, now());
         const record = recorded<Disbursement>({ ...draft, customer: customerOf(merchant, draft) }, merchant, date);
+        const existing = selectDisbursement.get(merchant.id, merchant.epoch, asked.merchantsReference);
+        const found = looked(record, refusalFor(asked, merchant, key), existing && toDisbursement(existing));
+        if (found) return found;
         const reservation = reserved(record, merchant);
         const { available, enforced } = ledger.accountOf(reservation);
         const mustBeCovered = draft.mustBeCovered || enforced;
         const refusal =
-          suspension(merchant) ??
           refusalOf(record, bounds, usedIn) ??
           (mustBeCovered && available + reservation.available < 0n ? insufficientFunds(record) : undefined);
         if (refusal) return { inserted: false, record, refusal };
@@ -72,12 +72,11 @@ export function insertions(context: Context): Insertions {
     insertCheckout: (draft) =>
       writeNew(() => {
         const merchant = merchantOf(draft.merchantId)!;
-        const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
-        if (existing) return { inserted: false, record: toCheckout(existing) };
         const date = dated();
-        const record = recorded(draft, merchant, date);
-        const refusal = suspension(merchant);
-        if (refusal) return { inserted: false, record, refusal };
+        const record = recorded<Checkout>(draft, merchant, date);
+        const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        const found = looked(record, refusalFor(draft, merchant, keyOf(draft)), existing && toCheckout(existing));
+        if (found) return found;
         insertCheckout(toValues(record, merchant, date - now()));
         handOver(record, draft.rail, merchant);
         return { inserted: true, record };

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
+import { ServiceError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
@@ -103,6 +105,49 @@ export function limitTests(storage: Current): void {
     expect((await create({ merchantsReference: "p1" })).inserted).toBe(true);
     expect((await storage().insertCheckout(aCheckout(merchant.id, { merchantsReference: "c1" }))).inserted).toBe(true);
   });
+
+  const REFUSALS: [code: string, who: string, begin: (merchantId: string, keyId: string) => Promise<unknown>][] = [
+    ["merchant_suspended", "the merchant's state", (id) => storage().setMerchantState(id, "suspended", ACTOR)],
+    ["limit_exceeded", "a limit of the merchant", (id) => storage().setMerchantLimits(id, { countries: [] }, ACTOR)],
+    ["limit_exceeded", "a limit of the key", (_, key) => storage().setKeyLimits(key, { countries: [] }, ACTOR)],
+    ["insufficient_funds", "the balance", async () => ({ mustBeCovered: true })],
+    ["not_served", "the request", async () => ({ refusal: new ServiceError("not_served", "Nothing was recorded.") })],
+    ["unauthorized", "the revocation of its key", (_, key) => storage().revokeKey(key, 1, ACTOR)],
+  ];
+  test.each(REFUSALS)(
+    "%s by %s refuses new references, and only a revoked key is told so of a known one",
+    async (code, _who, begin) => {
+      const isOfPayouts = code === "limit_exceeded" || code === "insufficient_funds";
+      for (const kind of isOfPayouts ? ["payout"] : ["payout", "checkout"]) {
+        const { merchant, key, create } = await limited({});
+        const insert = (changes: Partial<Draft<Disbursement & Checkout>> = {}) =>
+          kind === "payout"
+            ? create(changes)
+            : storage().insertCheckout(
+                aCheckout(merchant.id, { keyId: key.id, ...changes } as Partial<Draft<Checkout>>),
+              );
+        const { record } = await insert({ merchantsReference: "known" });
+        const changes = await begin(merchant.id, key.id);
+        const sent = { ...(typeof changes === "object" && changes), rail: "bank" };
+        // They share a batch.
+        const [first, known, last] = await Promise.all([
+          insert(sent),
+          insert({ ...sent, merchantsReference: "known" }),
+          insert(sent),
+        ]);
+        for (const refused of [first, last, ...(code === "unauthorized" ? [known] : [])]) {
+          expect(refused).toMatchObject({ inserted: false, refusal: { code } });
+          expect(await storage().findHandover(refused.record.reference)).toBeUndefined();
+        }
+        if (code !== "unauthorized") expect(known).toEqual({ inserted: false, record });
+        const query = { merchantId: merchant.id, limit: 10 };
+        const { items } = await (kind === "payout"
+          ? storage().listDisbursements(query)
+          : storage().listCheckouts(query));
+        expect(items).toEqual([record]);
+      }
+    },
+  );
 
   test("what was agreed with a merchant is replaced and removed, with entries in the audit trail", async () => {
     const { id } = await addMerchant(storage());
