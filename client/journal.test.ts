@@ -420,7 +420,7 @@ describe("the lock", () => {
 
   test("is held by one run only, wherever two others take it while a third removes a stale one", async () => {
     const stale = `${ended()}@${hostname()}`;
-    const steps = ["link", "readFile", "unlink"] as const;
+    const operations = ["link", "readFile", "unlink"] as const;
     for (let first = 1; first <= 9; first++) {
       for (let second = first; second <= 9; second++) {
         lockWith(stale);
@@ -432,21 +432,21 @@ describe("the lock", () => {
         const interrupt = async () => {
           step++;
           const turns = [first === step && journals[1], second === step && journals[2]];
-          for (const step of steps) vi.mocked(fs[step]).mockImplementation(actual[step] as never);
+          for (const name of operations) vi.mocked(fs[name]).mockImplementation(actual[name] as never);
           for (const journal of turns) if (journal) results.push(await take(journal));
           follow();
         };
         const follow = () => {
-          for (const step of steps) {
-            vi.mocked(fs[step] as (...args: unknown[]) => Promise<unknown>).mockImplementation(async (...args) => {
+          for (const name of operations) {
+            vi.mocked(fs[name] as (...args: unknown[]) => Promise<unknown>).mockImplementation(async (...args) => {
               await interrupt();
-              return (actual[step] as (...args: unknown[]) => Promise<unknown>)(...args);
+              return (actual[name] as (...args: unknown[]) => Promise<unknown>)(...args);
             });
           }
         };
         follow();
         results.push(await take(journals[0]));
-        for (const step of steps) vi.mocked(fs[step]).mockImplementation(actual[step] as never);
+        for (const name of operations) vi.mocked(fs[name]).mockImplementation(actual[name] as never);
         const holders = results.filter((journal) => !!journal);
         expect([first, second, holders.length]).toEqual([first, second, 1]);
         await holders[0]!.close!();

@@ -134,6 +134,10 @@ export function outcomeOfReply(
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ");
   // Without the header, the text is "null", which is neither a number nor a date.
   const wait = String(headers.get("retry-after"));
+  const now = context.runtime.date();
+  const retryAfter = Math.max(0, Number(wait) * 1000 || Date.parse(wait) - now || 0) || undefined;
+  // Without a delay, or with one beyond every date, `until` is null.
+  const until = new Date(now + retryAfter!).toJSON();
   const why = hasNoList
     ? ": the service has no list"
     : isFromService
@@ -142,13 +146,16 @@ export function outcomeOfReply(
   return {
     response,
     requestId,
-    error: new (RefusalError ?? OtherError)(`Received ${status}${why}. ${serverMessage}`.trim(), {
-      status,
-      requestId,
-      serverMessage,
-      ...(isFromService && { code, fields: body.fields }),
-      retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.date() || 0) || undefined,
-    }),
+    error: new (RefusalError ?? OtherError)(
+      [`Received ${status}${why}.`, serverMessage, until && `Retry after ${until}.`].filter(isText).join(" "),
+      {
+        status,
+        requestId,
+        serverMessage,
+        ...(isFromService && { code, fields: body.fields }),
+        retryAfter,
+      },
+    ),
     retry: RefusalError
       ? status === 429 || (status === 404 && !!job.until && !hasNoList)
       : // If the service was never reached, baseUrl or a gateway is wrong, and a retry would fail in the same way.

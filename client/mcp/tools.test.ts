@@ -7,7 +7,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startServer, type TestServer } from "../../server/testing/server.ts";
-import { connectionLost } from "../testing/fakes.ts";
+import { connectionLost, connectionRefused } from "../testing/fakes.ts";
 import { httpListener } from "./http.ts";
 import { describe as describeLine, openTools } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
@@ -18,7 +18,7 @@ let server: TestServer;
 let folder: string;
 let journal: string;
 /** What happens to the next creates, in their order. */
-let faults: ("lose the request" | "lose the response" | "lose every reply")[];
+let faults: ("lose the request" | "lose the response" | "lose every reply" | "refuse the connection")[];
 let now: number;
 const clients: Client[] = [];
 
@@ -46,6 +46,7 @@ async function network(input: string | Request, init?: RequestInit): Promise<Res
     await fetch(request);
     throw connectionLost();
   }
+  if (faults[0] === "refuse the connection") throw connectionRefused();
   const fault = request.method === "POST" ? faults.shift() : undefined;
   if (fault === "lose the request") throw connectionLost();
   const response = await fetch(request);
@@ -194,6 +195,38 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
   expect(await paid()).toBe(1);
 });
 
+test("a payment whose process was killed before its log knew the payout is settled by a repetition", async () => {
+  for (const repeat of ["pay", "get_payout"]) {
+    const changes = { amount: repeat === "pay" ? 1 : 2 };
+    const call = await connect();
+    const plan = await prepare(call, changes);
+    await call("pay", { plan });
+    const log = join(journal, "log.jsonl");
+    writeFileSync(log, readFileSync(log, "utf8").replaceAll(/^.*"paid".*$/gm, ""));
+
+    const later = await connect();
+    now += 30 * 24 * 3_600_000;
+    const nextMonth = await prepare(later, { ...changes, purpose: "the invoice of December" });
+    expect(await later("pay", { plan: nextMonth })).toMatchObject({ result: "refused" });
+    expect(await later(repeat, { plan })).toMatchObject({ payout: { merchantsReference: { data: plan } } });
+    expect(await later("pay", { plan: nextMonth })).toMatchObject({ result: "pending" });
+  }
+  expect(await paid()).toBe(4);
+});
+
+test("a payout of another plan says nothing about a plan", async () => {
+  const call = await connect(open(undefined, "session-1", 250));
+  const plan = await prepare(call);
+  faults = ["lose every reply"];
+  expect(await call("pay", { plan })).toMatchObject({ result: "unknown" });
+  faults = [];
+  const other = await prepare(call, { amount: 7 });
+  const { reference } = (await call("pay", { plan: other })).payout!;
+  await call("get_payout", { plan, payout: reference });
+  const same = await prepare(call, { purpose: "the same in other words" });
+  expect(await call("pay", { plan: same })).toMatchObject({ result: "refused" });
+});
+
 test("repetitions in other words, in another order and in parallel sessions are one payout", async () => {
   const sessions = await Promise.all([1, 2, 3].map((n) => connect(open(undefined, `session-${n}`))));
   const { purpose, ...rest } = payout;
@@ -317,6 +350,37 @@ test("a checkout is created once, and its link is returned again", async () => {
   const { reference } = first.checkout!;
   expect(await call("get_checkout", { checkout: reference })).toMatchObject({ result: "pending" });
   expect(await call("get_checkout", { checkout: "CHK0" })).toMatchObject({ result: "refused" });
+});
+
+test("a checkout in doubt stays in doubt after a restart, until it is known", async () => {
+  const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "order 8" };
+  faults = ["lose every reply"];
+  expect(await (await connect(open(undefined, "session-1", 250)))("create_checkout", order)).toMatchObject({
+    result: "unknown",
+  });
+  faults = ["refuse the connection"];
+  expect(await (await connect(open(undefined, "session-2", 250)))("create_checkout", order)).toMatchObject({
+    result: "unknown",
+  });
+  faults = [];
+  expect(await (await connect())("create_checkout", order)).toMatchObject({
+    result: "pending",
+    summary: expect.stringContaining("its link was lost"),
+  });
+});
+
+test("a checkout that the service refused may be created later", async () => {
+  const call = await connect();
+  const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "order 9" };
+  faults = ["refuse the connection"];
+  const refused = await (await connect(open(undefined, "session-1", 250)))("create_checkout", order);
+  expect(refused).toMatchObject({ result: "refused" });
+  faults = [];
+  const created = await call("create_checkout", order);
+  expect(created).toMatchObject({ result: "pending", checkout: { url: expect.stringContaining("http") } });
+  // Some hosts show only the text.
+  expect(created.summary).toContain(created.checkout!.url);
+  expect((await call("create_checkout", order)).summary).toContain(created.checkout!.url);
 });
 
 test("text from outside is data, on one line", async () => {
