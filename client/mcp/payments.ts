@@ -157,12 +157,15 @@ export class Payments {
     return outcome("pending", text, { paid: false });
   }
 
-  async findPayouts(filters: {
+  async findPayouts(wanted: {
     status?: "pending" | "success" | "failed" | undefined;
     createdAfter?: string | undefined;
   }) {
+    // The contract has times in UTC with milliseconds only.
+    const createdAfter = wanted.createdAfter && new Date(wanted.createdAfter).toISOString();
     try {
-      const { items, nextCursor } = await this.context.client.disbursements.list({ ...filters, pageSize: 10 }).page();
+      const filters = definite({ ...wanted, createdAfter, pageSize: 10 });
+      const { items, nextCursor } = await this.context.client.disbursements.list(filters).page();
       const payouts = items.map((item) => {
         const { reference, merchantsReference, status, ...money } = payoutOf(item);
         const { amount, currency, amountText: text } = money;

@@ -123,6 +123,36 @@ test("the tools have honest annotations and an output schema", async () => {
   ]);
 });
 
+test("schemas use only what the function calls of common models accept", async () => {
+  const client = new Client({ name: "a host", version: "1" });
+  const [mine, other] = InMemoryTransport.createLinkedPair();
+  await open().createServer().connect(other);
+  await client.connect(mine);
+  clients.push(client);
+  const accepted = new Set(
+    "type description enum items properties required minimum maximum maxLength pattern".split(" "),
+  );
+  const unusual = (schema: Record<string, unknown>): string[] =>
+    Object.entries(schema).flatMap(([keyword, value]) => {
+      if (keyword === "properties") return Object.values(value as object).flatMap(unusual);
+      if (keyword === "items") return unusual(value as Record<string, unknown>);
+      return accepted.has(keyword) && !`${value}`.includes("(?") ? [] : [keyword];
+    });
+  for (const { inputSchema } of (await client.listTools()).tools) {
+    const { $schema: _, ...schema } = inputSchema;
+    expect(unusual(schema)).toEqual([]);
+  }
+});
+
+test.each(["2026-11-20T09:30:00Z", "2026-11-20T10:30:00+01:00", "2026-11-20T09:30:00.123456Z"])(
+  "payouts since %s are found",
+  async (createdAfter) => {
+    const call = await connect(open(undefined, "session-1", 15_000));
+    expect(await call("find_payouts", { createdAfter })).toMatchObject({ result: "success" });
+    expect(await call("find_payouts", { createdAfter: "yesterday" })).toMatchObject({ result: "refused" });
+  },
+);
+
 test("a payout is planned, shown in both units, paid, and read", async () => {
   const call = await connect();
   const plan = await call("prepare_payout", payout);
