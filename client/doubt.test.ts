@@ -30,7 +30,7 @@ const lost = [connectionLost(), connectionLost()];
 
 describe("after a create whose outcome is unknown", () => {
   const refusals: [string, Step][] = [
-    ...[400, 401, 403, 404, 422, 429].map((status) => [`${status}`, refusal(status)] as [string, Step]),
+    ...[400, 401, 403, 404, 422, 429].map((status) => [`${status}`, () => refusal(status)] as [string, Step]),
     ["a refused connection", connectionRefused()],
   ];
   const calls: [string, (client: DisbursementClient) => Promise<unknown>][] = [
@@ -44,7 +44,11 @@ describe("after a create whose outcome is unknown", () => {
       await time.run(rejectionOf(client.disbursements.create(disbursementRequest)));
       const error = await time.run(rejectionOf(call(client)));
       expect(error).toBeInstanceOf(OutcomeUnknownError);
-      expect(error).toMatchObject({ operation: "createDisbursement", reference: "payroll-1" });
+      expect(error).toMatchObject({
+        operation: "createDisbursement",
+        reference: "payroll-1",
+        message: expect.stringMatching(/^Perhaps recorded by an earlier request\. (Received|Connection)/),
+      });
     },
   );
 

@@ -26,15 +26,17 @@ import { disbursementRequest, key, rejectionOf } from "./testing/fakes.ts";
 // The real functions, which a test can replace for one call.
 vi.mock("node:fs/promises", async (original) => {
   const actual = await original<typeof fs>();
-  const { link, open, rename } = actual;
+  const { link, open, readFile, unlink } = actual;
   return {
     ...actual,
     link: vi.fn<typeof link>(link),
     open: vi.fn<typeof open>(open),
-    rename: vi.fn<typeof rename>(rename),
+    readFile: vi.fn<typeof readFile>(readFile),
+    unlink: vi.fn<typeof unlink>(unlink),
   };
 });
-const { open, rename } = await vi.importActual<typeof fs>("node:fs/promises");
+const actual = await vi.importActual<typeof fs>("node:fs/promises");
+const { open } = actual;
 
 const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });
 const payout = (reference: string) => ({
@@ -358,6 +360,9 @@ describe("on disk", () => {
   });
 });
 
+const ignoreRefusal = (error: unknown) => {
+  if (!(error instanceof UsageError)) throw error;
+};
 const lockWith = (holder: string) => writeFileSync(`${path}.lock`, holder);
 /** What the lock of a process contains. The last part is when the process started. */
 const holderOf = (pid: number | undefined) => {
@@ -413,38 +418,53 @@ describe("the lock", () => {
     expect(await before("a")).toBeUndefined();
   });
 
-  test("is respected if another process replaces a stale one at the same moment", async () => {
-    const winner = holderOf(process.ppid);
-    lockWith(`${ended()}@${hostname()}`);
-    vi.mocked(fs.rename).mockImplementationOnce((from, to) => {
-      lockWith(winner);
-      return rename(from, to);
-    });
-    expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
-    expect(readFileSync(`${path}.lock`, "utf8")).toBe(winner);
-    expect(readdirSync(folder)).toEqual(["payroll.journal.lock"]);
+  test("is held by one run only, wherever two others take it while a third removes a stale one", async () => {
+    const stale = `${ended()}@${hostname()}`;
+    const operations = ["link", "readFile", "unlink"] as const;
+    for (let first = 1; first <= 9; first++) {
+      for (let second = first; second <= 9; second++) {
+        lockWith(stale);
+        const journals = [fileJournal(path), fileJournal(path), fileJournal(path)] as const;
+        const take = (journal: Journal) => journal.before(entry("a")).then(() => journal, ignoreRefusal);
+        const results: (Journal | void)[] = [];
+        let step = 0;
+        // Before one operation of the first run, and before the same or a later one, another run has its whole turn.
+        const interrupt = async () => {
+          step++;
+          const turns = [first === step && journals[1], second === step && journals[2]];
+          for (const name of operations) vi.mocked(fs[name]).mockImplementation(actual[name] as never);
+          for (const journal of turns) if (journal) results.push(await take(journal));
+          follow();
+        };
+        const follow = () => {
+          for (const name of operations) {
+            vi.mocked(fs[name] as (...args: unknown[]) => Promise<unknown>).mockImplementation(async (...args) => {
+              await interrupt();
+              return (actual[name] as (...args: unknown[]) => Promise<unknown>)(...args);
+            });
+          }
+        };
+        follow();
+        results.push(await take(journals[0]));
+        for (const name of operations) vi.mocked(fs[name]).mockImplementation(actual[name] as never);
+        const holders = results.filter((journal) => !!journal);
+        expect([first, second, holders.length]).toEqual([first, second, 1]);
+        await holders[0]!.close!();
+        expect(readdirSync(folder)).toEqual(["payroll.journal"]);
+        rmSync(path);
+      }
+    }
   });
 
-  test("is respected if two other processes replace a stale one at the same moment", async () => {
-    const winner = holderOf(process.ppid);
+  test("that a killed run was removing is named, to be removed by hand", async () => {
     lockWith(`${ended()}@${hostname()}`);
-    vi.mocked(fs.rename).mockImplementationOnce(async (from, to) => {
-      lockWith("first");
-      await rename(from, to);
-      lockWith(winner);
+    writeFileSync(`${path}.lock.stale`, `${ended()}@${hostname()}`);
+    expect(await rejectionOf(before("a"))).toMatchObject({
+      name: "UsageError",
+      message: expect.stringMatching(/Another run uses this journal.*delete .*\.lock\.stale\.$/),
     });
-    expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
-    expect(readFileSync(`${path}.lock`, "utf8")).toBe(winner);
-  });
-
-  test("is taken if another process removes a stale one at the same moment", async () => {
-    lockWith(`${ended()}@${hostname()}`);
-    vi.mocked(fs.rename).mockImplementationOnce((from, to) => {
-      rmSync(`${path}.lock`);
-      return rename(from, to);
-    });
+    rmSync(`${path}.lock.stale`);
     expect(await before("a")).toBeUndefined();
-    expect(readdirSync(folder)).toEqual(["payroll.journal"]);
   });
 
   test("is taken if it was released a moment ago", async () => {

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { constants, link, open, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { constants, link, open, readFile, unlink, writeFile } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { hostname } from "node:os";
 import { dirname, resolve } from "node:path";
@@ -234,12 +234,18 @@ async function lock(path: string): Promise<() => Promise<void>> {
 /** Removes a lock whose process has ended. Throws if it may still run. */
 async function removeStale(file: string, temporary: string) {
   const holder = await readFile(file, "utf8").catch(ignore);
+  if (holder === undefined) return;
+  // A power failure may leave an empty lock.
   if (holder && (await isRunning(holder))) throw inUse(holder, file);
-  const moved = `${temporary}.stale`;
-  if (!(await succeeds(rename(file, moved), "ENOENT"))) return;
-  // Another process may have replaced the stale lock in the meantime. Then put that process's lock back.
-  if ((await readFile(moved, "utf8")) !== holder) await succeeds(link(moved, file), "EEXIST");
-  await unlink(moved);
+  // One process at a time removes a stale lock: the lock that another process has taken meanwhile must stay.
+  const guard = `${file}.stale`;
+  if (!(await succeeds(link(temporary, guard), "EEXIST"))) {
+    const remover = await readFile(guard, "utf8").catch(ignore);
+    if (remover === undefined) return;
+    throw inUse(remover, guard);
+  }
+  if ((await readFile(file, "utf8").catch(ignore)) === holder) await unlink(file);
+  await unlink(guard);
 }
 
 function inUse(holder: string, file: string): UsageError {

@@ -87,7 +87,9 @@ export function outcomeOfFailure(
   // The new error does not get `thrown` as its cause, because `thrown` can contain the request, and with it the key.
   const { message, code, cause } = Object(thrown) as Failure;
   const reasonCode = code ?? cause?.code ?? "";
-  const reason = withoutSecrets([message, cause?.message, reasonCode].filter(isText).join(", "));
+  // undici, which is Node's fetch, calls an informational response that it does not read a bad one.
+  const hint = cause?.message === "bad response" && "unsolicited 100 Continue?";
+  const reason = withoutSecrets([message, cause?.message, reasonCode, hint].filter(isText).join(", "));
   if (!sent) return { error: new UsageError(`The request cannot be sent: ${reason}.`) };
   return {
     error: new ConnectionError(`Connection to ${baseUrl} failed: ${reason}.`),
@@ -134,6 +136,10 @@ export function outcomeOfReply(
   const serverMessage = [body?.error, body?.message].filter(isText).join(": ");
   // Without the header, the text is "null", which is neither a number nor a date.
   const wait = String(headers.get("retry-after"));
+  const now = context.runtime.date();
+  const retryAfter = Math.max(0, Number(wait) * 1000 || Date.parse(wait) - now || 0) || undefined;
+  // Without a delay, or with one beyond every date, `until` is null.
+  const until = new Date(now + retryAfter!).toJSON();
   const why = hasNoList
     ? ": the service has no list"
     : isFromService
@@ -142,13 +148,16 @@ export function outcomeOfReply(
   return {
     response,
     requestId,
-    error: new (RefusalError ?? OtherError)(`Received ${status}${why}. ${serverMessage}`.trim(), {
-      status,
-      requestId,
-      serverMessage,
-      ...(isFromService && { code, fields: body.fields }),
-      retryAfter: Math.max(0, Number(wait) * 1000 || Date.parse(wait) - context.runtime.date() || 0) || undefined,
-    }),
+    error: new (RefusalError ?? OtherError)(
+      [`Received ${status}${why}.`, serverMessage, until && `Retry after ${until}.`].filter(isText).join(" "),
+      {
+        status,
+        requestId,
+        serverMessage,
+        ...(isFromService && { code, fields: body.fields }),
+        retryAfter,
+      },
+    ),
     retry: RefusalError
       ? status === 429 || (status === 404 && !!job.until && !hasNoList)
       : // If the service was never reached, baseUrl or a gateway is wrong, and a retry would fail in the same way.

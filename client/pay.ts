@@ -7,8 +7,8 @@ import { fileJournal } from "./journal.ts";
 import { format } from "./money.ts";
 import { createAll } from "./payroll.ts";
 import type { PayoutResult } from "./payroll.ts";
-import { readPayroll } from "./payroll-file.ts";
-import type { Row } from "./payroll-file.ts";
+import { readPayroll, summarise, textOf } from "./payroll-file.ts";
+import type { Problem, Row } from "./payroll-file.ts";
 import { inWords } from "./words.ts";
 
 const usage = `Usage: disbursement-pay FILE.csv --journal FILE [--yes]
@@ -22,8 +22,9 @@ After a stop or a crash, run the same command again: it continues where it stopp
   --api-key-file FILE  the file with the API key; default: the environment variable API_KEY
   --help               shows this text
 
-The first line of the CSV file names its columns: reference, amount, phoneNumber, country, currency, and if you like
-webhookURL. Amounts are whole numbers of the lowest denomination: 1500000 is 15 000 FCFA.
+The first row of the CSV file names its columns: reference, amount, phoneNumber, country, currency, and if you like
+webhookURL. Amounts are whole numbers of the lowest denomination: 1500000 is 15 000 FCFA. Phone numbers are numbers of
+the row's country, with its calling code or without.
 
 Exit codes
   0  every payout exists, and none is known to have failed
@@ -50,7 +51,7 @@ interface Task {
 
 function readFile(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return textOf(readFileSync(path));
   } catch (error) {
     throw new UsageError(`Cannot read ${path}: ${(error as NodeJS.ErrnoException).code}.`);
   }
@@ -155,7 +156,9 @@ class Report {
       const isTemporary = outcome === "unknown" || temporary.has(error.name);
       this.inARow = isTemporary ? this.inARow + 1 : 0;
       this.isOpen ||= isTemporary;
-      return `${outcome === "unknown" ? "perhaps paid" : "not paid"}: ${error.message}`;
+      // The reason of an unknown outcome names no reference, so that equal reasons are equal texts.
+      const reason = outcome === "unknown" && error.cause instanceof ClientError ? error.cause : error;
+      return `${outcome === "unknown" ? "perhaps paid" : "not paid"}: ${reason.message}`;
     }
     this.inARow = 0;
     if (data.status === "failed") {
@@ -202,12 +205,13 @@ async function pay({ baseUrl, apiKey, journal }: Task, rows: Row[], terminal: Te
     }
   }
   const report = new Report();
+  const problems: Problem[] = [];
   let failure: unknown;
   try {
     for await (const result of createAll(client, requests(), { journal: fileJournal(journal) })) {
       const { line, request } = rows[result.index]!;
-      const problem = report.add(result, request);
-      if (problem) error(`line ${line}, ${request.reference}: ${problem}`);
+      const text = report.add(result, request);
+      if (text) problems.push({ line, reference: request.reference, text });
       const { cause = result.error } = result.error ?? {};
       if (cause instanceof AuthenticationError) stop("the API key is refused");
       if (report.isHopeless) stop(`${mostInARow} payments in a row did not reach the service`);
@@ -216,6 +220,7 @@ async function pay({ baseUrl, apiKey, journal }: Task, rows: Row[], terminal: Te
   } catch (thrown) {
     failure = thrown;
   }
+  summarise(problems).forEach((line) => error(line));
   report.print(rows.length, terminal);
   if (failure) throw failure;
   if (report.isOpen || report.done < rows.length) {
@@ -236,7 +241,7 @@ export async function run(args: string[], env: NodeJS.ProcessEnv, terminal: Term
     }
     const { rows, problems } = readPayroll(readFile(task.path));
     if (problems.length > 0) {
-      for (const problem of problems) error(`${task.path}, ${problem}.`);
+      for (const problem of summarise(problems)) error(`${task.path}, ${problem}.`);
       error("Nothing was paid.");
       return 2;
     }

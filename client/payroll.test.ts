@@ -57,6 +57,39 @@ const outcomes = (results: PayoutResult[]) => results.map(({ outcome }) => outco
 const short = ({ index, reference, outcome }: PayoutResult) => [index, reference, outcome];
 
 describe("createAll", () => {
+  test("previews what the contract refuses and repeats, without a request, and then pays the same input", async () => {
+    const { client, time, sent } = fakeService();
+    const entries = [
+      entry("a"),
+      entry("b", { webhookURL: "merchant.example", amount: 1.5 }),
+      entry("a", { phoneNumber: undefined }),
+    ];
+    expect(await createAll(client, entries).preview()).toEqual([
+      {
+        index: 1,
+        input: entries[1],
+        reference: "b",
+        problems: [
+          "amount must be a whole number from 1 to 9007199254740991.",
+          expect.stringMatching(/^webhookURL must be an http or https URL/),
+        ],
+      },
+      {
+        index: 2,
+        input: entries[2],
+        reference: "a",
+        problems: [
+          expect.stringMatching(/^phoneNumber must be 10 to 15 digits/),
+          expect.stringMatching(/^An earlier entry has the reference "a"/),
+        ],
+      },
+    ]);
+    expect(sent).toEqual([]);
+    const valid = createAll(client, entries.slice(0, 1));
+    expect(await valid.preview()).toEqual([]);
+    expect(await time.run(valid.run())).toMatchObject({ created: 1 });
+  });
+
   test("creates a payout for each entry and says which entry each result belongs to", async () => {
     const { client, time, payouts, sent } = fakeService();
     const entries = [entry("a"), entry("b", { amount: 7 })];

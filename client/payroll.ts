@@ -1,4 +1,5 @@
 // `@disbursement-checkout/client/payroll`: many payouts at once. Uses only the public interface of a client.
+import { refusedFields } from "../generated/payout-rules.ts";
 import { notify } from "./attempt.ts";
 import type { DisbursementClient } from "./client.ts";
 import { AbortedError, UsageError } from "./errors.ts";
@@ -126,8 +127,19 @@ export type PayoutResult = Position<DisbursementRequest> &
 /** The result of one reference of `verifyAll`: as `verify(…).result()` returns it, and which reference it belongs to. */
 export type VerifyResult<Result> = Position<string> & Result;
 
+/** What must be fixed in an entry of a payroll before it can be paid. */
+export interface EntryProblem extends Position<DisbursementRequest> {
+  /** One text for each field that the contract refuses, and for a reference that an earlier entry has. */
+  problems: string[];
+}
+
 /** A payroll. It starts when it is iterated or awaited. */
 export interface Payroll extends AsyncIterable<PayoutResult>, PromiseLike<Progress> {
+  /**
+   * Returns the entries that must be fixed, as far as the contract says. Sends nothing. Reads the whole input, so the
+   * input must be one that can be read again to pay it, such as an array.
+   */
+  preview(): Promise<EntryProblem[]>;
   /**
    * Pays, and returns how many entries had which outcome. `await` does the same. After a loop it only returns the counts,
    * even if the loop was left: leaving the loop ends the payroll.
@@ -173,10 +185,26 @@ export function createAll(
   };
   return {
     [Symbol.asyncIterator]: () => results,
+    preview: () => preview(input),
     run,
     // oxlint-disable-next-line unicorn/no-thenable -- awaiting a payroll without a loop must pay
     then: (resolve, reject) => run().then(resolve, reject),
   };
+}
+
+async function preview(input: Source<DisbursementRequest>): Promise<EntryProblem[]> {
+  const found: EntryProblem[] = [];
+  const references = new Set<string>();
+  let index = 0;
+  for await (const entry of input) {
+    const { reference = "" } = entry;
+    const problems = refusedFields(entry).map(({ field, expects }) => `${field} must be ${expects}.`);
+    if (reference && references.size === references.add(reference).size)
+      problems.push(repeated(reference).error.message);
+    if (problems.length > 0) found.push({ index, input: entry, reference, problems });
+    index++;
+  }
+  return found;
 }
 
 async function* pay(

@@ -10,6 +10,7 @@ import { receiveWebhooks as receiveFastify } from "./fastify.ts";
 import { receiveWebhooks as receiveFetch } from "./fetch.ts";
 import { memoryStore } from "./receiver.ts";
 import type { EventStore } from "./receiver.ts";
+import { rejectionOf } from "./testing/fakes.ts";
 import { receivers, recordingReceiver } from "./testing/receivers.ts";
 import { signWebhook, UsageError } from "./webhooks.ts";
 import type { WebhookEvent } from "./webhooks.ts";
@@ -71,7 +72,12 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     const stale = await signWebhook(JSON.stringify(sample), secrets[0]!, { now: Date.now() - 301_000 });
     expect((await deliver(url, stale)).status).toBe(400);
     expect(handled).toEqual([]);
-    expect(errors).toEqual([]);
+    // Each reason once: anybody can send such requests.
+    expect(errors.map(String)).toEqual([
+      "WebhookError: No signature matches: check the secret, and pass the body unchanged.",
+      "WebhookError: Header webhook-id, webhook-timestamp or webhook-signature is missing.",
+      "WebhookError: webhook-timestamp is not within the tolerance.",
+    ]);
     expect((await deliver(url)).status).toBe(204);
   });
 
@@ -141,8 +147,10 @@ describe.each(Object.keys(receivers))("%s", (framework) => {
     ["an unset secret", undefined, /not set/],
     ["an empty list of secrets", [], /not set/],
     ["a malformed secret", "whsec_????", /whsec_ followed by base64/],
-  ])("returns 500 for %s and reports a UsageError", async (_, secret, message) => {
-    const { url } = await start({ secret: secret as string });
+  ])("is not made with %s; a function that returns it gets 500 and a UsageError", async (_, given, message) => {
+    const secret = given as string;
+    expect(String(await rejectionOf(start({ secret })))).toMatch(message);
+    const { url } = await start({ secret: () => secret });
     const response = await deliver(url);
     expect(response.status).toBe(500);
     expect(errors).toEqual([expect.any(UsageError)]);
@@ -226,12 +234,12 @@ describe("Express", () => {
     await stop();
   });
 
-  test("reports no error for a request that breaks off", async () => {
+  test("reports a request that breaks off like every other reason for a 400", async () => {
     const { url, closed, errors, stop } = await startExpress();
     const socket = connect(Number(new URL(url).port), "127.0.0.1");
     socket.write("POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf", () => socket.destroy());
     expect(await closed).toBe("400 The body is incomplete.");
-    expect(errors).toEqual([]);
+    expect(errors.map(String)).toEqual(["WebhookError: The body is incomplete."]);
     await stop();
   });
 });
@@ -246,7 +254,7 @@ test("Fastify receives at the root if the plugin has no prefix", async () => {
 
 test("fetch receives a request that has no body", async () => {
   const { headers } = await signWebhook("", secrets[0]!);
-  const receive = receiveFetch({ secret: secrets, onEvent: () => {} });
+  const receive = receiveFetch({ secret: secrets, onEvent: () => {}, onError: () => {} });
   const response = await receive(new Request("https://merchant.example", { method: "POST", headers }));
   expect([response.status, await response.text()]).toEqual([400, "The body is not an event."]);
 });

@@ -1,4 +1,5 @@
 // What the receivers of all frameworks share: verify a webhook, drop repeats, and choose the response.
+import { keysOf } from "./webhook-secret.ts";
 import { UsageError, verifyWebhook, WebhookError } from "./webhooks.ts";
 import type { RawBody, VerifiedWebhook, WebhookEvent, WebhookHeaders } from "./webhooks.ts";
 
@@ -28,8 +29,8 @@ export type EventClaim = "claimed" | "busy" | "done";
 /** Options of `receiveWebhooks`. */
 export interface ReceiverOptions {
   /**
-   * `whsec_…`; during a rotation an array of the current and earlier secrets. A function is called for every request.
-   * While it is not set, every request gets 500 and `onError` a UsageError; the service retries.
+   * `whsec_…`; during a rotation an array of the current and earlier secrets. A function is called for every request:
+   * while its result is not set, every request gets 500 and `onError` a UsageError; the service retries.
    */
   secret: Secret | (() => Secret | Promise<Secret>);
   /**
@@ -40,7 +41,10 @@ export interface ReceiverOptions {
   onEvent(event: WebhookEvent, webhook: VerifiedWebhook): unknown;
   /** Where handled events are remembered. Default: the last 10,000 in the memory of this process. */
   store?: EventStore;
-  /** Called with every error that causes a 500. Responses contain no details. Default: `console.error`. */
+  /**
+   * Called with every error that causes a 500, and once with each reason for a 400, such as a wrong secret. Default:
+   * `console.error`.
+   */
   onError?(error: unknown): void;
   /** The largest accepted body, in bytes; a larger body gets 413. Default 1,048,576. */
   maxBytes?: number;
@@ -71,9 +75,13 @@ class BodyTooLarge extends WebhookError {}
 /** How long the service should wait, in seconds, while another request handles the same event. */
 const busyDelay = 5;
 
+/** @throws {UsageError} The secret is not set or not valid. */
 export function createReceiver(options: ReceiverOptions): Receiver {
   const { secret, onEvent, store = memoryStore(), maxBytes = 2 ** 20, tolerance = 300 } = options;
   const onError = options.onError ?? console.error;
+  if (typeof secret !== "function") keysOf(secret);
+  // Anybody can cause a 400, so the log has each reason once.
+  const reasons = new Set<string>();
 
   async function handle(webhook: VerifiedWebhook): Promise<ReceiverResponse> {
     const claim = await store.claim(webhook.id);
@@ -105,7 +113,10 @@ export function createReceiver(options: ReceiverOptions): Receiver {
     } catch (error) {
       // Unread bytes of a body that is too large would be taken for the next request of the connection.
       if (error instanceof BodyTooLarge) return respond(413, error.message, { connection: "close" });
-      if (error instanceof WebhookError) return respond(400, error.message);
+      if (error instanceof WebhookError) {
+        if (reasons.size < reasons.add(error.message).size) onError(error);
+        return respond(400, error.message);
+      }
       onError(error);
       return respond(500, "The webhook could not be handled.");
     }

@@ -75,10 +75,13 @@ export async function create(
     else if (doubt.isAmbiguous || doubt.mayExist()) isRecorded = undefined;
     if (isRecorded !== undefined || !(error instanceof ClientError)) throw error;
     throw Object.defineProperty(
-      new OutcomeUnknownError(`Perhaps recorded. ${error.message} Call resume() for ${reference}.`, {
-        ...error,
-        cause: error,
-      }),
+      new OutcomeUnknownError(
+        `Perhaps recorded${doubt.isAmbiguous ? "" : " by an earlier request"}. ${error.message} Call resume() for ${reference}.`,
+        {
+          ...error,
+          cause: error,
+        },
+      ),
       "resume",
       // The options of this call are not used again: its signal may have ended it.
       { value: (options?: CallOptions) => mode.resume(body, options) },

@@ -151,6 +151,20 @@ describe("delays", () => {
     expect(await delaysOf([refusal(503, { "retry-after": "60" })], {})).toEqual([]);
   });
 
+  test.each([429, 503])(
+    "are skipped if a %i asks for a day, whatever the call's time; the error says until when",
+    async (status) => {
+      const { client, time, sent } = scriptedClient([refusal(status, { "retry-after": "86400" })]);
+      const started = time.now();
+      const error = await time.run(rejectionOf(client.disbursements.waitFor("DSB1", { timeout: 1e9 })));
+      expect(error).toMatchObject({
+        message: `Received ${status}. Refused: For a reason. Retry after 2026-11-21T10:00:00.000Z.`,
+        retryAfter: 86_400_000,
+      });
+      expect([sent.length, time.now() - started]).toEqual([1, 0]);
+    },
+  );
+
   test("leave time for a last attempt", async () => {
     const { client, time, delays } = scriptedClient([refusal(500), refusal(500), noResponse], {
       retry: { minDelay: 6000, totalTime: 10_000 },

@@ -18,6 +18,10 @@ const lastAttemptShare = 0.05;
 // should fail soon.
 const absenceLimit = 10_000;
 
+// A longer `Retry-After` ends the call, whatever its time, in ms. A mistaken one, of a proxy for example, would silence a
+// long call for days. The error says until when.
+const longestWait = 60_000;
+
 /**
  * Sends a request, and retries it until the outcome is definite or the attempts or the time run out. Never throws.
  *
@@ -57,7 +61,7 @@ export async function sendWithRetries(
       absentUntil = lastStart;
     }
     const timeLeft = (error instanceof NotFoundError ? absentUntil : lastStart) - runtime.now();
-    if (!retry || number >= tries || timeLeft <= retryAfter) break;
+    if (!retry || number >= tries || Math.min(timeLeft, longestWait) <= retryAfter) break;
 
     const delay = Math.min(timeLeft, retryAfter + runtime.random() * Math.min(maxDelay, minDelay * 2 ** (number - 1)));
     report(context, "onRetry", { ...trace.attempts.at(-1)!, delay } as RetryInfo);

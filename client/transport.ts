@@ -49,13 +49,21 @@ const Carrier = function (url: string, init: RequestInit): Carrier {
 /** Sends a request. Calls `onSend` immediately before. */
 export type Transport = (message: Message, options: SendOptions, onSend: () => void) => Promise<Reply>;
 
+/**
+ * What every request has. Following a redirect could send the key to another host, and turns a POST into a GET; the mode
+ * is not "error", because Workers do not support that mode. Next.js 14 caches reads for ever without `no-store`, and older
+ * Workers refuse the field, which their requests lack.
+ */
+const always = (baseUrl: string) => ({
+  baseUrl,
+  redirect: "manual" as const,
+  ...("cache" in Request.prototype && { cache: "no-store" as const }),
+});
+
 /** Creates the plain openapi-fetch client, which adds the key and does not follow redirects. */
 export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): RawClient {
   return createFetchClient<paths>({
-    baseUrl,
-    // Following a redirect could send the key to another host, and turns a POST into a GET. The mode is not "error",
-    // because Workers do not support that mode.
-    redirect: "manual",
+    ...always(baseUrl),
     async fetch(request) {
       request.headers.set("x-api-key", await apiKey());
       return fetch(request).then(limitBody);
@@ -68,7 +76,7 @@ export function createRawClient({ baseUrl, fetch, apiKey }: RawClientOptions): R
  * adds to the raw client could alter responses.
  */
 export function createTransport({ baseUrl, fetch }: TransportOptions): Transport {
-  const raw = createFetchClient<paths>({ baseUrl, redirect: "manual" });
+  const raw = createFetchClient<paths>(always(baseUrl));
   return ({ path, body, query, reference }, options, onSend) => {
     const request = {
       ...options,

@@ -1,6 +1,8 @@
 import { ClientError, UsageError } from "./errors.ts";
 import { parse } from "./json.ts";
 import type { WebhookEvent } from "./types.ts";
+import { keyOf, keysOf } from "./webhook-secret.ts";
+import type { Key } from "./webhook-secret.ts";
 
 export { UsageError };
 export type { WebhookEvent };
@@ -59,8 +61,7 @@ export async function verifyWebhook(
   secret: string | readonly string[],
   { tolerance = 300, now = Date.now() }: VerifyOptions = {},
 ): Promise<VerifiedWebhook> {
-  const keys = [secret].flat().map(keyOf);
-  if (keys.length === 0) keyOf(undefined);
+  const keys = keysOf(secret);
   const [id, timestamp, signatures] = ["id", "timestamp", "signature"].map((name) => headerOf(headers, name));
   check(id && timestamp && signatures, "Header webhook-id, webhook-timestamp or webhook-signature is missing.");
   check(/^\d+$/.test(timestamp), "webhook-timestamp is not a number of seconds.");
@@ -112,25 +113,10 @@ function headerOf(headers: WebhookHeaders, end: string): string {
   return [Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]].flat().join(" ");
 }
 
-type Key = Uint8Array<ArrayBuffer>;
-
 async function sign(secret: Key, id: string, timestamp: string, body: RawBody): Promise<string> {
   const message = await new Blob([`${id}.${timestamp}.`, body as BlobPart]).arrayBuffer();
   const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   return `v1,${btoa(String.fromCharCode(...new Uint8Array(await crypto.subtle.sign("HMAC", key, message))))}`;
-}
-
-/** Decodes a secret. The error message must not contain the secret. */
-function keyOf(secret: string | undefined): Key {
-  if (!secret) throw new UsageError("The webhook secret is not set.");
-  let binary = "";
-  try {
-    binary = atob(secret.replace(/^whsec_/, ""));
-  } catch {
-    // The secret is not a string or not base64. The check below throws.
-  }
-  if (!binary) throw new UsageError("The webhook secret must be whsec_ followed by base64.");
-  return Uint8Array.from(binary, (character) => character.charCodeAt(0));
 }
 
 function isEqual(a: string, b: string): boolean {

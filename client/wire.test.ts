@@ -39,6 +39,55 @@ const redirect: RequestListener = ({ url }, response) => {
   response.writeHead(url === "/caught" ? 200 : 307, { location: "/caught" }).end();
 };
 
+describe("caches, such as that of Next.js 14, never answer a read", () => {
+  const inits: (RequestInit | undefined)[] = [];
+  const read = async () => {
+    const client = connect({
+      fetch: async (input: string | Request, init?: RequestInit) => {
+        inits.push(input instanceof Request ? input : init);
+        return Response.json({ statusCode: 200, data: record });
+      },
+    });
+    await client.disbursements.verify(record.reference);
+    await client.raw.GET("/v1/disbursements/{reference}", { params: { path: { reference: "DSB1" } } });
+    return inits.splice(0).map((init) => init!.cache);
+  };
+
+  test("where the runtime knows the field", async () => {
+    expect(await read()).toEqual(["no-store", "no-store"]);
+  });
+
+  test("where the runtime refuses the field, requests do not have it", async () => {
+    // As in older Workers.
+    class Request extends globalThis.Request {
+      constructor(input: string | Request, init?: RequestInit) {
+        if (init && "cache" in init) throw new Error("The 'cache' field is not implemented.");
+        super(input, init);
+      }
+    }
+    Object.setPrototypeOf(Request.prototype, null);
+    vi.stubGlobal("Request", Request);
+    const client = connect({
+      fetch: async (_: string, init: object) => {
+        expect(init).not.toHaveProperty("cache");
+        return Response.json({ statusCode: 200, data: record });
+      },
+    });
+    await client.disbursements.verify(record.reference);
+    vi.unstubAllGlobals();
+  });
+});
+
+test("names an unsolicited 100 Continue, which fetch does not read", async () => {
+  listener = (_, response) => {
+    response.writeContinue();
+    respondWith(record)(_, response);
+  };
+  const error = await rejectionOf(connect().disbursements.verify(record.reference));
+  expect(error).toBeInstanceOf(ConnectionError);
+  expect((error as Error).message).toContain("unsolicited 100 Continue?");
+});
+
 test("clears a cancelled timer", () => {
   vi.useFakeTimers();
   const cancel = system.after(1000, () => {});

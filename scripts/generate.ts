@@ -10,6 +10,7 @@ import { pictureFiles } from "./docs/pictures/index.ts";
 import type { Document } from "./docs/tables.ts";
 import { modelsOf, type Schema } from "./models.ts";
 import { phonesModule } from "./phones.ts";
+import { rulesModule } from "./rules.ts";
 
 const root = new URL("..", import.meta.url);
 const source = new URL("spec/openapi.yaml", root);
@@ -61,6 +62,7 @@ const files: Record<string, string> = {
   "generated/openapi.json": json(bundled),
   "generated/openapi.dredd.json": json(await flattened()),
   "generated/models.ts": banner + modelsOf(schemas, models),
+  "generated/payout-rules.ts": banner + rulesModule(schemas, "DisbursementRequest"),
   "generated/phones.ts": `${banner.replace("spec/openapi.yaml", "libphonenumber's metadata")}${phonesModule()}`,
   // The report looks like the pages, but the suite imports nothing from the server.
   "conformance/report/templates/theme.css": await readFile(new URL("server/http/styles/theme.css", root), "utf8"),

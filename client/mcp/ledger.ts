@@ -24,12 +24,12 @@ type Entry =
   | Reservation
   /** The payout exists. */
   | { paid: string; payout: string }
-  /** No money moved: the service refused the payout, or the payout failed. */
+  /** No money moved: the service refused the payout or the checkout, or the payout failed. */
   | { free: string }
   /** A person approved the plan. */
   | { approve: string }
-  /** A checkout was created, with a link that the service shows only once. */
-  | { checkout: string; reference: string; url?: string | undefined }
+  /** A checkout is about to be created, or was created: with a link that the service shows only once. */
+  | { checkout: string; reference?: string; url?: string | undefined }
   | { call: string; plan?: string | undefined; arguments: unknown; result: string; ms: number };
 export type Line = Entry & { at: string; session: string };
 
@@ -51,7 +51,7 @@ export class Ledger {
   private rest = Buffer.alloc(0);
   private readonly plans = new Map<string, KnownPlan>();
   private readonly approved = new Set<string>();
-  private readonly checkouts = new Map<string, { reference: string; url?: string | undefined }>();
+  private readonly checkouts = new Map<string, { reference?: string; url?: string | undefined }>();
   private readonly verdicts = new Map<string, Verdict>();
   private readonly session: string;
   private readonly now: () => number;
@@ -140,8 +140,10 @@ export class Ledger {
     if ("approve" in line) this.approved.add(line.approve);
     else if ("checkout" in line) this.checkouts.set(line.checkout, line);
     else if ("paid" in line) Object.assign(this.plans.get(line.paid) ?? {}, { state: "paid", payout: line.payout });
-    else if ("free" in line) Object.assign(this.plans.get(line.free) ?? {}, { state: "free" });
-    else if ("reserve" in line) {
+    else if ("free" in line) {
+      Object.assign(this.plans.get(line.free) ?? {}, { state: "free" });
+      this.checkouts.delete(line.free);
+    } else if ("reserve" in line) {
       const at = Date.parse(line.at);
       const isKnown = this.isHeld(line.reserve);
       const verdict = this.judge(line, at);

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The command `disbursement-checkout-mcp`: payment tools over the Model Context Protocol.
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
@@ -83,9 +84,9 @@ async function run() {
     if (!values["token-file"]) throw new UsageError("Name the file with the bearer token: --token-file FILE.");
     const token = readOwnFile(values["token-file"]).trim();
     const server = createHttpServer(httpListener(() => tools.createServer(), token));
-    server.listen(Number(values.http), "127.0.0.1", () => {
-      console.error(`Listening on http://127.0.0.1:${(server.address() as { port: number }).port}/mcp`);
-    });
+    // Rejects if the port cannot be used.
+    await once(server.listen(Number(values.http), "127.0.0.1"), "listening");
+    console.error(`Listening on http://127.0.0.1:${(server.address() as { port: number }).port}/mcp`);
   }
 }
 

@@ -53,7 +53,7 @@ export function describe({ at, session, ...line }: Line): string {
       ? ` ${line.amount} ${line.currency}`
       : "payout" in line
         ? ` as ${line.payout}`
-        : "checkout" in line
+        : "checkout" in line && line.reference
           ? ` as ${line.reference}`
           : "";
   return `${start}   ${what} ${name}${amount}`;

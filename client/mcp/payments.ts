@@ -4,7 +4,7 @@ import type { DisbursementClient } from "../client.ts";
 import { ClientError, NotFoundError, UsageError } from "../errors.ts";
 import { fileJournal } from "../journal.ts";
 import { createAll } from "../payroll.ts";
-import type { Journal, PayoutResult } from "../payroll.ts";
+import type { Journal, JournaledPayout, PayoutResult } from "../payroll.ts";
 import type { Disbursement } from "../types.ts";
 import { inWords } from "../words.ts";
 import type { Ledger, Reservation, Verdict } from "./ledger.ts";
@@ -65,6 +65,10 @@ const approval = (id: string, why: string) =>
       `disbursement-checkout-mcp --approve ${id} . Then call pay with the same plan. Do not split or change the payment.`,
     { paid: false },
   );
+
+/** The link in the text too, because some hosts show only the text. */
+const sendTo = (url: string) =>
+  `Send the customer to the link: ${/^https?:\/\/[!#-;=?-_a-~]{1,800}$/.test(url) ? url : quoted(url)}`;
 
 const noPlan = () =>
   outcome("refused", "There is no such plan, or its file was changed. Nothing was paid. Call prepare_payout.");
@@ -153,12 +157,15 @@ export class Payments {
     return outcome("pending", text, { paid: false });
   }
 
-  async findPayouts(filters: {
+  async findPayouts(wanted: {
     status?: "pending" | "success" | "failed" | undefined;
     createdAfter?: string | undefined;
   }) {
+    // The contract has times in UTC with milliseconds only.
+    const createdAfter = wanted.createdAfter && new Date(wanted.createdAfter).toISOString();
     try {
-      const { items, nextCursor } = await this.context.client.disbursements.list({ ...filters, pageSize: 10 }).page();
+      const filters = definite({ ...wanted, createdAfter, pageSize: 10 });
+      const { items, nextCursor } = await this.context.client.disbursements.list(filters).page();
       const payouts = items.map((item) => {
         const { reference, merchantsReference, status, ...money } = payoutOf(item);
         const { amount, currency, amountText: text } = money;
@@ -187,19 +194,23 @@ export class Payments {
     const { purpose: _, ...body } = request;
     const id = checkoutId({ ...request, service: client.baseUrl });
     const known = ledger.checkout(id);
-    if (known) return this.getCheckout(known.reference, known.url);
-    const {
-      data,
-      error,
-      outcome: end,
-    } = await client.checkouts.create({ ...definite(body), reference: id }, { ifExists: "return" }).result();
+    if (known?.reference) return this.getCheckout(known.reference, known.url);
+    // An earlier request of the same checkout may have been recorded, also by a process that has ended.
+    if (!known) ledger.append({ checkout: id });
+    const order = { ...definite(body), reference: id };
+    const { checkouts } = client;
+    const call = known ? checkouts.resume(order) : checkouts.create(order, { ifExists: "return" });
+    const { data, error, outcome: end } = await call.result();
     if (end === "unknown")
       return outcome("unknown", `The checkout may exist. Call create_checkout again with the same arguments.`);
-    if (!data) return outcome("refused", `No checkout was created. ${quoted(error.message)}`, reasonOf(error));
+    if (!data) {
+      ledger.append({ free: id });
+      return outcome("refused", `No checkout was created. ${quoted(error.message)}`, reasonOf(error));
+    }
     const { url } = data;
     ledger.append({ checkout: id, reference: data.reference, url });
     const text = url
-      ? `The checkout exists and waits for its payment. Send the customer to the link.`
+      ? `The checkout exists and waits for its payment. ${sendTo(url)}`
       : `The checkout exists, but its link was lost with a response, and the service does not show it again.`;
     return outcome(resultOf(data.status), text, { checkout: checkoutOf({ ...request, ...data } as never, url) });
   }
@@ -208,7 +219,8 @@ export class Payments {
     const { outcome: end, data, error } = await this.context.client.checkouts.verify(reference).result();
     if (end === "missing") return outcome("refused", `No checkout has this reference.`);
     if (!data) return unread(error);
-    const text = `The checkout ${data.reference} over ${inBothUnits(data.amount, data.currency)} is ${data.status}.`;
+    const link = url && data.status === "pending" ? ` ${sendTo(url)}` : "";
+    const text = `The checkout ${data.reference} over ${inBothUnits(data.amount, data.currency)} is ${data.status}.${link}`;
     return outcome(resultOf(data.status), text, { checkout: checkoutOf(data, url) });
   }
 
@@ -278,7 +290,10 @@ export class Payments {
       close: () => journal.close!(),
       before: async (request, service) => {
         const known = await journal.before(request, service);
-        if (known?.payout) return known;
+        if (known?.payout) {
+          this.note(id, known.payout);
+          return known;
+        }
         try {
           if ((ledger.plan(id)?.state ?? "free") === "free") this.check(plan);
           const reservation = this.reservation(id, plan);
@@ -291,8 +306,8 @@ export class Payments {
       },
       after: async (request, payout) => {
         await journal.after(request, payout);
-        if (payout) ledger.append({ paid: id, payout: payout.reference });
-        if (!payout || payout.status === "failed") ledger.append({ free: id });
+        if (payout) this.note(id, payout);
+        else ledger.append({ free: id });
       },
     };
   }
@@ -351,10 +366,19 @@ export class Payments {
     );
   }
 
-  private describe(payout: Disbursement, id?: string): Outcome {
+  /**
+   * Writes what is known of a plan's payout into the log. Also for an earlier payment: its process may have been killed
+   * before it wrote this, and the plan would stay open for ever.
+   */
+  private note(id: string, { reference, status }: JournaledPayout) {
     const { ledger } = this.context;
+    if (ledger.plan(id)?.state === "open") ledger.append({ paid: id, payout: reference });
+    if (status === "failed" && ledger.plan(id)?.state === "paid") ledger.append({ free: id });
+  }
+
+  private describe(payout: Disbursement, id?: string): Outcome {
     const result = resultOf(payout.status);
-    if (id !== undefined && result === "failed" && ledger.plan(id)?.state === "paid") ledger.append({ free: id });
+    if (id !== undefined && payout.merchantsReference === id) this.note(id, payout);
     const text =
       `The payout ${fromOutside(payout.reference).data} of ${inBothUnits(payout.amount, payout.currency)} ` +
       { pending: "exists and is not final yet", success: "succeeded", failed: "failed: no money moved" }[

@@ -10,7 +10,7 @@ import { UsageError } from "../errors.ts";
 export const paymentFields = {
   amount: z
     .int()
-    .positive()
+    .min(1)
     .describe("In the currency's lowest denomination; 100 is one unit in every currency: 1500000 is 15 000 FCFA"),
   country: z
     .string()
@@ -31,7 +31,7 @@ export const paymentFields = {
 export const planSchema = z.object({
   phoneNumber: z
     .string()
-    .regex(/^\d{10,15}$/)
+    .regex(/^[0-9]{10,15}$/)
     .describe("The recipient's mobile number with the calling code: 10 to 15 digits, no plus sign, no spaces"),
   ...paymentFields,
 });

@@ -7,7 +7,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { InMemoryTransport } from "@modelcontextprotocol/server";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { startServer, type TestServer } from "../../server/testing/server.ts";
-import { connectionLost } from "../testing/fakes.ts";
+import { connectionLost, connectionRefused } from "../testing/fakes.ts";
 import { httpListener } from "./http.ts";
 import { describe as describeLine, openTools } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
@@ -18,7 +18,7 @@ let server: TestServer;
 let folder: string;
 let journal: string;
 /** What happens to the next creates, in their order. */
-let faults: ("lose the request" | "lose the response" | "lose every reply")[];
+let faults: ("lose the request" | "lose the response" | "lose every reply" | "refuse the connection")[];
 let now: number;
 const clients: Client[] = [];
 
@@ -46,6 +46,7 @@ async function network(input: string | Request, init?: RequestInit): Promise<Res
     await fetch(request);
     throw connectionLost();
   }
+  if (faults[0] === "refuse the connection") throw connectionRefused();
   const fault = request.method === "POST" ? faults.shift() : undefined;
   if (fault === "lose the request") throw connectionLost();
   const response = await fetch(request);
@@ -122,6 +123,36 @@ test("the tools have honest annotations and an output schema", async () => {
   ]);
 });
 
+test("schemas use only what the function calls of common models accept", async () => {
+  const client = new Client({ name: "a host", version: "1" });
+  const [mine, other] = InMemoryTransport.createLinkedPair();
+  await open().createServer().connect(other);
+  await client.connect(mine);
+  clients.push(client);
+  const accepted = new Set(
+    "type description enum items properties required minimum maximum maxLength pattern".split(" "),
+  );
+  const unusual = (schema: Record<string, unknown>): string[] =>
+    Object.entries(schema).flatMap(([keyword, value]) => {
+      if (keyword === "properties") return Object.values(value as object).flatMap(unusual);
+      if (keyword === "items") return unusual(value as Record<string, unknown>);
+      return accepted.has(keyword) && !`${value}`.includes("(?") ? [] : [keyword];
+    });
+  for (const { inputSchema } of (await client.listTools()).tools) {
+    const { $schema: _, ...schema } = inputSchema;
+    expect(unusual(schema)).toEqual([]);
+  }
+});
+
+test.each(["2026-11-20T09:30:00Z", "2026-11-20T10:30:00+01:00", "2026-11-20T09:30:00.123456Z"])(
+  "payouts since %s are found",
+  async (createdAfter) => {
+    const call = await connect(open(undefined, "session-1", 15_000));
+    expect(await call("find_payouts", { createdAfter })).toMatchObject({ result: "success" });
+    expect(await call("find_payouts", { createdAfter: "yesterday" })).toMatchObject({ result: "refused" });
+  },
+);
+
 test("a payout is planned, shown in both units, paid, and read", async () => {
   const call = await connect();
   const plan = await call("prepare_payout", payout);
@@ -192,6 +223,38 @@ test("an unknown outcome lets no other plan pay, and is resolved by the same pla
   const asked = await later("pay", { plan: other });
   expect(asked).toMatchObject({ result: "needs_approval", summary: expect.stringContaining(`the plan ${plan} paid`) });
   expect(await paid()).toBe(1);
+});
+
+test("a payment whose process was killed before its log knew the payout is settled by a repetition", async () => {
+  for (const repeat of ["pay", "get_payout"]) {
+    const changes = { amount: repeat === "pay" ? 1 : 2 };
+    const call = await connect();
+    const plan = await prepare(call, changes);
+    await call("pay", { plan });
+    const log = join(journal, "log.jsonl");
+    writeFileSync(log, readFileSync(log, "utf8").replaceAll(/^.*"paid".*$/gm, ""));
+
+    const later = await connect();
+    now += 30 * 24 * 3_600_000;
+    const nextMonth = await prepare(later, { ...changes, purpose: "the invoice of December" });
+    expect(await later("pay", { plan: nextMonth })).toMatchObject({ result: "refused" });
+    expect(await later(repeat, { plan })).toMatchObject({ payout: { merchantsReference: { data: plan } } });
+    expect(await later("pay", { plan: nextMonth })).toMatchObject({ result: "pending" });
+  }
+  expect(await paid()).toBe(4);
+});
+
+test("a payout of another plan says nothing about a plan", async () => {
+  const call = await connect(open(undefined, "session-1", 250));
+  const plan = await prepare(call);
+  faults = ["lose every reply"];
+  expect(await call("pay", { plan })).toMatchObject({ result: "unknown" });
+  faults = [];
+  const other = await prepare(call, { amount: 7 });
+  const { reference } = (await call("pay", { plan: other })).payout!;
+  await call("get_payout", { plan, payout: reference });
+  const same = await prepare(call, { purpose: "the same in other words" });
+  expect(await call("pay", { plan: same })).toMatchObject({ result: "refused" });
 });
 
 test("repetitions in other words, in another order and in parallel sessions are one payout", async () => {
@@ -317,6 +380,37 @@ test("a checkout is created once, and its link is returned again", async () => {
   const { reference } = first.checkout!;
   expect(await call("get_checkout", { checkout: reference })).toMatchObject({ result: "pending" });
   expect(await call("get_checkout", { checkout: "CHK0" })).toMatchObject({ result: "refused" });
+});
+
+test("a checkout in doubt stays in doubt after a restart, until it is known", async () => {
+  const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "order 8" };
+  faults = ["lose every reply"];
+  expect(await (await connect(open(undefined, "session-1", 250)))("create_checkout", order)).toMatchObject({
+    result: "unknown",
+  });
+  faults = ["refuse the connection"];
+  expect(await (await connect(open(undefined, "session-2", 250)))("create_checkout", order)).toMatchObject({
+    result: "unknown",
+  });
+  faults = [];
+  expect(await (await connect())("create_checkout", order)).toMatchObject({
+    result: "pending",
+    summary: expect.stringContaining("its link was lost"),
+  });
+});
+
+test("a checkout that the service refused may be created later", async () => {
+  const call = await connect();
+  const order = { amount: 1500000, country: "CI", currency: "XOF", purpose: "order 9" };
+  faults = ["refuse the connection"];
+  const refused = await (await connect(open(undefined, "session-1", 250)))("create_checkout", order);
+  expect(refused).toMatchObject({ result: "refused" });
+  faults = [];
+  const created = await call("create_checkout", order);
+  expect(created).toMatchObject({ result: "pending", checkout: { url: expect.stringContaining("http") } });
+  // Some hosts show only the text.
+  expect(created.summary).toContain(created.checkout!.url);
+  expect((await call("create_checkout", order)).summary).toContain(created.checkout!.url);
 });
 
 test("text from outside is data, on one line", async () => {

@@ -102,7 +102,14 @@ export function createServer(payments: Payments, ledger: Ledger): McpServer {
     "Lists the newest payouts, at most 10. Here success only means that the list was read; each payout has its own status.",
     z.object({
       status: z.enum(["pending", "success", "failed"]).optional(),
-      createdAfter: z.iso.datetime({ offset: true }).optional(),
+      createdAfter: z
+        .string()
+        .refine(
+          (text) => z.iso.datetime({ offset: true }).safeParse(text).success,
+          "a time such as 2026-11-20T09:30:00Z",
+        )
+        .describe("A time with its offset from UTC, such as 2026-11-20T09:30:00Z or 2026-11-20T10:30:00+01:00")
+        .optional(),
     }),
     reads,
     (input) => payments.findPayouts(input),
@@ -110,7 +117,10 @@ export function createServer(payments: Payments, ledger: Ledger): McpServer {
   add(
     "create_checkout",
     "Creates a link to a page on which a customer pays. The same arguments give the same checkout and link.",
-    z.object({ ...paymentFields, redirectURL: z.url().optional() }),
+    z.object({
+      ...paymentFields,
+      redirectURL: z.string().describe("The page to which the customer returns").optional(),
+    }),
     prepares,
     (input) => payments.createCheckout(input),
   );
