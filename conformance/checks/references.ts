@@ -4,7 +4,7 @@ import type { Check } from "../check.ts";
 import { pageLink } from "./checkout.ts";
 import { expectNoFaults, holds, same } from "./expect.ts";
 import { checkoutBody, dataOf, get, paid, pays, startCheckout, verified } from "./requests.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
@@ -71,7 +71,7 @@ export const checks: Check[] = [
         same(context, "references.customer", { what: "name", actual: data.customer.name, expected }, response);
         customers.push(data.customer.id);
       }
-      const ok = customers[0] === customers[1] && customers[0] !== customers[2];
+      const ok = equal(customers[0], customers[1]) && !equal(customers[0], customers[2]);
       const expected = "the same id for the same number, and a different id for another number";
       context.judge("references.customer", ok, expected, customers.join(", "), context.responses);
     },

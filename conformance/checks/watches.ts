@@ -6,7 +6,7 @@ import { fieldsOf } from "../target/ledger.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 import { is2xx } from "./requests.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
@@ -47,7 +47,7 @@ function echoFaults({ request, json }: TargetResponse): string[] {
   const { amount, reference } = fieldsOf(request);
   const sent = { amount, merchantsReference: reference };
   return Object.entries(sent).flatMap(([field, value]) =>
-    data?.[field] === value
+    equal(data?.[field], value)
       ? []
       : [`${field} is ${JSON.stringify(data?.[field])}, and ${JSON.stringify(value)} was sent`],
   );
