@@ -84,6 +84,14 @@ const coreWatches: Watch[] = [
     faults: typeFaults,
   },
   {
+    id: "json.media-type",
+    name: "JSON is not declared as something else",
+    expected: "no other media type for JSON, whatever the status",
+    applies: ({ request, json }) => request.path.startsWith("/v1/") && typeof json === "object" && json !== null,
+    faults: ({ headers: { "content-type": type = "" } }) =>
+      type === "" || /^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i.test(type) ? [] : [`Content-Type is ${type}`],
+  },
+  {
     id: "errors.shape",
     name: "Errors have the documented shape",
     expected: "statusCode (integer), error (string) and, if present, message (string)",
