@@ -7,9 +7,10 @@ import { createRedactor } from "../target/redact.ts";
 import { createTarget } from "../target/target.ts";
 import { checks } from "./balances.ts";
 
+const now = () => new Date(0);
+const sleep = async () => {};
+
 test("the sandbox has its balance again if a request of the check throws", async () => {
-  const now = () => new Date(0);
-  const sleep = async () => {};
   const balances: unknown[] = [];
   const http: HttpClient = {
     async send({ method, body }) {
