@@ -239,7 +239,7 @@ export type Report = {
   secondOpinion?: { answers: number; disagreements: Disagreement[] };
   /**
    * The SHA-256 hash, in hexadecimal, of the file with the recorded exchanges, from which `certify rejudge` computes this
-   * report again. Undefined for a merchant's program, and if a key is too short to be hidden in a recording.
+   * report again. Undefined for a merchant's program, and if a key is too ordinary to be hidden in a recording.
    */
   exchangesSha256?: string;
   /** The errors that prevented the suite from doing its work. */

@@ -14,6 +14,7 @@ import {
   errors,
   fieldsOf,
   html,
+  instead,
   isAccepted,
   isError,
   isOf,
@@ -54,7 +55,7 @@ function ofOneCountry({ phoneNumber, country, currency }: Fields): boolean {
 }
 const isLowerCase = (value: unknown, length: number) =>
   typeof value === "string" && value.length === length && /^[a-z]+$/.test(value);
-const more = (fields: Fields): Fields => ({ ...fields, extra: { nested: [1, null, "x"] }, note: null });
+const more = (fields: Fields): Fields => ({ redirectURL: [], ...fields, extra: { nested: [1, null, "x"] }, note: null });
 const withMore = (reply: Reply): Reply => {
   const body = fieldsOf(reply.text);
   if (!body) return reply;
@@ -150,6 +151,13 @@ export const soundServers: readonly SoundServer[] = [
   },
   sound("untyped", "Responses have no Content-Type.", () =>
     responses("every", (reply) => withHeader(reply, "content-type")),
+  ),
+  sound("refuses-invisible-characters", "References with characters that nobody sees are refused with 422.", () =>
+    instead(
+      createDisbursement,
+      ({ reference }) => /[\u00a0\u200b]/.test(String(reference)),
+      () => refusal(422),
+    ),
   ),
   sound("other-references", "Service references have another form and length.", () =>
     otherReferences(() => `pay:${crypto.randomUUID()}~é`),

@@ -68,31 +68,25 @@ export const checks: Check[] = [
       const [before] = inCurrency(listed(await get(context, "/v1/balances")), currency);
       const set = await setBalance(context, currency, numberOf(amount) - 1);
       if (!set) return context.notApplicable(id, "the target has no PUT /sandbox/balance");
-      expectStatus(context, id, set, 200, "for PUT /sandbox/balance");
-      const refused = await pay(context, body);
-      const { code } = (refused.json ?? {}) as { code?: unknown };
-      const isRefused = refused.status === 422 && code === "insufficient_funds";
-      shows(
-        context,
-        id,
-        refused,
-        isRefused,
-        "422 with the code insufficient_funds for a disbursement above the balance",
-      );
-      const found = await get(context, `/v1/disbursements?merchantsReference=${encodeURIComponent(textOf(reference))}`);
-      shows(
-        context,
-        id,
-        found,
-        found.status === 200 && listed(found).length === 0,
-        "a list without the refused disbursement",
-      );
-      await setBalance(context, currency, 1_000_000_000);
-      const accepted = await pay(context, body);
-      const isNew = accepted.status === 200 && dataOf(accepted)["merchantsReference"] === reference;
-      shows(context, id, accepted, isNew, "200 for the same disbursement once the balance covers it");
-      const available = Math.min(Math.max(numberOf(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
-      await setBalance(context, currency, available, before?.["enforced"] === true);
+      try {
+        expectStatus(context, id, set, 200, "for PUT /sandbox/balance");
+        const refused = await pay(context, body);
+        const { code } = (refused.json ?? {}) as { code?: unknown };
+        const isRefused = refused.status === 422 && code === "insufficient_funds";
+        const expected = "422 with the code insufficient_funds for a disbursement above the balance";
+        shows(context, id, refused, isRefused, expected);
+        const query = `merchantsReference=${encodeURIComponent(textOf(reference))}`;
+        const found = await get(context, `/v1/disbursements?${query}`);
+        const isAbsent = found.status === 200 && listed(found).length === 0;
+        shows(context, id, found, isAbsent, "a list without the refused disbursement");
+        await setBalance(context, currency, 1_000_000_000);
+        const accepted = await pay(context, body);
+        const isNew = accepted.status === 200 && dataOf(accepted)["merchantsReference"] === reference;
+        shows(context, id, accepted, isNew, "200 for the same disbursement once the balance covers it");
+      } finally {
+        const available = Math.min(Math.max(numberOf(before?.["available"] ?? 0), 0), Number.MAX_SAFE_INTEGER);
+        await setBalance(context, currency, available, before?.["enforced"] === true);
+      }
     },
   },
 ];

@@ -4,7 +4,7 @@ import { allowsMadeUpNumbers } from "../run-options.ts";
 import { expectNoFaults, expectOneAccepted, expectStatus, same } from "./expect.ts";
 import { differentBodies, recordIn, recordOf } from "./records.ts";
 import { atOnce, dataOf, disbursementBody, paid, payInvalid, pays, verified, type Disbursement } from "./requests.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 const concurrency = 20;
 const racers = 12;
@@ -24,7 +24,7 @@ function changedFields(sent: Record<string, unknown>, record: Disbursement): str
   const { merchantsReference: reference, amount, country, currency, customer } = record;
   const kept = { reference, amount, country, currency, phoneNumber: customer?.phoneNumber };
   return Object.entries(kept)
-    .filter(([field, value]) => sent[field] !== value)
+    .filter(([field, value]) => !equal(sent[field], value))
     .map(([field]) => field);
 }
 

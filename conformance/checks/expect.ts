@@ -1,8 +1,8 @@
 // The vocabulary of the checks: each function states one expectation about the target, records it as a finding, and
 // returns true if the target meets it.
-import { isDeepStrictEqual } from "node:util";
 import { describeResponse, type Context, type Evidence } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { equal } from "../target/values.ts";
 import { checkoutBody, dataOf, disbursementBody, payInvalid, startInvalidCheckout } from "./requests.ts";
 
 type Status = number | "2xx" | "4xx";
@@ -46,7 +46,7 @@ export function expectData(
 ): boolean {
   const data = dataOf(response);
   const names = Object.keys(fields);
-  const ok = response.status === 200 && names.every((name) => isDeepStrictEqual(data[name], fields[name]));
+  const ok = response.status === 200 && names.every((name) => equal(data[name], fields[name]));
   const list = (of: Readonly<Record<string, unknown>>) =>
     names.map((name) => `${name} ${shown(of[name])}`).join(" and ");
   const actual = response.status === 200 ? `${list(data)} in ` : "";
@@ -124,7 +124,7 @@ export function same(
   { what, actual, expected }: { what: string; actual: unknown; expected: unknown },
   evidence: Evidence = context.responses,
 ): boolean {
-  const ok = isDeepStrictEqual(actual, expected);
+  const ok = equal(actual, expected);
   return context.judge(id, ok, `${what} ${shown(expected)}`, `${what} ${shown(actual)}`, evidence);
 }
 

@@ -12,7 +12,6 @@ import { expectData, expectStatus, same } from "./expect.ts";
 import { judgeRecord, recordIn, recordOf, type Body } from "./records.ts";
 import { dataOf, disbursementBody, get, is4xx, pay, payInvalid, permitted, someAddress } from "./requests.ts";
 import { verifyDisbursement, type More } from "./requests.ts";
-import { isRefused } from "./refused-requests.ts";
 import { listed } from "./sandbox-controls.ts";
 import { settled, settledByClock } from "./settlement.ts";
 import { several } from "./several.ts";
@@ -178,7 +177,7 @@ export async function repeatAll(context: Context, at: Conditions["moment"]["at"]
     const body = { ...each.body, ...over };
     let response = await send(context, repeatForm, body, payInvalid, moreOf(context, sender));
     // A target may refuse the form or the sender, which says nothing about the reference.
-    const isFormRefused = (repeatForm.optional || sender.optional) && isRefused(response) && response.status !== 409;
+    const isFormRefused = (repeatForm.optional || sender.optional) && is4xx(response) && response.status !== 409;
     if (isFormRefused) response = await send(context, {}, body, payInvalid);
     isPaid ||= response.status === 200;
     const found = await verifyDisbursement(context, textOf(dataOf(each.response)["reference"]));

@@ -1,5 +1,4 @@
 // Judges all webhooks of the run before the verdict (§6, D11).
-import { isDeepStrictEqual } from "node:util";
 import type { Check, Context } from "../check.ts";
 import { isFinal, sentAt, type Fields } from "../observer/history.ts";
 import {
@@ -19,7 +18,7 @@ import { eventually } from "./eventually.ts";
 import { expectNone, holds } from "./expect.ts";
 import { lookAt, retrievable } from "./looks.ts";
 import { eventName, patienceOf, requestsBehind } from "./notifications.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 /** How long to wait for a status that a notification has announced. */
 const graceMs = 8000;
@@ -139,7 +138,7 @@ function eventFault(context: Context, { json }: { json: unknown }) {
   if (!isFinal(status)) return undefined;
   const name = `${kind}.${status === "success" ? "completed" : textOf(status)}`;
   if (event !== name) return { actual: `${textOf(event)} instead of ${name} for ${reference}`, read };
-  return isDeepStrictEqual(data, record) ? undefined : { actual: `data differs from the record of ${reference}`, read };
+  return equal(data, record) ? undefined : { actual: `data differs from the record of ${reference}`, read };
 }
 
 const addressed = ["life.webhooks-addressed", "webhook.only-with-address"] as const;

@@ -1,12 +1,11 @@
 // Checks the lists of records (D42).
-import { isDeepStrictEqual } from "node:util";
 import { describeResponse, given, type Check, type Context } from "../check.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { started } from "./checkout-record.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { atOnce, dataOf, disbursementBody, get, paid, usualAmount } from "./requests.ts";
 import { finishCheckout, forcing, isPage, listed } from "./sandbox-controls.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 type Kind = "disbursements" | "checkouts";
 const kinds: readonly Kind[] = ["disbursements", "checkouts"];
@@ -44,7 +43,7 @@ const since = ({ createdAt }: Made) => `createdAfter=${encodeURIComponent(create
 /** Judges that a list response contains exactly the expected records, in this order. */
 function judgeItems(context: Context, id: string, response: TargetResponse, expected: Made[], what: string) {
   const wanted = expected.map(({ reference }) => reference);
-  const ok = isPage(response) && isDeepStrictEqual(referencesOf(response), wanted);
+  const ok = isPage(response) && equal(referencesOf(response), wanted);
   shows(context, id, response, ok, what);
 }
 
@@ -129,7 +128,7 @@ export const checks: Check[] = [
         all.unshift(await make(context, kind));
         const response = await list(context, `/v1/${kind}`, since(oldest));
         judgeItems(context, "lists.newest-first", response, all, `the three newest ${kind}, newest first`);
-        const isSame = isDeepStrictEqual(listed(response), all);
+        const isSame = equal(listed(response), all);
         shows(context, "lists.newest-first", response, isSame, "each item equal to the record from verify");
       }
     },
@@ -145,7 +144,7 @@ export const checks: Check[] = [
         const all = [await make(context, kind), middle, oldest].map(({ reference }) => reference);
         const query = `limit=1&${since(oldest)}`;
         const { seen, responses } = await follow(context, `/v1/${kind}`, query, () => make(context, kind));
-        const ok = isDeepStrictEqual(seen, all) && responses.length === all.length;
+        const ok = equal(seen, all) && responses.length === all.length;
         const expected = `three pages with one record each, although a fourth of the ${kind} was created meanwhile`;
         context.judge("lists.pages", ok, expected, responses.map(describeResponse).join("; "), responses);
       }
@@ -165,7 +164,7 @@ export const checks: Check[] = [
       const { seen, responses } = await follow(context, "/v1/disbursements", found.query);
       const expected = "each record once, also those of the same millisecond";
       const actual = responses.map(describeResponse).join("; ");
-      context.judge("lists.pages", isDeepStrictEqual(seen.toSorted(), found.references), expected, actual, responses);
+      context.judge("lists.pages", equal(seen.toSorted(), found.references), expected, actual, responses);
     },
   },
   {

@@ -2,21 +2,50 @@
 // D19).
 import type { Check } from "../check.ts";
 import { pageLink } from "./checkout.ts";
-import { expectNoFaults, holds, same } from "./expect.ts";
+import { holds, same } from "./expect.ts";
 import { checkoutBody, dataOf, get, paid, pays, startCheckout, verified } from "./requests.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** Returns the entropy in bits of the part after the prefix, on the assumption that every character is random. */
 function bitsIn(reference: string): number {
   const rest = reference.slice(3);
-  const alphabet = /^[0-9A-F]*$/.test(rest) ? 16 : /^[0-9A-Z]*$/.test(rest) ? 32 : 64;
+  const alphabets: [RegExp, number][] = [
+    [/^\d*$/, 10],
+    [/^[\dA-F]*$/i, 16],
+    [/^(?:[\dA-Z]*|[\da-z]*)$/, 32],
+  ];
+  const [, alphabet] = alphabets.find(([characters]) => characters.test(rest)) ?? [rest, 64];
   return rest.length * Math.log2(alphabet);
 }
 
-/** Returns the number of positions at which two references differ. */
-const distance = (a: string, b: string) => [...a].filter((character, index) => character !== b[index]).length;
+/** How many references of each kind are compared. */
+const compared = 8;
+/** How many of the 80 random bits so few references show at least. */
+const leastShown = 75;
+
+/** True if the references are numbers, and each is larger than the last by the same step. */
+function areCounted(references: readonly string[]): boolean {
+  const areAll = (pattern: RegExp) => references.every((each) => pattern.test(each));
+  const base = areAll(/^\d+$/) ? "" : areAll(/^[\da-f]+$/i) ? "0x" : undefined;
+  if (base === undefined) return false;
+  const numbers = references.map((each) => BigInt(base + each));
+  return new Set(numbers.slice(1).map((each, index) => each - numbers[index]!)).size < 2;
+}
+
+/**
+ * Returns the bits of a reference that earlier references do not tell. Counters and times change the last of their
+ * characters only. A random character has at least three values in eight references, and differs from every other.
+ */
+export function unknownBits(references: readonly string[]): number {
+  const rests = references.map((reference) => reference.slice(3));
+  if (areCounted(rests)) return 0;
+  const length = Math.max(...rests.map((rest) => rest.length));
+  const columns = Array.from({ length }, (_, at) => rests.map((rest) => rest[at] ?? " ").join(""));
+  const random = [...new Set(columns)].filter((column) => new Set(column).size > 2);
+  return random.length * Math.log2(new Set(random.join("")).size || 1);
+}
 
 export const checks: Check[] = [
   {
@@ -39,19 +68,21 @@ export const checks: Check[] = [
     },
   },
   {
-    name: "Service references differ in at least half of their characters",
+    name: "The next service reference cannot be guessed from earlier references",
     ids: ["references.unguessable"],
-    ...pays(5),
+    ...pays(compared),
     async run(context) {
-      const made: string[] = [];
-      for (let count = 0; count < 5; count += 1) made.push((await paid(context)).reference);
-      const pairs = made.flatMap((one, index) => made.slice(index + 1).map((other) => [one, other] as const));
-      // Two references of 16 random characters from an alphabet of 32 have the same character at 0.5 positions on
-      // average. The same character at more than 8 positions is too unlikely to be chance.
-      const alike = pairs.filter(([one, other]) => distance(one, other) < Math.max(1, (one.length - 3) / 2));
-      const expected = "references that differ in at least half of their characters";
-      const faults = alike.map((pair) => pair.join(" and "));
-      expectNoFaults(context, "references.unguessable", expected, faults);
+      const payouts: string[] = [];
+      const checkouts: string[] = [];
+      for (let count = 0; count < compared; count += 1) {
+        payouts.push((await paid(context)).reference);
+        checkouts.push(textOf(dataOf(await startCheckout(context, checkoutBody(context)))["reference"]));
+      }
+      for (const [kind, made] of Object.entries({ payouts, checkouts })) {
+        const bits = Math.round(unknownBits(made));
+        const expected = `80 random bits in each reference of ${kind}, of which ${compared} references show ${leastShown}`;
+        holds(context, "references.unguessable", bits >= leastShown, expected, `${bits} bits: ${made.join(", ")}`);
+      }
     },
   },
   {
@@ -71,7 +102,7 @@ export const checks: Check[] = [
         same(context, "references.customer", { what: "name", actual: data.customer.name, expected }, response);
         customers.push(data.customer.id);
       }
-      const ok = customers[0] === customers[1] && customers[0] !== customers[2];
+      const ok = equal(customers[0], customers[1]) && !equal(customers[0], customers[2]);
       const expected = "the same id for the same number, and a different id for another number";
       context.judge("references.customer", ok, expected, customers.join(", "), context.responses);
     },

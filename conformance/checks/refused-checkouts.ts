@@ -2,13 +2,13 @@
 // requests once more.
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { isRefused, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { wrongKey } from "./probes.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { same, shows } from "./expect.ts";
 import { malformed } from "./json.ts";
 import { arrived } from "./notifications.ts";
-import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
+import { addressOf, judgeAddresses, watchAddress } from "./refused-requests.ts";
 import {
   asJson,
   checkoutBody,

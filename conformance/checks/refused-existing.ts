@@ -1,9 +1,9 @@
 // Checks that a refused request changes nothing about an existing disbursement (§7).
 import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { isRefused, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import { wrongKey } from "./probes.ts";
 import { same } from "./expect.ts";
-import { addressOf, isRefused, judgeAddresses, watchAddress } from "./refused-requests.ts";
+import { addressOf, judgeAddresses, watchAddress } from "./refused-requests.ts";
 import { atOnce, dataOf, disbursementBody, paid, pays, usualAmount, verified, type Disbursement } from "./requests.ts";
 import { settled } from "./settlement.ts";
 import { textOf } from "../target/values.ts";

@@ -2,7 +2,7 @@
 // webhook is sent to their address (§5 to §7).
 import type { Context } from "../check.ts";
 import { counted } from "../report/words.ts";
-import type { TargetResponse } from "../target/exchange.ts";
+import { isRefused, type TargetResponse } from "../target/exchange.ts";
 import type { Receiver } from "../target/receiver.ts";
 import { expectNone, expectStatus, same } from "./expect.ts";
 import { arrived, type Box } from "./notifications.ts";
@@ -33,12 +33,6 @@ export const costOf = (...groups: (readonly Refusable[])[]) => {
     amount: cases * (usualAmount + largestExcess) + groups.length * usualAmount,
   } as const;
 };
-
-/**
- * Returns true if the response means that nothing was done. A redirect is also a refusal, and so is 501 for an unknown
- * method.
- */
-export const isRefused = ({ status = 0 }: TargetResponse) => (status >= 300 && status < 500) || status === 501;
 
 type Watched = { what: string; box: Box; response: TargetResponse };
 const addresses = new WeakMap<Receiver, Watched[]>();

@@ -6,7 +6,7 @@ import { delivered, respondWith } from "./deliveries.ts";
 import { expectStatus, same, shows, holds } from "./expect.ts";
 import { checkoutBody, dataOf, get, pays, startCheckout } from "./requests.ts";
 import { advance, listed, moveClock } from "./sandbox-controls.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 const page = (context: Context, path: string, key: "own" | "second" = "own") => get(context, path, { key });
 const cursorOf = (response: Awaited<ReturnType<typeof page>>) =>
@@ -116,13 +116,13 @@ export const checks: Check[] = [
       const read = async () => {
         const response = await page(context, "/sandbox/webhook-secret");
         expectStatus(context, "signature.rotation-own", response, 200, "for the first merchant's secrets");
-        return JSON.stringify(dataOf(response));
+        return dataOf(response);
       };
       const before = await read();
       const path = "/sandbox/webhook-secret/rotate";
       const rotated = await context.target.send({ method: "POST", path, effect: "moves-money", key: "second" });
       expectStatus(context, "signature.rotation-own", rotated, 200, "for a rotation by the second merchant");
-      const isSame = (await read()) === before;
+      const isSame = equal(await read(), before);
       const expected = "the same current and previous secrets";
       holds(context, "signature.rotation-own", isSame, expected, "the secrets have changed");
     },

@@ -5,7 +5,8 @@ import { exceeded } from "../allowances/table.ts";
 import { differentReferences, lookalikes, missingWords } from "../generate/references.ts";
 import { counted } from "../report/words.ts";
 import { expectData, expectNone, expectStatus } from "./expect.ts";
-import { disbursementBody, pay, pays } from "./requests.ts";
+import { disbursementBody, isRefusal, pay, pays } from "./requests.ts";
+import type { TargetResponse } from "../target/exchange.ts";
 import { textOf } from "../target/values.ts";
 
 const isServed = ({ limits }: Context, reference: string) => exceeded(limits.all, { reference }) === undefined;
@@ -16,36 +17,34 @@ const unusedDigits = (context: Context): string =>
 
 const countOf = (families: typeof lookalikes) => families.flatMap(([, family]) => family("", "0")).length;
 
-/** Pays every reference of each family. Judges that each payout is made under its own reference. */
-async function judgeFamilies(context: Context, id: string, families: typeof lookalikes) {
+/** Pays every reference of each family, and judges each response. */
+async function payFamilies(
+  context: Context,
+  families: typeof lookalikes,
+  judge: (response: TargetResponse, fields: { merchantsReference: string }, when: string) => unknown,
+) {
   for (const [difference, family] of families) {
     const all = family(context.fresh(), unusedDigits(context)).filter((reference) => isServed(context, reference));
     // A family needs at least two references, which can be confused.
     for (const reference of all.length > 1 ? all : []) {
       const response = await pay(context, { ...disbursementBody(context), reference });
       const when = `for each of several references that differ ${difference}`;
-      expectData(context, id, response, { merchantsReference: reference }, when);
+      judge(response, { merchantsReference: reference }, when);
     }
   }
 }
-
-/** Returns the part of a reference that even a service with lenient comparisons takes into account. */
-const plain = (reference: string) =>
-  reference
-    .normalize("NFKD")
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]/gu, "");
 
 /** Judges that the target reported a reference as used only if a payout may have it. */
 function judgeConflicts(context: Context) {
   const { records, uncertain, refusals } = context.facts;
   const id = "create.references-apart";
-  const used = new Set([...records, ...uncertain].map(({ sent }) => plain(textOf(sent["reference"]))));
+  const used = new Set([...records, ...uncertain].map(({ sent }) => textOf(sent["reference"])));
   const own = refusals.filter(({ request: { path, method }, key, sent: { reference } }) => {
     const isCreate = method === "POST" && path === "/v1/disbursements" && key === "own";
-    return isCreate && typeof reference === "string" && context.target.merchant.referenceIn(reference);
+    const isText = typeof reference === "string" && reference.isWellFormed();
+    return isCreate && isText && context.target.merchant.referenceIn(reference);
   });
-  const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(plain(textOf(sent["reference"]))));
+  const wrong = own.filter(({ status, sent }) => status === 409 && !used.has(textOf(sent["reference"])));
   const faults = wrong.map(({ sent: { reference }, response }) => {
     const limited = own.find(({ status, sent }) => status === 429 && sent["reference"] === reference)?.response;
     return limited
@@ -63,7 +62,9 @@ export const checks: Check[] = [
     ...pays(countOf(differentReferences) + missingWords.length),
     async run(context) {
       const id = "create.references-apart";
-      await judgeFamilies(context, id, differentReferences);
+      await payFamilies(context, differentReferences, (response, fields, when) =>
+        expectData(context, id, response, fields, when),
+      );
       for (const reference of missingWords.filter((word) => isServed(context, word))) {
         const response = await pay(context, { ...disbursementBody(context), reference });
         const when = `for the reference "${reference}"; 409 only if an earlier run used it`;
@@ -73,9 +74,15 @@ export const checks: Check[] = [
   },
   {
     name: "Similar references are distinct",
-    ids: ["limits.reference-as-sent"],
+    ids: ["create.references-apart", "limits.reference-as-sent"],
     ...pays(countOf(lookalikes)),
-    run: (context) => judgeFamilies(context, "limits.reference-as-sent", lookalikes),
+    run: (context) =>
+      payFamilies(context, lookalikes, (response, fields, when) => {
+        expectData(context, "limits.reference-as-sent", response, fields, when);
+        // A service may refuse a reference. It may not say that the payout was made before.
+        if (isRefusal(response)) return;
+        expectData(context, "create.references-apart", response, fields, when);
+      }),
   },
   {
     name: "No reference is refused as a duplicate before a disbursement has it",

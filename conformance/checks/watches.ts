@@ -6,7 +6,7 @@ import { fieldsOf } from "../target/ledger.ts";
 import type { TargetResponse } from "../target/exchange.ts";
 import type { Validator } from "../contract/validate.ts";
 import { is2xx } from "./requests.ts";
-import { textOf } from "../target/values.ts";
+import { equal, textOf } from "../target/values.ts";
 
 const errorCodes = openapi.components.schemas["ErrorCode"]?.["enum"] as unknown[];
 const errorSchema = "ErrorResponse";
@@ -47,7 +47,7 @@ function echoFaults({ request, json }: TargetResponse): string[] {
   const { amount, reference } = fieldsOf(request);
   const sent = { amount, merchantsReference: reference };
   return Object.entries(sent).flatMap(([field, value]) =>
-    data?.[field] === value
+    equal(data?.[field], value)
       ? []
       : [`${field} is ${JSON.stringify(data?.[field])}, and ${JSON.stringify(value)} was sent`],
   );
@@ -82,6 +82,14 @@ const coreWatches: Watch[] = [
     expected: "Content-Type application/json",
     applies: isDescribed,
     faults: typeFaults,
+  },
+  {
+    id: "json.media-type",
+    name: "JSON is not declared as something else",
+    expected: "no other media type for JSON, whatever the status",
+    applies: ({ request, json }) => request.path.startsWith("/v1/") && typeof json === "object" && json !== null,
+    faults: ({ headers: { "content-type": type = "" } }) =>
+      type === "" || /^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i.test(type) ? [] : [`Content-Type is ${type}`],
   },
   {
     id: "errors.shape",

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { startSoundTarget } from "../testing/sound-target.ts";
-import { doctor, examineClock } from "./doctor.ts";
+import { doctor, estimatedSeconds, examineClock } from "./doctor.ts";
 import { readOptions } from "./options.ts";
 
 const key = "key-of-the-tests";
@@ -58,6 +58,20 @@ test("what the caller did not provide is named, but is nothing to fix", async ()
   expect(exitCode).toBe(0);
   expect(point("API_KEY_2")).toContain("Set another merchant's key to judge it");
   expect(point("run")).toMatch(/--effects none: .*; creates no payouts/);
+});
+
+test.each([
+  // Measured runs: checks, profile, effects, the median time of a GET, and the seconds that the run took.
+  [3, "core", "none", 11, 8],
+  [34, "core", "reject", 250, 225],
+  [90, "core", "money", 11, 36],
+  [90, "core", "money", 250, 126],
+  [220, "extended", "money", 30, 238],
+] as const)("the time of %i checks (%s, %s) at %i ms is estimated within a half: %i s", (...run) => {
+  const [checks, profile, effects, latencyMs, seconds] = run;
+  const estimate = estimatedSeconds(checks, { profile, effects }, latencyMs);
+  expect(estimate).toBeGreaterThan(seconds / 2);
+  expect(estimate).toBeLessThan(seconds * 1.5);
 });
 
 describe("a problem is a FIX, with exit code 2", () => {

@@ -5,7 +5,7 @@ import type { createRecording } from "../outside/recording.ts";
 import { packed } from "../outside/tape.ts";
 import type { Report } from "../results.ts";
 import type { RunOptions } from "../run-options.ts";
-import { areLong } from "../run/hidden.ts";
+import { areUnusual } from "../run/hidden.ts";
 import type { Output } from "../run/progress.ts";
 import { run } from "../run/run.ts";
 import type { CertifyOptions } from "./options.ts";
@@ -18,9 +18,9 @@ export async function runChecks(given: CertifyOptions, options: RunOptions, outp
   return { results, now: outside.now() };
 }
 
-/** Returns the file of the recorded exchanges; undefined if a key is too short to be hidden in it. */
+/** Returns the file of the recorded exchanges; undefined if a key is too ordinary to be hidden in it. */
 export function exchangesOf(recording: ReturnType<typeof createRecording>, given: CertifyOptions, results: Report) {
-  if (!areLong(given)) return undefined;
+  if (!areUnusual(given)) return undefined;
   const { reporting, tls: _, ...kept } = given;
   const ranges = [given.declared, results.foundLimits].flatMap((limits) => limits?.numberRanges ?? []);
   const { lines, options } = recording.finish(kept, ranges);

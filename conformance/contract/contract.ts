@@ -12,7 +12,8 @@ const read = (path: string) => readFileSync(new URL(path, above), "utf8");
 /** The path of the bundled OpenAPI document. */
 export const openapiFile = fileURLToPath(new URL("generated/openapi.json", above));
 
-const bundled = readFileSync(openapiFile, "utf8");
+/** The text of the bundled OpenAPI document. */
+export const contractText = readFileSync(openapiFile, "utf8");
 
 type Operation = { operationId: string; responses: Record<string, { $ref?: string; content?: Content }> } & Marks;
 type Content = Record<string, { schema?: Schema }>;
@@ -31,7 +32,7 @@ export type Schema = Marks & {
  * The bundled OpenAPI document. In responses it has lists of values as `anyOf` the list or any string, because clients must
  * read values of later versions. A service is judged by this version, so the lists are closed here.
  */
-export const openapi = JSON.parse(bundled, (_, value: { anyOf?: object[] } | null) => {
+export const openapi = JSON.parse(contractText, (_, value: { anyOf?: object[] } | null) => {
   const { anyOf, ...rest } = value ?? {};
   return anyOf ? { ...anyOf[0], ...rest } : value;
 }) as {
@@ -44,7 +45,7 @@ export const openapi = JSON.parse(bundled, (_, value: { anyOf?: object[] } | nul
 };
 
 /** The SHA-256 hash of the bundled document, in hexadecimal. */
-export const specSha256 = createHash("sha256").update(bundled).digest("hex");
+export const specSha256 = createHash("sha256").update(contractText).digest("hex");
 
 /** Reads the variant of the document for Dredd: JSON text with all references resolved. */
 export const flattened = () => read("generated/openapi.dredd.json");

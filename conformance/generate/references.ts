@@ -36,7 +36,7 @@ export const differentReferences: readonly [difference: string, family: Family][
   ["by HTML", ending("&d", "&amp;d", "<b>&d")],
 ];
 
-/** References that many databases treat as equal. The interface does not forbid this. */
+/** References that many databases treat as equal. The interface lets a service refuse them, but not as duplicates. */
 export const lookalikes: readonly [difference: string, family: Family][] = [
   ["by case, an accent or their Unicode form", ending("a", "A", "a\u200b", "é", "É", "e", "e\u0301", "ﬁ", "fi")],
   ["by a space", (fresh) => [fresh, `${fresh} `, ` ${fresh}`, `${fresh}\u00a0`]],

@@ -49,10 +49,12 @@ describe("collected facts", () => {
     expect(collected.records).toEqual([]);
   });
 
-  test("contain creates whose outcome is unknown", async () => {
-    const { target, facts: collected } = facts(500);
+  test.each([302, 408, 410, 500, 501])("contain creates whose outcome is unknown, such as %i", async (status) => {
+    const { target, facts: collected } = facts(status);
     await target.send(create);
-    expect(collected.uncertain).toMatchObject([{ sent: body, status: 500 }]);
+    expect(collected.uncertain).toMatchObject([{ sent: body, status }]);
+    expect(collected.refusals).toEqual([]);
+    expect([target.budget.payouts, target.ledger.created]).toMatchObject([1, [{ uncertain: true }]]);
   });
 
   test("keep no valid create that was refused as one to send again: a balance may cover it later", async () => {

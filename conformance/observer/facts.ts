@@ -4,7 +4,7 @@ import { createHistories, type Histories } from "./histories.ts";
 import { routeOf } from "../contract/contract.ts";
 import { fieldsOf } from "../target/ledger.ts";
 import type { Receiver } from "../target/receiver.ts";
-import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
+import { isAccepted, isRefused, isUnknown, type TargetRequest, type TargetResponse } from "../target/exchange.ts";
 import type { Target } from "../target/target.ts";
 
 /** A request to create something, with its response. */
@@ -29,7 +29,7 @@ export type RecordFact = Attempt & {
   reference?: string;
 };
 
-/** A request that the target refused with 400, 401, 403, 404, 405, 409, 413, 415, 422 or 429. */
+/** A request that the target refused. */
 export type Refusal = Attempt & { status: number };
 
 export type Facts = {
@@ -40,7 +40,7 @@ export type Facts = {
    * order of the responses.
    */
   readonly refusals: readonly Refusal[];
-  /** Every create whose outcome is unknown, because there was no response or it was a 5xx. */
+  /** Every create whose outcome is unknown, such as one without a response. */
   readonly uncertain: readonly Attempt[];
   /** The statements about each payout and checkout so far. */
   readonly histories: Histories;
@@ -52,8 +52,6 @@ export type Facts = {
    */
   answered(operation: string, status: number, accepts?: (status: number) => boolean): TargetResponse | undefined;
 };
-
-const refusalStatuses = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429]);
 
 const pathOf = ({ path }: TargetRequest) => (path.split("?")[0] ?? "").replace(/\/$/, "");
 const creates = new Set(["/v1/disbursements", "/v1/checkouts"]);
@@ -100,10 +98,10 @@ export function collectFacts(target: Target, receiver: Receiver | undefined, now
     const { request, status = 0 } = response;
     if (!writes(request)) return;
     const attempt = attemptOf(response);
-    if (refusalStatuses.has(status)) refusals.push({ ...attempt, status });
+    if (isRefused(response)) refusals.push({ ...attempt, status });
     if (!isCreate(request)) return;
-    if (status === 0 || status >= 500) uncertain.push(attempt);
-    if (status < 200 || status > 299) return;
+    if (isUnknown(response)) uncertain.push(attempt);
+    if (!isAccepted(response)) return;
     const reference = attempt.kind === "disbursement" ? referenceIn(response) : undefined;
     records.push({ ...attempt, ...(reference === undefined ? {} : { reference }) });
   });

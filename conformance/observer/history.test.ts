@@ -49,6 +49,19 @@ describe("a fact", () => {
     expect(stateFacts(seen, { fee: 1 }, response(1))).toEqual([]);
   });
 
+  test.each([[[]], [{ a: 1, b: [null] }], [-0]])("of any JSON type (%j) is the same in two responses", (fee) => {
+    const seen = history();
+    stateFacts(seen, { fee: structuredClone(fee) }, response(0));
+    expect(stateFacts(seen, { fee: fee === 0 ? 0 : structuredClone(fee) }, response(1))).toEqual([]);
+    expect(stateFacts(seen, { fee: [fee] }, response(2))).toHaveLength(1);
+  });
+
+  test("is no field that the interface does not define", () => {
+    const seen = history();
+    const stated = ["a", "b"].flatMap((redirectURL) => stateRecord(seen, record({ redirectURL }), response(0), 0));
+    expect(stated).toEqual([]);
+  });
+
   test("that is undefined states nothing", () => {
     const seen = history();
     stateFacts(seen, { fee: undefined }, response(0));

@@ -1,5 +1,6 @@
 // The history of one payout or checkout: statements about it, and later responses that contradict them.
 import type { TargetResponse } from "../target/exchange.ts";
+import { equal } from "../target/values.ts";
 
 export type Fields = Record<string, unknown>;
 export type Kind = "disbursement" | "checkout";
@@ -47,7 +48,7 @@ const lasting = [
   "merchant.name",
 ];
 /** Fields that a record may lack. If such a field is missing or null, it must stay missing or null. */
-const optional = ["webhookURL", "redirectURL"];
+const optional = { disbursement: ["webhookURL"], checkout: ["webhookURL", "redirectURL"] };
 const finals = new Set(["success", "failed", "cancelled"]);
 
 export const isFinal = (status: unknown) => finals.has(status as string);
@@ -66,7 +67,7 @@ export const sentAt = ({ exchange }: TargetResponse) => Date.parse(exchange.at);
 function stateFact(history: History, field: string, value: unknown, response: TargetResponse): Contradiction[] {
   const first = history.facts.get(field);
   if (!first) history.facts.set(field, { value, response });
-  if (!first || first.value === value) return [];
+  if (!first || equal(first.value, value)) return [];
   const seconds = ((sentAt(response) - sentAt(first.response)) / 1000).toFixed(1);
   const changed = `${field.endsWith("phoneNumber") ? "another " : ""}${shown(field, value)}`;
   return [
@@ -114,7 +115,7 @@ export function stateRecord(history: History, record: Fields, response: TargetRe
   history.read = response;
   const facts = {
     ...Object.fromEntries(lasting.map((field) => [field, valueAt(record, field)])),
-    ...Object.fromEntries(optional.map((field) => [field, record[field] ?? null])),
+    ...Object.fromEntries(optional[history.kind].map((field) => [field, record[field] ?? null])),
   };
   return [...stateFacts(history, facts, response), ...stateStatus(history, record["status"], response, at)];
 }

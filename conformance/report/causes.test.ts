@@ -26,6 +26,21 @@ test("the same error is one cause, whatever ids and numbers its text contains", 
   expect(grouped([a, b, c])).toEqual([["a", "b"], ["c"]]);
 });
 
+test("what a route returns instead of 401 is one cause, which names the middleware", () => {
+  const url = "http://a/v1/disbursements/DSB1";
+  const expected = "401 and no record for a disbursement without a key";
+  const requirements = [
+    failed("auth.a", { status: 404, url, method: "GET" }, { expected }),
+    failed("auth.b", { status: 200, url: `${url}2`, method: "GET" }, { expected }),
+    failed("auth.c", { status: 422, url: "http://a/v1/disbursements", method: "POST" }, { expected }),
+    failed("verify.a", { status: 404, url, method: "GET" }, { expected: "200 for a record" }),
+  ];
+  expect(grouped(requirements)).toEqual([["auth.a", "auth.b"], ["auth.c"], ["verify.a"]]);
+  const [first] = causesOf(sampleReport(requirements));
+  expect(first?.title).toMatch(/^GET \/v1\/disbursements\/{reference} responds with 404 instead of 401: this route is/);
+  expect(first?.failures[0]?.likely).toMatch(/^This route is outside the middleware that checks the key/);
+});
+
 test("the same exchange is one cause, and different faults of accepted requests are not", () => {
   const shown = exchange({ id: 900, status: 200 });
   const one = check({ verdict: "fail", expected: "a status", exchanges: [shown], shownBy: 900 });

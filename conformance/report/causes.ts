@@ -1,6 +1,6 @@
 // Groups failures that have one cause, and sorts the groups by what a reader should fix first.
 import type { CheckResult, Report, RequirementResult } from "../results.ts";
-import { expectsSuccess, likelyCause, shownBy } from "./likely.ts";
+import { expectsSuccess, isUnprotected, likelyCause, outsideMiddleware, shownBy } from "./likely.ts";
 
 export type Failure = {
   requirement: RequirementResult;
@@ -63,6 +63,10 @@ function causeOf({ id, text }: RequirementResult, check: CheckResult): { key: st
     return about === "" ? { key: id, title: text } : { key: about, title: check.actual.slice(0, longestTitle) };
   }
   const { status, method, url, failure = "unknown reason" } = exchange;
+  if (isUnprotected(check)) {
+    const route = routeOf(method, url);
+    return { key: `${route} 401`, title: `${route} responds with ${status} instead of 401: ${outsideMiddleware}` };
+  }
   if (status === undefined) return { key: `none ${withoutDetails(failure)}`, title: `No response: ${failure}` };
   if (status >= 300) {
     const error = errorIn(exchange.responseBody ?? "");

@@ -21,8 +21,24 @@ export const expectsSuccess = ({ expected }: CheckResult) => /^(a )?(200|2xx)\b/
 const afterCreate = ({ exchange }: Failure) =>
   exchange?.method === "GET" && /\/v1\/(disbursements|checkouts)\/[^/]+$/.test(exchange.url);
 
+/**
+ * True if the target handles a request that it must refuse with 401. A 5xx does not show that: the target may fail for
+ * every request.
+ */
+export function isUnprotected(check: CheckResult): boolean {
+  const { status = 500 } = shownBy(check) ?? {};
+  return /^401\b/.test(check.expected) && status < 500 && status !== 401 && status !== 429;
+}
+
+export const outsideMiddleware =
+  "this route is outside the middleware that checks the key, or the key is not compared as a whole.";
+
 /** The first rule that applies gives the cause. */
 const rules: Rule[] = [
+  {
+    when: ({ check }) => isUnprotected(check),
+    cause: `T${outsideMiddleware.slice(1)}`,
+  },
   {
     when: ({ exchange, status }) => status === undefined && /no complete response/.test(exchange?.failure ?? ""),
     cause:
@@ -99,7 +115,7 @@ const rules: Rule[] = [
   {
     when: ({ id, wasAccepted }) =>
       /^(auth|lists\.needs-key|sandbox\.needs-key|checkout-record\.needs-key)/.test(id) && wasAccepted,
-    cause: "This route is outside the middleware that checks the key, or the key is not compared as a whole.",
+    cause: `T${outsideMiddleware.slice(1)}`,
   },
 ];
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { check, exchange, requirement, sampleReport } from "../testing/sample-report.ts";
+import { raceCommand } from "../target/recorder.ts";
 import { repeatCommand, repeatOf } from "./repeat.ts";
 
 test("repeatCommand quotes for a shell", () => {
@@ -12,9 +13,12 @@ test("repeatCommand quotes for a shell", () => {
 test.each([
   ["the request that shows the failure", { shownBy: 7 }, "curl -i one"],
   ["the check if several requests show it", {}, "npx certify "],
+  ["the check if one of its requests raced", { shownBy: 9 }, "npx certify "],
   ["the check if no command can contain the request", { shownBy: 8 }, "npx certify "],
 ])("repeats %s", (_, over, start) => {
-  const exchanges = [exchange({ id: 7, curl: "curl -i one" }), exchange({ id: 8, curl: "# too long" })];
+  const [one, two] = [exchange({ id: 7, curl: "curl -i one" }), exchange({ id: 8, curl: "# too long" })];
+  const race = [exchange({ id: 9, curl: "curl -i nine" }), exchange({ id: 10, curl: raceCommand })];
+  const exchanges = "shownBy" in over && over.shownBy === 9 ? race : [one, two];
   const report = sampleReport([requirement("a", "fail")], { repeatFlags: ["--timeout", "50"] });
   const command = repeatOf(report, { id: "a" }, check({ exchanges, ...over }));
   expect(command.startsWith(start)).toBe(true);

@@ -1,6 +1,7 @@
 // Finds the one command that repeats a failure.
 import { isSide, type CheckResult, type Report, type RequirementResult } from "../results.ts";
 import { quoted } from "../target/shell.ts";
+import { raceCommand } from "../target/recorder.ts";
 import { shownBy } from "./likely.ts";
 
 /**
@@ -51,5 +52,7 @@ export function repeatOf(report: Report, requirement: Pick<RequirementResult, "i
   const { selectFlags } = check;
   if (selectFlags) return [repeatCommand(report, [requirement.id]), ...selectFlags].join(" ");
   const curl = shownBy(check)?.curl;
-  return curl === undefined || curl.startsWith("#") ? repeatCommand(report, [requirement.id]) : curl;
+  const hasRace = check.exchanges.some((exchange) => exchange.curl === raceCommand);
+  if (curl === undefined || curl.startsWith("#") || hasRace) return repeatCommand(report, [requirement.id]);
+  return curl;
 }

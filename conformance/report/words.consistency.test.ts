@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { Requirement } from "../results.ts";
-import { counted, dreddText, sourceOf, titleOf } from "./words.ts";
+import { counted, dreddText, duration, sourceOf, titleOf } from "./words.ts";
 
 const requirements: Requirement[] = parse(
   await readFile(new URL("../../spec/requirements.yaml", import.meta.url), "utf8"),
@@ -43,6 +43,19 @@ test.each([
   ],
 ])("says what Dredd judged: %i with %j failed", (transactions, failed, text) => {
   expect(dreddText({ dredd: { transactions, failed } })).toBe(text);
+});
+
+test.each([
+  [999.4, "999 ms"],
+  [999.6, "1.0 s"],
+  [59_940, "59.9 s"],
+  [59_960, "1 min 0 s"],
+  [119_400, "1 min 59 s"],
+  [119_700, "2 min 0 s"],
+  [3_599_600, "1 h 0 min"],
+  [172_800_000, "2 days 0 h"],
+])("%d ms are %s", (milliseconds, text) => {
+  expect(duration(milliseconds)).toBe(text);
 });
 
 test("says nothing about Dredd if it judged nothing", () => {

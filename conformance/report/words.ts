@@ -142,10 +142,12 @@ export function limitEntries({ declared, foundLimits }: Pick<Report, "declared" 
 
 /** Renders a duration in milliseconds, seconds, minutes, hours or days, depending on its length. */
 export function duration(milliseconds: number): string {
-  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
-  if (milliseconds < 60_000) return `${(milliseconds / 1000).toFixed(1)} s`;
-  const minutes = Math.floor(milliseconds / 60_000);
-  if (minutes < 60) return `${minutes} min ${Math.round((milliseconds % 60_000) / 1000)} s`;
+  const tenths = Math.round(milliseconds / 100);
+  if (milliseconds < 999.5) return `${Math.round(milliseconds)} ms`;
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)} s`;
+  const seconds = Math.round(milliseconds / 1000);
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days ${hours % 24} h`;
 }

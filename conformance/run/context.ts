@@ -12,6 +12,7 @@ import type { Person } from "../target/person.ts";
 import type { Receiver } from "../target/receiver.ts";
 import type { Target } from "../target/target.ts";
 import { permitsReceiver } from "./needs.ts";
+import { withTexts } from "./redacted.ts";
 import type { Notes } from "./verdicts.ts";
 
 /** What the checks of a run share. */
@@ -68,8 +69,7 @@ export function createContext(check: Check, notes: Notes, account: Account, shar
       return ok;
     },
     observe(requirement, name, value) {
-      const redacted: unknown = JSON.parse(target.redact(JSON.stringify(value ?? null)));
-      notes.observed.push({ requirement, name, value: redacted });
+      notes.observed.push({ requirement, name, value: withTexts(value ?? null, target.redact) });
     },
     notApplicable: (id, text, code = "target", provide?: string) =>
       void (notes.notApplicable[id] = { code, text, provide }),

@@ -1,5 +1,6 @@
 // Names the secrets and phone numbers that no file of a run may show.
 import { numbersLike } from "../allowances/search.ts";
+import { isOrdinary } from "../target/key-forms.ts";
 import { realRecipients, type RunOptions } from "../run-options.ts";
 
 /** The options that hold secrets or phone numbers of people. */
@@ -8,18 +9,15 @@ export type SecretOptions = Pick<
   "key" | "secondKey" | "webhookSecret" | "headers" | "recipient" | "failingRecipient" | "assumed"
 >;
 
-/** A shorter text may occur in other texts by chance. */
-const shortestSecret = 8;
-
 /**
- * Returns the values of `--header` that are hidden wherever they occur. A shorter value is hidden only in its header.
+ * Returns the values of `--header` that are hidden wherever they occur. An ordinary text is hidden only in its header.
  */
 export const headerSecrets = ({ headers }: Pick<SecretOptions, "headers">): string[] =>
-  Object.values(headers).filter((value) => value.length >= shortestSecret);
+  Object.values(headers).filter((value) => !isOrdinary(value));
 
-/** Returns true if no key of a run is so short that it occurs in texts by chance. */
-export const areLong = ({ key, secondKey, webhookSecret }: SecretOptions): boolean =>
-  [key, secondKey, webhookSecret].every((each) => each === undefined || each.length >= shortestSecret);
+/** Returns true if no key of a run may occur in texts by chance. */
+export const areUnusual = ({ key, secondKey, webhookSecret }: SecretOptions): boolean =>
+  [key, secondKey, webhookSecret].every((each) => each === undefined || !isOrdinary(each));
 
 /** Returns what a redactor must hide: secrets, and the phone numbers of people with the numbers that reveal them. */
 export function hiddenIn(options: SecretOptions): { secrets: string[]; phones: string[] } {

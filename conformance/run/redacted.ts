@@ -16,4 +16,12 @@ function within(value: unknown, name: string, redact: Redact): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, within(each, key, redact)]));
 }
 
+/** Returns a JSON value with its texts and the names of its fields changed. Numbers and the structure stay. */
+export function withTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((each) => withTexts(each, change));
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [change(name), withTexts(each, change)]));
+}
+
 export const redactedReport = (report: CheckReport, redact: Redact) => within(report, "", redact) as CheckReport;

@@ -44,7 +44,7 @@ function session(over: Partial<RunOptions> = {}, maxPayouts = 2, maxTotal = 1000
     ...over,
   } as unknown as RunOptions;
   const budget = createBudget(maxPayouts, maxTotal);
-  const redact = createRedactor(["key-of-the-tests"], []);
+  const redact = createRedactor([options.key], []);
   const target = createTarget(options, { http: client, budget, redact, now: clock, sleep });
   return createSession(options, { target, now: clock, sleep });
 }
@@ -157,6 +157,18 @@ describe("a check", () => {
     expect(found.results["create.amount-echoed"]).toMatchObject({ verdict: "fail", actual: "4.35" });
     expect(found.results["create.status-known"]?.verdict).toBe("could-not-run");
     expect(found.notApplicable).toEqual({});
+  });
+
+  test("observes numbers as they are, also if the key has the same digits", async () => {
+    const report = await session({ key: "1234567890123456" }).runCheck(
+      check((context) => {
+        context.judge(must, true, "e", "a", []);
+        context.judge(should, true, "e", "a", []);
+        context.observe(open, "limits", { largest: 12_345_678_901_234_560, "1234567890123456": [0.5, null] });
+      }),
+    );
+    expect(report.error).toBeUndefined();
+    expect(report.observed).toMatchObject([{ value: { largest: 12_345_678_901_234_560, "[redacted]": [0.5, null] } }]);
   });
 
   test("redacts keys in findings and observations", async () => {

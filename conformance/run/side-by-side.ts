@@ -6,7 +6,7 @@ import type { RunOptions } from "../run-options.ts";
 import type { Budget } from "../target/budget.ts";
 
 /** If the median time of a response is at least this long, checks run side by side. */
-const slowMs = 80;
+export const slowMs = 80;
 /** How many checks run at the same time. */
 const lanes = 16;
 
@@ -16,7 +16,9 @@ const lanes = 16;
  */
 const harmless = new Set<Need>(["receiver", "failing-recipient", "safe-numbers", "forced-outcomes", "finish"]);
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+/** Returns the median; 0 without values. */
+export const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 /** Returns true if the target took long for these requests, which were sent one after the other. */
 export const isSlow = (exchanges: readonly Exchange[]) =>
@@ -59,6 +61,8 @@ export function sideBySide(next: readonly Check[], options: RunOptions, budget: 
 /** Runs the checks, several at a time, and yields their results in their order. */
 export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) => Promise<T>) {
   const results = new Map(checks.map((check) => [check, Promise.withResolvers<T>()]));
+  // If the caller ends the run early, nothing else handles a rejection.
+  for (const { promise } of results.values()) promise.catch(() => undefined);
   const waiting = [...checks];
   async function work() {
     for (let next = waiting.shift(); next; next = waiting.shift()) {

@@ -127,6 +127,15 @@ describe("a target", () => {
     expect(one.ledger.created).toMatchObject([{ kind: "disbursement", amount: 5, uncertain: true }]);
   });
 
+  test("that dies after unusual requests, which it accepted, names the last of them before the one that showed it", async () => {
+    const { target: one } = target(reply(200), reply(200), reply(422), reply(200), lost);
+    for (const reference of ["🧨", "order-1", "refused 💸"])
+      await one.send({ ...payout, json: { reference, amount: 5 } });
+    await one.send({ ...get, path: "/v1/disbursements/b" });
+    const message = `after it accepted these unusual requests: #1 POST /v1/disbursements {"reference":"🧨","amount":5}. It was noticed at request 5: GET /v1/disbursements/a: `;
+    await expect(one.send(get)).rejects.toThrow(message);
+  });
+
   test("that dies during concurrent requests is probed once for all of them", async () => {
     const { target: one, sent } = target(lost);
     const results = await Promise.allSettled([1, 2, 3, 4].map(() => one.send(get)));

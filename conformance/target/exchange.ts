@@ -55,6 +55,17 @@ export type TargetResponse = {
 
 export const isAccepted = ({ status = 0 }: TargetResponse) => status >= 200 && status < 300;
 
+/** The statuses with which a service refuses a request, as the client reads them: it recorded nothing. */
+const refusals = new Set([400, 401, 403, 404, 405, 409, 413, 415, 422, 429]);
+
+export const isRefused = ({ status = 0 }: Pick<TargetResponse, "status">) => refusals.has(status);
+
+/**
+ * True if the service may have executed the request: there was no response, or it neither accepts nor refuses the
+ * request, such as a 5xx, a 408 and a redirect.
+ */
+export const isUnknown = (response: TargetResponse) => !isAccepted(response) && !isRefused(response);
+
 /** Returns the fields of the response's `data`; an empty object if it has no fields. */
 export const dataOf = ({ json }: TargetResponse) =>
   ((json as { data?: unknown } | null | undefined)?.data ?? {}) as Record<string, unknown>;

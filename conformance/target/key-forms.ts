@@ -1,6 +1,7 @@
 // The forms of a key, in one list. Checks send the forms to a target that must refuse them, and commands compute them
 // in the shell. Reports hide all forms, because a target may return what it was sent. A check cannot read the key, so
 // it cannot send a form that is not in this list.
+import { contractText } from "../contract/contract.ts";
 
 const defined: KeyForm[] = [];
 
@@ -74,21 +75,24 @@ export const basic = new KeyForm(
 /** All forms. */
 export const keyForms: readonly KeyForm[] = defined;
 
-/** The shortest form that is hidden. Shorter parts of keys are ordinary words. */
-const shortestForm = 8;
+/** Half of a secret of this length is hidden, and shorter secrets without their first or last character. */
+const shortestCut = 16;
+/** Shorter parts are ordinary words. */
+const shortestPart = 8;
+/** Shorter digits are ordinary numbers: timestamps, phone numbers. */
+const shortestNumber = 14;
+const fewestCharacters = 4;
+const vocabulary = contractText.toLowerCase();
 
 /**
- * Returns the forms of a key that are hidden as they are, from the longest to the shortest. In a form that contains the
- * key, only the key is hidden, so that the characters around it stay, such as quotes.
+ * Returns true if a text may occur in a run by chance: a short text, digits, the same few characters again and again, or
+ * words of the contract.
  */
-export const hiddenForms = (key: string): string[] =>
-  [...new Set(keyForms.map(({ of }) => of(key)))]
-    .filter((form) => form === key || (form.length >= shortestForm && !form.includes(key)))
-    .toSorted((one, other) => other.length - one.length);
-
-/** The shortest secret whose parts are hidden, and the shortest part. Parts of shorter secrets are ordinary words. */
-const shortestCut = 16;
-const shortestPart = 8;
+export const isOrdinary = (text: string): boolean =>
+  text.length < shortestPart ||
+  (text.length < shortestNumber && /^\d+$/.test(text)) ||
+  new Set(text).size < fewestCharacters ||
+  vocabulary.includes(text.toLowerCase());
 
 const literally = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`);
 
@@ -110,6 +114,14 @@ function base64At(text: string, offset: number): string {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(text)]);
   const end = Math.floor((bytes.length * 8) / 6);
   return bytes.toString("base64").slice(Math.ceil((offset * 8) / 6), end);
+}
+
+/** Returns the length from which beginnings and ends of a secret are hidden. */
+function leastHidden(secret: string): number {
+  const half = secret.length < shortestCut ? secret.length - 1 : Math.floor(secret.length / 2);
+  for (let least = Math.max(shortestPart, half); least < secret.length; least += 1)
+    if (!isOrdinary(secret.slice(0, least)) && !isOrdinary(secret.slice(-least))) return least;
+  return secret.length;
 }
 
 /** Patterns for the beginnings and the ends of a text that have this length or more. */
@@ -152,8 +164,8 @@ const base64Character = (each: string) => (each === "+" ? "[+-]" : each === "/" 
 
 /** Returns finders of a secret in every form, whole or cut: in any case, escaped, reversed, in hex or in Base64. */
 export function findersOf(secret: string): Finder[] {
-  const isCut = secret.length >= shortestCut;
-  const least = (length: number) => (isCut ? Math.max(shortestPart, Math.floor(length / 2)) : length);
+  const share = leastHidden(secret) / secret.length;
+  const least = (length: number) => Math.round(length * share);
   const texts = [secret.split(""), secret.split("").toReversed()];
   // The encodings of shorter texts are ordinary words.
   const inHex = secret.length < 4 ? [] : [Buffer.from(secret).toString("hex").match(/../g) ?? []];

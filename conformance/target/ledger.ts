@@ -2,7 +2,7 @@
 import { posix } from "node:path";
 import { BudgetExceeded, type Budget } from "./budget.ts";
 import type { CreatedRecord, Effect, EffectsAllowed } from "../results.ts";
-import type { TargetResponse, TargetRequest } from "./exchange.ts";
+import { isAccepted, isRefused, isUnknown, type TargetResponse, type TargetRequest } from "./exchange.ts";
 
 /** Thrown instead of sending a request after the run was stopped. */
 export class RunStopped extends Error {}
@@ -123,16 +123,14 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
     /** Corrects the budget when the response is known, and adds the record that the request created to `created`. */
     account(request: TargetRequest, response: TargetResponse) {
       if (!isDisbursement(request) && !isCheckout(request)) return;
-      const status = response.status ?? 0;
       const intended = request.effect === "moves-money";
-      // A missing response or a 5xx may hide a payout, so its amount stays charged.
-      if (intended && isDisbursement(request) && status >= 300 && status < 500) {
+      // An unknown outcome may hide a payout, so its amount stays charged.
+      if (intended && isDisbursement(request) && isRefused(response)) {
         budget.refund(amountOf(request));
         charge(request, -1);
       }
-      const accepted = status >= 200 && status < 300;
-      const uncertain = intended && (status === 0 || status >= 500);
-      if (!accepted && !uncertain) return;
+      const uncertain = intended && isUnknown(response);
+      if (!isAccepted(response) && !uncertain) return;
       const record = { ...createdBy(request, response), ...(uncertain ? { uncertain } : {}) };
       created.push(record);
       request.account?.created.push(record);
@@ -145,7 +143,7 @@ export function createLedger(effects: EffectsAllowed, budget: Budget) {
       // record, so stop.
       if (effects === "reject") {
         acceptedWrongly ||= stopped === undefined;
-        stopped ??= `${request.method} ${request.path} was accepted with ${status}, but must be refused`;
+        stopped ??= `${request.method} ${request.path} was accepted with ${response.status}, but must be refused`;
       }
     },
   };

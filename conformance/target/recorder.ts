@@ -38,6 +38,9 @@ function newReference({ reference, number }: { reference: string; number: number
   };
 }
 
+/** Shown instead of a command for a request that raced: no single command repeats a race. */
+export const raceCommand = "# One of several requests that raced. Re-run the check.";
+
 export type Sent = { request: TargetRequest } & Omit<CurlRequest, "method">;
 
 export type RecorderOptions = {
@@ -79,7 +82,7 @@ export function createRecorder({ redact, merchant, substitutes, secretHeaders, n
         requestHeaders,
         ...(body ? { requestBody: shorten(redact(body.toString("utf8"))) } : {}),
         durationMs: 0,
-        curl: redact(curl),
+        curl: request.together ? raceCommand : redact(curl),
       };
       (request.account?.exchanges ?? exchanges).push(exchange);
       return exchange;

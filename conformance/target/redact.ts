@@ -1,4 +1,4 @@
-import { findersOf, hiddenForms } from "./key-forms.ts";
+import { findersOf } from "./key-forms.ts";
 
 /** Removes secrets from a text and masks the phone numbers of people in it. */
 export type Redact = {
@@ -33,14 +33,12 @@ export function secretsRemover(secrets: readonly string[]): (text: string) => st
   const longestFirst = [...new Set(secrets.filter((secret) => secret.length > 0))].toSorted(
     (a, b) => b.length - a.length,
   );
-  const forms = longestFirst.flatMap(hiddenForms);
   const finders = longestFirst.flatMap(findersOf);
   // Most texts are names and values of headers, which come again with every exchange.
   const harmless = new Set<string>();
   return (text) => {
     if (harmless.has(text)) return text;
     let result = text;
-    for (const form of forms) result = result.replaceAll(form, masked);
     for (const { hint, pattern } of finders) if (hint(result)) result = result.replaceAll(pattern(), masked);
     if (result === text && text.length <= mostKept && harmless.size < mostKept) harmless.add(text);
     return result;

@@ -11,6 +11,7 @@ import { createLedger } from "./ledger.ts";
 import { violationsIn } from "../contract/prism.ts";
 import { createRecorder } from "./recorder.ts";
 import type { Redact } from "./redact.ts";
+import { createSuspects } from "./suspects.ts";
 import { keySubstitutes, type Substitute } from "./shell.ts";
 import type { Account, TargetRequest, TargetResponse } from "./exchange.ts";
 import type { Together } from "./together.ts";
@@ -136,6 +137,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     secretHeaders: Object.keys(options.headers),
   });
   const listeners: ((response: TargetResponse) => void)[] = [];
+  const suspects = createSuspects();
   const pace = createPace(options.rate, deps);
   const { patienceMs = defaultPatienceMs } = options;
   const breaker = createBreaker(patienceMs, options.timeoutMs, { ...deps, probe });
@@ -143,6 +145,8 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
   let longestRetryMs = 0;
   /** Stops the run. A check may have put the key into the URL of the request that the reason names. */
   const stop = (reason: string) => ledger.stop(redact(reason));
+
+  const stopDead = (when: string) => stop(`the target stopped responding${suspects.text()} ${when}`);
 
   /** Sends the harmless request of the breaker. It is not recorded, because it is no evidence about a requirement. */
   async function probe(timeoutMs: number): Promise<number | undefined> {
@@ -159,7 +163,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     if (patienceMs === 0 || !looksDead({ request, status }) || (await breaker.isAlive())) return undefined;
     const what = status === undefined ? exchange.failure : `status ${status}`;
     const where = `${request.method} ${request.path.slice(0, 80)}`;
-    return stop(`the target stopped responding at request ${exchange.id}: ${where}: ${what}`);
+    return stopDead(`at request ${exchange.id}: ${where}: ${what}`);
   }
 
   /** Sends a request once. */
@@ -230,9 +234,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
     async function endIfDead() {
       await deps.sleep(options.timeoutMs);
       if (hasEnded || (await breaker.isAlive())) return;
-      overdue.reject(stop(`the target stopped responding to ${request.method} ${request.path}`));
+      overdue.reject(stopDead(`at ${request.method} ${request.path}`));
     }
-    void endIfDead();
+    endIfDead().catch(overdue.reject);
     return Promise.race([sent, overdue.promise]).finally(() => (hasEnded = true));
   }
 
@@ -285,6 +289,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
         continue;
       }
       visibility?.created(response);
+      suspects.see(response);
       for (const listener of listeners) listener(response);
       if (response.status !== 429) return response;
       waited = await waitAfter429(response, request, waited);
@@ -333,7 +338,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
      */
     async requireAlive(): Promise<void> {
       if (ledger.stopped || patienceMs === 0 || (await breaker.isAlive())) return;
-      throw stop("the target stopped responding while a check waited for it");
+      throw stopDead("while a check waited for it");
     },
     /** Waits as long as a 429 of this run requested, so that the target limits the following requests less. */
     async pause(): Promise<void> {

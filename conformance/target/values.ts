@@ -1,5 +1,6 @@
-// Converts JSON values. `String` and `Number` throw a TypeError for an object whose `toString` is not a function, such
-// as {"toString": 1}. A target can send such objects, and the suite sends them to targets.
+// Converts and compares JSON values. `String` and `Number` throw a TypeError for an object whose `toString` is not a
+// function, such as {"toString": 1}. A target can send such objects, and the suite sends them to targets.
+import { isDeepStrictEqual } from "node:util";
 
 /** Returns a text as it is, and the JSON text of another value. */
 export const textOf = (value: unknown): string =>
@@ -8,3 +9,6 @@ export const textOf = (value: unknown): string =>
 /** Returns the number that a JSON number or text states, and NaN for another value. */
 export const numberOf = (value: unknown): number =>
   typeof value === "string" || typeof value === "number" ? Number(value) : Number.NaN;
+
+/** Returns true if two JSON values are the same. The order of an object's fields does not matter, and 0 is -0. */
+export const equal = (one: unknown, other: unknown): boolean => one === other || isDeepStrictEqual(one, other);

@@ -51,7 +51,11 @@ const checkoutRules: Record<string, (value: unknown) => boolean> = {
   redirectURL: (value) => value === undefined || isText(value),
 };
 
-const errorReply = (status: number, error: string): ServiceReply => ({ status, body: { statusCode: status, error } });
+const errorReply = (status: number, error: string): ServiceReply => ({
+  status,
+  body: { statusCode: status, error },
+  headers: { "content-type": "application/problem+json" },
+});
 
 function parsed(text: string): Record<string, unknown> | undefined {
   try {

@@ -317,8 +317,11 @@ export const faults: readonly Fault[] = [
     ),
   ),
   ...collations.map(([id, what, key]) =>
-    fault(`references-collated-${id}`, `References are compared ${what}.`, "limits.reference-as-sent", () =>
-      confuses(key),
+    fault(
+      `references-collated-${id}`,
+      `References are compared ${what}.`,
+      "create.references-apart limits.reference-as-sent",
+      () => confuses(key),
     ),
   ),
   ...values,

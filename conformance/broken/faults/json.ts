@@ -60,16 +60,36 @@ const onStatus = (status: number, change: (body: Fields) => unknown) =>
   errors(payouts, (body, reply) => (reply.status === status ? change(body) : body));
 
 export const faults: readonly Fault[] = [
-  fault("success-as-html", "The create response has Content-Type text/html.", "json.content-type answers.exact", () =>
-    responses(createDisbursement, (reply) =>
-      isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,
-    ),
+  fault(
+    "success-as-html",
+    "The create response has Content-Type text/html.",
+    "json.content-type json.media-type answers.exact",
+    () =>
+      responses(createDisbursement, (reply) =>
+        isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,
+      ),
   ),
   quickFault("record-without-type", "The verify response has no Content-Type.", "json.content-type", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
   ),
-  fault("checkout-as-text", "The checkout response has Content-Type text/plain.", "json.content-type", () =>
-    responses(createCheckout, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type", "text/plain") : reply)),
+  fault(
+    "checkout-as-text",
+    "The checkout response has Content-Type text/plain.",
+    "json.content-type json.media-type",
+    () =>
+      responses(createCheckout, (reply) =>
+        isAccepted(reply) ? withHeader(reply, "content-type", "text/plain") : reply,
+      ),
+  ),
+  fault(
+    "duplicate-declared-as-html",
+    "The 409 for a duplicate reference is JSON with Content-Type text/html.",
+    "json.media-type",
+    () =>
+      responses(createDisbursement, (reply) =>
+        reply.status === 409 ? withHeader(reply, "content-type", "text/html; charset=utf-8") : reply,
+      ),
+    "create.duplicate-refused",
   ),
   fault("unknown-as-html", "An unknown reference returns an HTML page.", "json.answers errors.shape", () =>
     responses(verifyDisbursement, (reply) => (reply.status === 404 ? html(404) : reply)),

@@ -125,25 +125,25 @@ const limits = [
   fault(
     "reference-case-blind",
     "References that differ only in case are treated as duplicates.",
-    "limits.reference-as-sent",
+    "create.references-apart limits.reference-as-sent",
     () => alike((text) => text.toLowerCase()),
   ),
   fault(
     "reference-space-blind",
     "References that differ only in a trailing space are treated as duplicates.",
-    "limits.reference-as-sent",
+    "create.references-apart limits.reference-as-sent",
     () => alike((text) => text.trimEnd()),
   ),
   fault(
     "reference-start-blind",
     "References that differ only in a leading space are treated as duplicates.",
-    "limits.reference-as-sent",
+    "create.references-apart limits.reference-as-sent",
     () => alike((text) => text.trimStart()),
   ),
   fault(
     "reference-form-blind",
     "References that differ only in Unicode normalisation are treated as duplicates.",
-    "limits.reference-as-sent",
+    "create.references-apart limits.reference-as-sent",
     () => alike((text) => text.normalize("NFC")),
   ),
   fault("body-any-size", "A body of any size is accepted.", "limits.body-size", () => ({

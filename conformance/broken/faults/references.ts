@@ -60,6 +60,33 @@ const references = [
     () => data(createCheckout, (created) => ({ ...created, reference: String(created["reference"]).slice(0, 12) })),
   ),
   fault("reference-sequential", "Service references are sequential.", "references.unguessable", () => numbered("DSB")),
+  fault(
+    "checkout-reference-sequential",
+    "Service references of checkouts are sequential.",
+    "references.unguessable",
+    () => {
+      let count = 0;
+      return data(createCheckout, (created) => ({
+        ...created,
+        reference: `CHK${String((count += 1)).padStart(20, "0")}`,
+      }));
+    },
+  ),
+  fault(
+    "reference-from-time",
+    "Service references are the time, a counter and the same random characters.",
+    "references.unguessable",
+    () =>
+      otherReferences((before) =>
+        `DSB${Date.now().toString(36)}${String(before).padStart(4, "0")}q7m2x9t4k8v1r6z3w0h5n1p8`.toUpperCase(),
+      ),
+  ),
+  fault("reference-of-digits", "Service references of checkouts are 20 random digits.", "references.form", () =>
+    data(createCheckout, (created) => ({
+      ...created,
+      reference: `CHK${Array.from({ length: 20 }, () => Math.floor(Math.random() * 10)).join("")}`,
+    })),
+  ),
   fault("id-of-version-4", "Record ids are UUIDs of version 4.", "references.record-ids", () =>
     data([verifyDisbursement, verifyCheckout], (record) => ({
       ...record,
