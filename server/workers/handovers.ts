@@ -142,8 +142,7 @@ async function ask(
     const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
     // If the rail cannot be asked now, it would not take the payment either.
     if (error) return { exchanges, isUnknown: true, ...waits };
-    if (state === "accepted")
-      return { exchanges, ...(result === "missing" ? { isMissing: true } : { isUnknown: true }) };
+    if (state === "accepted") return { exchanges, isUnknown: true };
     if (result === "missing" && clock.now() - askedAt! >= DOUBT_MS) inDoubt = false;
   }
 

@@ -16,12 +16,12 @@ import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { queueOf, READY } from "./queue.ts";
 
-/** A claim notes that the rail may now be asked to pay: if the process dies, its result is not known. */
+/** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
 export const HANDOVERS: QueueTable = {
   name: "handovers",
   lane: "rail",
   order: "id",
-  marks: `asked_before_real = asked_real, asked_real = CASE WHEN state = 'waiting' THEN :now ELSE asked_real END`,
+  lapse: "asked_real = CASE WHEN claimed AND state = 'waiting' THEN :now ELSE asked_real END",
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
@@ -87,7 +87,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     if (rows.length === 0) return [];
     const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
     return rows.map((row) => {
-      const askedAt = optional<number>(row.asked_before_real);
+      const askedAt = optional<number>(row.asked_real);
       return {
         lane: { merchantId: row.merchant_id as string, host: row.rail as string },
         id: row.id as string,
