@@ -137,6 +137,23 @@ describe("MTN MoMo", () => {
     expect(await rail.find(payment, call)).toMatchObject({ status: "pending" });
   });
 
+  test.each([401, 429, 503])(
+    "an error %d of the look-up after a 409 does not prove that MTN lacks the payout",
+    async (status) => {
+      const gateway = await startFaultyGateway(momo.url, (method) => method === "GET");
+      const behind = await createMomoRail(settingsFor(gateway.url));
+      const payment = aPayment();
+      await behind.pay(payment, call);
+      for (let count = 0; count < 2; count += 1) gateway.spoil({ status });
+      const error = await behind.pay(payment, call).catch((thrown: unknown) => thrown);
+      expect([error instanceof RailError, (error as Error).message]).toEqual([
+        false,
+        expect.stringContaining("the look-up failed"),
+      ]);
+      await gateway.close();
+    },
+  );
+
   test("a successful payout has MTN's financial transaction as its reference", async () => {
     const payment = aPayment();
     await rail.pay(payment, call);

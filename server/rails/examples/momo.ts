@@ -171,8 +171,10 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
     });
     if (status === 202) return { status: "pending", railReference: uuidOf(reference) };
     if (status === 409) {
-      // The 409 proves that an earlier request has arrived.
-      const found = await find(payment, options.signal);
+      // The 409 proves that an earlier request has arrived, so an error of this look-up proves nothing.
+      const found = await find(payment, options.signal).catch((error: Error) => {
+        throw new Error(`${said}, and the look-up failed: ${error.message}`);
+      });
       if (found !== "missing") return found;
     }
     const isRefusal = status === 400 || Object.hasOwn(REASONS, body.code ?? "");
