@@ -140,12 +140,8 @@ export interface HandoverStore {
     actor: Actor,
     options: { needsTwo: boolean },
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
-  /**
-   * Closes a conflict, or the unknown outcome of an expired checkout: both need a person although the payment has ended
-   * here. The rail is not asked again about a closed checkout. Resolves with false if there is neither a conflict nor
-   * an unknown outcome.
-   */
-  closeAttention(reference: string, reason: string, actor: Actor): Promise<boolean>;
+  /** Closes a conflict. Resolves with false if there is none. */
+  closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
   readHandoverFigures(): Promise<HandoverFigures[]>;
   /** Stops or resumes asking a rail, in all processes. Resolves with false if nothing changed. */
   pauseRail(rail: string, reason: string, actor: Actor): Promise<boolean>;

@@ -113,6 +113,11 @@ test.each([400, 401, 404, 422, 429, 503, "reset"])(
   },
 );
 
+const masking: typeof fetch = (input, init) =>
+  new Request(input, init).url.includes("?")
+    ? rewritten(/"phoneNumber":"\d+"/g, '"phoneNumber":"2257*****473"')(input, init)
+    : fetch(input, init);
+
 test("a list that hides digits of phone numbers leaves no payout in doubt", async () => {
   transport.push(
     async (input, init) => {
@@ -122,10 +127,6 @@ test("a list that hides digits of phone numbers leaves no payout in doubt", asyn
     // The client looks for the payout first, in vain.
     ...Array.from({ length: 2 }, () => async () => new Response("", { status: 503 })),
   );
-  const masking: typeof fetch = (input, init) =>
-    new Request(input, init).url.includes("?")
-      ? rewritten(/"phoneNumber":"\d+"/g, '"phoneNumber":"2257*****473"')(input, init)
-      : fetch(input, init);
   const reference = await pay("2257038102473");
   expect(await gateway.storage.findHandover(reference)).toMatchObject({ state: "waiting" });
   transport.splice(0, Infinity, masking, masking);

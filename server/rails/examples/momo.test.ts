@@ -154,6 +154,14 @@ describe("MTN MoMo", () => {
     },
   );
 
+  test("a checkout that nobody has paid is cancelled when its page no longer takes numbers", async () => {
+    const withPage = await createMomoRail(settingsFor(between.url, await aPayPage()));
+    const aged = (minutes: number) => aPayment({ kind: "checkout", createdAt: Date.now() - minutes * 60_000 });
+    expect(await withPage.find(aged(26), call)).toMatchObject({ status: "pending" });
+    expect(await withPage.find(aged(28), call)).toEqual({ status: "cancelled" });
+    await withPage.close!();
+  });
+
   test("a successful payout has MTN's financial transaction as its reference", async () => {
     const payment = aPayment();
     await rail.pay(payment, call);

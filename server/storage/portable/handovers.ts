@@ -182,17 +182,14 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";
       }),
-    closeAttention: (id, reason, actor) =>
+    closeConflict: (id, reason, actor) =>
       change(id, false, function* (row, { id: merchantId, now }) {
-        const isConflict = row.conflict !== null;
-        const { status } = byReference((yield* runAll(recordQueries([row]))).map(({ rows }) => rows)).get(id)!;
-        const hasEnded = status !== "pending" && row.state !== "closed";
-        if (!isConflict && !(hasEnded && row.attention_real !== null)) return false;
+        if (row.conflict === null) return false;
         const detail = `${actorName(actor)}: ${reason}`;
         yield* log([{ row, exchanges: [{ at: now, latencyMs: 0, action: "decision", result: "unknown", detail }] }]);
         yield* runAll([close([{ row, conflict: null, attention: null }])]);
-        const action = isConflict ? "payment.close-conflict" : "payment.close-unknown";
-        yield* recordAction({ actor, action, merchantId, details: { reference: id, reason } });
+        const entry = { actor, merchantId, details: { reference: id, reason } };
+        yield* recordAction({ ...entry, action: "payment.close-conflict" });
         return true;
       }),
     async readHandoverFigures() {

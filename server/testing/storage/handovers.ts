@@ -54,11 +54,10 @@ export function handoverTests(storage: Current): void {
     storage().recordNotification(rail, reference, report({ answer: { status } }));
   const attention = async (unknownBefore = storage.clock().now() + 1) =>
     (await storage().listAttention({ unknownBefore, limit: 10 })).map(({ payment }) => payment.reference);
-  /** A checkout that was not paid in time. */
-  const expired = async () => {
-    const draft = aCheckout(merchantId, { due: { afterMs: 0, status: "cancelled" } });
+  const cancelled = async () => {
+    const { due: _, ...draft } = aCheckout(merchantId);
     const { record } = await storage().insertCheckout({ ...draft, rail: RAIL });
-    await storage().settleDue(10);
+    expect(await notified(record.reference, "cancelled")).toBe("final");
     return record.reference;
   };
   const decide = (reference: string, status: FinalStatus, actor: "dashboard Ada" | "dashboard Esi", needsTwo = true) =>
@@ -207,47 +206,26 @@ export function handoverTests(storage: Current): void {
       expect((await find(reference)).conflict).toEqual(conflict);
       expect(await attention(START)).toEqual([reference]);
 
-      expect(await storage().closeAttention(reference, "returned", ACTOR)).toBe(true);
-      expect(await storage().closeAttention(reference, "returned", ACTOR)).toBe(false);
+      expect(await storage().closeConflict(reference, "returned", ACTOR)).toBe(true);
+      expect(await storage().closeConflict(reference, "returned", ACTOR)).toBe(false);
       expect(await find(reference)).not.toHaveProperty("conflict");
       expect(await attention()).toEqual([]);
       const [entry] = (await storage().listAudit({ merchantId, limit: 1 })).items;
       expect(entry).toMatchObject({ action: "payment.close-conflict", details: { reference, reason: "returned" } });
     });
 
-    test("is a payment after the checkout expired, but not its refusal", async () => {
-      const [paid, unpaid] = [await expired(), await expired()];
+    test("is a payment after the checkout was cancelled, but not its failure", async () => {
+      const [paid, unpaid] = [await cancelled(), await cancelled()];
       expect(await notified(paid, "success")).toBe("conflict");
       expect(await notified(unpaid, "failed")).toBe("recorded");
       expect(await attention()).toEqual([paid]);
     });
   });
 
-  test("an expired checkout whose outcome stays unknown is closed by a person, and paid late is a conflict", async () => {
-    const reference = await expired();
-    expect(await storage().closeAttention(reference, "not needed yet", ACTOR)).toBe(false);
-    await storage().recordHandover(await claimOne(), UNKNOWN);
-    expect(await attention()).toEqual([reference]);
-    expect(await decide(reference, "failed", "dashboard Ada", false)).toBe("not-pending");
-    expect(await storage().closeAttention(reference, "not in the rail's books", ACTOR)).toBe(true);
-    expect(await storage().closeAttention(reference, "again", ACTOR)).toBe(false);
-    expect(await attention()).toEqual([]);
-    expect(await find(reference)).toMatchObject({ state: "closed", status: "cancelled" });
-    expect((await storage().listExchanges(reference)).at(-1)).toMatchObject({
-      action: "decision",
-      detail: `${ACTOR}: not in the rail's books`,
-    });
-    const [entry] = (await storage().listAudit({ merchantId, limit: 1 })).items;
-    expect(entry).toMatchObject({ action: "payment.close-unknown", details: { reference } });
-    storage.clock().advance(HOUR);
-    expect(await claimAll()).toEqual([]);
-    expect(await notified(reference, "success")).toBe("conflict");
-  });
-
   test("a pending payment whose outcome is unknown is not closed without an outcome", async () => {
     const { reference, claim } = await claimed();
     await storage().recordHandover(claim, UNKNOWN);
-    expect(await storage().closeAttention(reference, "tired of it", ACTOR)).toBe(false);
+    expect(await storage().closeConflict(reference, "tired of it", ACTOR)).toBe(false);
     expect(await attention()).toEqual([reference]);
   });
 
