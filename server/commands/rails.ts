@@ -108,11 +108,11 @@ export const railCommands: Commands<CommandContext> = {
   close: {
     args: ["REFERENCE"],
     options: ["reason"],
-    summary: "Close a conflict, or an expired checkout whose outcome is unknown. The payment keeps its status.",
+    summary: "Close a conflict. The payment keeps its status.",
     async run({ storage, actor }, [reference], options) {
       await found(storage, reference!);
-      if (await storage.closeAttention(reference!, reasonIn(options), actor)) return { lines: ["Closed."] };
-      throw new UsageError("The payment has no open conflict, and is no expired checkout whose outcome is unknown.");
+      if (await storage.closeConflict(reference!, reasonIn(options), actor)) return { lines: ["Closed."] };
+      throw new UsageError("The payment has no open conflict.");
     },
   },
 };

@@ -69,7 +69,6 @@ export type AuditAction =
   | "payment.propose"
   | "payment.decide"
   | "payment.close-conflict"
-  | "payment.close-unknown"
   | "balance.propose"
   | "balance.reject"
   | "balance.top-up"

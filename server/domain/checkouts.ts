@@ -50,7 +50,10 @@ export interface CheckoutStore {
 
 type Request = components["schemas"]["CheckoutRequest"];
 
-/** How long a checkout can be paid after its creation, in milliseconds of sandbox time (D9). */
+/**
+ * How long a checkout can be paid after its creation, in milliseconds of sandbox time (D9). Then a live checkout is
+ * cancelled if its rail proves that nobody has paid it.
+ */
 export const CHECKOUT_LIFETIME_MS = 30 * 60_000;
 
 /** A checkout and its merchant; the payment page needs both. */
@@ -139,7 +142,10 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
     async create(merchant, request, { keyId, traceparent, refusal: notPermitted } = {}) {
       const { inserted, record, refusal } = await storage.insertCheckout({
         ...draft(context, merchant, request),
-        ...(context.routeOf && routed(context.routeOf, { kind: "checkout", ...request })),
+        // A rail ends its checkouts itself: a payer may have confirmed a payment just before the time is over.
+        ...(context.routeOf
+          ? routed(context.routeOf, { kind: "checkout", ...request })
+          : { due: { afterMs: CHECKOUT_LIFETIME_MS, status: "cancelled" } as const }),
         ...(keyId === undefined ? {} : { keyId }),
         ...(traceparent === undefined ? {} : { traceparent }),
         ...(notPermitted && { refusal: notPermitted }),
@@ -212,7 +218,6 @@ function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request
     currency: request.currency,
     locale: request.locale ?? "en",
     status: "pending",
-    due: { afterMs: CHECKOUT_LIFETIME_MS, status: "cancelled" },
     ...(webhookURL === undefined ? {} : { webhookURL }),
     ...(redirectURL === undefined ? {} : { redirectURL }),
   };

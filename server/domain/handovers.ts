@@ -62,8 +62,8 @@ export interface ClaimedHandover extends Claimed {
   /** The number of attempts since the state last changed. */
   step: number;
   /**
-   * When an earlier attempt sent the payment, if its outcome was never learned. Until it is proven that the rail has no
-   * such payment, a refusal of the rail proves nothing.
+   * Until when an earlier attempt may have sent the payment, if its outcome was never learned. Until it is proven that
+   * the rail has no such payment, a refusal of the rail proves nothing.
    */
   askedAt?: number;
 }
@@ -73,8 +73,6 @@ export interface HandoverReport {
   exchanges: readonly RailExchange[];
   /** What the rail knows of the payment, if the rail has reported it. */
   answer?: RailAnswer;
-  /** True if the attempt has proven that the rail does not have the payment. */
-  isMissing?: boolean;
   /** True if it is unknown after the attempt what the rail did, or which status the payment has at the rail. */
   isUnknown?: boolean;
   /** When to ask again, in milliseconds from now, unless the answer is final. */
@@ -142,12 +140,8 @@ export interface HandoverStore {
     actor: Actor,
     options: { needsTwo: boolean },
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
-  /**
-   * Closes a conflict, or the unknown outcome of an expired checkout: both need a person although the payment has ended
-   * here. The rail is not asked again about a closed checkout. Resolves with false if there is neither a conflict nor
-   * an unknown outcome.
-   */
-  closeAttention(reference: string, reason: string, actor: Actor): Promise<boolean>;
+  /** Closes a conflict. Resolves with false if there is none. */
+  closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
   readHandoverFigures(): Promise<HandoverFigures[]>;
   /** Stops or resumes asking a rail, in all processes. Resolves with false if nothing changed. */
   pauseRail(rail: string, reason: string, actor: Actor): Promise<boolean>;

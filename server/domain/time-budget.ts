@@ -24,3 +24,13 @@ export async function withinBudget<T>(operation: (deadline: number) => Promise<T
     budget.leftMs -= performance.now() - begun;
   }
 }
+
+/** Settles as `work` does, or rejects with the signal's reason as soon as the signal is aborted. */
+export function untilAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    work.finally(() => signal.removeEventListener("abort", abort)).then(resolve, reject);
+    if (signal.aborted) abort();
+    else signal.addEventListener("abort", abort);
+  });
+}

@@ -1,6 +1,6 @@
 // Operators write modules themselves. Whatever a module throws, the payment can be recorded, and the rail is asked
 // about it again.
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { RailError, type Rail, type RailPayment } from "../domain/rails.ts";
 import { createTestRail } from "../testing/rail.ts";
 import { checkedRail } from "./checked-rail.ts";
@@ -50,4 +50,15 @@ test("a foreign RailError without options is one of ours", async () => {
 test("a check that ignores its signal ends with it", async () => {
   const rail = checkedRail({ ...createTestRail(), check: () => new Promise(() => {}) });
   await expect(rail.check!(AbortSignal.timeout(1))).rejects.toThrow("did not respond in time");
+});
+
+test("a notification that the rail never finishes reading ends after thirty seconds", async () => {
+  const limit = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(limit.signal);
+  const rail = checkedRail({ ...createTestRail(), receive: () => new Promise(() => {}) });
+  const received = rail.receive!({ headers: {}, query: new URLSearchParams(), body: new Uint8Array() });
+  limit.abort(new DOMException("time is up", "TimeoutError"));
+  await expect(received).rejects.toThrow("did not respond in time");
+  expect(timeout).toHaveBeenCalledWith(30_000);
+  timeout.mockRestore();
 });

@@ -1,12 +1,6 @@
 import { FAILURE_CODES, failureOf, type Failure } from "../domain/failures.ts";
-import {
-  RAIL_STATUSES,
-  RailError,
-  type Rail,
-  type RailAnswer,
-  type RailCall,
-  type RailEntry,
-} from "../domain/rails.ts";
+import { RAIL_STATUSES, RailError, type Rail, type RailAnswer, type RailEntry } from "../domain/rails.ts";
+import { untilAborted } from "../domain/time-budget.ts";
 
 /** How long a call may take, in milliseconds. A look-up finds a result that arrives later. */
 const CALL_MS = 30_000;
@@ -37,7 +31,7 @@ export function checkedRail(rail: Rail): Rail {
     }),
     ...(receive && {
       async receive(notification) {
-        const { reference, amount, answer } = await receive.call(rail, notification).catch(rethrow);
+        const { reference, amount, answer } = await within({}, () => receive.call(rail, notification));
         return {
           reference: String(reference),
           ...(amount !== undefined && { amount }),
@@ -52,23 +46,19 @@ export function checkedRail(rail: Rail): Rail {
 }
 
 /** Ends a call that takes too long, also if the rail ignores the signal. */
-async function within<Call extends Pick<RailCall, "signal">, T>(
+async function within<Call extends { signal?: AbortSignal }, T>(
   call: Call,
-  work: (call: Call) => Promise<T>,
+  work: (call: Call & { signal: AbortSignal }) => Promise<T>,
 ): Promise<T> {
-  const { signal: given } = call;
-  const signal = AbortSignal.any([given, AbortSignal.timeout(CALL_MS)]);
-  const { promise, reject } = Promise.withResolvers<never>();
-  // If this server gave a reason, such as its stop, the reason says more than "aborted".
-  const end = () =>
-    reject(given.reason?.name === "Error" ? given.reason : new Error("The rail did not respond in time."));
-  signal.addEventListener("abort", end);
+  const limit = AbortSignal.timeout(CALL_MS);
+  const signal = call.signal ? AbortSignal.any([call.signal, limit]) : limit;
   try {
     signal.throwIfAborted();
-    const working = (async () => work({ ...call, signal }))();
-    return await Promise.race([working.catch(rethrow), promise]);
-  } finally {
-    signal.removeEventListener("abort", end);
+    return await untilAborted(signal, (async () => work({ ...call, signal }))().catch(rethrow));
+  } catch (error) {
+    if (error !== signal.reason) throw error;
+    // If this server gave a reason, such as its stop, the reason says more than "aborted".
+    throw (error as Error).name === "Error" ? error : new Error("The rail did not respond in time.");
   }
 }
 

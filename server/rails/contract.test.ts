@@ -89,6 +89,51 @@ test("a status that a later version of the rail adds is not final, and an added 
   expect(failed).toMatchObject({ status: "failed", failure: { code: "other" } });
 });
 
+const rewritten =
+  (from: string | RegExp, to: string): typeof fetch =>
+  async (input, init) => {
+    const response = await fetch(input, init);
+    return new Response((await response.text()).replace(from, to), response);
+  };
+const reset = () => new TypeError("fetch failed", { cause: Object.assign(new Error("reset"), { code: "ECONNRESET" }) });
+
+test.each([400, 401, 404, 422, 429, 503, "reset"])(
+  "a rail that has taken a payout has it, also if the look-up after that ends with %s",
+  async (status) => {
+    transport.push(rewritten('"status":"success"', '"status":"failed"'), async () => {
+      if (status === "reset") throw reset();
+      const body = { statusCode: status, error: "Error", message: "no", code: "invalid_value" };
+      return Response.json(body, { status: status as number });
+    });
+    const reference = await pay("2250000000001");
+    expect(await gateway.storage.findHandover(reference)).toMatchObject({ state: "accepted", status: "pending" });
+    await gateway.pass(7_000);
+    expect(await recordOf(reference)).toMatchObject({ status: "success" });
+    expect((await atRail(reference)).length).toBe(1);
+  },
+);
+
+const masking: typeof fetch = (input, init) =>
+  new Request(input, init).url.includes("?")
+    ? rewritten(/"phoneNumber":"\d+"/g, '"phoneNumber":"2257*****473"')(input, init)
+    : fetch(input, init);
+
+test("a list that hides digits of phone numbers leaves no payout in doubt", async () => {
+  transport.push(
+    async (input, init) => {
+      await fetch(input, init);
+      throw reset();
+    },
+    // The client looks for the payout first, in vain.
+    ...Array.from({ length: 2 }, () => async () => new Response("", { status: 503 })),
+  );
+  const reference = await pay("2257038102473");
+  expect(await gateway.storage.findHandover(reference)).toMatchObject({ state: "waiting" });
+  transport.splice(0, Infinity, masking, masking);
+  await gateway.pass(2_000);
+  expect(await gateway.storage.findHandover(reference)).toMatchObject({ state: "accepted" });
+});
+
 test.each([
   ["a refused connection", 0],
   ["an error of the service", 500],

@@ -54,7 +54,10 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     return answerOf(payment, (await recordsOf(payment).verify(railReference, { signal })) as RailRecord);
   }
 
-  /** The answer to a create. The response to a create does not say why a payment failed. */
+  /**
+   * The answer to a create. The response to a create does not say why a payment failed. But it proves that the service has
+   * the payment, so an error of the look-up leaves the payment pending.
+   */
   async function created(
     payment: RailPayment,
     record: { reference: string; status: string; fee: number; url?: string },
@@ -63,7 +66,7 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     const { reference, status, fee, url } = record;
     const answer = { railReference: reference, fee, ...(url !== undefined && { url }) };
     if (status === "pending" || status === "success") return { ...answer, status };
-    return { ...answer, ...(await verified(payment, reference, signal)) };
+    return { ...answer, ...(await verified(payment, reference, signal).catch(() => ({ status: "pending" as const }))) };
   }
 
   const receive: Rail["receive"] = async ({ headers, body }) => {
@@ -104,18 +107,17 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     },
     async find(payment, { signal }) {
       const { railReference, reference: merchantsReference } = payment;
-      try {
-        if (railReference !== undefined) return await verified(payment, railReference, signal);
-        for await (const record of recordsOf(payment).list({ merchantsReference, pageSize: 1 }, { signal })) {
-          // A service that ignores the filter cannot be searched.
-          if (record.merchantsReference !== merchantsReference) return "unsearchable";
-          return answerOf(payment, record as RailRecord);
-        }
-        return "missing";
-      } catch (error) {
-        if (!(error instanceof NotFoundError)) throw refusalOf(error);
-        return railReference === undefined ? "unsearchable" : "missing";
-      }
+      if (railReference !== undefined) return unlessNotFound(verified(payment, railReference, signal), "missing");
+      const list = recordsOf(payment).list({ merchantsReference, pageSize: 1 }, { signal });
+      const listed = await unlessNotFound(
+        firstOf<RailRecord>(list as AsyncIterable<RailRecord>),
+        "unsearchable" as const,
+      );
+      if (listed === undefined) return "missing";
+      // A service that ignores the filter cannot be searched.
+      if (listed === "unsearchable" || listed.merchantsReference !== merchantsReference) return "unsearchable";
+      // A list may hide digits of phone numbers.
+      return unlessNotFound(verified(payment, listed.reference, signal), "unsearchable");
     },
     ...(settings.webhookSecrets.length > 0 && { receive }),
     async *list({ from, to }, signal) {
@@ -128,13 +130,24 @@ export function createContractRail(settings: ContractRailSettings): Rail {
       }
     },
     async check(signal) {
-      try {
-        await client.disbursements.verify(NO_REFERENCE, { signal });
-      } catch (error) {
-        if (!(error instanceof NotFoundError)) throw refusalOf(error);
-      }
+      await unlessNotFound(client.disbursements.verify(NO_REFERENCE, { signal }), undefined);
     },
   };
+}
+
+async function firstOf<T>(items: AsyncIterable<T>): Promise<T | undefined> {
+  for await (const item of items) return item;
+  return undefined;
+}
+
+/** Resolves with `otherwise` if the service responds with 404. */
+async function unlessNotFound<T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof NotFoundError) return otherwise;
+    throw refusalOf(error);
+  }
 }
 
 /** @throws Error if the record is of another payment, which leaves the outcome unknown */
@@ -167,7 +180,7 @@ const REFUSALS: Readonly<Record<string, FailureCode>> = {
 };
 
 /**
- * Turns a refusal of the service into a failed payment. The client throws these errors only if no request may have been
+ * Turns a refusal of a create into a failed payment. The client throws these errors only if no request may have been
  * recorded.
  * @throws RailError if the service has recorded nothing, and may take the payment later
  */

@@ -193,7 +193,7 @@ describe("a notification of the rail", () => {
     expect(await handoverOf(reference)).toMatchObject({ conflict: { answer: { status: "failed" } } });
     expect(events()).toEqual(["disbursement.completed"]);
     expect(gateway.logged().some(({ msg }) => /contradicts/.test(msg))).toBe(true);
-    expect(await gateway.storage.closeAttention(reference, "returned by hand", "dashboard Ada")).toBe(true);
+    expect(await gateway.storage.closeConflict(reference, "returned by hand", "dashboard Ada")).toBe(true);
     expect((await handoverOf(reference)).conflict).toBeUndefined();
   });
 
@@ -313,18 +313,70 @@ test("a payer of a checkout whose link was lost is told to start again, and an o
   expect(await handoverOf(reference)).toMatchObject({ state: "closed", status: "failed" });
 });
 
-test("money that arrives after a checkout expired is a conflict", async () => {
-  rail.answers.push({ status: "pending" });
-  const { body } = await gateway.createCheckout({});
+const checkoutStatus = async (reference: string) =>
+  (await gateway.request("GET", `/v1/checkouts/${reference}`)).body.data.status;
+async function openCheckout() {
+  const { reference } = (await gateway.createCheckout({ webhookURL: receiver.url })).body.data;
   await gateway.pass(0);
-  rail.found.push(...Array.from({ length: 20 }, () => ({ status: "pending" as const })));
-  for (let passed = 0; passed < 31; passed += 1) await gateway.pass(MINUTE);
-  rail.found.splice(0);
-  rail.ledger.get(body.data.reference)!.answer = { status: "success" };
-  await gateway.pass(60 * MINUTE);
-  expect(await handoverOf(body.data.reference)).toMatchObject({
-    status: "cancelled",
-    conflict: { answer: { status: "success" } },
+  return reference as string;
+}
+/** Passes the time in the steps in which the rail is asked. */
+async function passMinutes(minutes: number) {
+  for (let passed = 0; passed < minutes; passed += 1) await gateway.pass(MINUTE);
+}
+
+describe("a checkout whose time is over", () => {
+  test("that its payer confirmed in minute 29 is paid, although the rail reports it in minute 31", async () => {
+    rail.answers.push({ status: "pending" });
+    const reference = await openCheckout();
+    await passMinutes(30);
+    expect([await checkoutStatus(reference), events()]).toEqual(["pending", []]);
+    rail.ledger.get(reference)!.answer = { status: "success" };
+    await passMinutes(1);
+    expect([await checkoutStatus(reference), events()]).toEqual(["success", ["checkout.completed"]]);
+  });
+
+  test("is cancelled as soon as the rail says that nobody has paid it, and paid later is a conflict", async () => {
+    rail.answers.push({ status: "pending" });
+    const reference = await openCheckout();
+    await passMinutes(29);
+    rail.ledger.get(reference)!.answer = { status: "cancelled" };
+    await gateway.pass(MINUTE);
+    expect([await checkoutStatus(reference), events()]).toEqual(["cancelled", ["checkout.cancelled"]]);
+    await notify({ reference, answer: { status: "success" } });
+    expect(await handoverOf(reference)).toMatchObject({
+      status: "cancelled",
+      conflict: { answer: { status: "success" } },
+    });
+  });
+
+  test("is cancelled and never sent if the rail has taken none of its requests", async () => {
+    rail.answers.push(...Array.from({ length: 99 }, () => new RailError("connection refused")));
+    const reference = await openCheckout();
+    await passMinutes(31);
+    rail.answers.splice(0);
+    await passMinutes(5);
+    expect([await checkoutStatus(reference), rail.ledger.size]).toEqual(["cancelled", 0]);
+  });
+
+  test("stays pending while the rail cannot be asked, and needs a person after an hour", async () => {
+    rail.answers.push({ status: "pending" });
+    const reference = await openCheckout();
+    rail.found.push(...Array.from({ length: 300 }, () => new Error("no response")));
+    await passMinutes(95);
+    expect([await checkoutStatus(reference), events()]).toEqual(["pending", []]);
+    const unknownBefore = gateway.clock.now() - 60 * MINUTE;
+    expect(await gateway.storage.listAttention({ unknownBefore, limit: 10 })).toMatchObject([
+      { payment: { reference } },
+    ]);
+  });
+
+  test("whose request was lost is cancelled once the rail says that it never arrived", async () => {
+    rail.answers.push(...Array.from({ length: 99 }, () => new Error("time-out")));
+    const reference = await openCheckout();
+    await gateway.pass(30 * MINUTE);
+    await passMinutes(10);
+    expect(await checkoutStatus(reference)).toBe("cancelled");
   });
 });
 

@@ -164,7 +164,6 @@ export const HANDOVER_COLUMNS = {
   claimed: "boolean",
   claim_token: "bigint",
   asked_real: "bigint",
-  asked_before_real: "bigint",
   attention_real: "bigint",
   rail_reference: "text",
   rail_fee: "bigint",

@@ -1,3 +1,4 @@
+import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
 import type { ClaimedHandover, RailExchange, HandoverReport, HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment, type Rails } from "../domain/rails.ts";
 import type { Emit } from "../domain/telemetry.ts";
@@ -79,7 +80,7 @@ async function attemptOf(
   rail: Rail,
   signal: AbortSignal,
 ): Promise<HandoverReport> {
-  const { storage, rails, gates, chance } = options;
+  const { storage, rails, gates, clock, chance } = options;
   const { host: name } = claim.lane;
   const perSecond = rails.rateOf(name);
   if (perSecond !== undefined && !(await storage.takeRequest(`rail:${name}`, perSecond))) {
@@ -91,8 +92,14 @@ async function attemptOf(
   const delays = shown.answer ? POLL_MS : claim.state === "accepted" ? POLL_MS : RETRY_MS;
   const step = shown.answer && claim.state === "waiting" ? 0 : claim.step;
   const delay = delays[Math.min(step, delays.length - 1)]! * (0.8 + 0.4 * chance());
-  return { ...shown, askAgainAfterMs: Math.max(delay, retryAfterMs) };
+  const over = clock.now() - endOf(claim.payment);
+  // The rail is asked when the time of a checkout is over, and soon after, because the rail's own time may end later.
+  const wait = over < 0 ? Math.min(delay, -over) : Math.min(delay, Math.max(POLL_MS[0]!, over));
+  return { ...shown, askAgainAfterMs: Math.max(wait, retryAfterMs) };
 }
+
+/** When a payer can no longer pay a checkout. A payout has no end. */
+const endOf = ({ kind, createdAt }: RailPayment) => (kind === "checkout" ? createdAt + CHECKOUT_LIFETIME_MS : Infinity);
 
 /** The cause of an error of fetch says what has happened; the error itself does not. */
 function descriptionOf({ message, cause }: Error): string {
@@ -102,7 +109,10 @@ function descriptionOf({ message, cause }: Error): string {
 
 type Shown = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number };
 
-/** Looks a payment up if the rail may have it, and sends it if the rail does not. */
+/**
+ * Looks a payment up if the rail may have it, and sends it if the rail does not. A checkout whose time is over is not
+ * sent: it is cancelled if the rail cannot have it.
+ */
 async function ask(
   { clock, gates }: HandoverOptions,
   rail: Rail,
@@ -142,11 +152,12 @@ async function ask(
     const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
     // If the rail cannot be asked now, it would not take the payment either.
     if (error) return { exchanges, isUnknown: true, ...waits };
-    if (state === "accepted")
-      return { exchanges, ...(result === "missing" ? { isMissing: true } : { isUnknown: true }) };
+    if (state === "accepted") return { exchanges, isUnknown: true };
     if (result === "missing" && clock.now() - askedAt! >= DOUBT_MS) inDoubt = false;
   }
 
+  if (clock.now() >= endOf(payment))
+    return inDoubt ? { exchanges, isUnknown: true } : { exchanges, answer: { status: "cancelled" } };
   const isCheckout = payment.kind === "checkout";
   const send = isCheckout ? rail.collect! : rail.pay;
   const { result, error } = await timed(isCheckout ? "collect" : "pay", () =>

@@ -132,7 +132,7 @@ test("a conflict is shown in plain words until an operator closes it with a reas
   expect((await operator.get("/attention")).html).toContain("Nothing needs a person");
 });
 
-test("an expired checkout whose outcome stays unknown is closed with a reason", async () => {
+test("a checkout whose time is over and whose outcome stays unknown is decided by hand", async () => {
   rail.answers.push(new Error("time-out"));
   rail.found.push(...noResponse());
   const { reference } = (await server.createCheckout()).body.data;
@@ -140,29 +140,17 @@ test("an expired checkout whose outcome stays unknown is closed with a reason", 
   await server.pass(31 * 60_000);
   await server.pass(HOUR);
   expect((await operator.get("/attention")).html).toContain(reference);
-  const page = `${area()}/checkouts/${reference}`;
-  const { html } = await operator.get(page);
-  expect(html).toMatch(/It has ended here as <strong>cancelled/);
-  expect(html).not.toContain("Decide by hand");
-  expect(html).toContain("Ask the rail again now");
-  const close = (reason: string) => operator.post(`${area()}/payments/${reference}/close`, { reason });
-  expect((await close("")).status).toBe(422);
-  expect((await close("not in the rail's books")).status).toBe(303);
-  expect((await close("again")).status).toBe(409);
-  expect((await operator.get("/attention")).html).toContain("Nothing needs a person");
-  expect((await operator.get(page)).html).toContain("not in the rail’s books".replace("’", "&#39;"));
-  expect(await audited()).toEqual([{ action: "payment.close-unknown", actor: "dashboard Ada", reference }]);
-  expect((await operator.get(`${area()}/audit`)).html).toContain("Closed an expired checkout");
+  const decision = { status: "failed", reason: "not in the rail's books" };
+  expect((await operator.post(`${area()}/payments/${reference}/decide`, decision)).status).toBe(303);
+  expect(await handoverOf(reference)).toMatchObject({ state: "closed", status: "failed" });
 });
 
-test("a checkout that was paid after it expired names the amount to return", async () => {
-  rail.answers.push({ status: "pending" });
-  const { body } = await server.createCheckout({ amount: 250_000 });
-  const { reference } = body.data;
+test("a checkout that was paid after it was cancelled names the amount to return", async () => {
+  rail.answers.push({ status: "cancelled" });
+  const { reference } = (await server.createCheckout({ amount: 250_000 })).body.data;
   await server.pass(0);
-  await server.pass(31 * 60_000);
-  rail.ledger.get(reference)!.answer = { status: "success" };
-  await server.pass(HOUR);
+  const report = { exchanges: [], answer: { status: "success" }, askAgainAfterMs: 0 } as const;
+  await server.storage.recordNotification("test", reference, report);
   expect((await operator.get(`${area()}/attention`)).html).toMatch(/Return XOF\s2,500\.00 to the payer\./u);
 });
 

@@ -58,11 +58,8 @@ export function attentionPages(context: DashboardContext): Router {
   });
   act("close", async ({ payment }, form, res) => {
     const reason = checkedReason(field(form, "reason"));
-    if (await storage.closeAttention(payment.reference, reason, actorIn(res))) return;
-    throw new PageError(
-      409,
-      "Nothing is left to close. Another person may have closed the conflict, or the rail has responded.",
-    );
+    if (await storage.closeConflict(payment.reference, reason, actorIn(res))) return;
+    throw new PageError(409, "Nothing is left to close. Another person may have closed the conflict.");
   });
   return router;
 }
@@ -124,7 +121,6 @@ export async function railOf({ storage }: DashboardContext, reference: string, r
     stateText: found.state === "waiting" && found.unknownSince !== undefined ? UNKNOWN : STATES[found.state],
     pausedAt: found.state === "closed" ? undefined : pauses.find(({ rail }) => rail === found.rail)?.at,
     conflictText: conflictText(found, words),
-    canBeClosed: found.conflict !== undefined || (found.status !== "pending" && found.unknownSince !== undefined),
     moments: alike(await storage.listExchanges(reference), ({ action, result, detail = "" }) =>
       [action, result, detail].join(" "),
     ).map((run) => momentOf(run, words)),

@@ -28,7 +28,6 @@ const WORDS = {
   "payment.propose": "Proposed to end a payment by hand",
   "payment.decide": "Ended a payment by hand",
   "payment.close-conflict": "Closed a conflict with a rail",
-  "payment.close-unknown": "Closed an expired checkout whose outcome at the rail is unknown",
   "balance.propose": "Proposed a change of a balance",
   "balance.reject": "Rejected a change of a balance",
   "balance.top-up": "Added money to a balance",

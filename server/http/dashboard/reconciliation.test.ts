@@ -228,6 +228,19 @@ test("ends when the visitor leaves, so that another visitor need not wait", asyn
   expect((await compare()).status).toBe(200);
 });
 
+test("a comparison that the storage prevents leaves no rejection behind, which would end the process", async () => {
+  const left: unknown[] = [];
+  const note = (reason: unknown) => void left.push(reason);
+  process.on("unhandledRejection", note);
+  const failing = vi.spyOn(server.storage, "recordAction").mockRejectedValue(new Error("no storage"));
+  expect((await compare()).status).toBe(500);
+  failing.mockRestore();
+  await new Promise(setImmediate);
+  process.off("unhandledRejection", note);
+  expect(left).toEqual([]);
+  expect((await compare()).status).toBe(200);
+});
+
 test("is for operators of a live service", async () => {
   const person = await signedIn(server, { merchantId: server.merchant.id, name: "Kofi" });
   const sandbox = await startServer();

@@ -4,7 +4,7 @@ import { DIFFERENCES, reconcile, TooManyPayments, type Difference } from "../../
 import type { Rails } from "../../domain/rails.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import { timestamp } from "../../domain/representation.ts";
-import { withBudget } from "../../domain/time-budget.ts";
+import { untilAborted, withBudget } from "../../domain/time-budget.ts";
 import { DIFFERENCE_HEADER, differenceLine } from "../../rails/reconciliation-csv.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { dayOf, queryOf } from "./payment-filter.ts";
@@ -39,15 +39,13 @@ export function reconciliationPages(context: DashboardContext, rails: Rails): Ro
     isRunning = true;
     const { rail, from, to } = asked;
     const stop = new AbortController();
-    const stopped = Promise.withResolvers<never>();
-    stop.signal.addEventListener("abort", () => stopped.reject(stop.signal.reason));
     void clock.sleep(LONGEST_MS, stop.signal).then(() => stop.abort(tookTooLong(asked)));
     res.once("close", () => stop.abort(new PageError(408, "The visitor has left.")));
     try {
       const entry = { actor: actorIn(res), merchantId: "", details: { rail, from, to } };
       await context.storage.recordAction({ ...entry, action: "rail.reconcile" });
       const work = withBudget({ leftMs: LONGEST_MS }, () => run(context, chosen, stop.signal, onDifference));
-      return await Promise.race([work, stopped.promise]);
+      return await untilAborted(stop.signal, work);
     } catch (error) {
       if (error instanceof TooManyPayments) throw new PageError(422, `${error.message} Or ${byCommand(asked)}`);
       throw error;

@@ -137,6 +137,31 @@ describe("MTN MoMo", () => {
     expect(await rail.find(payment, call)).toMatchObject({ status: "pending" });
   });
 
+  test.each([401, 429, 503])(
+    "an error %d of the look-up after a 409 does not prove that MTN lacks the payout",
+    async (status) => {
+      const gateway = await startFaultyGateway(momo.url, (method) => method === "GET");
+      const behind = await createMomoRail(settingsFor(gateway.url));
+      const payment = aPayment();
+      await behind.pay(payment, call);
+      for (let count = 0; count < 2; count += 1) gateway.spoil({ status });
+      const error = await behind.pay(payment, call).catch((thrown: unknown) => thrown);
+      expect([error instanceof RailError, (error as Error).message]).toEqual([
+        false,
+        expect.stringContaining("the look-up failed"),
+      ]);
+      await gateway.close();
+    },
+  );
+
+  test("a checkout that nobody has paid is cancelled when its page no longer takes numbers", async () => {
+    const withPage = await createMomoRail(settingsFor(between.url, await aPayPage()));
+    const aged = (minutes: number) => aPayment({ kind: "checkout", createdAt: Date.now() - minutes * 60_000 });
+    expect(await withPage.find(aged(26), call)).toMatchObject({ status: "pending" });
+    expect(await withPage.find(aged(28), call)).toEqual({ status: "cancelled" });
+    await withPage.close!();
+  });
+
   test("a successful payout has MTN's financial transaction as its reference", async () => {
     const payment = aPayment();
     await rail.pay(payment, call);

@@ -77,6 +77,8 @@ const REPAIRS = /^(NOT_ALLOWED(_TARGET_ENVIRONMENT)?|INVALID_CALLBACK_URL_HOST|I
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 /** The time until which a payer can enter a number. This server's checkouts expire after 30 minutes. */
 const PAYABLE_MS = 25 * 60_000;
+/** When a number that was entered in time has certainly reached MTN. */
+const LATEST_MS = PAYABLE_MS + 2 * 60_000;
 
 const secretOf = (file: string | undefined) => (file === undefined ? "" : readFileSync(file, "utf8").trim());
 
@@ -171,8 +173,10 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
     });
     if (status === 202) return { status: "pending", railReference: uuidOf(reference) };
     if (status === 409) {
-      // The 409 proves that an earlier request has arrived.
-      const found = await find(payment, options.signal);
+      // The 409 proves that an earlier request has arrived, so an error of this look-up proves nothing.
+      const found = await find(payment, options.signal).catch((error: Error) => {
+        throw new Error(`${said}, and the look-up failed: ${error.message}`);
+      });
       if (found !== "missing") return found;
     }
     const isRefusal = status === 400 || Object.hasOwn(REASONS, body.code ?? "");
@@ -186,8 +190,9 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
     pay: (payment, options) => create(payment, payment.phoneNumber ?? "", options),
     async find(payment, { signal, ...links }) {
       const found = await find(payment, signal);
+      if (found !== "missing" || payment.kind !== "checkout") return found;
       // Nothing is sent before the payer has entered a number.
-      return found === "missing" && payment.kind === "checkout" ? page!.invite(payment, links) : found;
+      return Date.now() > payment.createdAt + LATEST_MS ? { status: "cancelled" } : page!.invite(payment, links);
     },
     ...(page && { collect: async (payment, links) => page.invite(payment, links), close: page.close }),
     /** A callback proves nothing, because it is not signed, so it only causes a look-up. */

@@ -1,7 +1,14 @@
 import { failureOf } from "../../domain/failures.ts";
-import type { HandoverReport, RailExchange, Recorded } from "../../domain/handovers.ts";
+import {
+  contradicts,
+  next,
+  type FinalAnswer,
+  type HandoverEvent,
+  type Next,
+  type OpenHandover,
+} from "../../domain/handover-state.ts";
+import type { RailExchange, Recorded } from "../../domain/handovers.ts";
 import type { RailAnswer } from "../../domain/rails.ts";
-import type { FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { EXCHANGE_COLUMNS } from "../columns.ts";
 import { failureValue, toCheckout, toDisbursement } from "../record-rows.ts";
@@ -40,7 +47,7 @@ const WHICH = "FROM :rows WHERE h.merchant_id = given.merchant_id AND h.id = giv
 const KNOWN = `rail_reference = coalesce(given.rail_reference, h.rail_reference),
     rail_fee = coalesce(given.rail_fee, h.rail_fee)`;
 const CLOSE = `UPDATE handovers AS h SET state = 'closed', next_attempt_at = NULL, due_real = NULL, ready = false,
-    claimed = false, asked_real = NULL, asked_before_real = NULL, proposal = NULL, attention_real = given.attention,
+    claimed = false, asked_real = NULL, proposal = NULL, attention_real = given.attention,
     conflict = given.conflict, ${KNOWN} ${WHICH}`;
 const CLOSE_COLUMNS = {
   merchant_id: "text",
@@ -50,60 +57,40 @@ const CLOSE_COLUMNS = {
   rail_reference: "text",
   rail_fee: "bigint",
 };
-/**
- * `ask`: the rail is asked now. `release`: the rail is asked at the next time. Otherwise an attempt is in progress or
- * nothing changes.
- */
+/** Without `next`, the time of the next attempt stays, and so does a claim. */
 const NOTE = `UPDATE handovers AS h SET state = given.state, step = given.step, asked_real = given.asked,
-    asked_before_real = NULL, attention_real = given.attention, url = coalesce(given.url, h.url), ${KNOWN},
-    claimed = CASE given.course WHEN 'release' THEN false ELSE h.claimed END,
-    ready = CASE given.course WHEN 'release' THEN false WHEN 'ask' THEN true ELSE h.ready END,
-    next_attempt_at = CASE given.course WHEN 'keep' THEN h.next_attempt_at ELSE given.next END,
-    due_real = CASE given.course WHEN 'release' THEN given.next WHEN 'ask' THEN NULL ELSE h.due_real END ${WHICH}`;
+    attention_real = given.attention, url = coalesce(given.url, h.url), ${KNOWN},
+    claimed = given.claimed, ready = CASE WHEN given.next IS NULL THEN h.ready ELSE given.ready END,
+    next_attempt_at = coalesce(given.next, h.next_attempt_at),
+    due_real = CASE WHEN given.next IS NULL THEN h.due_real WHEN NOT given.ready THEN given.next END ${WHICH}`;
 const NOTE_COLUMNS = {
   ...CLOSE_COLUMNS,
   state: "text",
   step: "bigint",
   asked: "bigint",
   url: "text",
-  course: "text",
+  claimed: "boolean",
+  ready: "boolean",
   next: "bigint",
 };
 
 /** What an attempt or a notification has shown about a payment. */
-export interface Reported {
+export interface Reported extends HandoverEvent {
   merchantId: string;
   id: string;
-  report: HandoverReport;
-  /** The token of the claim; absent for a notification. */
-  token?: number;
 }
 
 /** A payment that a rail or a person ends. */
 interface End {
   row: Row;
   merchant: LockedMerchant;
-  answer: Pick<RailAnswer, "status" | "failure">;
+  answer: Pick<FinalAnswer, "status" | "failure">;
 }
-
-const isFinal = (answer: RailAnswer | undefined): answer is RailAnswer & { status: FinalStatus } =>
-  answer !== undefined && answer.status !== "pending";
 
 /** A payout cannot be cancelled, so a rail that says `cancelled` has not paid it. */
 const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
-const meant = (row: Row, said: RailAnswer): RailAnswer =>
+const meant = (row: Row, said: FinalAnswer): FinalAnswer =>
   row.kind === "disbursement" && said.status === "cancelled" ? { ...said, ...CANCELLED } : said;
-
-/**
- * True for a refusal that proves nothing: the attempt has lost its claim to another attempt, and the payment is open.
- * The rail may have taken the payment from the other attempt since.
- */
-const isOvertaken = ({ report: { answer }, token }: Reported, row: Row): boolean =>
-  isFinal(answer) &&
-  answer.status !== "success" &&
-  token !== undefined &&
-  token !== row.claim_token &&
-  row.state !== "closed";
 
 const keysOf = (rows: readonly Row[]) => ({
   merchants: [...new Set(rows.map((row) => row.merchant_id as string))],
@@ -186,27 +173,27 @@ const knownOf = (row: Row, answer: RailAnswer | undefined): Values => ({
   rail_fee: answer?.fee ?? null,
 });
 
-/** The new state of a hand-over that has not ended. */
-function noted(merchant: LockedMerchant, row: Row, { report, token }: Reported): Values {
-  const { answer, isMissing = false, isUnknown = false, askAgainAfterMs } = report;
-  const holds = Boolean(row.claimed) && row.claim_token === token;
-  const asksNow = token === undefined && !answer && !row.claimed;
-  const isLost = isMissing && row.state === "accepted";
-  const state = answer ? "accepted" : (row.state as string);
-  const isKnown = answer !== undefined || (isMissing && !isUnknown);
-  const asked = isKnown ? null : isUnknown || !holds ? row.asked_real : row.asked_before_real;
-  const attended = row.attention_real as number | null;
-  return {
-    ...knownOf(row, answer),
-    state,
-    step: asksNow ? 0 : state === row.state ? (row.step as number) + Math.min(1, report.exchanges.length) : 1,
-    asked: asked as number | null,
-    attention: answer !== undefined ? null : isUnknown || isLost ? (attended ?? merchant.now) : attended,
-    url: answer?.url ?? null,
-    course: holds ? "release" : asksNow ? "ask" : "keep",
-    next: merchant.now + (holds ? Math.round(askAgainAfterMs) : 0),
-  };
-}
+const toOpen = (row: Row): OpenHandover => ({
+  state: row.state as OpenHandover["state"],
+  step: row.step as number,
+  askedAt: row.asked_real as number | null,
+  unknownSince: row.attention_real as number | null,
+  token: row.claim_token as number,
+  isClaimed: Boolean(row.claimed),
+});
+
+/** The new values of a hand-over that has not ended. */
+const noted = (row: Row, { open, answer, askAt }: Exclude<Next, { final: unknown }>, now: number): Values => ({
+  ...knownOf(row, answer),
+  state: open.state,
+  step: open.step,
+  asked: open.askedAt,
+  attention: open.unknownSince,
+  url: answer?.url ?? null,
+  claimed: open.isClaimed ? 1 : 0,
+  ready: askAt !== undefined && askAt <= now ? 1 : 0,
+  next: askAt ?? null,
+});
 
 /** Records what attempts and notifications have shown, in their order for each payment. */
 export function* recordReports(executor: Executor, items: readonly Reported[]): Work<Recorded[]> {
@@ -221,28 +208,26 @@ export function* recordReports(executor: Executor, items: readonly Reported[]): 
 /** Records one report of each payment. */
 function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<string, Recorded>> {
   const ids = [...new Set(items.map(({ merchantId }) => merchantId))];
-  const ends = new Set(items.flatMap(({ merchantId, report }) => (isFinal(report.answer) ? [merchantId] : [])));
+  const isFinal = ({ report }: Reported) => (report.answer?.status ?? "pending") !== "pending";
+  const ends = new Set(items.filter(isFinal).map(({ merchantId }) => merchantId));
   const merchants = yield* lockMerchants(new Map(ids.map((id) => [id, ends.has(id) ? "orders" : "shares"])));
   const { rows } = yield* run(LOCK, { merchants: ids, ids: items.map(({ id }) => id) });
   const byId = new Map(rows.map((row) => [row.id as string, row]));
   const known = items.flatMap((item) => {
     const row = byId.get(item.id);
     if (!row) return [];
-    const { exchanges } = item.report;
-    const report = isOvertaken(item, row) ? { exchanges, isUnknown: true, askAgainAfterMs: 0 } : item.report;
-    return [{ ...item, report, row, merchant: merchants.get(item.merchantId)!, exchanges }];
+    const merchant = merchants.get(item.merchantId)!;
+    return [{ row, merchant, exchanges: item.report.exchanges, next: next(toOpen(row), item, merchant.now) }];
   });
   yield* log(known);
 
-  const ended = known.flatMap((item) => {
-    const { answer } = item.report;
-    return isFinal(answer) ? [{ ...item, answer: meant(item.row, answer) }] : [];
-  });
+  const ended = known.flatMap((item) =>
+    "final" in item.next ? [{ ...item, answer: meant(item.row, item.next.final) }] : [],
+  );
   const had = ended.length > 0 ? yield* settleAll(executor, ended) : new Map<string, string>();
   const isConflict = ({ row, answer }: End) => {
     const status = had.get(row.id as string);
-    // A checkout that expired here and failed there is unpaid on both sides.
-    return status !== undefined && (status === "success") !== (answer.status === "success");
+    return status !== undefined && contradicts(status, answer);
   };
   const closed = ended.map(({ row, merchant, answer }) => {
     const isNew = isConflict({ row, merchant, answer });
@@ -251,8 +236,9 @@ function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<s
     const conflict = isNew ? JSON.stringify(answer) : (before ?? null);
     return { row, answer, conflict, attention: since ?? (isNew ? merchant.now : null) };
   });
-  const open = known.filter(({ row, report }) => !isFinal(report.answer) && row.state !== "closed");
-  const values = open.map((item) => noted(item.merchant, item.row, item));
+  const values = known.flatMap(({ row, merchant, next: after }) =>
+    "final" in after || row.state === "closed" ? [] : [noted(row, after, merchant.now)],
+  );
   yield* runAll([
     ...(closed.length > 0 ? [close(closed)] : []),
     ...(values.length > 0 ? [{ text: NOTE, rows: { columns: NOTE_COLUMNS, values } }] : []),

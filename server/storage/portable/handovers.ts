@@ -16,12 +16,12 @@ import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { queueOf, READY } from "./queue.ts";
 
-/** A claim notes that the rail may now be asked to pay: if the process dies, its result is not known. */
+/** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
 export const HANDOVERS: QueueTable = {
   name: "handovers",
   lane: "rail",
   order: "id",
-  marks: `asked_before_real = asked_real, asked_real = CASE WHEN state = 'waiting' THEN :now ELSE asked_real END`,
+  lapse: "asked_real = CASE WHEN claimed AND state = 'waiting' THEN :now ELSE asked_real END",
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
@@ -87,7 +87,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     if (rows.length === 0) return [];
     const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
     return rows.map((row) => {
-      const askedAt = optional<number>(row.asked_before_real);
+      const askedAt = optional<number>(row.asked_real);
       return {
         lane: { merchantId: row.merchant_id as string, host: row.rail as string },
         id: row.id as string,
@@ -182,17 +182,14 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";
       }),
-    closeAttention: (id, reason, actor) =>
+    closeConflict: (id, reason, actor) =>
       change(id, false, function* (row, { id: merchantId, now }) {
-        const isConflict = row.conflict !== null;
-        const { status } = byReference((yield* runAll(recordQueries([row]))).map(({ rows }) => rows)).get(id)!;
-        const hasEnded = status !== "pending" && row.state !== "closed";
-        if (!isConflict && !(hasEnded && row.attention_real !== null)) return false;
+        if (row.conflict === null) return false;
         const detail = `${actorName(actor)}: ${reason}`;
         yield* log([{ row, exchanges: [{ at: now, latencyMs: 0, action: "decision", result: "unknown", detail }] }]);
         yield* runAll([close([{ row, conflict: null, attention: null }])]);
-        const action = isConflict ? "payment.close-conflict" : "payment.close-unknown";
-        yield* recordAction({ actor, action, merchantId, details: { reference: id, reason } });
+        const entry = { actor, merchantId, details: { reference: id, reason } };
+        yield* recordAction({ ...entry, action: "payment.close-conflict" });
         return true;
       }),
     async readHandoverFigures() {

@@ -99,8 +99,8 @@ export interface QueueTable {
   lane: "host" | "rail";
   /** The column that orders rows that fell due in the same millisecond. */
   order: "seq" | "id";
-  /** What else a claim changes. May name `:now`. */
-  marks?: string;
+  /** What else changes when a row becomes due, also because its lease has ended. May name `:now`. */
+  lapse?: string;
 }
 
 /**

@@ -22,14 +22,15 @@ const DUE = `due_real <= greatest((SELECT :now), :leased)
  */
 export function queueOf(
   { read, write }: Pick<Executor, "read" | "write">,
-  { name }: QueueTable,
+  { name, lapse }: QueueTable,
 ): Pick<Queue<Claimed>, "promoteDue" | "renew"> {
   // Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table.
   const anyDue = `SELECT 1 FROM ${name} WHERE ${DUE} ORDER BY due_real LIMIT 1`;
-  const promote = updateSelected(name, READY, `${DUE} ORDER BY due_real LIMIT :limit`);
+  const changes = lapse === undefined ? READY : `${READY}, ${lapse}`;
+  const promote = updateSelected(name, changes, `${DUE} ORDER BY due_real LIMIT :limit`);
   const promoteOfMerchant = updateSelected(
     name,
-    READY,
+    changes,
     `merchant_id = :merchant AND epoch = ${CURRENT_EPOCH}
      AND next_attempt_at <= (SELECT :now + clock_offset FROM merchants WHERE id = :merchant) AND ${DUE}
    ORDER BY next_attempt_at LIMIT :limit`,

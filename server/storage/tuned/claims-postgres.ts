@@ -11,14 +11,13 @@ const claimOf = ({
   name,
   lane,
   order,
-  marks = "",
 }: QueueTable) => `WITH picked AS MATERIALIZED (SELECT e.merchant_id, e.id FROM :rows
     CROSS JOIN LATERAL (SELECT merchant_id, id FROM ${name}
       WHERE ready AND merchant_id = given.merchant_id AND ${lane} = given.host
       ORDER BY next_attempt_at, ${order} LIMIT given.count FOR UPDATE SKIP LOCKED) AS e)
   UPDATE ${name} e SET ready = false, claimed = (e.epoch = m.epoch), claim_token = e.claim_token + 1,
     due_real = CASE WHEN e.epoch = m.epoch THEN :leased + :lease::bigint END,
-    next_attempt_at = CASE WHEN e.epoch = m.epoch THEN e.next_attempt_at END${marks && ", "}${marks}
+    next_attempt_at = CASE WHEN e.epoch = m.epoch THEN e.next_attempt_at END
   FROM merchants m WHERE m.id = e.merchant_id
     AND e.merchant_id = ANY(ARRAY(SELECT merchant_id FROM picked)) AND e.id = ANY(ARRAY(SELECT id FROM picked))
   RETURNING e.*`;

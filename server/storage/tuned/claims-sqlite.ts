@@ -4,20 +4,20 @@ import { afterLane, type QueueTable, type Work } from "../portable/query.ts";
 import type { Context, Row } from "../sqlite/context.ts";
 
 /** Returns a function that claims rows of queues inside a transaction. */
-export function claimer({ db, now, leased, merchantOf }: Pick<Context, "db" | "now" | "leased" | "merchantOf">) {
+export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased" | "merchantOf">) {
   const known = new Map<QueueTable, ReturnType<typeof statementsFor>>();
 
-  function statementsFor({ name, lane, marks = "" }: QueueTable) {
-    const changes = `ready = 0, claimed = 1, due_real = ?1, claim_token = claim_token + 1${marks && ", "}${marks}`;
+  function statementsFor({ name, lane }: QueueTable) {
     return {
       selectReady: db.prepare(
         `SELECT rowid AS place, merchant_id, epoch FROM ${name} WHERE ready = 1 AND merchant_id = ? AND ${lane} = ?
          ORDER BY next_attempt_at LIMIT ?`,
       ),
       // Faster than RETURNING, for which SQLite fills a temporary table.
-      claim: db.prepare(`UPDATE ${name} SET ${changes.replaceAll(":now", "?3")} WHERE rowid = ?2`),
+      claim: db.prepare(
+        `UPDATE ${name} SET ready = 0, claimed = 1, due_real = ?, claim_token = claim_token + 1 WHERE rowid = ?`,
+      ),
       select: db.prepare(`SELECT * FROM ${name} WHERE rowid = ?`),
-      times: marks.includes(":now") ? [now] : [],
       forget: db.prepare(`UPDATE ${name} SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE rowid = ?`),
     };
   }
@@ -26,12 +26,12 @@ export function claimer({ db, now, leased, merchantOf }: Pick<Context, "db" | "n
     yield [];
     const statements = known.get(queue) ?? statementsFor(queue);
     known.set(queue, statements);
-    const { selectReady, claim: claimRow, select, times, forget } = statements;
+    const { selectReady, claim: claimRow, select, forget } = statements;
     return lanes
       .flatMap(({ merchantId, host, count }) => selectReady.all(merchantId, host, count))
       .flatMap((row): Row[] => {
         if (merchantOf(row.merchant_id as string)?.epoch === row.epoch) {
-          claimRow.run(leased() + leaseMs, row.place!, ...times.map((time) => time()));
+          claimRow.run(leased() + leaseMs, row.place!);
           return [select.get(row.place!)!];
         }
         // A reset has deleted the record that the row belongs to.

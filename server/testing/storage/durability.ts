@@ -38,7 +38,7 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     const after = await open(clock);
     clock.advance(MINUTE);
     await after.promoteHandovers(10);
-    expect(await claim(after)).toMatchObject([{ id: draft.reference, askedAt: START }]);
+    expect(await claim(after)).toMatchObject([{ id: draft.reference, askedAt: START + MINUTE }]);
     await after.close();
   });
 

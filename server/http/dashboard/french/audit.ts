@@ -32,8 +32,6 @@ export const audit = {
   "Proposed to end a payment by hand": "A proposé de terminer un paiement à la main",
   "Ended a payment by hand": "A terminé un paiement à la main",
   "Closed a conflict with a rail": "A clos un conflit avec un rail",
-  "Closed an expired checkout whose outcome at the rail is unknown":
-    "A clos un encaissement expiré dont l’issue auprès du rail est inconnue",
   "Proposed a change of a balance": "A proposé un mouvement de solde",
   "Rejected a change of a balance": "A refusé un mouvement de solde",
   "Added money to a balance": "A ajouté de l’argent à un solde",

@@ -143,8 +143,6 @@ export const operators = {
     "Depuis le {time} UTC, on ne sait pas où en est ce paiement auprès du rail.",
   "Since {time} UTC it is not known whether the rail has this payment.":
     "Depuis le {time} UTC, on ne sait pas si le rail a reçu ce paiement.",
-  "It has ended here as <strong>{status}</strong>: if the payer did pay, the money must be returned.":
-    "Il s’est terminé ici avec le statut <strong>{status}</strong> : si le payeur a payé, l’argent doit être rendu.",
   "The rail has this checkout, but its response with the payment link was lost, so nobody can pay it. It ends when it expires, unless you end it by hand as failed. The customer is told to start again in the shop.":
     "Le rail a cet encaissement, mais sa réponse avec le lien de paiement s’est perdue : personne ne peut le payer. Il se termine à son expiration, sauf si vous le terminez à la main comme échoué. Le client est invité à recommencer dans la boutique.",
   "The rail’s reference": "Référence du rail",
@@ -169,11 +167,8 @@ export const operators = {
   "Confirm, or propose": "Confirmer ou proposer",
   Propose: "Proposer",
   "Close the conflict": "Clore le conflit",
-  "Stop asking the rail": "Ne plus interroger le rail",
   "The payment keeps its status. Say what you found and did, for example that the money was returned.":
     "Le paiement garde son statut. Dites ce que vous avez constaté et fait, par exemple que l’argent a été rendu.",
-  "The payment keeps its status. Say what you found and did, for example that the rail’s books show no payment.":
-    "Le paiement garde son statut. Dites ce que vous avez constaté et fait, par exemple que les comptes du rail ne montrent aucun paiement.",
   "Not yet given to the rail": "Pas encore confié au rail",
   "It is asked nothing until an operator resumes it.":
     "Rien ne lui est demandé tant qu’un opérateur ne le reprend pas.",

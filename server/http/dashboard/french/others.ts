@@ -270,8 +270,8 @@ export const others = {
   "The rail is being asked at this moment. Nothing was changed. Try again in a minute.":
     "Le rail est interrogé en ce moment. Rien n’a été changé. Réessayez dans une minute.",
   "The payment has ended already. Nothing was changed.": "Le paiement est déjà terminé. Rien n’a été changé.",
-  "Nothing is left to close. Another person may have closed the conflict, or the rail has responded.":
-    "Il n’y a plus rien à clore. Une autre personne a peut-être clos le conflit, ou le rail a répondu.",
+  "Nothing is left to close. Another person may have closed the conflict.":
+    "Il n’y a plus rien à clore. Une autre personne a peut-être clos le conflit.",
   "This service reported the checkout as paid. The rail now says that nobody paid {amount}.":
     "Ce service a annoncé l’encaissement comme payé. Le rail dit maintenant que personne n’a payé {amount}.",
   "The payer paid {amount} after the checkout had ended as {status}. Return {refund} to the payer.":
