@@ -180,11 +180,15 @@ async function refuseIfForced(
   const existing = await storage.findDisbursementByMerchantsReference(merchant.id, reference);
   if (existing) throw duplicate(existing);
   if (when === "always") {
-    throw new ServiceError("internal_error", "This phone number makes the sandbox fail; nothing was recorded.");
+    throw new ServiceError("internal_error", "This phone number makes the sandbox fail.");
   }
   const attempts = await storage.countRefusal(merchant.id, reference);
   if (attempts > REFUSED_ATTEMPTS) return;
-  throw new ServiceError("unavailable", "Nothing was recorded. Send the same request again.", { retryAfterSeconds: 1 });
+  throw new ServiceError(
+    "unavailable",
+    "This phone number makes the sandbox refuse at first. Send the same request again.",
+    { retryAfterSeconds: 1 },
+  );
 }
 
 function duplicate({ merchantsReference, reference }: Disbursement): ServiceError {

@@ -132,10 +132,7 @@ export function requireRoute(
   const rail = routeOf({ kind, country, currency, ...(phoneNumber !== undefined && { phoneNumber }) });
   if (rail !== undefined) return rail;
   const what = kind === "checkout" ? "collects payments" : "pays";
-  throw new ServiceError(
-    "not_served",
-    `This service ${what} nothing in ${currency} in ${country}. Nothing was recorded.`,
-  );
+  throw new ServiceError("not_served", `This service ${what} nothing in ${currency} in ${country}.`);
 }
 
 /** The rails of a live service, and which of them carries which payment. */
