@@ -103,7 +103,7 @@ async function change(context: CommandContext, [id, amount, currency]: Args, opt
       ],
     };
   if (result === "not-covered")
-    throw new UsageError(`The available balance is less. Nothing was changed. See \`${PROGRAM} balances list ${id}\`.`);
+    throw new UsageError(`The available balance is less. See \`${PROGRAM} balances list ${id}\`.`);
   return { lines: await balanceIn(context, merchant.id, currency!) };
 }
 
