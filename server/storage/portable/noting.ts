@@ -18,16 +18,21 @@ export function noting(executor: Executor): Executor {
     async write(work, options = {}) {
       const changes = notedChanges();
       if (!changes || options.isAside) return executor.write(work, options);
-      const runs: Change[][] = [];
-      const watched = () => {
-        // Only a repeatable run may be repeated after its commit, and may then find its own rows.
-        const seen = options.repeatable && runs[0]?.length ? [] : (runs[0] = []);
-        return watch(executor.database, work(), seen);
+      let seen: Change[] = [];
+      const watched = function* () {
+        const now: Change[] = [];
+        const result = yield* watch(executor.database, work(), now);
+        // A repeat may find what an earlier run has committed, and then changes nothing.
+        const mayBeRepeat = options.repeatable === true && now.length === 0;
+        seen = mayBeRepeat ? doubtful(seen) : now;
+        return result;
       };
-      return noteEnd(changes, executor.write(watched, options), () => runs[0] ?? []);
+      return noteEnd(changes, executor.write(watched, options), () => seen);
     },
   };
 }
+
+const doubtful = (changes: readonly Change[]): Change[] => changes.map((each) => ({ ...each, isCertain: false }));
 
 /** Adds to `changes` what a transaction has recorded, and what it may have recorded if its outcome is unknown. */
 async function noteEnd<T>(changes: Change[], ended: Promise<T>, seenIn: (result?: T) => readonly Change[]): Promise<T> {
@@ -36,7 +41,7 @@ async function noteEnd<T>(changes: Change[], ended: Promise<T>, seenIn: (result?
     changes.push(...seenIn(result));
     return result;
   } catch (error) {
-    if (error instanceof UnknownOutcome) changes.push(...seenIn().map((each) => ({ ...each, isCertain: false })));
+    if (error instanceof UnknownOutcome) changes.push(...doubtful(seenIn()));
     throw error;
   }
 }
