@@ -36,7 +36,15 @@ const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
  * Errors whose message tells the caller of a command what to do. They are recognised by name, so that their modules
  * need not be loaded.
  */
-const EXPECTED = new Set(["UsageError", "ConfigError", "StorageError", "ServiceError", "ResponseError", "Unreachable"]);
+const EXPECTED = new Set([
+  "UsageError",
+  "FailedAfterChange",
+  "ConfigError",
+  "StorageError",
+  "ServiceError",
+  "ResponseError",
+  "Unreachable",
+]);
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */
 export async function runCommandLine(
@@ -52,6 +60,7 @@ export async function runCommandLine(
   } catch (error) {
     const isExpected = error instanceof Error && EXPECTED.has(error.name);
     printer.error(printableLines(isExpected ? error.message : inspect(error)));
-    return isExpected ? 2 : 1;
+    // 2 promises that the command was refused. It may still have recorded something before 1.
+    return isExpected && error.name !== "FailedAfterChange" ? 2 : 1;
   }
 }

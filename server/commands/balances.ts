@@ -34,13 +34,13 @@ export const balanceCommands: Commands<CommandContext> = {
   },
   "top-up": {
     args: ["MERCHANT", "AMOUNT", "CURRENCY"],
-    options: ["reason"],
+    options: ["reason", "id"],
     summary: "Add money that a merchant has paid in. AMOUNT is in the lowest denomination: 10000 is 100.00.",
     run: (context, args, options) => change(context, args, options, 1),
   },
   withdraw: {
     args: ["MERCHANT", "AMOUNT", "CURRENCY"],
-    options: ["reason"],
+    options: ["reason", "id"],
     summary:
       "Take money from a balance, such as a payment to the merchant's bank or a correction. It never exceeds it.",
     run: (context, args, options) => change(context, args, options, -1),
@@ -86,9 +86,9 @@ async function change(context: CommandContext, [id, amount, currency]: Args, opt
   if (!/^[1-9]\d*$/.test(amount!) || !Number.isSafeInteger(Number(amount)))
     throw new UsageError("AMOUNT must be a whole number of the lowest denomination, such as 10000 for 100.00.");
   if (!/^[A-Z]{3}$/.test(currency!)) throw new UsageError("CURRENCY must be three capital letters, such as XOF.");
-  const { storage, ids, clock, actor } = context;
+  const { storage, actor } = context;
   const adjustment = {
-    id: ids.record(clock.now()),
+    id: options.id!,
     currency: currency!,
     amount: sign * Number(amount),
     reason: reasonIn(options),
@@ -103,7 +103,7 @@ async function change(context: CommandContext, [id, amount, currency]: Args, opt
       ],
     };
   if (result === "not-covered")
-    throw new UsageError(`The available balance is less. Nothing was changed. See \`${PROGRAM} balances list ${id}\`.`);
+    throw new UsageError(`The available balance is less. See \`${PROGRAM} balances list ${id}\`.`);
   return { lines: await balanceIn(context, merchant.id, currency!) };
 }
 

@@ -41,7 +41,8 @@ export async function withStorage<T>(config: Config, use: (context: CommandConte
     const ids = createIds(randomBytes, config.mode);
     return await use({ config, storage, webhooks, clock, ids, random: randomBytes, actor: operator("command") });
   } finally {
-    await storage.close();
+    // What the command did is committed. An error now must not replace its output, such as a new key.
+    await storage.close().catch(() => undefined);
   }
 }
 

@@ -1,8 +1,11 @@
 import { readConfig, type Config } from "../config.ts";
+import { v7 } from "uuid";
+import { describeChanges, noteChanges, truthful, type Change } from "../domain/changes.ts";
 import { createSystemClock } from "../domain/clock.ts";
+import { ServiceError } from "../domain/errors.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { readMode } from "../storage/open.ts";
-import { parseCommand, type Commands, type Output, type Printer } from "./command.ts";
+import { FailedAfterChange, parseCommand, PROGRAM, type Commands, type Output, type Printer } from "./command.ts";
 import { requireDatabase } from "./command-context.ts";
 import { printable, printableJson } from "./printable.ts";
 
@@ -16,15 +19,29 @@ export function commandGroup<Context>(
   withContext: (config: Config, use: (context: Context) => Promise<Output>, env: NodeJS.ProcessEnv) => Promise<Output>,
 ) {
   return async (argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> => {
-    const { command, args, options } = parseCommand(group, commands, argv);
+    const { command, args, options: given } = parseCommand(group, commands, argv);
+    const options = command.options.includes("id") ? { id: v7(), ...given } : given;
     const asked = readConfig(env);
     requireDatabase(command, asked);
     const opensNothing = command.onlyAdvises && asked.database.kind === "postgres";
     const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
-    const { lines, json, found } = await withContext(config, (context) => command.run(context, args, options), env);
+    const changes: Change[] = [];
+    const run = () => withContext(config, (context) => command.run(context, args, options), env);
+    const { lines, json, found } = await noteChanges(changes, run).catch((error: unknown) => {
+      throw withChanges(error, changes, options.id);
+    });
     printer.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
     return found ? 1 : 0;
   };
+}
+
+/** Returns the error of a command as its caller must see it. @param id with which the command can be repeated */
+function withChanges(error: unknown, changes: readonly Change[], id: string | undefined): unknown {
+  const repeat = id === undefined ? "" : ` To repeat the command, add --id ${id}: it then takes effect once.`;
+  const see = `See \`${PROGRAM} keys audit\` before you repeat it.${repeat}`;
+  if (changes.length > 0)
+    return new FailedAfterChange(`${(error as Error).message} ${describeChanges(changes)} ${see}`, { cause: error });
+  return error instanceof ServiceError ? truthful(error, changes, see) : error;
 }
 
 /**

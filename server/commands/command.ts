@@ -22,6 +22,11 @@ export class UsageError extends Error {
   override name = "UsageError";
 }
 
+/** A command failed after it had recorded something, or when it may have. The message says what. */
+export class FailedAfterChange extends Error {
+  override name = "FailedAfterChange";
+}
+
 /** Prints results with `log` and errors with `error`, each as a line. */
 export type Printer = Pick<Console, "log" | "error">;
 

@@ -47,6 +47,11 @@ function duration(text: string): number {
   throw new Error("--older-than must be a number of days or hours, such as 90d or 12h.");
 }
 
+function changeId(given: string): string {
+  if (/^[\w-]{8,64}$/.test(given)) return given;
+  throw new Error("--id must have 8 to 64 letters, digits, - or _.");
+}
+
 function scopes(list: string): Scope[] {
   const given = new Set(list.split(",").map((name) => oneOf("scopes", SCOPES)(name.trim())));
   return SCOPES.filter((scope) => given.has(scope));
@@ -117,6 +122,11 @@ export const OPTIONS = {
     value: "OUTCOME",
     parse: oneOf("outcome", OUTCOMES),
     meaning: "how the payment has ended: success or failed",
+  },
+  id: {
+    value: "ID",
+    parse: changeId,
+    meaning: "of this change; repeated with the same ID, the command takes effect once",
   },
   reason: { value: "TEXT", parse: text, meaning: "why, for the audit trail" },
   rail: { value: "NAME", parse: text, meaning: "of a rail in the configuration" },

@@ -97,9 +97,9 @@ export const railCommands: Commands<CommandContext> = {
         case "proposed":
           return { lines: [`Proposed: ${outcome}. It takes effect when another operator confirms it.`] };
         case "in-progress":
-          throw new UsageError("The rail is being asked at this moment. Nothing was changed. Try again in a minute.");
+          throw new UsageError("The rail is being asked at this moment. Try again in a minute.");
         case "not-pending":
-          throw new UsageError("The payment has ended already. Nothing was changed.");
+          throw new UsageError("The payment has ended already.");
         case "unknown-payment":
           throw unknownPayment(reference!);
       }

@@ -47,7 +47,7 @@ export async function adjust(
 }
 
 export const UNDECIDED_ADJUSTMENT: Record<Exclude<AdjustmentDecided, "booked" | "rejected">, string> = {
-  own: "You proposed it. Somebody else must approve it. Nothing was changed.",
-  "not-covered": "The available balance is less. Nothing was changed.",
-  unknown: "It does not wait for approval any more. Nothing was changed.",
+  own: "You proposed it. Somebody else must approve it.",
+  "not-covered": "The available balance is less.",
+  unknown: "It does not wait for approval any more.",
 };

@@ -28,9 +28,9 @@ export function mayDecide({ level, madeBy }: Approval, actor: Actor, approves: b
 }
 
 export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {
-  "not-waiting": "It does not wait for approval any more. Nothing was changed.",
-  own: "You made it, or created its API key. Somebody else must approve it. Nothing was changed.",
-  "operators-only": "A limit of the merchant asks for this approval, so an operator must decide. Nothing was changed.",
+  "not-waiting": "It does not wait for approval any more.",
+  own: "You made it, or created its API key. Somebody else must approve it.",
+  "operators-only": "A limit of the merchant asks for this approval, so an operator must decide.",
 };
 
 /** Turns a draft into a draft that waits for approval. */

@@ -235,5 +235,7 @@ async function refuseIfForced(
   if (when === "always") throw new ServiceError("internal_error", "This phone number makes the sandbox fail.");
   const attempts = await storage.countRefusal(merchant.id, checkout.reference);
   if (attempts > REFUSED_ATTEMPTS) return;
-  throw new ServiceError("unavailable", "Nothing was recorded.", { retryAfterSeconds: 1 });
+  throw new ServiceError("unavailable", "This phone number makes the sandbox refuse at first.", {
+    retryAfterSeconds: 1,
+  });
 }

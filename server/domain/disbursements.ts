@@ -178,11 +178,11 @@ async function forcedRefusal(
   when: "always" | "at-first",
 ): Promise<ServiceError | undefined> {
   if (when === "always") {
-    return new ServiceError("internal_error", "This phone number makes the sandbox fail; nothing was recorded.");
+    return new ServiceError("internal_error", "This phone number makes the sandbox fail.");
   }
   const attempts = await storage.countRefusal(merchant.id, reference);
   if (attempts > REFUSED_ATTEMPTS) return undefined;
-  const message = "Nothing was recorded. Send the same request again.";
+  const message = "This phone number makes the sandbox refuse at first. Send the same request again.";
   return new ServiceError("unavailable", message, { retryAfterSeconds: 1 });
 }
 

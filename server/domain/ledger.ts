@@ -64,7 +64,11 @@ export interface Adjustment {
 export interface LedgerStore {
   /** Lists balances by merchant and currency. @param merchantId if present, only this merchant's */
   listBalances(merchantId?: string): Promise<Balance[]>;
-  /** Adjusts a balance. Resolves with false, and changes nothing, if the balance does not cover what is taken. */
+  /**
+   * Adjusts a balance. Repeated with the same id, books once. Resolves with false, and changes nothing, if the balance
+   * does not cover what is taken.
+   * @throws ServiceError `invalid_value` if the id belongs to another change
+   */
   adjustBalance(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<boolean>;
   /** Sets a balance of a sandbox (D95). @param id the reference of the entry */
   setBalance(merchantId: string, id: string, setting: BalanceSetting, actor: Actor): Promise<void>;
@@ -84,7 +88,7 @@ export const insufficientFunds = ({
 }: Pick<PaymentRecord, "amount" | "fee" | "currency">): ServiceError =>
   new ServiceError(
     "insufficient_funds",
-    `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}. Nothing was recorded.`,
+    `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
   );
 
 /** What merchants may ask of their balances (D95). */

@@ -42,10 +42,7 @@ export function limitRefusal(payout: Payout, { keyId, limits }: Bound, used: num
   const broken = brokenLimit(payout, limits, used);
   if (broken === undefined) return undefined;
   const owner = keyId === "" ? "your merchant account" : "this API key";
-  return new ServiceError(
-    "limit_exceeded",
-    `A limit of ${owner} refuses this payout: ${broken}. Nothing was recorded.`,
-  );
+  return new ServiceError("limit_exceeded", `A limit of ${owner} refuses this payout: ${broken}.`);
 }
 
 function brokenLimit({ amount, country, currency, customer }: Payout, limits: Limits, used: number) {

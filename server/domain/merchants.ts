@@ -165,11 +165,7 @@ export const renameMerchant = ({ storage, actor }: MerchantContext, { id }: Merc
 
 /** Returns the refusal of a merchant's new payments; undefined if the merchant can create payments. */
 export const suspension = ({ state }: Pick<Merchant, "state">): ServiceError | undefined =>
-  state &&
-  new ServiceError(
-    "merchant_suspended",
-    `The operator of the service has ${state} this merchant. Nothing was recorded.`,
-  );
+  state && new ServiceError("merchant_suspended", `The operator of the service has ${state} this merchant.`);
 
 /** @throws ServiceError `merchant_suspended` if the merchant can create no payments */
 export function requireActive(merchant: Pick<Merchant, "state">): void {

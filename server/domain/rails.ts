@@ -132,7 +132,7 @@ export function routed(
   const rail = routeOf({ kind, country, currency, ...(phoneNumber !== undefined && { phoneNumber }) });
   if (rail !== undefined) return { rail };
   const what = kind === "checkout" ? "collects payments" : "pays";
-  const message = `This service ${what} nothing in ${currency} in ${country}. Nothing was recorded.`;
+  const message = `This service ${what} nothing in ${currency} in ${country}.`;
   return { refusal: new ServiceError("not_served", message) };
 }
 

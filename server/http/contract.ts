@@ -3,6 +3,7 @@ import express from "express";
 import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
+import { noteChanges } from "../domain/changes.ts";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf } from "../domain/trace.ts";
 import { hashKey, type SecretHash } from "../domain/keys.ts";
@@ -116,6 +117,7 @@ export function createContract(options: Options): Contract {
       if (!operation) continue;
       allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
       const identify = identifyFor(operation.operationId);
+      const begin = method === "get" ? [] : [mayRecord];
       const permit = requirePermission(operation.operationId as OperationId);
       const work = isControl || operation.operationId.startsWith("list") ? "others" : "payments";
       const body = operation.requestBody ? [jsonBody] : [];
@@ -129,7 +131,19 @@ export function createContract(options: Options): Contract {
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
       const send = respond(handle, declaredInput(operation), isLost);
-      route[method](...budget, identify, ...before, permit, ...body, turn, ...budget, ...check, ...budget, send);
+      route[method](
+        ...begin,
+        ...budget,
+        identify,
+        ...before,
+        permit,
+        ...body,
+        turn,
+        ...budget,
+        ...check,
+        ...budget,
+        send,
+      );
     }
     route.all(({ method }) => {
       const allow = allowed.join(", ");
@@ -162,6 +176,11 @@ function isAnyString(schema: object = {}): boolean {
   const keywords = Object.keys(resolved).filter((key) => !/^(description|examples|x-.+)$/.test(key));
   return keywords.join() === "type" && "type" in resolved && resolved.type === "string";
 }
+
+const mayRecord: RequestHandler = (_req, res, next) => {
+  stateOf(res).changes = [];
+  next();
+};
 
 /** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
@@ -197,7 +216,8 @@ function respond(
       query: input.query(req.query),
       body: input.body(req.body),
     };
-    const data = await handle(call as unknown as Call<OperationId>);
+    const run = () => handle(call as unknown as Call<OperationId>);
+    const data = await (state.changes ? noteChanges(state.changes, run) : run());
     if (isLost(merchant)) throw new ConnectionDropped();
     if (data instanceof CsvPage) return data.send(req, res);
     const returned = { statusCode: 200, data };

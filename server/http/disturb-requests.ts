@@ -18,7 +18,7 @@ export function disturbRequests({ chaos, clock, stopping }: Options): RequestHan
     const latencyMs = chaos.latencyMs(merchant);
     if (latencyMs > 0) await clock.sleep(latencyMs, stopping);
     if (chaos.strikes(merchant, "failedRequestsPercent")) {
-      throw new ServiceError("internal_error", "The chaos switch failed this request; nothing was recorded.");
+      throw new ServiceError("internal_error", "The chaos switch failed this request.");
     }
     next();
   };

@@ -1,6 +1,7 @@
 import type { ErrorRequestHandler, RequestHandler } from "express";
 import type { Logger } from "pino";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
+import { truthful } from "../domain/changes.ts";
 import { toHttpError } from "./http-error.ts";
 import { stateOf } from "./request-state.ts";
 
@@ -14,10 +15,11 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
     if (error instanceof ConnectionDropped) return void req.socket.destroy();
     if (res.headersSent) return next(error);
     const known = toServiceError(error);
-    if (known.code === "internal_error" && known !== error) {
-      log.error({ err: error, requestId: stateOf(res).requestId }, "unexpected error");
-    }
-    const { status, headers, body } = toHttpError(known);
+    const { requestId, changes } = stateOf(res);
+    const sent = truthful(known, changes, "Look up what exists before you repeat the request.");
+    if (known !== error && known.code === "internal_error") log.error({ err: error, requestId }, "unexpected error");
+    else if (changes?.length) log.warn({ err: error, requestId }, "failed after a change was recorded");
+    const { status, headers, body } = toHttpError(sent);
     stateOf(res).returned = body;
     res.status(status).set(headers).json(body);
   };

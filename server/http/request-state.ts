@@ -1,4 +1,5 @@
 import type { Response } from "express";
+import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/checkouts.ts";
 import type { ServiceError } from "../domain/errors.ts";
 import type { Scope, SecretHash } from "../domain/keys.ts";
@@ -35,8 +36,10 @@ export interface RequestState {
   right: Right;
   /** The checkout of a payment page. */
   opened: OpenCheckout;
-  /** True if this request was about to pay an unpaid checkout, and it is known that the request recorded nothing. */
-  notCharged: boolean;
+  /** What the request has recorded, if it may record anything (D111). */
+  changes: Change[];
+  /** A new key or link, whose page may fail. The page with the error then shows it. */
+  shownOnce: string;
   /** The file of the documentation that the request asks for. */
   resource: Resource;
   /** The body of the response, for the log of requests. */

@@ -63,7 +63,7 @@ test("an operator approves payouts after a page with their totals; each is then 
   expect((await verified(references[0]!)).status).toBe("success");
   expect((await verified(references[2]!)).status).toBe("pending");
   expect(await decide(grace, "approve", [references[0]!])).toEqual([
-    "1 payout not: It does not wait for approval any more. Nothing was changed.",
+    "1 payout not: It does not wait for approval any more.",
   ]);
   expect((await grace.get(`/approvals/confirm?action=approve&${chosen([references[0]!])}`)).status).toBe(422);
 });
@@ -71,11 +71,12 @@ test("an operator approves payouts after a page with their totals; each is then 
 test("if the storage fails after a decision, the page does not say that nothing was recorded", async () => {
   const reference = await create();
   const { listWaiting } = server.storage;
-  server.storage.listWaiting = () => Promise.reject(new ServiceError("unavailable", "Nothing was recorded."));
+  server.storage.listWaiting = () => Promise.reject(new ServiceError("unavailable", "The server is overloaded."));
   const { status, html } = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
   const again = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
   server.storage.listWaiting = listWaiting;
   expect([status, html.includes("Nothing was recorded")]).toEqual([500, false]);
+  expect(html).toContain(`Recorded before this error: Approved a payout, reference: ${reference}`);
   expect([again.status, again.html.includes("Nothing was recorded")]).toEqual([503, true]);
   await server.pass(1_000);
   expect((await verified(reference)).status).toBe("success");

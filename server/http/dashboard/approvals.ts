@@ -87,16 +87,11 @@ export function approvalPages(context: DashboardContext): Router {
     const action = actionIn(String(req.params.action));
     const rejection = action === "reject" ? checkedReason(field(req.body, "reason")) : undefined;
     const results = new Map<Decided, number>();
-    try {
-      for (const [merchantId, reference] of chosenIn(req.body, res)) {
-        const result = await storage.decideApproval(merchantId, reference, actorIn(res), rejection);
-        results.set(result, (results.get(result) ?? 0) + 1);
-      }
-      await showDecided(res, action, results);
-    } catch (error) {
-      // An unavailable storage says that nothing was recorded, which is not true of the earlier decisions.
-      throw results.has("decided") ? new Error("An error after some decisions were recorded", { cause: error }) : error;
+    for (const [merchantId, reference] of chosenIn(req.body, res)) {
+      const result = await storage.decideApproval(merchantId, reference, actorIn(res), rejection);
+      results.set(result, (results.get(result) ?? 0) + 1);
     }
+    await showDecided(res, action, results);
   }
 
   async function showDecided(res: Response, action: Action, results: ReadonlyMap<Decided, number>) {

@@ -53,8 +53,8 @@ export function attentionPages(context: DashboardContext): Router {
     const decision = { status, reason: field(form, "reason") } as const;
     const result = await decide(storage, payment.reference, decision, actorIn(res));
     if (result === "in-progress")
-      throw new PageError(409, "The rail is being asked at this moment. Nothing was changed. Try again in a minute.");
-    if (result === "not-pending") throw new PageError(409, "The payment has ended already. Nothing was changed.");
+      throw new PageError(409, "The rail is being asked at this moment. Try again in a minute.");
+    if (result === "not-pending") throw new PageError(409, "The payment has ended already.");
   });
   act("close", async ({ payment }, form, res) => {
     const reason = checkedReason(field(form, "reason"));

@@ -168,7 +168,7 @@ export function balancePages(context: DashboardContext): Router {
     const secondFrom = config.secondPersonFrom;
     const adjustment = adjustmentIn(req.body);
     const result = await adjust({ storage, secondFrom }, id, adjustment, actorIn(res));
-    if (result === "not-covered") throw new PageError(409, "The available balance is less. Nothing was changed.");
+    if (result === "not-covered") throw new PageError(409, "The available balance is less.");
     seeOther(res, result === "proposed" ? `${root}/balances` : `${root}/m/${id}/balances`);
   });
   return router;

@@ -1,9 +1,11 @@
 // Sends every name that storage and domain use, undeclared, to every page and with every form: the response and the
-// stored data must be the same as without it.
+// stored data must be the same as without it. Sends every form to a failing storage, too.
 import type { Express } from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { newLink, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { failingStorage, type FailingStorage, type Failure } from "../../testing/failing-storage.ts";
+import { openSqlite } from "../../storage/sqlite/index.ts";
+import { startServer, type TestServer, type TestServerOptions } from "../../testing/server.ts";
 import { storageNames } from "../../testing/storage-names.ts";
 
 const NAMES = storageNames();
@@ -48,7 +50,12 @@ const ENGLISH =
 
 /** A server with a payment of each kind, a webhook and a replay. Each has the same ids. */
 async function aService() {
-  const server = await startServer();
+  let failing!: FailingStorage;
+  const openStorage: TestServerOptions["openStorage"] = (how) => {
+    failing = failingStorage(openSqlite(":memory:", how));
+    return failing.storage;
+  };
+  const server = await startServer({ openStorage });
   const operator = await signedIn(server, { name: "Grace" });
   await signedIn(server, { name: "Alan" });
   const member = await signedIn(server, { merchantId: server.merchant.id });
@@ -87,7 +94,7 @@ async function aService() {
     page: "operating",
     file: "docs.css",
   };
-  return { server, operator, member, at, values };
+  return { server, failing, operator, member, at, values };
 }
 type Service = Awaited<ReturnType<typeof aService>>;
 
@@ -334,6 +341,31 @@ describe("forms", () => {
       expect(await effectsOf({ names })).toEqual(plain);
     },
   );
+
+  test.each<[count: number, Failure]>([
+    [0, "is unavailable"],
+    [1, "is unavailable"],
+    [1, "returns nothing"],
+    [2, "is unavailable"],
+  ])("say the truth if the storage, after %i writes, %s", async (count, failure) => {
+    const service = await aService();
+    const { server, failing, operator, values } = service;
+    let failed = 0;
+    for (const [route, fieldsOf] of FORMS) {
+      const form = new URLSearchParams({ ...(await fieldsOf(service)), csrf: operator.csrf });
+      const restore = failing.failAfter(count, failure);
+      const { status, text } = await responseTo(server, pathOf(route, values), operator, form);
+      const written = restore();
+      if (written > 0) expect.soft(text, route).not.toMatch(/Nothing was (recorded|changed)|did not charge/);
+      if (status < 500) continue;
+      failed += 1;
+      if (!route.startsWith("/dashboard")) continue;
+      const what = written > 0 ? "Recorded before this error: " : "Nothing was recorded.";
+      expect.soft(text, route).toContain(`<strong>${what}`);
+    }
+    expect(failed).toBeGreaterThan(count === 2 ? 0 : 9);
+    await server.close();
+  });
 
   test("of a payment ignore all fields", async () => {
     const { server, member } = await aService();

@@ -1,5 +1,6 @@
 import express, { type RequestHandler, type Router } from "express";
 import { dashboardRefusal } from "../../config.ts";
+import { noteChanges } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { findLanguage } from "../language.ts";
 import { stateOf } from "../request-state.ts";
@@ -39,7 +40,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", requireOwnOrigin(context));
   router.use("/dashboard", findVisit(context));
   router.use("/dashboard/m/:merchant/payroll", express.Router().use(readUpload));
-  router.use("/dashboard", readForm);
+  router.use("/dashboard", readForm, noteWhatIsRecorded);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
@@ -68,6 +69,11 @@ export function dashboardPages(context: DashboardContext): Router {
 }
 
 const readForm = express.urlencoded({ extended: false, limit: 16_384, parameterLimit: 128 });
+
+/** Must run after the body is read, whose events do not belong to the request. */
+const noteWhatIsRecorded: RequestHandler = (_req, res, next) => {
+  noteChanges((stateOf(res).changes ??= []), next);
+};
 
 /** Explains why there is no dashboard, on a server whose address would not protect the session's cookie. */
 function refuseUnsafe({ config }: DashboardContext): RequestHandler {

@@ -61,7 +61,6 @@ export function sandboxPages(context: DashboardContext): Router {
     const phoneNumber = phoneIn(field(req.body, "phoneNumber"));
     const amount = amountIn(field(req.body, "amount"));
     const reference = `test-${context.ids.record(clock.now())}`;
-    await record(res, "sandbox.create", { disbursement: reference });
     try {
       const origin = { madeBy: actorName(actorIn(res)) };
       await disbursements.create(merchantIn(res), { reference, amount, phoneNumber, ...PLACE }, origin);
@@ -69,14 +68,15 @@ export function sandboxPages(context: DashboardContext): Router {
       // A program that sent this request would get no response, but the payment exists.
       if (!(error instanceof ConnectionDropped)) throw error;
     }
+    await record(res, "sandbox.create", { disbursement: reference });
     const created = await storage.findDisbursementByMerchantsReference(merchantIn(res).id, reference);
     seeOther(res, `${area(res)}/disbursements/${created!.reference}`);
   });
   router.post(`${path}/checkouts`, async (req, res) => {
     const amount = amountIn(field(req.body, "amount"));
     const reference = `test-${context.ids.record(clock.now())}`;
-    await record(res, "sandbox.create", { checkout: reference });
     const created = await checkouts.create(merchantIn(res), { reference, amount, ...PLACE });
+    await record(res, "sandbox.create", { checkout: reference });
     seeOther(res, `${area(res)}/checkouts/${created.reference}`);
   });
   router.post(`${path}/advance`, async (req, res) => {

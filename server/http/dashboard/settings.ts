@@ -9,6 +9,7 @@ import type { Config } from "../../config.ts";
 import { curlLine } from "../curl-line.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
+import { stateOf } from "../request-state.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
 import type { English } from "./words.ts";
@@ -71,7 +72,9 @@ export function settingsPages(context: DashboardContext): Router {
     const scopes = SCOPES.filter((scope) => field(req.body, scope) !== "");
     const choices = { id, name, ...(scopes.length > 0 && { scopes }) };
     try {
-      return await show(res, { newKey: await createKey({ ...context, actor }, merchantIn(res).id, choices) });
+      const newKey = await createKey({ ...context, actor }, merchantIn(res).id, choices);
+      stateOf(res).shownOnce = newKey;
+      return await show(res, { newKey });
     } catch (error) {
       if (!(error instanceof KeyExistsError)) throw error;
       return show(res, { knownKey: error.key });

@@ -43,8 +43,8 @@ export function signInPages(context: DashboardContext): Router {
       return showPage(context, res, { ...page, status: 403 }, { token: "", used: true, ...common });
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
-    if (stateOf(res).visit) await storage.endSessions(visitOf(res).session, actorIn(res));
     setSession(config, res, token);
+    if (stateOf(res).visit) await storage.endSessions(visitOf(res).session, actorIn(res));
     seeOther(res, rootOf(config.publicUrl));
   });
   return router;

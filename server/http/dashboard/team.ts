@@ -93,7 +93,9 @@ export function teamPages(context: DashboardContext): Router {
       const lifetime = LINK_LIFETIMES[field(req.body, "lifetime") as keyof typeof LINK_LIFETIMES] ?? LINK_MS;
       const token = await createLink(context, { ...scopeIn(res), name, role }, actorIn(res), lifetime);
       const words = Object.entries(LINK_LIFETIMES).find(([, ms]) => ms === lifetime)![0];
-      await show(res, { name, role, within: words, address: linkAddress(config.publicUrl, token) });
+      const address = linkAddress(config.publicUrl, token);
+      stateOf(res).shownOnce = address;
+      await show(res, { name, role, within: words, address });
     });
     router.post(`${path}/end`, (req, res) => end(res, { ...scopeIn(res), id: field(req.body, "session") }));
     router.post(`${path}/end-all`, (req, res) =>

@@ -1,6 +1,7 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from "express";
 import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
 import type { PageContext } from "./page-context.ts";
+import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../http-error.ts";
 import { stated, stateOf } from "../request-state.ts";
@@ -115,14 +116,13 @@ async function pay(context: PageContext, res: Response, opened: OpenCheckout, ty
     showForm(context, res, opened, { status: 422, typed, fault: number.fault });
     return false;
   }
+  const changes: Change[] = [];
+  stateOf(res).changes = changes;
   try {
-    await context.checkouts.pay(opened, number.digits);
+    await noteChanges(changes, () => context.checkouts.pay(opened, number.digits));
     return true;
   } catch (error) {
-    // A `ServiceError` is thrown before anything is recorded; after any other error the state is unknown.
-    if (!(error instanceof ServiceError)) throw error;
-    stateOf(res).notCharged = true;
-    if (error.code !== "unavailable") throw error;
+    if (!(error instanceof ServiceError) || error.code !== "unavailable" || changes.length > 0) throw error;
     showForm(context, res.set(toHttpError(error).headers), opened, { status: 503, typed });
     return false;
   }

@@ -24,7 +24,9 @@ export function htmlErrors(context: PageContext): ErrorRequestHandler {
   const { log } = context;
   return (error, req, res, next) => {
     if (error instanceof ConnectionDropped || res.headersSent) return next(error);
-    const { requestId, opened, notCharged = false } = stateOf(res);
+    const { requestId, opened, changes } = stateOf(res);
+    // An unexpected error does not prove that an attempt to pay recorded nothing.
+    const notCharged = error instanceof ServiceError && changes?.length === 0;
     const { status, headers } = describe(error);
     if (status >= 500 && !(error instanceof ServiceError)) log.error({ err: error, requestId }, "unexpected error");
     const locale = opened?.checkout.locale ?? preferred(req, res);

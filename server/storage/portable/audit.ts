@@ -10,7 +10,7 @@ import { run, type Executor, type Work } from "./query.ts";
  * SQLite numbers the entries. PostgreSQL, where several processes write, gives them UUIDs; the UUIDs of one process
  * increase, so that entries of the same millisecond are in order.
  */
-const INSERT = {
+export const INSERT_ENTRY = {
   sqlite: `INSERT INTO audit (merchant_id, at_real, actor, action, details)
     VALUES (:merchant, :now, :actor, :action, :details)`,
   postgres: `INSERT INTO audit (merchant_id, at_real, id, actor, action, details)
@@ -40,7 +40,7 @@ export const entryId = (): string => v7();
 /** Records an action inside its transaction. @param id of the entry, for `wasRecorded` */
 export function* recordAction(entry: NewEntry, id = entryId()): Work<void> {
   const { actor, action, merchantId, details } = storedEntry(entry);
-  yield* run(INSERT, { merchant: merchantId, id, actor, action, details: JSON.stringify(details) });
+  yield* run(INSERT_ENTRY, { merchant: merchantId, id, actor, action, details: JSON.stringify(details) });
 }
 
 /**

@@ -3,7 +3,6 @@ import { LISTENER_HOST } from "../../domain/events.ts";
 import { LISTENER_ATTENDS_MS } from "../../domain/listeners.ts";
 import { movedTime } from "../../domain/time.ts";
 import { clockMoved, toShown } from "../rows.ts";
-import { UnknownOutcome } from "../storage-error.ts";
 import { recordAction } from "./audit.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor } from "./query.ts";
@@ -30,7 +29,7 @@ const RESET = [
 ];
 
 export function clocks(executor: Executor): Omit<ClockStore, "settleDue" | "listUpcoming"> {
-  const { database, read, write } = executor;
+  const { read, write } = executor;
   return {
     async moveClock(merchantId, move, mostAheadMs, actor) {
       const moved = await write(function* () {
@@ -44,11 +43,7 @@ export function clocks(executor: Executor): Omit<ClockStore, "settleDue" | "list
         return { ...before, clockOffset, movedTo };
       });
       if (!moved) return undefined;
-      await rebase(executor, moved).catch((error: Error) => {
-        // The clock has moved, so the error must not say that nothing was recorded. SQLite's own errors name the
-        // failure.
-        throw database === "postgres" ? new UnknownOutcome(error.message, { cause: error }) : error;
-      });
+      await rebase(executor, moved);
       return toShown(moved);
     },
     async hasDue(merchant, until) {

@@ -30,7 +30,7 @@ export function disbursements(executor: Executor): Omit<DisbursementStore, Tuned
           const [row] = (yield* run(COUNT_REFUSAL, { merchant, epoch, reference })).rows;
           return row!.count as number;
         },
-        { commit: "writeNew" },
+        { commit: "writeNew", isAside: true },
       ),
   };
 }

@@ -13,6 +13,7 @@ import { housekeeping } from "./housekeeping.ts";
 import { ledgerStore } from "./ledger.ts";
 import { listeners } from "./listeners.ts";
 import { merchants } from "./merchants.ts";
+import { noting } from "./noting.ts";
 import { paymentSearch } from "./payment-search.ts";
 import type { Executor } from "./query.ts";
 import { replays } from "./replays.ts";
@@ -37,24 +38,27 @@ type Tuned =
   | "indexPhones";
 
 /** The operations that are written once for both databases. */
-export const portableStorage = (executor: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> => ({
-  ...merchants(executor),
-  ...disbursements(executor),
-  ...checkouts(executor),
-  ...paymentSearch(executor),
-  ...clocks(executor),
-  ...upcoming(executor),
-  ...deliveryQueue(executor),
-  ...handovers(executor),
-  ...approvals(executor),
-  ...ledgerStore(executor),
-  ...adjustments(executor),
-  ...listeners(executor),
-  ...eventLog(executor),
-  ...replays(executor),
-  ...auditLog(executor),
-  ...signInStore(executor),
-  ...requestLog(executor),
-  ...figures(executor),
-  ...housekeeping(executor),
-});
+export function portableStorage(plain: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> {
+  const executor = noting(plain);
+  return {
+    ...merchants(executor),
+    ...disbursements(executor),
+    ...checkouts(executor),
+    ...paymentSearch(executor),
+    ...clocks(executor),
+    ...upcoming(executor),
+    ...deliveryQueue(executor),
+    ...handovers(executor),
+    ...approvals(executor),
+    ...ledgerStore(executor),
+    ...adjustments(executor),
+    ...listeners(executor),
+    ...eventLog(executor),
+    ...replays(executor),
+    ...auditLog(executor),
+    ...signInStore(executor),
+    ...requestLog(executor),
+    ...figures(executor),
+    ...housekeeping(executor),
+  };
+}

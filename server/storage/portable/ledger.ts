@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { v7 } from "uuid";
 import type { Actor } from "../../domain/audit.ts";
 import type { Adjustment, Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
+import { ServiceError } from "../../domain/errors.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { amountsOf, correctionsQuery, endOfStep, KINDS, lackQuery, LAST_REFERENCE } from "../books.ts";
 import { adjusted, entry } from "../ledger-rows.ts";
@@ -23,8 +24,9 @@ const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available 
   FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
   AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
-/** If a form is sent twice, the change is booked once. */
-const BOOKED = "SELECT kind FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference";
+/** If a form or a command is repeated, its change is booked once. */
+const BOOKED =
+  "SELECT currency, CAST(available AS text) AS available FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference";
 
 const MERCHANTS = "SELECT id, epoch FROM merchants ORDER BY id";
 
@@ -50,7 +52,10 @@ export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<
   ...(reason !== "" && { reason }),
 });
 
-/** Adjusts a balance of a locked merchant. Returns false if the balance is too small. */
+/**
+ * Adjusts a balance of a locked merchant. Returns false if the balance is too small.
+ * @throws ServiceError if an entry with this id is another change
+ */
 export function* adjustLocked(
   { lockAccount, book }: Pick<Executor, "lockAccount" | "book">,
   merchant: LockedMerchant,
@@ -60,6 +65,8 @@ export function* adjustLocked(
   const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
   const change = adjusted(merchant, place, BigInt(amount));
   const { rows: booked } = yield* run(BOOKED, { merchant: merchant.id, epoch: merchant.epoch, reference });
+  if (booked.some((row) => row.currency !== currency || Number(row.available) !== amount))
+    throw new ServiceError("invalid_value", `The id ${reference} belongs to another change.`);
   if (booked.length > 0) return true;
   if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
   const action = amount < 0 ? "balance.withdraw" : "balance.top-up";

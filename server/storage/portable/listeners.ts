@@ -84,7 +84,7 @@ export function listeners(executor: Executor): ListenerStore {
           yield* keepClaims(merchant, holding, leaseMs);
           return row.poll as number;
         },
-        { commit: "writeUnflushed", repeatable: true },
+        { commit: "writeUnflushed", repeatable: true, isAside: true },
       ),
     async claimForListener(merchant, search, count, leaseMs) {
       const ended = endOf(await read({ text: FIND, values: { merchant } }), search);
@@ -98,7 +98,7 @@ export function listeners(executor: Executor): ListenerStore {
           return endOf(rows, search) ?? (yield* claimDeliveries(executor, [lane], leaseMs));
         },
         // A claim whose outcome is unknown ends with the next search.
-        { commit: "writeUnflushed", repeatable: true },
+        { commit: "writeUnflushed", repeatable: true, isAside: true },
       );
     },
     disconnectListener: (merchant, session) =>

@@ -98,7 +98,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
       if (!row) return undefined;
       if ((row.used_real as number) > (row.now as number) - RECORD_USE_MS) return toSession(row);
       const session = { merchant: row.merchant_id as string, id: row.id as string };
-      const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true })).rows;
+      const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true, isAside: true })).rows;
       return used && toSession(used);
     },
     async findSession(hash, idleMs) {

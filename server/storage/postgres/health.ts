@@ -4,7 +4,7 @@ import type { Emit } from "../../domain/telemetry.ts";
 import { wrapped } from "../wrapped.ts";
 import { isOutage, isUnavailable } from "./errors.ts";
 
-const MESSAGE = "The server's database is not available. Nothing was recorded.";
+const MESSAGE = "The server's database is not available.";
 const RETRY_AFTER_SECONDS = 1;
 
 /**

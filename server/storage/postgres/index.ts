@@ -6,6 +6,7 @@ import { modeOfServer } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
+import { notingInsertions } from "../portable/noting.ts";
 import { finishRebases } from "../portable/rebase.ts";
 import { attemptRecorder } from "../tuned/attempts-postgres.ts";
 import { backlog } from "../tuned/backlog-postgres.ts";
@@ -110,7 +111,7 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
   if (server) await finishRebases(executor, { all: true });
   const storage: Storage = {
     ...portable,
-    ...insertions(context),
+    ...notingInsertions(insertions(context)),
     ...finders(context),
     settleDue: settler(context),
     readyLanes: laneReader(context, DELIVERIES),

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { noteChanges, type Change } from "../../domain/changes.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createTelemetry } from "../../domain/telemetry.ts";
@@ -114,15 +115,42 @@ test("connections cut off at random lose and double no payout, under load and wi
   await worker.close();
 });
 
-test("a clock that has moved is not reported as unavailable if the rest of the move fails", async () => {
+test("a clock that has moved is noted as a change if the rest of the move fails", async () => {
   const { id } = await addMerchant(storage);
   // The rest reads the payouts, and waits for this lock in vain.
   await database.run("BEGIN; LOCK TABLE disbursements IN ACCESS EXCLUSIVE MODE");
-  const moved = storage.moveClock(id, { by: HOUR }, LATEST);
+  const changes: Change[] = [];
+  const moved = noteChanges(changes, () => storage.moveClock(id, { by: HOUR }, LATEST, ACTOR));
   await expect(moved).rejects.toThrow(Error);
-  await expect(moved).rejects.not.toMatchObject({ code: "unavailable" });
+  expect(changes).toMatchObject([{ isCertain: true, action: "sandbox.advance" }]);
   await database.run("ROLLBACK");
   expect((await storage.findMerchant(id))?.clockOffset).toBe(HOUR);
+});
+
+test.each(["cut-before", "cut-after"] as const)(
+  "a top-up whose commit is cut off (%s) is booked once, and succeeds",
+  async (onCommit) => {
+    const { id } = await addMerchant(storage);
+    const topUp = { id: "a-top-up", currency: "XOF", amount: 700, reason: "a transfer" };
+    const changes: Change[] = [];
+    proxy.onCommit = onCommit;
+    expect(await noteChanges(changes, () => storage.adjustBalance(id, topUp, ACTOR))).toBe(true);
+    expect([await storage.listBalances(id), await count("entries")]).toMatchObject([[{ available: 700 }], 1]);
+    // The repeat finds the change and does not tell whose it is.
+    const isCertain = onCommit === "cut-before";
+    expect(changes).toMatchObject([{ isCertain, action: "balance.top-up", details: { reference: "a-top-up" } }]);
+  },
+);
+
+test("a change whose commit is unknown is noted as doubtful", async () => {
+  const { id } = await addMerchant(storage);
+  for (const onCommit of ["cut-before", "cut-after"] as const) {
+    const changes: Change[] = [];
+    proxy.onCommit = onCommit;
+    const lost = noteChanges(changes, () => storage.revealSecrets(id, ACTOR));
+    await expect(lost).rejects.toThrow(Error);
+    expect(changes).toMatchObject([{ isCertain: false, action: "secret.reveal" }]);
+  }
 });
 
 test("an operation that must not run twice reports that its outcome is unknown", async () => {

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { notedChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { StorageError } from "../storage-error.ts";
 import { isLocked } from "../sqlite/database.ts";
 import { LONGEST_REPLY, onMessages, sendMessage } from "./messages.ts";
-import { LOCAL_OPERATIONS, socketOf, VERSION, type Failure, type Reply } from "./protocol.ts";
+import { LOCAL_OPERATIONS, READS, socketOf, VERSION, type Failure, type Reply } from "./protocol.ts";
 
 /** A server that is starting has the lock before it has the socket. */
 const WAIT_MS = 2_000;
@@ -47,22 +48,35 @@ async function connectTo(path: string): Promise<Socket | string> {
   }
 }
 
+/** A call that has no reply yet. */
+interface Waiting {
+  name: string;
+  /** The changes of the command that has called. */
+  changes: Change[] | undefined;
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
 /** Returns a storage whose operations the server runs. */
 function remoteStorage(socket: Socket): Storage {
-  const waiting = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
+  const waiting = new Map<number, Waiting>();
   let lastId = 0;
   let closed = false;
   onMessages(socket, LONGEST_REPLY, (message) => {
     const reply = message as Reply;
     const caller = waiting.get(reply.id);
     waiting.delete(reply.id);
+    caller?.changes?.push(...reply.changes);
     if ("failure" in reply) caller?.reject(errorOf(reply.failure));
     else caller?.resolve(reply.result);
   });
   socket.on("error", () => undefined);
   socket.on("close", () => {
     closed = true;
-    for (const { reject } of waiting.values()) reject(endedError());
+    for (const { name, changes, reject } of waiting.values()) {
+      if (!READS.test(name)) changes?.push({ isCertain: false, details: {} });
+      reject(endedError());
+    }
     waiting.clear();
   });
 
@@ -72,7 +86,7 @@ function remoteStorage(socket: Socket): Storage {
       new Promise((resolve, reject) => {
         if (closed) return void reject(endedError());
         lastId += 1;
-        waiting.set(lastId, { resolve, reject });
+        waiting.set(lastId, { name, changes: notedChanges(), resolve, reject });
         sendMessage(socket, { id: lastId, name, args, version: VERSION });
       });
   const close = async () => void socket.destroy();
@@ -85,8 +99,7 @@ function remoteStorage(socket: Socket): Storage {
   });
 }
 
-const endedError = () =>
-  new StorageError("The server ended before it had run the command. See with a list whether it took effect.");
+const endedError = () => new StorageError("The server ended before it had run the command.");
 
 function errorOf({ name, message, code, details }: Failure): Error {
   if (code !== undefined) return new ServiceError(code as ErrorCode, message, details);

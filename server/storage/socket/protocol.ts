@@ -1,5 +1,6 @@
 import { existsSync, realpathSync } from "node:fs";
 import { relative } from "node:path";
+import type { Change } from "../../domain/changes.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** A call of an operation of the storage. */
@@ -19,9 +20,13 @@ export interface Failure {
   details?: object;
 }
 
-export type Reply = { id: number } & ({ result: unknown } | { failure: Failure });
+/** The reply to a call, with what the call has recorded. */
+export type Reply = { id: number; changes: Change[] } & ({ result: unknown } | { failure: Failure });
 
 export const VERSION: string = packageJson.version;
+
+/** The names of operations that only read. Any other may have recorded something if its reply is lost. */
+export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|countReplayed$)/;
 
 /** Operations that take a function or end the server's own storage. Commands cannot call them. */
 export const LOCAL_OPERATIONS = new Set(["exclusively", "close"]);

@@ -1,6 +1,7 @@
 import { lstatSync, rmSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { once } from "node:events";
+import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { LONGEST_CALL, onMessages, sendMessage } from "./messages.ts";
@@ -60,9 +61,10 @@ function serve(socket: Socket, storage: Storage): void {
   socket.on("error", () => undefined);
   onMessages(socket, LONGEST_CALL, (message) => {
     const { id, ...call } = message as Call;
-    run(storage, call).then(
-      (result) => reply(socket, { id, result }),
-      (error: unknown) => reply(socket, { id, failure: failureOf(error) }),
+    const changes: Change[] = [];
+    noteChanges(changes, () => run(storage, call)).then(
+      (result) => reply(socket, { id, changes, result }),
+      (error: unknown) => reply(socket, { id, changes, failure: failureOf(error) }),
     );
   });
 }

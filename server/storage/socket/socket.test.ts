@@ -86,7 +86,7 @@ describe("the storage of a server in this process", () => {
     for (const name of ["close", "exclusively", "toString", "nothing"]) {
       expect(await ask(name, version)).toMatchObject(failure(/^There is no operation/));
     }
-    expect(await ask("listMerchants", version)).toEqual({ id: 1, result: [] });
+    expect(await ask("listMerchants", version)).toEqual({ id: 1, changes: [], result: [] });
   });
 
   test("what is no message ends the connection, and the server goes on", async () => {

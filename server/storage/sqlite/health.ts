@@ -6,20 +6,18 @@ import { watchFiles, type FileWatch, type Harm, type LogPages } from "./file-wat
 import { troubleOf, type Trouble } from "./sqlite-errors.ts";
 
 const MESSAGES: Record<Trouble, string> = {
-  busy: "Another program is using the server's database. Nothing was recorded.",
-  "read-only": "The server's database is read-only. Nothing was recorded.",
-  damaged: "The server's database is damaged. Nothing was recorded.",
-  full: "The server's storage is full. Nothing was recorded.",
-  unwritable:
-    "The server's storage cannot be written. Its disk may be full, read-only or broken. Nothing was recorded.",
+  busy: "Another program is using the server's database.",
+  "read-only": "The server's database is read-only.",
+  damaged: "The server's database is damaged.",
+  full: "The server's storage is full.",
+  unwritable: "The server's storage cannot be written. Its disk may be full, read-only or broken.",
   moved:
-    "The server's database file was deleted or replaced. Nothing was recorded. Stop the server with SIGTERM, do not kill " +
+    "The server's database file was deleted or replaced. Stop the server with SIGTERM, do not kill " +
     "it: it may hold what the files no longer have.",
   "index-moved":
-    "The -shm file beside the server's database was deleted or replaced. Nothing was recorded. Stop the server and start " +
-    "it again.",
-  changed: "The server's database is damaged: another program changed its file. Nothing was recorded.",
-  "log-changed": "The server's database is damaged: another program changed its -wal file. Nothing was recorded.",
+    "The -shm file beside the server's database was deleted or replaced. Stop the server and start " + "it again.",
+  changed: "The server's database is damaged: another program changed its file.",
+  "log-changed": "The server's database is damaged: another program changed its -wal file.",
 };
 /** Troubles that may persist although a later commit succeeds. */
 const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed"]);

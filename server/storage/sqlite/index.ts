@@ -7,6 +7,7 @@ import { modeOfServer } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
+import { notingInsertions } from "../portable/noting.ts";
 import { sealStoredSecrets } from "../portable/secrets.ts";
 import { createSealing } from "../sealing.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
@@ -139,7 +140,7 @@ function open(
     const segments = segmentWriter(db, inASegment);
     const storage: Storage = {
       ...portableStorage(executor),
-      ...insertions(context),
+      ...notingInsertions(insertions(context)),
       ...finders(context),
       settleDue: settler(context),
       readyLanes: laneReader(context, DELIVERIES),

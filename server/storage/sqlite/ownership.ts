@@ -35,7 +35,7 @@ export function takeOwnership(db: DatabaseSync, path: string, lockFile: string):
   return {
     require() {
       if (select.get()?.instance === instance) return;
-      const message = "Another server has taken over the database of this server. Nothing was recorded.";
+      const message = "Another server has taken over the database of this server.";
       throw new ServiceError("unavailable", message, { retryAfterSeconds: 5 });
     },
     isChallenged: () => Boolean(select.get()?.challenge),

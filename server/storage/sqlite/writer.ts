@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { overloaded } from "../overloaded.ts";
 import type { Pace } from "./pace.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 import { isBusy } from "./sqlite-errors.ts";
 
 /** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
@@ -13,7 +14,7 @@ interface Hooks {
   begun?(): void;
   /** Runs at the end of each transaction. */
   beforeCommit?(): void;
-  /** Runs after each commit; if it throws, the writes reject. */
+  /** Runs after each commit. If it throws, the outcome of the writes is unknown. */
   afterCommit?(): void;
   /**
    * Runs after each commit that `afterCommit` accepts, with the number of jobs and the time from the start of the
@@ -156,7 +157,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     try {
       hooks.afterCommit?.();
     } catch (error) {
-      for (const job of batch) job.reject(error);
+      const unknown = new UnknownOutcome((error as Error).message, { cause: error });
+      for (const job of batch) job.reject(unknown);
       return;
     }
     hooks.onCommit?.(batch.length, performance.now() - begun);

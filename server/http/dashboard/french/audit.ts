@@ -1,5 +1,13 @@
 /** The audit trail. */
 export const audit = {
+  // What was recorded before an error.
+  "Nothing was recorded.": "Rien n’a été enregistré.",
+  "Recorded before this error: {changes}.": "Enregistré avant cette erreur : {changes}.",
+  "It is not known whether this was recorded: {changes}.": "On ne sait pas si ceci a été enregistré : {changes}.",
+  "what you asked for, or a part of it": "ce que vous avez demandé, ou une partie",
+  "{count} more": "{count} de plus",
+  "Copy this now. It cannot be shown again.": "Copiez-le maintenant. Il ne pourra plus être affiché.",
+  "See what was recorded before you repeat it": "Voir ce qui a été enregistré avant de recommencer",
   "Nothing was recorded yet. Keys, secrets, replays, addresses, exports and sign-ins appear here, with who used them and when.":
     "Rien n’a encore été noté. Les clés, secrets, renvois, adresses, exports et connexions apparaissent ici, avec leur auteur et leur date.",
   "Only what was done to the API key <bdi>{key}</bdi>.": "Seulement ce qui concerne la clé d’API <bdi>{key}</bdi>.",

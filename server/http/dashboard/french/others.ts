@@ -14,28 +14,24 @@ export const others = {
   "The server failed. Its log has the details, with the request id below.":
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",
   // A storage that does not work.
-  "The server's database is not available. Nothing was recorded.":
-    "La base de données du serveur n’est pas disponible. Rien n’a été enregistré.",
-  "Another program is using the server's database. Nothing was recorded.":
-    "Un autre programme utilise la base de données du serveur. Rien n’a été enregistré.",
-  "The server's database is read-only. Nothing was recorded.":
-    "La base de données du serveur est en lecture seule. Rien n’a été enregistré.",
-  "The server's database is damaged. Nothing was recorded.":
-    "La base de données du serveur est endommagée. Rien n’a été enregistré.",
-  "The server's storage is full. Nothing was recorded.": "Le stockage du serveur est plein. Rien n’a été enregistré.",
-  "The server's storage cannot be written. Its disk may be full, read-only or broken. Nothing was recorded.":
-    "Le stockage du serveur n’accepte plus d’écriture. Son disque est peut-être plein, en lecture seule ou en panne. Rien n’a été enregistré.",
-  "The server's database file was deleted or replaced. Nothing was recorded. Stop the server with SIGTERM, do not kill it: it may hold what the files no longer have.":
-    "Le fichier de la base de données du serveur a été supprimé ou remplacé. Rien n’a été enregistré. Arrêtez le serveur avec SIGTERM, sans le tuer : il détient peut-être ce que les fichiers n’ont plus.",
-  "The -shm file beside the server's database was deleted or replaced. Nothing was recorded. Stop the server and start it again.":
-    "Le fichier -shm à côté de la base de données du serveur a été supprimé ou remplacé. Rien n’a été enregistré. Arrêtez le serveur et redémarrez-le.",
-  "The server's database is damaged: another program changed its file. Nothing was recorded.":
-    "La base de données du serveur est endommagée : un autre programme a modifié son fichier. Rien n’a été enregistré.",
-  "The server's database is damaged: another program changed its -wal file. Nothing was recorded.":
-    "La base de données du serveur est endommagée : un autre programme a modifié son fichier -wal. Rien n’a été enregistré.",
-  "Another server has taken over the database of this server. Nothing was recorded.":
-    "Un autre serveur a repris la base de données de celui-ci. Rien n’a été enregistré.",
-  "The server is overloaded. Nothing was recorded.": "Le serveur est surchargé. Rien n’a été enregistré.",
+  "The server's database is not available.": "La base de données du serveur n’est pas disponible.",
+  "Another program is using the server's database.": "Un autre programme utilise la base de données du serveur.",
+  "The server's database is read-only.": "La base de données du serveur est en lecture seule.",
+  "The server's database is damaged.": "La base de données du serveur est endommagée.",
+  "The server's storage is full.": "Le stockage du serveur est plein.",
+  "The server's storage cannot be written. Its disk may be full, read-only or broken.":
+    "Le stockage du serveur n’accepte plus d’écriture. Son disque est peut-être plein, en lecture seule ou en panne.",
+  "The server's database file was deleted or replaced. Stop the server with SIGTERM, do not kill it: it may hold what the files no longer have.":
+    "Le fichier de la base de données du serveur a été supprimé ou remplacé. Arrêtez le serveur avec SIGTERM, sans le tuer : il détient peut-être ce que les fichiers n’ont plus.",
+  "The -shm file beside the server's database was deleted or replaced. Stop the server and start it again.":
+    "Le fichier -shm à côté de la base de données du serveur a été supprimé ou remplacé. Arrêtez le serveur et redémarrez-le.",
+  "The server's database is damaged: another program changed its file.":
+    "La base de données du serveur est endommagée : un autre programme a modifié son fichier.",
+  "The server's database is damaged: another program changed its -wal file.":
+    "La base de données du serveur est endommagée : un autre programme a modifié son fichier -wal.",
+  "Another server has taken over the database of this server.":
+    "Un autre serveur a repris la base de données de celui-ci.",
+  "The server is overloaded.": "Le serveur est surchargé.",
   "A live server serves no dashboard over plain http, because others could read who is signed in. Set PUBLIC_URL to an https address.":
     "Un serveur de production ne sert pas de tableau de bord en http simple, car d’autres pourraient lire qui est connecté. Donnez à PUBLIC_URL une adresse https.",
   "The form was not sent by this dashboard. Open it at {address}/dashboard.":
@@ -90,8 +86,7 @@ export const others = {
   "The merchant has no such key.": "Le marchand n’a pas cette clé.",
   "The merchant has {most} API keys, which is the most. Revoke a key that is not used, then create the new key.":
     "Le marchand a {most} clés d’API, le maximum. Révoquez-en une qui ne sert pas, puis créez la nouvelle.",
-  "The operator of the service has {state} this merchant. Nothing was recorded.":
-    "L’opérateur du service a {state} ce marchand. Rien n’a été enregistré.",
+  "The operator of the service has {state} this merchant.": "L’opérateur du service a {state} ce marchand.",
   suspended: "suspendu",
   closed: "fermé",
   "The address must have at most 2,048 characters.": "L’adresse doit compter au plus 2 048 caractères.",
@@ -118,8 +113,7 @@ export const others = {
   disbursementFee: "frais d’un versement",
   checkoutFee: "frais d’un encaissement",
   rateLimit: "requêtes par seconde",
-  "A limit of {owner} refuses this payout: {limit}. Nothing was recorded.":
-    "Une limite de {owner} refuse ce versement : {limit}. Rien n’a été enregistré.",
+  "A limit of {owner} refuses this payout: {limit}.": "Une limite de {owner} refuse ce versement : {limit}.",
   "your merchant account": "votre compte marchand",
   "this API key": "cette clé d’API",
   "countries {values}": "pays {values}",
@@ -138,27 +132,25 @@ export const others = {
   "A time has the form 2026-11-21T09:30, in UTC.": "Une heure s’écrit 2026-11-21T09:30, en UTC.",
   "Choose payouts that wait for approval.": "Choisissez des versements qui attendent une approbation.",
   "Choose whether to approve or to reject.": "Choisissez d’approuver ou de refuser.",
-  "It does not wait for approval any more. Nothing was changed.":
-    "Il n’attend plus d’approbation. Rien n’a été changé.",
-  "You made it, or created its API key. Somebody else must approve it. Nothing was changed.":
-    "Vous l’avez créé, ou avez créé sa clé d’API. Une autre personne doit l’approuver. Rien n’a été changé.",
-  "A limit of the merchant asks for this approval, so an operator must decide. Nothing was changed.":
-    "Une limite du marchand exige cette approbation : un opérateur doit décider. Rien n’a été changé.",
-  "You proposed it. Somebody else must approve it. Nothing was changed.":
-    "Vous l’avez proposé. Une autre personne doit l’approuver. Rien n’a été changé.",
-  "The available balance is less. Nothing was changed.": "Le solde disponible est inférieur. Rien n’a été changé.",
+  "It does not wait for approval any more.": "Il n’attend plus d’approbation.",
+  "You made it, or created its API key. Somebody else must approve it.":
+    "Vous l’avez créé, ou avez créé sa clé d’API. Une autre personne doit l’approuver.",
+  "A limit of the merchant asks for this approval, so an operator must decide.":
+    "Une limite du marchand exige cette approbation : un opérateur doit décider.",
+  "You proposed it. Somebody else must approve it.": "Vous l’avez proposé. Une autre personne doit l’approuver.",
+  "The available balance is less.": "Le solde disponible est inférieur.",
   "Choose whether to top up or to take out.": "Choisissez d’ajouter ou de retirer.",
   "The amount must be a whole number of the lowest denomination, such as 10000 for 100.00.":
     "Le montant doit être un nombre entier dans la plus petite unité, comme 10000 pour 100,00.",
   "The currency must be three capital letters, such as XOF.": "La devise s’écrit en trois majuscules, comme XOF.",
   "Begin again from the merchant’s page.": "Recommencez depuis la page du marchand.",
   "Give a reason of 1 to {most} characters.": "Donnez un motif de 1 à {most} caractères.",
-  "Your available balance in {currency} does not cover the amount {amount} and its fee {fee}. Nothing was recorded.":
-    "Votre solde disponible en {currency} ne couvre pas le montant {amount} et ses frais {fee}. Rien n’a été enregistré.",
-  "This service pays nothing in {currency} in {country}. Nothing was recorded.":
-    "Ce service ne verse rien en {currency} dans le pays {country}. Rien n’a été enregistré.",
-  "This service collects payments nothing in {currency} in {country}. Nothing was recorded.":
-    "Ce service n’encaisse rien en {currency} dans le pays {country}. Rien n’a été enregistré.",
+  "Your available balance in {currency} does not cover the amount {amount} and its fee {fee}.":
+    "Votre solde disponible en {currency} ne couvre pas le montant {amount} et ses frais {fee}.",
+  "This service pays nothing in {currency} in {country}.":
+    "Ce service ne verse rien en {currency} dans le pays {country}.",
+  "This service collects payments nothing in {currency} in {country}.":
+    "Ce service n’encaisse rien en {currency} dans le pays {country}.",
   // Why a payment failed.
   "The customer's phone number has no wallet.": "Le numéro de téléphone du client n’a pas de porte-monnaie.",
   "The customer's wallet may not take part in this payment.":
@@ -206,9 +198,9 @@ export const others = {
     "Le bac à sable retient la réponse à ce numéro. Essayez-le depuis un programme.",
   "An amount is a whole number in the lowest denomination: 10000 is 100.00.":
     "Un montant est un nombre entier dans la plus petite unité : 10000 vaut 100,00.",
-  "This phone number makes the sandbox fail; nothing was recorded.":
-    "Ce numéro de téléphone fait échouer le bac à sable ; rien n’a été enregistré.",
-  "Nothing was recorded. Send the same request again.": "Rien n’a été enregistré. Renvoyez la même requête.",
+  "This phone number makes the sandbox fail.": "Ce numéro de téléphone fait échouer le bac à sable.",
+  "This phone number makes the sandbox refuse at first. Send the same request again.":
+    "Ce numéro de téléphone est d’abord refusé par le bac à sable. Renvoyez la même requête.",
   "{label}: enter a whole number from 0 to {largest}.": "{label} : entrez un nombre entier de 0 à {largest}.",
   "Delay of each request (ms)": "Retard de chaque requête (ms)",
   "Requests that get 500 (%)": "Requêtes qui reçoivent 500 (%)",
@@ -267,9 +259,9 @@ export const others = {
   "The payment has ended already, so the rail is not asked.":
     "Le paiement est déjà terminé : le rail n’est pas interrogé.",
   "Choose how the payment has ended.": "Choisissez comment le paiement s’est terminé.",
-  "The rail is being asked at this moment. Nothing was changed. Try again in a minute.":
-    "Le rail est interrogé en ce moment. Rien n’a été changé. Réessayez dans une minute.",
-  "The payment has ended already. Nothing was changed.": "Le paiement est déjà terminé. Rien n’a été changé.",
+  "The rail is being asked at this moment. Try again in a minute.":
+    "Le rail est interrogé en ce moment. Réessayez dans une minute.",
+  "The payment has ended already.": "Le paiement est déjà terminé.",
   "Nothing is left to close. Another person may have closed the conflict.":
     "Il n’y a plus rien à clore. Une autre personne a peut-être clos le conflit.",
   "This service reported the checkout as paid. The rail now says that nobody paid {amount}.":

@@ -1,0 +1,82 @@
+// What the contract's operations say if the storage fails after they have recorded something.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import document from "../../generated/openapi.json" with { type: "json" };
+import { openSqlite } from "../storage/sqlite/index.ts";
+import { failingStorage, type Failure, type FailingStorage } from "../testing/failing-storage.ts";
+import { aCheckout, aPayout, startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
+
+let server: TestServer;
+let failing: FailingStorage;
+beforeAll(async () => {
+  const openStorage: TestServerOptions["openStorage"] = (how) => {
+    failing = failingStorage(openSqlite(":memory:", how));
+    return failing.storage;
+  };
+  server = await startServer({ openStorage });
+});
+afterAll(() => server.close());
+
+const connect = async () => (await server.request("POST", "/sandbox/listener", LISTENER)).body.data.session;
+const LISTENER = { body: { name: "laptop", url: "http://127.0.0.1:4000/hooks" } };
+async function aDelivery(): Promise<string> {
+  const webhookURL = "https://merchant.example/";
+  const { reference } = (await server.createPayout({ phoneNumber: "2250700000001", webhookURL })).body.data;
+  await server.pass(0);
+  return (await server.storage.listDeliveries({ merchantId: server.merchant.id, reference, limit: 1 })).items[0]!.id;
+}
+
+type Sent = { path?: Record<string, string>; body?: unknown };
+/** A request for each operation that records something. */
+const REQUESTS: Record<string, () => Sent | Promise<Sent>> = {
+  createDisbursement: () => ({ body: aPayout() }),
+  createCheckout: () => ({ body: aCheckout() }),
+  setBalance: () => ({ body: { currency: "XOF", available: 500, enforced: false } }),
+  advanceClock: () => ({ body: { seconds: 60 } }),
+  resetSandbox: () => ({}),
+  setChaos: () => ({ body: { lostWebhooksPercent: 1 } }),
+  replayDelivery: async () => ({ path: { id: await aDelivery() } }),
+  connectListener: () => LISTENER,
+  claimDeliveries: async () => ({ body: { session: await connect(), waitSeconds: 0, limit: 1, holding: [] } }),
+  reportAttempt: async () => ({
+    body: { session: await connect(), id: await aDelivery(), token: 1, sentMsAgo: 1, latencyMs: 1 },
+  }),
+  disconnectListener: async () => ({ body: { session: await connect() } }),
+  finishCheckout: async () => ({
+    path: { reference: (await server.createCheckout()).body.data.reference },
+    body: { outcome: "success" },
+  }),
+  rotateWebhookSecret: () => ({}),
+};
+
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item as Record<string, { operationId?: string }>).flatMap(([method, { operationId }]) =>
+    operationId === undefined || method === "get" ? [] : [{ path, method, operationId }],
+  ),
+);
+
+test("every operation that is no GET is among the requests", () => {
+  expect(operations.map(({ operationId }) => operationId).toSorted()).toEqual(Object.keys(REQUESTS).toSorted());
+});
+
+const failures: [writes: number, how: Failure][] = [
+  [0, "is unavailable"],
+  [1, "is unavailable"],
+  [1, "returns nothing"],
+  [2, "is unavailable"],
+];
+test.each(operations)("$operationId says the truth, whatever fails after a write", async (operation) => {
+  for (const [writes, how] of failures) {
+    const { path: parameters = {}, body } = await REQUESTS[operation.operationId]!();
+    const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => parameters[name]!);
+    const restore = failing.failAfter(writes, how);
+    let written = 0;
+    const { status, body: sent } = await server
+      .request(operation.method.toUpperCase(), path, { body })
+      .finally(() => (written = restore()));
+    // A refusal, such as 404, may come before any write.
+    if (status < (written > 0 ? 400 : 500)) continue;
+    if (written === 0) expect([status, sent.message]).toEqual([503, expect.stringMatching(/Nothing was recorded\.$/)]);
+    // The only code that does not promise that nothing was recorded.
+    else expect([sent.code, sent.message]).toEqual(["internal_error", expect.stringMatching(/Recorded before this/)]);
+  }
+});

@@ -1,0 +1,48 @@
+// A storage that fails at a chosen moment of a request or a command.
+import { ServiceError } from "../domain/errors.ts";
+import type { Storage } from "../domain/storage.ts";
+import { READS } from "../storage/socket/protocol.ts";
+
+/** How the storage fails, once as many writes as chosen have succeeded. */
+export type Failure = "is unavailable" | "returns nothing";
+
+export interface FailingStorage {
+  storage: Storage;
+  /** Lets so many writes succeed, then fails each operation. Returns a function that ends this, with the count of writes. */
+  failAfter(writes: number, failure?: Failure): () => number;
+}
+
+/** Operations of workers, and those that note a request before its work begins. */
+const OTHERS =
+  /^(promote|renew|claim(Deliveries|Handovers)|readyLanes|handoverLanes|settleDue|advance|record(Attempt|Handover|KeyUses)|count(Figures|Refusal)|prune$|indexPhones|readBacklog|insertRequests|takeRequest|useSession|beginSearch|claimForListener|findMerchantByKey|exclusively|ping|close)/;
+
+export function failingStorage(storage: Storage): FailingStorage {
+  let left = Infinity;
+  let failure: Failure = "is unavailable";
+  let written = 0;
+  const methods = Object.entries(storage as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>);
+  const wrapped = methods.map(([name, method]) => {
+    if (OTHERS.test(name)) return [name, method];
+    return [
+      name,
+      async (...args: unknown[]) => {
+        if (written >= left && failure === "returns nothing") return undefined;
+        if (written >= left)
+          throw new ServiceError("unavailable", "The server's database is not available.", { retryAfterSeconds: 1 });
+        const result = await method(...args);
+        if (!READS.test(name)) written += 1;
+        return result;
+      },
+    ];
+  });
+  return {
+    storage: Object.fromEntries(wrapped) as Storage,
+    failAfter(writes, how = "is unavailable") {
+      [left, failure, written] = [writes, how, 0];
+      return () => {
+        left = Infinity;
+        return written;
+      };
+    },
+  };
+}
