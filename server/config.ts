@@ -69,6 +69,8 @@ export interface Config {
   fees: { disbursement: FeeRule; checkout: FeeRule };
   /** From these amounts on, a second person approves a change of a balance (D104). Absent if nobody must. */
   secondPersonFrom?: Amounts;
+  /** True if no second operator must confirm how a payment is ended by hand. */
+  oneOperatorDecides: boolean;
   /** Whether a payout needs a balance that covers it (D87). */
   balances: Balances;
 }
@@ -171,6 +173,7 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     color: !env.NO_COLOR,
     ...(retentionDays === undefined ? {} : { retentionDays }),
     ...(secondPersonFrom === undefined ? {} : { secondPersonFrom }),
+    oneOperatorDecides: read("ONE_OPERATOR_DECIDES", false, boolean),
     ...(phoneRetentionDays === undefined ? {} : { phoneRetentionDays }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(traces === undefined ? {} : { traces }),

@@ -83,7 +83,7 @@ test("from an amount on, somebody else must approve a change, and the statement 
   );
   expect(await balances("approve", merchant.id, id!)).toEqual({
     code: 2,
-    text: "You proposed it. Somebody else must approve it.",
+    text: "You proposed it, or a sign-in link connects you with the person who did. Somebody else must approve it.",
   });
   expect(await server.storage.decideAdjustment(merchant.id, id!, "dashboard Grace", true)).toBe("booked");
   expect((await balances("approve", merchant.id, id!)).text).toMatch(/^It does not wait for approval any more/);

@@ -126,7 +126,8 @@ describe("beside a running server", () => {
     );
     expect(await runKeys(env, "approve", id!, reference)).toMatchObject({
       code: 2,
-      stderr: "You made it, or created its API key. Somebody else must approve it.\n",
+      stderr:
+        "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.\n",
     });
     expect(await keys("reject", id!, reference, "--reason", "A test")).toBe(`Rejected ${reference}\n`);
     const { body } = await server.client(key!).request("GET", `/v1/disbursements/${reference}`);

@@ -101,14 +101,16 @@ describe("beside a running server", () => {
     expect(await refused("show", "payout-1")).toContain("which begins with DSB or CHK");
   });
 
-  test("a person decides alone, and with another operator only together", async () => {
+  test("a person decides alone if a setting says so, otherwise with another operator", async () => {
     const [first, second] = [await unknown(), await unknown()];
     const decision = ["--outcome", "failed", "--reason", "not in the rail's books"];
     expect(await refused("decide", first, "--outcome", "failed")).toContain("Give a reason");
     expect(await refused("decide", first, "--reason", "r")).toContain("--outcome success or failed");
+    env.ONE_OPERATOR_DECIDES = "true";
     expect(await rails("decide", first, ...decision)).toBe("The payment has ended as failed.\n");
     expect(await refused("decide", first, ...decision)).toContain("has ended already");
 
+    delete env.ONE_OPERATOR_DECIDES;
     const esi = await signedIn(server, { name: "Esi" });
     for (const _ of [1, 2]) expect(await rails("decide", second, ...decision)).toContain("Proposed: failed.");
     expect(await rails("attention")).toContain("proposed failed: not in the rail's books");

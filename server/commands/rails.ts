@@ -85,13 +85,12 @@ export const railCommands: Commands<CommandContext> = {
   decide: {
     args: ["REFERENCE"],
     options: ["outcome", "reason"],
-    summary:
-      "End a payment by hand. If another operator is signed in to the dashboard, a second operator must confirm.",
-    async run({ storage, actor }, [reference], options) {
+    summary: "End a payment by hand. A second operator must confirm, unless ONE_OPERATOR_DECIDES=true.",
+    async run({ storage, config, actor }, [reference], options) {
       const { outcome } = options;
       if (outcome === undefined) throw new UsageError("Say how the payment has ended: --outcome success or failed.");
       const decision = { status: outcome, reason: reasonIn(options) };
-      switch (await decide(storage, reference!, decision, actor)) {
+      switch (await decide({ storage, config }, reference!, decision, actor)) {
         case "decided":
           return { lines: [`The payment has ended as ${outcome}.`] };
         case "proposed":

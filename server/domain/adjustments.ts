@@ -19,7 +19,7 @@ export interface AdjustmentStore {
   /** Lists what waits for a second person, oldest first. */
   listProposals(): Promise<Proposal[]>;
   /**
-   * Books a proposal, or rejects it. Whoever proposed it cannot approve it. If the balance does not cover what is taken,
+   * Books a proposal, or rejects it. Whoever proposed it cannot approve it (`areTwoPeople`). If the balance does not cover what is taken,
    * the proposal stays.
    */
   decideAdjustment(merchantId: string, id: string, actor: Actor, approves: boolean): Promise<AdjustmentDecided>;
@@ -47,7 +47,7 @@ export async function adjust(
 }
 
 export const UNDECIDED_ADJUSTMENT: Record<Exclude<AdjustmentDecided, "booked" | "rejected">, string> = {
-  own: "You proposed it. Somebody else must approve it.",
+  own: "You proposed it, or a sign-in link connects you with the person who did. Somebody else must approve it.",
   "not-covered": "The available balance is less.",
   unknown: "It does not wait for approval any more.",
 };

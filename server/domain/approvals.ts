@@ -1,4 +1,4 @@
-import { actorName, isSamePerson, type Actor } from "./audit.ts";
+import { areTwoPeople, type Actor, type Eyes } from "./audit.ts";
 import type { Disbursement } from "./disbursements.ts";
 import { failureOf } from "./failures.ts";
 import type { Approval, Draft } from "./records.ts";
@@ -21,15 +21,14 @@ export interface ApprovalStore {
 }
 
 /** Returns why a person may not decide; undefined if the person may. Whoever made a payout may reject it. */
-export function mayDecide({ level, madeBy }: Approval, actor: Actor, approves: boolean): Decided | undefined {
-  const name = actorName(actor);
-  if (level === "operator" && name.startsWith("merchant ")) return "operators-only";
-  return approves && madeBy !== undefined && isSamePerson(madeBy, name) ? "own" : undefined;
+export function mayDecide({ level, madeBy }: Approval, eyes: Eyes, approves: boolean): Decided | undefined {
+  if (level === "operator" && eyes.startsWith("merchant ")) return "operators-only";
+  return approves && madeBy !== undefined && !areTwoPeople(madeBy, eyes) ? "own" : undefined;
 }
 
 export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {
   "not-waiting": "It does not wait for approval any more.",
-  own: "You made it, or created its API key. Somebody else must approve it.",
+  own: "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.",
   "operators-only": "A limit of the merchant asks for this approval, so an operator must decide.",
 };
 

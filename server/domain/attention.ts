@@ -1,8 +1,6 @@
-import { actorName, isSamePerson, type Actor } from "./audit.ts";
+import type { Actor } from "./audit.ts";
 import { ServiceError } from "./errors.ts";
 import type { Decision, Handover, HandoverFigures, HandoverStore, RailPause } from "./handovers.ts";
-import { hasRight } from "./roles.ts";
-import { actorOf, readTeam, type SignInStore } from "./sign-in.ts";
 
 /** After how many minutes an unknown outcome needs a person, unless the configuration says otherwise. */
 export const ATTENTION_AFTER_MINUTES = 60;
@@ -18,27 +16,15 @@ export function checkedReason(text: string): string {
   throw new ServiceError("invalid_value", `Give a reason of 1 to ${LONGEST_REASON} characters.`);
 }
 
-/** True if somebody besides the actor could decide: an operator who is signed in to the dashboard. */
-export async function needsTwoPeople(storage: SignInStore, actor: Actor): Promise<boolean> {
-  const { sessions } = await readTeam({ storage }, {});
-  return sessions.some(
-    (session) =>
-      session.merchantId === undefined &&
-      hasRight(session.role, "decide about payments") &&
-      !isSamePerson(actorOf(session), actorName(actor)),
-  );
-}
-
-/** Ends a payment by hand. If there is another person who can confirm the decision, only proposes it (D74). */
+/** Ends a payment by hand, or proposes it, if a second person must confirm the decision (D74). */
 export async function decide(
-  storage: SignInStore & Pick<HandoverStore, "decideByHand">,
+  { storage, config }: { storage: Pick<HandoverStore, "decideByHand">; config: { oneOperatorDecides: boolean } },
   reference: string,
   { status, reason }: Decision,
   actor: Actor,
 ): ReturnType<HandoverStore["decideByHand"]> {
-  const decision = { status, reason: checkedReason(reason) };
-  const needsTwo = await needsTwoPeople(storage, actor);
-  return storage.decideByHand(reference, decision, actor, { needsTwo });
+  const needsTwo = !config.oneOperatorDecides;
+  return storage.decideByHand(reference, { status, reason: checkedReason(reason) }, actor, { needsTwo });
 }
 
 /** Describes a conflict in plain words. @param amount the payment's amount, for people */

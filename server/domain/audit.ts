@@ -43,6 +43,25 @@ export const personOf = (name: ActorName): string => name.slice(name.indexOf(" "
 export const isSamePerson = (one: ActorName, other: ActorName): boolean => looksSame(ownName(one), ownName(other));
 const ownName = (name: ActorName) => personOf(name).replace(/(?<=.)@.*$/s, "");
 
+/**
+ * One pair of eyes: the name of who acts, then the names of everybody who let this person in, directly or indirectly,
+ * each on a line. Whoever lets a person in can act under this person's name.
+ */
+export type Eyes = string;
+
+export const nameOf = (eyes: Eyes): ActorName => eyes.split("\n", 1)[0] as ActorName;
+
+/**
+ * True if two people have two pairs of eyes: neither let the other in, and nobody let both in. An operator may let in
+ * several people of a merchant, who count as several.
+ */
+export function areTwoPeople(one: Eyes, other: Eyes): boolean {
+  const ofMerchant = [one, other].every((eyes) => eyes.startsWith("merchant "));
+  const namesIn = (eyes: Eyes) =>
+    (eyes.split("\n") as ActorName[]).filter((name) => !ofMerchant || !name.startsWith("dashboard "));
+  return !namesIn(one).some((name) => namesIn(other).some((each) => isSamePerson(name, each)));
+}
+
 export type AuditAction =
   | "merchant.create"
   | "merchant.rename"

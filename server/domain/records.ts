@@ -1,4 +1,4 @@
-import type { ActorName } from "./audit.ts";
+import type { Eyes } from "./audit.ts";
 import type { ServiceError } from "./errors.ts";
 import type { Failure } from "./failures.ts";
 import { DEFAULT_LIMIT } from "./pages.ts";
@@ -59,7 +59,7 @@ export interface Approval {
    * The person who made the payout, and who therefore cannot approve it: the creator of its key, or the sender of its
    * form. Absent if the person is not known.
    */
-  madeBy?: ActorName;
+  madeBy?: Eyes;
   /** What happens to the payout once it is approved. */
   plan: { due?: DueAfter; failure?: Failure; rail?: string };
 }
@@ -82,7 +82,7 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   /** Why the payment is refused, unless the merchant has used its reference: then it is a duplicate (D1). */
   refusal?: ServiceError;
   /** Who made a payment from the dashboard. */
-  madeBy?: ActorName;
+  madeBy?: Eyes;
   /** True if somebody else must approve a payout, whatever limits say. */
   needsApproval?: boolean;
 } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);

@@ -11,7 +11,7 @@ import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import type { WorkKind } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { CsvPage } from "./csv-page.ts";
-import { jsonBody } from "./json-body.ts";
+import { arrived, jsonBody } from "./json-body.ts";
 import { requirePermission, type OperationId } from "./permissions.ts";
 import { stated, stateOf } from "./request-state.ts";
 import { withTimeBudget } from "./with-time-budget.ts";
@@ -120,13 +120,13 @@ export function createContract(options: Options): Contract {
       const begin = method === "get" ? [] : [mayRecord];
       const permit = requirePermission(operation.operationId as OperationId);
       const work = isControl || operation.operationId.startsWith("list") ? "others" : "payments";
-      const body = operation.requestBody ? [jsonBody] : [];
+      const body = operation.requestBody ? [jsonBody, arrived] : [arrived];
       // The body and the turn may take long to arrive. Authenticate again after them, because meanwhile the key may have
       // been revoked or the merchant's clock moved.
       const turn: RequestHandler = async (req, res, next) => {
         const begins = takeTurn(stated(res, "merchant"), work);
         if (begins) await begins;
-        return begins || operation.requestBody ? identify(req, res, next) : next();
+        return begins || hasBody(req) ? identify(req, res, next) : next();
       };
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
@@ -160,6 +160,9 @@ export function createContract(options: Options): Contract {
 
   return { router, prove };
 }
+
+const hasBody = ({ headers }: Request) =>
+  headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
 /**
  * True if the operation has constraints to validate (D27). A path parameter that may be any string has no constraint.

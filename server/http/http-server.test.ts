@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { exchange } from "../testing/raw.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
 
@@ -110,6 +111,66 @@ describe("connections", () => {
     expect(await ask(owner, `x-api-key: ${own.key}\r\n`)).toBe("404");
     for (const socket of [owner, ...next]) socket.destroy();
     await own.close();
+  });
+});
+
+describe("at the limit, a new connection replaces the oldest one of a stranger", () => {
+  const CROWD = 3;
+  const slow = (target: string, fields = "") =>
+    `POST ${target} HTTP/1.1\r\nHost: a\r\nOrigin: ${own.url}\r\n${fields}Content-Length: 1000\r\n\r\na`;
+  const form = "Content-Type: application/x-www-form-urlencoded\r\n";
+
+  /** Fills a server with connections that send these bytes, and waits until the server has read them. */
+  async function crowd(bytes: string) {
+    const sockets = Array.from({ length: CROWD }, () => connect(own.port, "127.0.0.1").on("error", () => undefined));
+    await Promise.all(sockets.map((socket) => once(socket, "connect")));
+    for (const socket of sockets) socket.write(bytes);
+    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
+    return sockets;
+  }
+
+  let own: TestServer;
+  beforeEach(async () => {
+    own = await startServer({ maxConnections: CROWD, seed: 7 });
+    return async () => {
+      const closed = own.close();
+      own.clock.advance(10_000);
+      await closed;
+    };
+  });
+
+  test.each<[string, () => Promise<string> | string]>([
+    ["that sends a slow form to sign in", () => slow("/dashboard/sign-in", form)],
+    [
+      "that sends a slow form to a payment page",
+      async () => slow(new URL((await own.createCheckout()).body.data.url).pathname, form),
+    ],
+    ["that sends a slow body to a path that does not exist", () => slow("/nothing")],
+    ["that sends a slow header", () => "GET / HTTP/1.1\r\nHost: a\r\nx: "],
+    ["that does not read what it asked for", () => "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(50)],
+    ["whose request was refused", () => "no HTTP\r\n\r\n"],
+  ])("%s", async (_, bytes) => {
+    const sockets = await crowd(await bytes());
+    for (const socket of sockets) socket.pause();
+    onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
+    const merchant = connect(own.port, "127.0.0.1");
+    onTestFinished(() => void merchant.destroy());
+    expect(await ask(merchant, `x-api-key: ${own.key}\r\n`)).toBe("404");
+    // The next strangers replace strangers, and never the merchant.
+    for (const socket of await crowd("GET / HTTP/1.1\r\n")) socket.destroy();
+    expect(await ask(merchant, `x-api-key: ${own.key}\r\n`)).toBe("404");
+  });
+
+  test("but none whose request has a key, also while it is handled", async () => {
+    const body = JSON.stringify(aPayout());
+    const fields = `x-api-key: ${own.key}\r\ncontent-type: application/json\r\nContent-Length: ${body.length}\r\n`;
+    const merchants = await crowd(`${POST}Host: a\r\n${fields}\r\n${body.slice(0, -1)}`);
+    const next = connect(own.port, "127.0.0.1").on("error", () => undefined);
+    await once(next, "close");
+    const [first] = merchants;
+    first!.write(body.slice(-1));
+    expect(String((await once(first!, "data"))[0])).toMatch(/^HTTP\/1.1 200 /);
+    for (const socket of merchants) socket.destroy();
   });
 });
 
@@ -249,6 +310,23 @@ describe("a client that takes too long to send its request", () => {
     // A connection that the other side has closed refuses what is written to it.
     for (; !socket.destroyed; socket.write(" ")) await new Promise(setImmediate);
     expect((await own.request("POST", path, { body: payout })).status).toBe(200);
+  });
+
+  test.each<[string, (body: string) => [string, Buffer]]>([
+    ["whose operation reads none", () => ["POST /sandbox/webhook-secret/rotate", Buffer.from("{")]],
+    ["whose compressed body has ended", (body) => [`POST ${path}`, Buffer.concat([gzipSync(body), Buffer.alloc(9)])]],
+  ])("does nothing for a request that was told 408, %s", async (_, request) => {
+    const body = JSON.stringify(aPayout());
+    const [line, sent] = request(body);
+    const secret = async () => (await own.request("GET", "/sandbox/webhook-secret")).body.data;
+    const before = await secret();
+    const socket = connect(own.port, "127.0.0.1").on("error", () => undefined);
+    const encoding = line.includes(path) ? "Content-Encoding: gzip\r\n" : "";
+    socket.write(`${line} HTTP/1.1\r\n${head.replace(server.key, own.key)}${encoding}Content-Length: 5000\r\n\r\n`);
+    socket.write(sent);
+    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 408 /);
+    expect(await secret()).toEqual(before);
+    expect((await own.request("POST", path, { body: JSON.parse(body) })).status).toBe(200);
   });
 
   test("does not delay others, also if the time of many is over at once", async () => {

@@ -16,7 +16,7 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUTS_EVERY_MS = 1_000;
 /**
  * How long a connection may stay idle between two requests, in milliseconds: longer than the 60 s after which proxies
- * usually close their connections. A connection on which no request had a valid key yet gets less time.
+ * usually close their connections. A connection on which no request had a key or session yet gets less time.
  */
 const IDLE_MS = 65_000;
 const IDLE_WITHOUT_KEY_MS = 5_000;
@@ -50,7 +50,7 @@ export interface ListenOptions {
 }
 
 interface Connection {
-  /** True once a request on it had a valid key. */
+  /** True once a request on it had a valid key or a session of the dashboard. */
   isKnown: boolean;
   /**
    * Responses not yet sent completely. One Set for all connections would make V8 keep finished requests for long: a Set
@@ -79,9 +79,9 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     if (draining) res.setHeader("Connection", "close");
     res.once("finish", () => void linger(req));
     res.once("close", () => {
-      connection.responses.splice(connection.responses.indexOf(res), 1);
+      connection.responses = connection.responses.filter((one) => one !== res);
       if (closing) req.socket.destroySoon();
-      if (stateOf(res as Response).merchant) connection.isKnown = true;
+      if (hasCaller(res)) connection.isKnown = true;
       else if (!connection.isKnown) req.socket.setTimeout(IDLE_WITHOUT_KEY_MS);
     });
     req.url = originForm(req.url!);
@@ -97,10 +97,16 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
     if (!req.complete) req.socket.destroy();
   }
 
-  /** Makes room for a new connection: closes the oldest idle connection, preferably one without a valid key so far. */
+  /**
+   * Makes room for a new connection. Closes the oldest one of a stranger, who has sent neither a key nor a session, so that
+   * strangers cannot keep merchants out, whatever they send or do not read; or else the oldest idle one.
+   */
   function makeRoom(socket: Socket) {
-    const idle = [...connections].filter(([one, { responses }]) => one !== socket && responses.length === 0);
-    const [chosen] = idle.find(([, { isKnown }]) => !isKnown) ?? idle[0] ?? [socket];
+    const others = [...connections].filter(([one]) => one !== socket);
+    const [chosen] = others.find(([, { isKnown, responses }]) => !isKnown && !responses.some(hasCaller)) ??
+      others.find(([, { responses }]) => responses.length === 0) ?? [socket];
+    // Several connections may arrive before this one reports that it is closed.
+    connections.delete(chosen);
     chosen.destroy();
   }
 
@@ -111,7 +117,8 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   async function refuse(error: NodeJS.ErrnoException, socket: Duplex) {
     // Node no longer listens for errors after CONNECT, and an error without a listener ends the process.
     socket.on("error", () => undefined);
-    const current = [...(connections.get(socket)?.responses ?? [])];
+    // The connection serves no request any more, so that it can make room for another one while it waits.
+    const current = connections.get(socket)?.responses.splice(0) ?? [];
     // A request that was received completely may have moved money. The caller would take a 400 about the bytes after
     // this request as the response to the request, so close the connection without a response.
     const ambiguous = current.some(({ req }) => req.complete);
@@ -183,6 +190,12 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
       resolve({ port: chosen, drain, close });
     });
   });
+}
+
+/** True if the request had a valid key, or a session of the dashboard. */
+function hasCaller(res: ServerResponse): boolean {
+  const { merchant, visit } = stateOf(res as Response);
+  return merchant !== undefined || visit !== undefined;
 }
 
 /**

@@ -22,6 +22,17 @@ export function bodyBytes(limit: number): RequestHandler {
 const readBytes = bodyBytes(BODY_LIMIT);
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/**
+ * Express middleware that waits for the end of the request: an operation may read no body, and a compressed body may end
+ * before its Content-Length. Nothing may be done for a request that can still be refused with 408.
+ */
+export const arrived: RequestHandler = (req, _res, next) => {
+  if (req.complete) return next();
+  req.once("end", () => next());
+  req.unpipe();
+  req.resume();
+};
+
 /** Express middleware that puts the parsed JSON body in `req.body`. Refuses in the order 413, 415, 400 (D1). */
 export const jsonBody: RequestHandler = (req, res, next) => {
   void readBytes(req, res, (error?: unknown) => {

@@ -3,7 +3,7 @@ import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type RailPayment, type Rails } from "../domain/rails.ts";
-import { bodyBytes } from "./json-body.ts";
+import { arrived, bodyBytes } from "./json-body.ts";
 import { callerAt, createRequestLimit } from "./request-limit.ts";
 
 /** Rails of other providers may send larger bodies than this contract allows. */
@@ -75,8 +75,8 @@ export function railWebhooks(context: RailWebhooksContext): Router {
   // Some providers send notifications by PUT.
   router
     .route("/rails/:rail/webhooks")
-    .post(limit, bytes, receive)
-    .put(limit, bytes, receive)
+    .post(limit, bytes, arrived, receive)
+    .put(limit, bytes, arrived, receive)
     .all(({ method }) => {
       throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST, PUT.`, {
         allow: "POST, PUT",

@@ -1,5 +1,5 @@
 import { heldBack } from "../domain/approvals.ts";
-import type { ActorName } from "../domain/audit.ts";
+import type { Eyes } from "../domain/audit.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { ServiceError } from "../domain/errors.ts";
@@ -68,7 +68,7 @@ function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: Key
 export function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
   const bounds = boundsOf(draft, merchant, key, now);
   const level = approvalLevel(draft, bounds) ?? (draft.needsApproval ? "merchant" : undefined);
-  const creator = key && optional<ActorName>(key.created_by);
+  const creator = key && optional<Eyes>(key.created_by);
   // A starting server is not a person, and cannot approve payouts.
   const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);
   const held = level === undefined ? draft : heldBack(draft, { level, ...(madeBy !== undefined && { madeBy }) });

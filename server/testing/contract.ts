@@ -48,7 +48,7 @@ const routes = Object.entries(openapi.paths as Record<string, PathItem>).map(([t
 function matches(ref: string, value: unknown): string[] {
   const validate = ajv.getSchema(`contract${ref}`);
   if (!validate) throw new Error(`The contract has no ${ref}.`);
-  validate(value);
+  void validate(value);
   return (validate.errors ?? []).map(({ instancePath, message, params }) =>
     [instancePath, message, JSON.stringify(params)].join(" "),
   );

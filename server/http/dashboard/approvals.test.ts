@@ -128,7 +128,9 @@ test("nobody approves a payout of the own key, and without approval it fails aft
   const { body } = await server.createPayout({}, { key: key! });
   const payment = `${merchant.id}/${body.data.reference}`;
   const { html } = await grace.post("/approvals/approve", { payment });
-  expect(html).toContain("1 payout not: You made it, or created its API key. Somebody else must approve it.");
+  expect(html).toContain(
+    "1 payout not: You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.",
+  );
   await server.pass(24 * 3_600_000);
   const { body: found } = await server.request("GET", `/v1/disbursements/${body.data.reference}`, { key: key! });
   expect(found.data).toMatchObject({ status: "failed", failure: { code: "not_approved" } });

@@ -91,22 +91,15 @@ test("an operator has the rail asked again", async () => {
   expect((await operator.get(`${area()}/audit`)).html).toContain("Asked the rail again about a payment");
 });
 
-test("one operator decides alone, beside others who may not decide; with two, the second confirms", async () => {
-  await signedIn(server, { name: "Vera", role: "viewer" });
-  const first = await unknown();
-  expect((await operator.get(pageOf(first))).html).toContain("takes effect at once");
-  const decision = { status: "failed", reason: "not in the rail's books" };
-  expect(await act(operator, first, "decide", { ...decision, reason: " " })).toBe(422);
-  expect(await act(operator, first, "decide", { ...decision, status: "pending" })).toBe(422);
-  expect(await act(operator, first, "decide", decision)).toBe(303);
-  expect(await handoverOf(first)).toMatchObject({ status: "failed", state: "closed" });
+const decision = { status: "failed", reason: "not in the rail's books" };
 
-  const second = await unknown("salary-8");
-  // The first session has ended, because nobody used it in the meantime.
-  operator = await signedIn(server);
+test("a decision waits for a second operator, also if the first is alone", async () => {
+  const second = await unknown();
+  expect((await operator.get(pageOf(second))).html).toContain("when a second operator has chosen the same outcome");
+  expect(await act(operator, second, "decide", { ...decision, reason: " " })).toBe(422);
+  expect(await act(operator, second, "decide", { ...decision, status: "pending" })).toBe(422);
+  for (const _ of [1, 2]) expect(await act(operator, second, "decide", decision)).toBe(303);
   const esi = await signedIn(server, { name: "Esi" });
-  await act(operator, second, "decide", decision);
-  await act(operator, second, "decide", decision);
   expect(await handoverOf(second)).toMatchObject({ status: "pending", proposal: { by: "dashboard Ada" } });
   const { html } = await esi.get(pageOf(second));
   expect(html).toContain("Another operator must confirm it.");
@@ -117,9 +110,21 @@ test("one operator decides alone, beside others who may not decide; with two, th
     "payment.decide: dashboard Esi",
     "payment.propose: dashboard Ada",
     "payment.propose: dashboard Ada",
-    "payment.decide: dashboard Ada",
   ]);
   expect(await act(esi, second, "decide", decision)).toBe(409);
+});
+
+test("one operator decides alone if a setting says so, which every page shows", async () => {
+  await server.close();
+  server = await startServer({ env: { SANDBOX: "false", ONE_OPERATOR_DECIDES: "true" }, rails: railsOf(rail) });
+  operator = await signedIn(server);
+  const reference = await unknown();
+  operator = await signedIn(server);
+  for (const page of ["/merchants", "/attention", pageOf(reference)])
+    expect((await operator.get(page === "/merchants" ? "" : page)).html).toContain("One operator suffices");
+  expect((await operator.get(pageOf(reference))).html).toContain("takes effect at once");
+  expect(await act(operator, reference, "decide", decision)).toBe(303);
+  expect(await handoverOf(reference)).toMatchObject({ status: "failed", state: "closed" });
 });
 
 test("a conflict is shown in plain words until an operator closes it with a reason", async () => {

@@ -1,11 +1,5 @@
 import { Router, type Response } from "express";
-import {
-  ATTENTION_AFTER_MINUTES,
-  checkedReason,
-  decide,
-  describeConflict,
-  needsTwoPeople,
-} from "../../domain/attention.ts";
+import { ATTENTION_AFTER_MINUTES, checkedReason, decide, describeConflict } from "../../domain/attention.ts";
 import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { stateOf } from "../request-state.ts";
@@ -51,7 +45,7 @@ export function attentionPages(context: DashboardContext): Router {
     const status = field(form, "status");
     if (status !== "success" && status !== "failed") throw new PageError(422, "Choose how the payment has ended.");
     const decision = { status, reason: field(form, "reason") } as const;
-    const result = await decide(storage, payment.reference, decision, actorIn(res));
+    const result = await decide(context, payment.reference, decision, actorIn(res));
     if (result === "in-progress")
       throw new PageError(409, "The rail is being asked at this moment. Try again in a minute.");
     if (result === "not-pending") throw new PageError(409, "The payment has ended already.");
@@ -110,7 +104,7 @@ const STATES = {
 } as const satisfies Record<Handover["state"], English>;
 
 /** A payment's way over its rail, for its own page. Undefined for a payment from before the service had rails. */
-export async function railOf({ storage }: DashboardContext, reference: string, res: Response) {
+export async function railOf({ config, storage }: DashboardContext, reference: string, res: Response) {
   const found = await storage.findHandover(reference);
   if (!found) return undefined;
   const isOperator = visitOf(res).session.merchantId === undefined;
@@ -125,7 +119,7 @@ export async function railOf({ storage }: DashboardContext, reference: string, r
       [action, result, detail].join(" "),
     ).map((run) => momentOf(run, words)),
     isOperator,
-    needsTwo: isOperator && found.status === "pending" && (await needsTwoPeople(storage, actorIn(res))),
+    needsTwo: !config.oneOperatorDecides,
   };
 }
 

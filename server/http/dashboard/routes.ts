@@ -2,6 +2,7 @@ import express, { type RequestHandler, type Router } from "express";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
+import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
@@ -40,7 +41,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", requireOwnOrigin(context));
   router.use("/dashboard", findVisit(context));
   router.use("/dashboard/m/:merchant/payroll", express.Router().use(readUpload));
-  router.use("/dashboard", readForm, noteWhatIsRecorded);
+  router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));

@@ -145,6 +145,7 @@ export function showPage(
     publicUrl,
     chaos,
     clockAhead,
+    oneDecides: !sandbox && visit !== undefined && config.oneOperatorDecides,
   };
   sendPage(res.status(page.status ?? 200), render(page.template, { ...common, ...data }));
 }

@@ -4,6 +4,7 @@ import type { PageContext } from "./page-context.ts";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../http-error.ts";
+import { arrived } from "../json-body.ts";
 import { stated, stateOf } from "../request-state.ts";
 import { withTimeBudget } from "../with-time-budget.ts";
 import { htmlErrors } from "./page-errors.ts";
@@ -34,7 +35,7 @@ export function checkoutPages(context: PageContext): Router {
     .route("/checkouts/:reference")
     .all(find)
     .get((_req, res) => show(context, res, openedIn(res)))
-    .post(readForm, withTimeBudget, (req, res) => submit(context, req, res))
+    .post(readForm, arrived, withTimeBudget, (req, res) => submit(context, req, res))
     .all(onlyFor("GET, HEAD, POST"));
   router
     .route("/checkouts/:reference/return")

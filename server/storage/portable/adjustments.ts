@@ -1,10 +1,11 @@
 import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
-import { actorName, isSamePerson, type ActorName } from "../../domain/audit.ts";
+import { areTwoPeople, nameOf, type Eyes } from "../../domain/audit.ts";
 import type { Adjustment } from "../../domain/ledger.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { adjustLocked, detailsOf } from "./ledger.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor } from "./query.ts";
+import { eyesOf } from "./sign-in.ts";
 import type { Row } from "../rows.ts";
 
 const INSERT = `INSERT INTO adjustments (merchant_id, id, currency, amount, reason, proposed_by, proposed_real)
@@ -19,7 +20,7 @@ const toProposal = (row: Row): Proposal => ({
   currency: row.currency as string,
   amount: row.amount as number,
   reason: row.reason as string,
-  by: row.proposed_by as ActorName,
+  by: nameOf(row.proposed_by as Eyes),
   at: row.proposed_real as number,
 });
 
@@ -32,7 +33,7 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
         function* () {
           yield* lockMerchant(merchantId, "orders");
           if (yield* wasRecorded(merchantId, entry)) return;
-          const by = actorName(actor);
+          const by = yield* eyesOf(actor, merchantId);
           const { count } = yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
           if (count === 0) return;
           yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
@@ -49,7 +50,8 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
         const [row] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
         if (!row) return "unknown";
         const proposal = toProposal(row);
-        if (approves && isSamePerson(proposal.by, actorName(actor))) return "own";
+        const proposedBy = row.proposed_by as Eyes;
+        if (approves && !areTwoPeople(proposedBy, yield* eyesOf(actor, merchantId))) return "own";
         if (approves) {
           const details = { ...detailsOf(proposal), proposedBy: proposal.by };
           const isCovered = yield* adjustLocked({ lockAccount, book }, merchant, proposal, { actor, details });

@@ -5,6 +5,7 @@ import { dueValues, failureValue, toDisbursement } from "../record-rows.ts";
 import { recordAction } from "./audit.ts";
 import { handoverValues } from "./handover-rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
+import { eyesOf } from "./sign-in.ts";
 import { insertNew, run, runAll, type Executor, type Work } from "./query.ts";
 
 const WAITS = "d.approval IS NOT NULL AND d.status = 'pending'";
@@ -37,7 +38,7 @@ export function approvals({ read, write, writeEvents }: Executor): ApprovalStore
         const now = sandboxTime(merchant, merchant.now);
         // A payout whose time is over is about to fail.
         if (!record?.approval || record.due!.at <= now) return "not-waiting";
-        const refused = mayDecide(record.approval, actor, rejection === undefined);
+        const refused = mayDecide(record.approval, yield* eyesOf(actor, merchantId), rejection === undefined);
         if (refused) return refused;
         if (rejection !== undefined) {
           const { rows } = yield* run(REJECT, { ...place, at: sandboxTime(merchant, merchant.dated) });

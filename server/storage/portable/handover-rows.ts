@@ -1,3 +1,4 @@
+import { nameOf } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { RailExchange, Handover, StoredExchange } from "../../domain/handovers.ts";
@@ -52,6 +53,7 @@ export function toHandover(row: Row, recordRow: Row): Handover {
   const url = optional<string>(row.url);
   const conflict = optional<string>(row.conflict);
   const proposal = optional<string>(row.proposal);
+  const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as NonNullable<Handover["proposal"]>);
   return {
     merchantId: row.merchant_id as string,
     payment: toPayment(row, recordRow),
@@ -63,7 +65,7 @@ export function toHandover(row: Row, recordRow: Row): Handover {
     ...(attentionAt !== undefined && conflict === undefined && { unknownSince: attentionAt }),
     ...(url !== undefined && { url }),
     ...(conflict !== undefined && { conflict: { at: attentionAt!, answer: JSON.parse(conflict) } }),
-    ...(proposal !== undefined && { proposal: JSON.parse(proposal) }),
+    ...(proposed && { proposal: { ...proposed, by: nameOf(proposed.by) } }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { actorName, isSamePerson, type ActorName } from "../../domain/audit.ts";
+import { actorName, areTwoPeople, type Eyes } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/failures.ts";
 import type {
   ClaimedHandover,
@@ -15,6 +15,7 @@ import { RECORD_TABLES, toExchange, toHandover, toPayment, type Kind } from "./h
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { queueOf, READY } from "./queue.ts";
+import { eyesOf } from "./sign-in.ts";
 
 /** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
 export const HANDOVERS: QueueTable = {
@@ -155,11 +156,11 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       change(id, "unknown-payment", function* (row, merchant) {
         if (row.state === "closed") return "not-pending";
         const { status, reason } = decision;
-        const by = actorName(actor);
+        const by = yield* eyesOf(actor, merchant.id);
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
         const proposal = optional<string>(row.proposal);
-        const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as Decision & { by: ActorName });
-        if (needsTwo && (proposed?.status !== status || isSamePerson(proposed.by, by))) {
+        const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as Decision & { by: Eyes });
+        if (needsTwo && (proposed?.status !== status || !areTwoPeople(proposed.by, by))) {
           const text = JSON.stringify({ status, reason, by, at: merchant.now });
           yield* run(PROPOSE, { merchant: merchant.id, id, proposal: text });
           yield* recordAction({ ...entry, action: "payment.propose" });
@@ -175,7 +176,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
           latencyMs: 0,
           action: "decision",
           result: status,
-          detail: `${by}: ${reason}`,
+          detail: `${actorName(actor)}: ${reason}`,
         };
         yield* log([{ row, exchanges: [exchange as RailExchange] }]);
         yield* runAll([close([{ row, conflict: null, attention: null }])]);

@@ -3,7 +3,6 @@ import { receiverOf } from "../../domain/events.ts";
 import { MOST_KEYS } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { actorName } from "../../domain/audit.ts";
 import { termTexts } from "../../domain/terms.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { bytesOf, keyCreated, toKey, toMerchant } from "../rows.ts";
@@ -11,7 +10,7 @@ import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { endListenerOf } from "./listeners.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
-import { endSessionsOf } from "./sign-in.ts";
+import { endSessionsOf, eyesOf } from "./sign-in.ts";
 import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret,
@@ -139,7 +138,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
             hint,
             name,
             scopes: scopes?.join() ?? null,
-            by: actorName(actor),
+            by: yield* eyesOf(actor, merchant),
             ...times,
           });
           yield* recordAction(keyCreated(key, actor));

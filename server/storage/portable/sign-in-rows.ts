@@ -1,4 +1,4 @@
-import type { Actor, ActorName, NewEntry } from "../../domain/audit.ts";
+import type { Actor, ActorName, Eyes, NewEntry } from "../../domain/audit.ts";
 import {
   actorOf,
   type Access,
@@ -27,6 +27,9 @@ export const invitedMark = (actor: ActorName): string => BETWEEN + actor + BETWE
 /** Returns `invited_by` of a link. @param before `invited_by` of the session in which the link is made */
 export const invitedIn = (before: string, actor: ActorName): string =>
   before === "" ? invitedMark(actor) : before + actor + BETWEEN;
+
+/** Returns the eyes of a person. @param before `invited_by` of the person's session */
+export const eyesIn = (name: ActorName, before: string): Eyes => name + before.replace(/\n$/, "");
 
 /** The scope of the session of an actor who makes a link. */
 export const scopeOfMaker = (actor: ActorName, merchantId: string): string =>

@@ -1,10 +1,11 @@
-import type { Actor } from "../../domain/audit.ts";
+import type { Actor, Eyes } from "../../domain/audit.ts";
 import { actorOf, type EndedSessions, type Person, type SignInStore } from "../../domain/sign-in.ts";
 import type { SecretHash } from "../../domain/keys.ts";
 import { bytesOf, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { run, type Executor, type Query, type Work } from "./query.ts";
 import {
+  eyesIn,
   invitedIn,
   invitedMark,
   nameIn,
@@ -121,20 +122,30 @@ export function signInStore({ read, write }: Executor): SignInStore {
   };
 }
 
+/** Returns `invited_by` of the actor's session. @throws ServiceError `unauthorized` if the session has ended */
+function* letIn({ name, session }: Exclude<Actor, string>, merchant: string): Work<string> {
+  const [row] = (yield* run(SELECT_INVITER, { scope: scopeOfMaker(name, merchant), id: session })).rows;
+  if (!row) throw sessionEnded();
+  return row.invited_by as string;
+}
+
+/** Returns the eyes of who acts on this merchant. @throws ServiceError `unauthorized` if the actor's session has ended */
+export function* eyesOf(actor: Actor, merchant: string): Work<Eyes> {
+  return typeof actor === "string" ? actor : eyesIn(actor.name, yield* letIn(actor, merchant));
+}
+
 /** Returns who let the person of a new link in. Expired links and sessions have been deleted. */
 function* inviters(person: Person, actor: Actor): Work<string> {
   if (typeof actor === "string") return "";
   const merchant = scopeOf(person);
-  const place = { scope: scopeOfMaker(actor.name, merchant), id: actor.session };
-  const [inviter] = (yield* run(SELECT_INVITER, place)).rows;
-  if (!inviter) throw sessionEnded();
+  const before = yield* letIn(actor, merchant);
   const { rows } = yield* run(SELECT_NAMES, { merchant });
   requireFreeName(
     person,
     actor.name,
     rows.map(({ name }) => name as string),
   );
-  return invitedIn(inviter.invited_by as string, actor.name);
+  return invitedIn(before, actor.name);
 }
 
 /** Returns the names of the sessions and links that it has deleted. */

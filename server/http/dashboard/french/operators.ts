@@ -157,8 +157,10 @@ export const operators = {
     "Seulement si vous savez, d’après les comptes du rail, comment le paiement s’est terminé. Le statut est définitif, et le marchand reçoit son webhook.",
   "The decision takes effect when a second operator has chosen the same outcome.":
     "La décision prend effet quand un second opérateur a choisi la même issue.",
-  "No other operator is signed in, so the decision takes effect at once.":
-    "Aucun autre opérateur n’est connecté : la décision prend effet immédiatement.",
+  "In this service one operator suffices, so the decision takes effect at once.":
+    "Dans ce service, un seul opérateur suffit : la décision prend effet immédiatement.",
+  "One operator suffices to end a payment by hand (ONE_OPERATOR_DECIDES).":
+    "Un seul opérateur suffit pour terminer un paiement à la main (ONE_OPERATOR_DECIDES).",
   "The payment has": "Le paiement a",
   "Choose…": "Choisir…",
   "succeeded: it was paid": "réussi : il a été payé",

@@ -133,11 +133,12 @@ export const others = {
   "Choose payouts that wait for approval.": "Choisissez des versements qui attendent une approbation.",
   "Choose whether to approve or to reject.": "Choisissez d’approuver ou de refuser.",
   "It does not wait for approval any more.": "Il n’attend plus d’approbation.",
-  "You made it, or created its API key. Somebody else must approve it.":
-    "Vous l’avez créé, ou avez créé sa clé d’API. Une autre personne doit l’approuver.",
+  "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.":
+    "Vous l’avez créé ou avez créé sa clé d’API, ou un lien de connexion vous relie à la personne qui l’a fait. Une autre personne doit l’approuver.",
   "A limit of the merchant asks for this approval, so an operator must decide.":
     "Une limite du marchand exige cette approbation : un opérateur doit décider.",
-  "You proposed it. Somebody else must approve it.": "Vous l’avez proposé. Une autre personne doit l’approuver.",
+  "You proposed it, or a sign-in link connects you with the person who did. Somebody else must approve it.":
+    "Vous l’avez proposé, ou un lien de connexion vous relie à la personne qui l’a fait. Une autre personne doit l’approuver.",
   "The available balance is less.": "Le solde disponible est inférieur.",
   "Choose whether to top up or to take out.": "Choisissez d’ajouter ou de retirer.",
   "The amount must be a whole number of the lowest denomination, such as 10000 for 100.00.":
