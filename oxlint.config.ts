@@ -28,6 +28,9 @@ const OTHERS = [
   "scripts",
 ];
 
+const NO_EXIT =
+  "process.exit can hang after real work (nodejs/node#54918): set process.exitCode, and close what keeps the process alive.";
+
 /** The files of a folder import nothing from these files and folders, also no types. */
 const without = (folder: string, names: readonly string[], message: string): OxlintOverride => ({
   files: [`${folder}/**`],
@@ -70,8 +73,12 @@ export default defineConfig({
       },
     },
     {
+      files: ["{server,client,conformance}/**"],
+      rules: { "no-restricted-properties": ["error", { object: "process", property: "exit", message: NO_EXIT }] },
+    },
+    {
       files: ["**/*.test.ts", "**/testing/**", "conformance/{broken,mutants,examples}/**"],
-      rules: { "no-restricted-imports": "off" },
+      rules: { "no-restricted-imports": "off", "no-restricted-properties": "off" },
     },
   ],
 });

@@ -68,5 +68,4 @@ async function main(args: readonly string[]): Promise<number> {
 
 // Ignore write errors: if a reader such as `| head` closes the pipe, the run must still write its report.
 process.stdout.on("error", () => undefined);
-// Exit explicitly, because after an interruption a check may still be waiting for a response.
-process.exit(await main(process.argv.slice(2)));
+process.exitCode = await main(process.argv.slice(2));

@@ -66,7 +66,7 @@ const ELSEWHERE: Elsewhere[] = [
   },
   {
     document: "client/README.md",
-    commands: /npx disbursement-pay/,
+    commands: /npx --no -- disbursement-pay/,
     test: "client/package.full.test.ts",
     proof: 'describe("the command disbursement-pay"',
   },
@@ -165,7 +165,7 @@ async function checkout(): Promise<string> {
 const here = (block: Block, server: number): Block => ({
   ...block,
   text: block.text
-    .replaceAll("npx certify", "node conformance/certify.ts")
+    .replaceAll("npx --no -- certify", "node conformance/certify.ts")
     .replaceAll("https://sandbox.example", `http://127.0.0.1:${server}`),
 });
 

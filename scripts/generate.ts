@@ -95,5 +95,5 @@ for (const [name, text] of Object.entries(files)) {
 
 if (check && stale.length > 0) {
   console.error(`Stale: ${stale.join(", ")}. Run \`npm run generate\` and commit the result.`);
-  process.exit(1);
+  process.exitCode = 1;
 }

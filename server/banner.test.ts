@@ -24,7 +24,7 @@ test("uses $API_KEY in the command if no key was created", () => {
   expect(text).toContain('-H "x-api-key: $API_KEY"');
   expect(text).not.toContain("sk_");
   expect(text).toContain("with the value of SANDBOX_API_KEY in the variable API_KEY:");
-  expect(shown({})).toContain("`npx disbursement-checkout keys create MERCHANT` makes another");
+  expect(shown({})).toContain("`npx --no -- disbursement-checkout keys create MERCHANT` makes another");
 });
 
 test("prints the command on one line, with the URL quoted for the shell", () => {
@@ -77,7 +77,7 @@ test("prints a link to the dashboard, or how to get one", () => {
   expect(withLink).toContain(signIn);
   expect(withLink).not.toContain("dashboard-link");
   expect(shown({})).toContain(
-    "http://127.0.0.1:3000/dashboard (`npx disbursement-checkout keys dashboard-link` prints a link",
+    "http://127.0.0.1:3000/dashboard (`npx --no -- disbursement-checkout keys dashboard-link` prints a link",
   );
   const worker = { ROLE: "worker", DATABASE_URL: "postgres://db/pay" };
   for (const env of [{ DASHBOARD: "false" }, worker]) expect(shown(env)).not.toMatch(/dashboard/i);

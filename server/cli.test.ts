@@ -16,7 +16,7 @@ test.each([[[]], [["help"]], [["toString"]], [["serve", "more"]]])(
   async (args) => {
     const { code, stdout, stderr } = await runCommandProcess({}, ...args);
     expect([code, stdout]).toEqual([2, ""]);
-    expect(stderr).toMatch(/^Usage: npx disbursement-checkout COMMAND\n[^]+ serve [^]+ keys [^]+ db /);
+    expect(stderr).toMatch(/^Usage: npx --no -- disbursement-checkout COMMAND\n[^]+ serve [^]+ keys [^]+ db /);
   },
 );
 

@@ -4,4 +4,6 @@
 import "./heap.ts";
 import { runCommandLine } from "./command-line.ts";
 
-process.exitCode = await runCommandLine(process.argv.slice(2), process.env, console);
+const exitCode = await runCommandLine(process.argv.slice(2), process.env, console);
+// A server sets its exit code itself.
+if (exitCode !== undefined) process.exitCode = exitCode;

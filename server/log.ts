@@ -39,8 +39,11 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
     log,
     async flush(timeoutMs) {
       await new Promise<void>((resolve) => {
-        setTimeout(resolve, timeoutMs);
-        output.flush(() => resolve());
+        const timer = setTimeout(resolve, timeoutMs);
+        output.flush(() => {
+          clearTimeout(timer);
+          resolve();
+        });
       });
     },
   };

@@ -98,6 +98,12 @@ export interface Service {
   stop(drainMs: number): Promise<void>;
 }
 
+/** Waits for work, but not longer than a number of real milliseconds. */
+async function within(clock: Clock, ms: number, work: Promise<unknown> | undefined): Promise<void> {
+  const ended = new AbortController();
+  await Promise.race([work, clock.sleep(ms, ended.signal)]).finally(() => ended.abort());
+}
+
 const endAll = (loops: readonly (Loop | undefined)[]) => Promise.all(loops.map((loop) => loop?.stop()));
 
 /** Assembles the server: domain, HTTP and workers on one storage. */
@@ -300,8 +306,7 @@ export function createService(options: Options): Service {
       drain.abort();
       abort.abort();
       await endSearch();
-      const drained = clock.sleep(drainMs);
-      await Promise.race([Promise.all([requestLog?.stop(), deliveries.idle(), rails?.worker.idle()]), drained]);
+      await within(clock, drainMs, Promise.all([requestLog?.stop(), deliveries.idle(), rails?.worker.idle()]));
       rails?.worker.end();
       await sender.close();
       await Promise.all([deliveries.idle(), rails?.worker.idle()]);
@@ -310,7 +315,7 @@ export function createService(options: Options): Service {
       await deliveries.giveUp().catch(() => undefined);
       await rails?.worker.giveUp().catch(() => undefined);
       await keyUses.record().catch(() => undefined);
-      await Promise.race([options.rails?.close(), clock.sleep(CLOSE_RAILS_MS)]);
+      await within(clock, CLOSE_RAILS_MS, options.rails?.close());
     },
   };
 }

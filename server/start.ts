@@ -1,6 +1,7 @@
-// Starts the server. Apart from `main.ts`, this is the only module that exits the process.
+// Starts the server, and ends it.
 import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { writeAddress } from "./address-file.ts";
 import { banner, servesDashboard } from "./banner.ts";
 import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
@@ -31,10 +32,13 @@ import { whenAvailable } from "./storage/wait.ts";
 import { letHeapGrow } from "./heap.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 
+/** How long a failed start may take to close what it has opened. */
+const CLOSE_MS = 5_000;
 const PLAIN_SECRETS =
   "the webhook secrets are stored unencrypted, so a copy of the database lets its reader sign webhooks. Set SECRETS_KEY_FILE";
 
-async function start(config: Config): Promise<void> {
+/** @param opened receives how to close what keeps the process alive, if the start fails */
+async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
   // errors are ignored, because the server must also run if its output is a full disk.
   process.stdout.on("error", () => undefined);
@@ -57,7 +61,16 @@ async function start(config: Config): Promise<void> {
     });
   const onPause = ({ message }: Error, ms: number) =>
     log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
-  const storage = await untilSignal(() => whenAvailable(open, { sleep: clock.sleep, onPause }), flush);
+  opened.push(() => flush(500));
+  const storage = await untilSignal(config, async (stopping) => {
+    const sleep = async (ms: number) => {
+      await clock.sleep(ms, stopping);
+      if (stopping.aborted) throw new Stopped();
+    };
+    const available = await whenAvailable(open, { sleep, onPause });
+    opened.push(() => available.close());
+    return available;
+  });
   if (!config.sandbox && !config.secretKeys) log.warn(PLAIN_SECRETS);
   const commands = await serveCommands(config, storage, (reason) =>
     log.warn(
@@ -65,13 +78,19 @@ async function start(config: Config): Promise<void> {
     ),
   );
 
+  opened.push(() => commands?.close());
+
   const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
   const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
+
+  opened.push(() => traces?.close(500));
 
   // The modules are loaded only if they are used.
   const rails =
     config.rails &&
     (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
+
+  opened.push(() => rails?.close());
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const first = config.sandbox ? "Sandbox Merchant" : "First Merchant";
@@ -97,6 +116,10 @@ async function start(config: Config): Promise<void> {
     });
     return service.app;
   });
+  opened.push(
+    () => service.stop(0),
+    () => httpServer.close(0),
+  );
   // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
   const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
@@ -111,19 +134,41 @@ async function start(config: Config): Promise<void> {
   letHeapGrow();
 }
 
+/** Thrown if a signal ended the start. */
+class Stopped extends Error {}
+
 /**
- * Lets a signal end the process while no work has to be finished. Without a handler, the first process of a container
- * ignores signals.
+ * Lets a signal abort the work. Without a handler, the first process of a container ignores signals.
+ * @throws Stopped
  */
-async function untilSignal<T>(work: () => Promise<T>, flush: (timeoutMs: number) => Promise<void>): Promise<T> {
-  const exit = () => void flush(500).then(() => process.exit(0));
+async function untilSignal<T>({ shutdownTimeoutMs }: Config, work: (stopping: AbortSignal) => Promise<T>): Promise<T> {
+  const stop = new AbortController();
+  const abort = () => {
+    stop.abort();
+    setTimeout(endNow, shutdownTimeoutMs).unref();
+  };
   const signals = ["SIGINT", "SIGTERM"] as const;
-  for (const signal of signals) process.once(signal, exit);
+  for (const signal of signals) process.once(signal, abort);
   try {
-    return await work();
+    const result = await work(stop.signal);
+    // A signal that arrived while a file was opened is noticed in the next turn of the event loop.
+    await nextTurn();
+    if (stop.signal.aborted) throw new Stopped();
+    return result;
   } finally {
-    for (const signal of signals) process.off(signal, exit);
+    for (const signal of signals) process.off(signal, abort);
   }
+}
+
+/**
+ * Ends the process at once, whatever it does. `process.exit` would first wait for V8's threads, and after real work one
+ * of them may wait for this thread, for ever (nodejs/node#54918). A signal without a handler does not reach the first
+ * process of a container, and there the container's runtime ends a process that hangs.
+ */
+function endNow(): void {
+  process.kill(process.pid, "SIGKILL");
+  // oxlint-disable-next-line no-restricted-properties
+  process.exit(1);
 }
 
 /** The library is loaded only if it is used. */
@@ -196,17 +241,17 @@ interface Running {
 
 /**
  * On the first signal the process stops being ready, serves requests until load balancers have noticed (D55), finishes
- * what is in progress and exits with 0. On a second signal, or if stopping takes longer than SHUTDOWN_TIMEOUT_MS, it
- * exits immediately with 1; unfinished work continues in another process or at the next start.
+ * what is in progress and closes everything, so that the process ends with 0. On a second signal, or if stopping takes
+ * longer than SHUTDOWN_TIMEOUT_MS, it is killed; unfinished work continues in another process or at the next start.
  */
 function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget }: Running): void {
   const { shutdownTimeoutMs, drainDelayMs } = config;
   const timeoutMs = shutdownTimeoutMs - drainDelayMs;
   let stopping = false;
   const stop = async () => {
-    if (stopping) process.exit(1);
+    if (stopping) endNow();
     stopping = true;
-    setTimeout(() => process.exit(1), shutdownTimeoutMs);
+    setTimeout(endNow, shutdownTimeoutMs).unref();
     service.drain();
     httpServer.drain();
     await clock.sleep(drainDelayMs);
@@ -217,7 +262,6 @@ function stopOnSignal({ config, service, httpServer, commands, storage, traces, 
     forget();
     await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
     await flush(0.1 * timeoutMs);
-    process.exit(0);
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
@@ -235,9 +279,14 @@ function explain(error: unknown): unknown {
   return expected ? (error as Error).message : error;
 }
 
+const opened: (() => unknown)[] = [];
 try {
-  await start(readConfig(process.env, { server: true }));
+  await start(readConfig(process.env, { server: true }), opened);
 } catch (error) {
-  console.error(explain(error));
-  process.exit(1);
+  if (!(error instanceof Stopped)) {
+    console.error(explain(error));
+    process.exitCode = 1;
+  }
+  setTimeout(endNow, CLOSE_MS).unref();
+  for (const close of opened.toReversed()) await Promise.resolve(close()).catch(() => undefined);
 }

@@ -30,7 +30,7 @@ test.each(catalogue)(
     expect(text.replaceAll(/\s+/g, " ")).toContain(one.text.replaceAll(/\s+/g, " "));
     expect(text).toMatch(/^source {4}\S+ \S/m);
     expect(text).toMatch(/^check {5}\S/m);
-    const command = /^run {7}npx certify (.*(\n {10}.*)*)/m.exec(text)?.[1]?.split(/\s+/) ?? [];
+    const command = /^run {7}npx --no -- certify (.*(\n {10}.*)*)/m.exec(text)?.[1]?.split(/\s+/) ?? [];
     const args = command.map((word) => (word === "URL" ? "https://pay.example" : word));
     expect(readOptions(args, { API_KEY: "k" }, () => 1)).toMatchObject({ only: [one.id] });
   },

@@ -105,7 +105,7 @@ function serviceLines({ id, profile, effect }: Requirement): string[] {
     ...judging.flatMap(checkLines),
     ...watched.flatMap(({ expected }) => field("check", `Every response of the run is judged. Expected: ${expected}`)),
     "",
-    ...field("run", `npx certify --base-url URL --only ${id}${wider} --effects ${allowing[effect]}`),
+    ...field("run", `npx --no -- certify --base-url URL --only ${id}${wider} --effects ${allowing[effect]}`),
   ];
 }
 

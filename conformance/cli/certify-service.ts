@@ -1,7 +1,7 @@
 // Runs the checks against a service: `certify` without a command.
 import { checks as dreddChecks } from "../checks/dredd.ts";
 import { requireDredd } from "../contract/dredd-parts.ts";
-import { thisMachine } from "../outside/outside.ts";
+import { thisMachine, type Outside } from "../outside/outside.ts";
 import { createRecording } from "../outside/recording.ts";
 import { complain, print } from "../report/print.ts";
 import { renderTerminal } from "../report/terminal.ts";
@@ -9,7 +9,8 @@ import { oneLine } from "../report/visible.ts";
 import type { Report } from "../results.ts";
 import { checksBeyondBudget, missingLines, needsConsent, planLines } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
-import { readOptions } from "./options.ts";
+import { createInterruption } from "./interruption.ts";
+import { readOptions, type CertifyOptions } from "./options.ts";
 import { CannotRun, probe } from "./probe.ts";
 import { exchangesOf, runChecks } from "./recorded.ts";
 import { makeFolder, writeReports } from "./reporting.ts";
@@ -27,8 +28,18 @@ export async function certifyService(args: readonly string[], newSeed: () => num
         "Run the command in a terminal, or leave the option out.",
     );
   }
-  const interrupted = new AbortController();
-  const recording = createRecording(thisMachine(interrupted.signal));
+  const { interrupted, listen, unlisten } = createInterruption();
+  const machine = thisMachine(interrupted);
+  try {
+    return await certify(given, machine, listen);
+  } finally {
+    unlisten();
+    await machine.close();
+  }
+}
+
+async function certify(given: CertifyOptions, machine: Outside, listen: () => void): Promise<number> {
+  const recording = createRecording(machine);
   const { outside } = recording;
   const options = await probe(given, outside);
   const planned = plannedChecks(options);
@@ -54,8 +65,7 @@ export async function certifyService(args: readonly string[], newSeed: () => num
   } catch (error) {
     throw new CannotRun(`--report: ${(error as Error).message}`);
   }
-  process.once("SIGINT", () => interrupted.abort());
-  process.once("SIGTERM", () => interrupted.abort());
+  listen();
   const { results, now } = await runChecks(given, options, process.stdout, outside);
   const exchanges = exchangesOf(recording, given, results);
   const { report, files, refusal, exitCode } = await writeReports(results, given.reporting, now, exchanges);

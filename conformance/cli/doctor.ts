@@ -8,6 +8,7 @@ import type { TargetResponse } from "../target/exchange.ts";
 import { counted } from "../report/words.ts";
 import { oneLine } from "../report/visible.ts";
 import type { RunOptions } from "../run-options.ts";
+import { thisMachine } from "../outside/outside.ts";
 import { openTarget } from "../run/open.ts";
 import { checksBeyondBudget, needsConsent, worstCase } from "../run/plan.ts";
 import { plannedChecks } from "../run/run.ts";
@@ -233,8 +234,9 @@ async function pointsUntil(points: AsyncGenerator<Point, void>, overdue?: AbortS
  */
 export async function doctor(options: CertifyOptions, overdue?: AbortSignal): Promise<CommandResult> {
   const timeoutMs = Math.min(options.timeoutMs, longestMs);
-  const opened = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 });
-  const points = await pointsUntil(examine(options, opened), overdue).finally(opened.close);
+  const machine = thisMachine();
+  const opened = openTarget({ ...options, timeoutMs, effects: "none", maxTotal: 0, patienceMs: 0 }, machine);
+  const points = await pointsUntil(examine(options, opened), overdue).finally(machine.close);
   const lines = points.map((point) => `${point.ok ? "ok " : "FIX"}  ${point.name.padEnd(11)}${oneLine(point.text)}`);
   const wrong = points.filter((point) => !point.ok).length;
   const last =

@@ -1,6 +1,7 @@
 // What the commands that judge merchants' programs have in common: their options, and what they write.
 import type { ParseArgsConfig } from "node:util";
 import { didYouMean } from "../cli/nearest.ts";
+import { createInterruption } from "../cli/interruption.ts";
 import { createReader, parseFlags, readOnly, readSeed } from "../cli/options.ts";
 import { CannotRun } from "../cli/probe.ts";
 import { makeFolder, readReporting, writeReports, type Reporting } from "../cli/reporting.ts";
@@ -104,10 +105,9 @@ export async function runSide(
   } catch (error) {
     throw new CannotRun(`--report: ${(error as Error).message}`);
   }
-  const interrupted = new AbortController();
-  process.once("SIGINT", () => interrupted.abort());
-  process.once("SIGTERM", () => interrupted.abort());
-  const found = await judge(interrupted.signal);
+  const { interrupted, listen, unlisten } = createInterruption();
+  listen();
+  const found = await judge(interrupted).finally(unlisten);
   const { report, files, refusal, exitCode } = await writeReports(found, reporting, new Date());
   console.log(`\n${renderTerminal(report, process.stdout.isTTY ? { color: true } : { color: false, mostLines: 20 })}`);
   print(`Written: ${oneLine(files.join(", "))}`);

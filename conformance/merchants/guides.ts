@@ -15,15 +15,15 @@ type Guide = {
 
 export const guides: Record<Side, Guide> = {
   client: {
-    run: "npx certify client --command CMD",
+    run: "npx --no -- certify client --command CMD",
     scenarios: clientScenarios.map((scenario) => ({ ...scenario, ids: idsOf(scenario) })),
   },
   receiver: {
-    run: "npx certify receiver --url URL --effects-url URL",
+    run: "npx --no -- certify receiver --url URL --effects-url URL",
     scenarios: [...receiverScenarios],
   },
   tools: {
-    run: "npx certify tools --command CMD",
+    run: "npx --no -- certify tools --command CMD",
     scenarios: toolScenarios.map((scenario) => ({ ...scenario, ids: toolIdsOf(scenario) })),
   },
 };

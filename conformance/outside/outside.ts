@@ -9,6 +9,8 @@ import { promptOnTerminal, type Prompt } from "../target/person.ts";
 import { listenOnHost, type Listen } from "../target/receiver.ts";
 import type { TlsFiles } from "../target/tls.ts";
 
+const never = () => new Promise<never>(() => undefined);
+
 export type Outside = {
   now(): Date;
   sleep(ms: number): Promise<void>;
@@ -31,24 +33,46 @@ export type Outside = {
   interrupted: AbortSignal;
 };
 
-/** Returns the network, clock and terminal of this machine. */
-export const thisMachine = (interrupted: AbortSignal = new AbortController().signal): Outside => ({
-  now: () => new Date(),
-  sleep: (ms) => sleep(ms),
-  connect(origin, tls) {
-    const client = createHttpClient(tls, origin);
-    return {
-      ...client,
-      async send(request) {
-        const result = await client.send(request);
-        return request.isForeign ? publicPart(result) : result;
-      },
-    };
-  },
-  lookup: systemLookup,
-  listen: listenOnHost,
-  prompt: promptOnTerminal,
-  startPrism,
-  notice: (text) => complain(`\n${text[0]!.toUpperCase()}${text.slice(1)}`),
-  interrupted,
-});
+/**
+ * Returns the network, clock and terminal of this machine. `close` closes everything that would keep the process alive:
+ * after an interruption, checks still wait for responses and times, which then never come.
+ */
+export function thisMachine(interrupted: AbortSignal = new AbortController().signal) {
+  const closing = new AbortController();
+  const opened: (() => unknown)[] = [];
+  /** Waits for what is opened, and remembers how it is closed. */
+  async function kept<T>(opening: Promise<T>, end: (open: T) => unknown): Promise<T> {
+    const open = await opening;
+    if (closing.signal.aborted) await end(open);
+    else opened.push(() => end(open));
+    return open;
+  }
+  const outside: Outside = {
+    now: () => new Date(),
+    sleep: (ms) => sleep(ms, undefined, { signal: closing.signal }).catch(never),
+    connect(origin, tls) {
+      const client = createHttpClient(tls, origin);
+      opened.push(client.close);
+      return {
+        ...client,
+        async send(request) {
+          const result = await client.send(request);
+          return request.isForeign ? publicPart(result) : result;
+        },
+      };
+    },
+    lookup: systemLookup,
+    listen: (address, receive) => kept(listenOnHost(address, receive), (listener) => listener.close()),
+    prompt: (text, timeoutMs) => promptOnTerminal(text, timeoutMs, closing.signal),
+    startPrism: (target) => kept(startPrism(target), (prism) => prism.stop()),
+    notice: (text) => complain(`\n${text[0]!.toUpperCase()}${text.slice(1)}`),
+    interrupted,
+  };
+  return {
+    ...outside,
+    async close() {
+      closing.abort();
+      await Promise.all(opened.map((each) => each()));
+    },
+  };
+}

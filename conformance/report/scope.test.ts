@@ -24,7 +24,7 @@ test("names what the caller did not provide, and the command that adds it, witho
   const report = sampleReport(requirements, { verdict: "passed-partially", notProvided });
   expect(scopeLine(report)).toContain("not provided: a second merchant's key (API_KEY_2); a recipient");
   expect(completingCommand(report)).toBe(
-    "API_KEY_2=KEY npx certify --base-url https://sandbox.example --profile core --effects money --seed 42 --failing-recipient PHONE",
+    "API_KEY_2=KEY npx --no -- certify --base-url https://sandbox.example --profile core --effects money --seed 42 --failing-recipient PHONE",
   );
 });
 

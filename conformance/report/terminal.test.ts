@@ -30,7 +30,7 @@ test("a failure shows its requirement and source, what was expected and received
               DSB1, DSB2, DSB3
     repeat    curl last
 `);
-  expect(text).toContain("Re-run these: npx certify --base-url https://sandbox.example");
+  expect(text).toContain("Re-run these: npx --no -- certify --base-url https://sandbox.example");
   expect(text).toContain("--only create.repeated --seed 42");
 });
 

@@ -75,6 +75,7 @@ export type HttpClient = {
     /** Called when all bytes of the request but the last are sent. The last byte waits for the result. */
     beforeLastByte?: (() => Promise<void>) | undefined;
   }): Promise<HttpResponse | HttpFailure>;
+  /** Closes every connection. From then on nothing is sent, and no further call of `send` gets a result. */
   close(): void;
 };
 
@@ -99,6 +100,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
   const freedAt = new WeakMap<object, number>();
   for (const agent of [http, identified, anonymous])
     agent.on("free", (socket: object) => freedAt.set(socket, performance.now()));
+  let isClosed = false;
   return {
     async send({ origin, path, method, headers, body, timeoutMs, address, beforeLastByte }) {
       // Connections that the target has closed must be noticed before one of them is used again, also after a time in
@@ -106,6 +108,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
       await turn();
       await turn();
       return new Promise((resolve) => {
+        if (isClosed) return;
         const secure = origin.protocol === "https:";
         const hostname = origin.hostname.replace(/^\[(.*)\]$/, "$1");
         const https = origin.origin === identity ? identified : anonymous;
@@ -151,6 +154,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
       });
     },
     close() {
+      isClosed = true;
       http.destroy();
       identified.destroy();
       anonymous.destroy();

@@ -36,11 +36,11 @@ export function createPerson(prompt: Prompt): Person {
 }
 
 /**
- * Prompts on the terminal. Ctrl-C ends the run as usual. After Ctrl-D, this prompt and all later prompts get no
- * response.
+ * Prompts on the terminal, until `closing` is aborted. Ctrl-C ends the run as usual. After Ctrl-D, this prompt and all
+ * later prompts get no response.
  */
-export const promptOnTerminal: Prompt = async (text, timeoutMs) => {
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+export async function promptOnTerminal(text: string, timeoutMs: number, closing: AbortSignal) {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout, signal: closing });
   terminal.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   const closed = new Promise<undefined>((resolve) => terminal.once("close", () => resolve(undefined)));
   try {
@@ -49,4 +49,4 @@ export const promptOnTerminal: Prompt = async (text, timeoutMs) => {
   } finally {
     terminal.close();
   }
-};
+}

@@ -55,7 +55,7 @@ export type Commands<Context> = Readonly<Record<string, Command<Context>>>;
 type Syntax = Pick<Command<never>, "args" | "options">;
 
 /** How to call the program, in the repository and wherever the package is installed. */
-export const PROGRAM = "npx disbursement-checkout";
+export const PROGRAM = "npx --no -- disbursement-checkout";
 
 const flag = (name: string, { value }: Option): string => `--${name}${value === undefined ? "" : ` ${value}`}`;
 

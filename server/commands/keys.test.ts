@@ -268,11 +268,14 @@ test("a merchant with too many keys gets no further one", async () => {
 
 describe("errors exit with 2 and say what to do", () => {
   test.each<[string[], RegExp]>([
-    [[], /^Usage: npx disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],
+    [[], /^Usage: npx --no -- disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],
     [["help"], /^Usage/],
     [["toString"], /^Usage/],
-    [["create"], /^Usage: npx disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]\n$/],
-    [["list", "more"], /^Usage: npx disbursement-checkout keys list \[--json\]\n$/],
+    [
+      ["create"],
+      /^Usage: npx --no -- disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]\n$/,
+    ],
+    [["list", "more"], /^Usage: npx --no -- disbursement-checkout keys list \[--json\]\n$/],
     [["list", "--all"], /^Unknown option '--all'.*\nUsage: /],
     [["revoke", "sk_confidential"], /^An argument is a key or secret\. [^_]+$/],
     [["end-sessions"], /^Give either --name, for all .+, or --session for one session\.\n$/],
@@ -285,13 +288,16 @@ describe("errors exit with 2 and say what to do", () => {
     [["dashboard-link", "--name", "A\u202eda"], /^A name has 1 to 100 characters/],
     [
       ["create", "nobody"],
-      /^There is no merchant nobody\. Run `npx disbursement-checkout keys merchants` to list them\.\n$/,
+      /^There is no merchant nobody\. Run `npx --no -- disbursement-checkout keys merchants` to list them\.\n$/,
     ],
     [["create", "m", "--scopes", "pay"], /^--scopes must be one of read, disburse, checkout\.\n/],
     [["reject", "m", "DSB1"], /^Give a reason, for the audit trail: --reason TEXT\.\n$/],
     [["limit", "nothing"], /^There is no key nothing\. /],
     [["limit", "k", "--per-day", "5"], /^The limit perDay is not valid\. It lists values with commas, such as XOF:/],
-    [["revoke", "nothing"], /^There is no key nothing\. Run `npx disbursement-checkout keys list` to list them\.\n$/],
+    [
+      ["revoke", "nothing"],
+      /^There is no key nothing\. Run `npx --no -- disbursement-checkout keys list` to list them\.\n$/,
+    ],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runKeys(env, ...args);
     expect([code, stdout]).toEqual([2, ""]);

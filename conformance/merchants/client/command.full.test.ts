@@ -168,7 +168,7 @@ describe("a run", () => {
   test("is repeated in the scenarios that failed", async () => {
     const report = await judgeClient(options("--scenario", "calm,exists,nothing"), wrong, quiet, never);
     const text = renderTerminal(report, { color: false, mostLines: 1 });
-    expect(text).toContain("Re-run these: npx certify client --only client.paid-is-true --seed 4");
+    expect(text).toContain("Re-run these: npx --no -- certify client --only client.paid-is-true --seed 4");
     expect(text).toMatch(/ --command good --scenario (calm,exists|exists,calm)\n/);
     expect(text).toContain("Also (see report.html): client.paid-is-true");
   });

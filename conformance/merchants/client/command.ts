@@ -107,7 +107,8 @@ async function runAll(settings: Settings, options: ClientOptions, output: Output
       if (options.failFast && isFailure(report)) enough.abort();
     }
   };
-  await Promise.all(Array.from({ length: options.jobs }, work));
+  // If a scenario cannot run, the others end too.
+  await Promise.all(Array.from({ length: options.jobs }, work)).finally(() => enough.abort());
   progress.ended();
   return reports;
 }
@@ -145,11 +146,12 @@ export async function judgeClient(
   });
 }
 
-function terminal() {
+function openTerminal() {
+  const terminal = createInterface({ input: process.stdin });
   // The iterator keeps lines that come early, and ends with the input.
-  const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+  const lines = terminal[Symbol.asyncIterator]();
   const enter = async () => void (await lines.next());
-  return { print, enter };
+  return { print, enter, close: () => terminal.close() };
 }
 
 /** Runs `certify client` and returns its exit code. */
@@ -160,7 +162,9 @@ export async function certifyClient(args: readonly string[], newSeed: () => numb
   }
   const options = readClientOptions(args, newSeed);
   return runSide(options.reporting, (interrupted) => {
-    const launch = options.command === undefined ? attacher(terminal()) : launcher(options.command);
-    return judgeClient(options, launch, process.stdout, interrupted);
+    const { command } = options;
+    if (command !== undefined) return judgeClient(options, launcher(command), process.stdout, interrupted);
+    const terminal = openTerminal();
+    return judgeClient(options, attacher(terminal), process.stdout, interrupted).finally(terminal.close);
   });
 }

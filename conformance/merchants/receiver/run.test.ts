@@ -189,7 +189,7 @@ test("a failed scenario fails again alone, with the same values", async () => {
   const check = requirement.checks.find(({ verdict }) => verdict === "fail")!;
   const command = repeatOf(first, requirement, check);
   expect(command).toBe(
-    `npx certify receiver --only receiver.exact-values --seed 1 --url ${subject.url} --scenario limits-of-amounts`,
+    `npx --no -- certify receiver --only receiver.exact-values --seed 1 --url ${subject.url} --scenario limits-of-amounts`,
   );
   const again = await run(subject, {
     only: ["receiver.exact-values"],

@@ -138,7 +138,8 @@ export async function judgeTools(
       if (failFast && isFailure(report)) waiting = [];
     }
   };
-  await Promise.all(Array.from({ length: jobs }, work));
+  // If a scenario cannot run, no other one starts.
+  await Promise.all(Array.from({ length: jobs }, work)).finally(() => (waiting = []));
   progress.ended();
   const leftOut = scenarios.length - found.length;
   const why = chosen ? "--scenario leaves" : fixed ? "a server that you started yourself leaves" : "--fail-fast leaves";

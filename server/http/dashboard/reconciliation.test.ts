@@ -144,7 +144,7 @@ test.each([
   expect((await download(changes)).status).toBe(status);
 });
 
-const COMMAND = "npx disbursement-checkout db reconcile --rail test --from 2026-11-20 --to 2026-11-20";
+const COMMAND = "npx --no -- disbursement-checkout db reconcile --rail test --from 2026-11-20 --to 2026-11-20";
 
 test("names the command for a statement if the rail has no list", async () => {
   delete rail.list;

@@ -160,7 +160,7 @@ async function run(
 
 /** The command that has no such limits. */
 const byCommand = ({ rail, from, to }: Asked) =>
-  `use the command: npx disbursement-checkout db reconcile --rail ${rail} --from ${from} --to ${to}`;
+  `use the command: npx --no -- disbursement-checkout db reconcile --rail ${rail} --from ${from} --to ${to}`;
 
 const tookTooLong = (asked: Asked) =>
   new PageError(

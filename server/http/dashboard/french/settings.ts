@@ -110,8 +110,8 @@ export const settings = {
   "This also ends the access of everyone whom this person let in.":
     "Cela termine aussi l’accès de tous ceux à qui cette personne a donné accès.",
   "End all access of {name}": "Terminer tous les accès de {name}",
-  "There are more people. The command <code>npx disbursement-checkout keys sessions MERCHANT</code> lists the sessions of one merchant.":
-    "Il y a d’autres personnes. La commande <code>npx disbursement-checkout keys sessions MERCHANT</code> liste les sessions d’un marchand.",
+  "There are more people. The command <code>npx --no -- disbursement-checkout keys sessions MERCHANT</code> lists the sessions of one merchant.":
+    "Il y a d’autres personnes. La commande <code>npx --no -- disbursement-checkout keys sessions MERCHANT</code> liste les sessions d’un marchand.",
   "Nobody is signed in, and no link waits to be used.":
     "Personne n’est connecté, et aucun lien n’attend d’être utilisé.",
   "Make a link below for the first person.": "Créez ci-dessous un lien pour la première personne.",
