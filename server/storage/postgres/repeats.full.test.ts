@@ -116,6 +116,10 @@ const ofMerchant =
   (limits?: Limits): Change =>
   (storage) =>
     storage.setMerchantLimits(M!, limits, OTHER);
+async function decide(storage: Storage, rejection?: string) {
+  const [waiting] = await storage.listWaiting({ limit: 1 });
+  if (waiting) expect(await storage.decideApproval(M!, waiting.reference, OTHER, rejection)).toBe("decided");
+}
 const ofKey =
   (limits?: Limits): Change =>
   (storage) =>
@@ -135,8 +139,8 @@ const CHANGES: Record<string, Change> = {
   "is paid": (storage) => storage.adjustBalance(M!, { ...adjustment, id: "later" }, OTHER),
   "has its balance set to 0": (storage) =>
     storage.setBalance(M!, "set", { currency: "XOF", available: 0, enforced: true }, OTHER),
-  "has its payout approved": (storage) => storage.decideApproval(M!, "DSB1", OTHER),
-  "has its payout rejected": (storage) => storage.decideApproval(M!, "DSB1", OTHER, "no"),
+  "has its payout approved": (storage) => decide(storage),
+  "has its payout rejected": (storage) => decide(storage, "no"),
   "has its proposal booked": (storage) => storage.decideAdjustment(M!, adjustment.id, OTHER, true),
   "has its proposal rejected": (storage) => storage.decideAdjustment(M!, adjustment.id, OTHER, false),
   async "has its payments settled"(storage, clock) {

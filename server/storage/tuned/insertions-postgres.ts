@@ -33,16 +33,12 @@ export function insertions({ batched }: Context): Insertions {
     let asksFirst = false;
     return batched(
       async (drafts: Draft<T>[], queries) => {
-        let repeats = false;
+        const tried: Values[] = [];
         const insert = () =>
-          queries.transaction(
-            (query) => {
-              const run = { asksFirst, repeats };
-              repeats = true;
-              return insertAll(query, drafts, run);
-            },
-            { repeatable: true, items: drafts.length },
-          );
+          queries.transaction((query) => insertAll(query, drafts, { asksFirst, tried }), {
+            repeatable: true,
+            items: drafts.length,
+          });
         const results = await insert().catch((error) => {
           if (!(error instanceof NotCovered)) throw error;
           asksFirst = true;
@@ -67,11 +63,11 @@ interface Run {
    * first.
    */
   asksFirst: boolean;
-  /** True if an earlier run of the transaction may have been committed. */
-  repeats: boolean;
+  /** What earlier runs of the transaction have inserted, and have perhaps committed. */
+  tried: Values[];
 }
 
-async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], { asksFirst, repeats }: Run) {
+async function insertDisbursements(query: Query, drafts: readonly Draft<Disbursement>[], { asksFirst, tried }: Run) {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ids = drafts.map(({ merchantId }) => merchantId);
   // The keys are looked up once the merchants are locked, but without another round trip.
@@ -90,18 +86,18 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
     return { draft, merchant, bounds, record, refusal: refusalFor(asked, merchant, key) };
   });
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
-  const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
+  const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ id }) => id));
   const store = asks ? storeDisbursements : storeAndBook;
-  const stored = await store(query, items, repeats, ({ reference, available, enforced }) => {
-    if (Number(available) < 0 && (enforced || mustBeCovered.has(reference as string))) throw new NotCovered();
+  const stored = await store(query, items, tried, ({ id, available, enforced }) => {
+    if (Number(available) < 0 && (enforced || mustBeCovered.has(id as string))) throw new NotCovered();
   });
   const candidates = items.flatMap(({ record, merchant, bounds }, index) => {
     if (!isNew(stored[index]!, record)) return [];
     const entry = reserved(record, merchant);
-    return [{ record, merchant, bounds, entry, mustBeCovered: mustBeCovered.has(record.reference) }];
+    return [{ record, merchant, bounds, entry, mustBeCovered: mustBeCovered.has(record.id) }];
   });
   const refusals = await runIn(query, judge(asks ? candidates : []));
-  const results = refusals.size === 0 ? stored : await withoutRefused(query, stored, refusals);
+  const results = refusals.size === 0 ? stored : await withoutRefused(query, items, stored, refusals);
   const kept = candidates.filter(({ record }) => !refusals.has(record));
   await handOver(query, items, results);
   await runIn(query, book(asks ? kept.map(({ entry }) => entry) : []));
@@ -143,6 +139,7 @@ const REMOVE = `DELETE FROM disbursements r USING ${unnested(["text", "text"])} 
  */
 async function withoutRefused(
   query: Query,
+  items: readonly Item<Disbursement>[],
   stored: readonly Insertion<Disbursement>[],
   refusals: ReadonlyMap<Disbursement, ServiceError>,
 ): Promise<Insertion<Disbursement>[]> {
@@ -151,13 +148,13 @@ async function withoutRefused(
   const byReference = new Map(refused.map((record) => [record.reference, refusals.get(record)!]));
   // Another request of the batch with the same reference is refused too: the payout of which it would be a duplicate
   // does not exist.
-  return stored.map((result) => {
+  return stored.map((result, index) => {
     const refusal = byReference.get(result.record.reference);
-    return refusal ? { ...result, inserted: false, refusal } : result;
+    return refusal ? { ...result, inserted: false, refusal: items[index]!.refusal ?? refusal } : result;
   });
 }
 
-async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[], { repeats }: Run) {
+async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[], { tried }: Run) {
   const ids = drafts.map(({ merchantId }) => merchantId);
   const [merchants, keys] = await Promise.all([lockMerchants(query, ids, "shares"), keysOf(query, drafts)]);
   const items = drafts.map((draft) => {
@@ -165,7 +162,7 @@ async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[],
     const record = recorded<Checkout>(draft, merchant, merchant.dated);
     return { draft, merchant, record, refusal: refusalFor(draft, merchant, keys.get(draft.keyId)) };
   });
-  const results = await storeCheckouts(query, items, repeats);
+  const results = await storeCheckouts(query, items, tried);
   await handOver(query, items, results);
   return results;
 }
@@ -188,7 +185,7 @@ interface RecordTable<T> {
   table: "disbursements" | "checkouts";
   columns: Columns;
   toRecord(row: Row): T;
-  /** Makes the whole statement from an INSERT that returns the stored rows. The statement returns their references. */
+  /** Makes the whole statement from an INSERT that returns the stored rows. The statement returns their ids. */
   text?(insert: string): string;
 }
 
@@ -200,7 +197,7 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merc
  * gets what the statement returns about each stored record, and may throw.
  */
 function recordInserter<T extends Disbursement | Checkout>({ table, columns, toRecord, text }: RecordTable<T>) {
-  const insert = inserter(table, columns, `ON CONFLICT DO NOTHING RETURNING ${text ? "*" : "reference"}`, text);
+  const insert = inserter(table, columns, `ON CONFLICT DO NOTHING RETURNING ${text ? "*" : "id"}`, text);
   const selectByReference = `SELECT r.* FROM ${unnested(["text", "bigint", "text"])}
       AS wanted (merchant_id, epoch, merchants_reference)
     CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = wanted.merchant_id AND r.epoch = wanted.epoch
@@ -209,13 +206,11 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
   const selectOwn = `SELECT r.* FROM ${table} r JOIN ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
       ON r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference`;
 
-  /** Finds what an earlier run has stored, also from before a reset of the sandbox. */
-  async function stored(query: Query, rows: readonly Values[]): Promise<Map<unknown, T>> {
-    const found = await query(
-      selectOwn,
-      ["merchant_id", "reference"].map((name) => rows.map((row) => row[name])),
-    );
-    return new Map(found.rows.map((row) => [row.reference, toRecord(row)]));
+  /** Finds what earlier runs have stored, also from before a reset of the sandbox. Returns it by id. */
+  async function storedBefore(query: Query, tried: readonly Values[]): Promise<Map<unknown, T>> {
+    if (tried.length === 0) return new Map();
+    const keys = ["merchant_id", "reference"].map((name) => tried.map((row) => row[name]));
+    return new Map((await query(selectOwn, keys)).rows.map((row) => [row.id, toRecord(row)]));
   }
 
   /** Finds the existing records with the references of these rows. */
@@ -229,24 +224,26 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
   return async (
     query: Query,
     items: readonly Item<T>[],
-    repeats: boolean,
+    tried: Values[],
     check: (inserted: Row) => void = () => {},
   ): Promise<Insertion<T>[]> => {
     const rows = items.map(({ record, merchant }) => toValues(record, merchant, merchant.dated - merchant.now));
-    const own = repeats ? await stored(query, rows) : new Map<unknown, T>();
-    const permitted = rows.filter(({ reference }, index) => !items[index]!.refusal && !own.has(reference));
+    const own = await storedBefore(query, tried);
+    const permitted = rows.filter(({ id }, index) => !items[index]!.refusal && !own.has(id));
+    tried.push(...permitted);
     // Concurrent transactions insert in the same order, so that they cannot deadlock.
     const sorted = permitted.toSorted((a, b) => byText(keyOf(a), keyOf(b)));
     const inserted = sorted.length === 0 ? [] : (await insert(query, sorted)).rows;
     inserted.forEach(check);
-    const references = new Set(inserted.map(({ reference }) => reference));
+    // Requests with the same reference may be in one batch, so the ids tell which was stored.
+    const ids = new Set(inserted.map(({ id }) => id));
     const others = await existing(
       query,
-      rows.filter(({ reference }) => !references.has(reference) && !own.has(reference)),
+      rows.filter(({ id }) => !ids.has(id) && !own.has(id)),
     );
     return items.map(({ record, refusal }, index) => {
-      if (references.has(record.reference)) return { inserted: true, record };
-      const found = own.get(record.reference) ?? others.get(keyOf(rows[index]!));
+      if (ids.has(record.id)) return { inserted: true, record };
+      const found = own.get(record.id) ?? others.get(keyOf(rows[index]!));
       // A record that is not refused either was stored, or its reference is in use.
       return looked(record, refusal, found)!;
     });
@@ -261,7 +258,7 @@ const storeAndBook = recordInserter<Disbursement>({
   text: (insert) => `WITH stored AS (${insert}), made AS (
       SELECT merchant_id, epoch, reference, 'reserve' AS kind, currency, updated_at AS at, -(amount::numeric + fee) AS available,
         amount::numeric + fee AS reserved, 0 AS fees, 0 AS outside FROM stored
-    ), ${BOOK_MADE} SELECT s.reference, c.available, c.enforced FROM stored s JOIN changed c
+    ), ${BOOK_MADE} SELECT s.id, c.available, c.enforced FROM stored s JOIN changed c
       ON c.merchant_id = s.merchant_id AND c.epoch = s.epoch AND c.currency = s.currency`,
 });
 const storeCheckouts = recordInserter({ table: "checkouts", columns: CHECKOUT_COLUMNS, toRecord: toCheckout });
