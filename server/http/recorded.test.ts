@@ -1,4 +1,6 @@
 // What the contract's operations say if the storage fails after they have recorded something.
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { openSqlite } from "../storage/sqlite/index.ts";
@@ -7,11 +9,11 @@ import { aCheckout, aPayout, startServer, type TestServer, type TestServerOption
 
 let server: TestServer;
 let failing: FailingStorage;
+const openStorage: TestServerOptions["openStorage"] = (how) => {
+  failing = failingStorage(openSqlite(":memory:", how));
+  return failing.storage;
+};
 beforeAll(async () => {
-  const openStorage: TestServerOptions["openStorage"] = (how) => {
-    failing = failingStorage(openSqlite(":memory:", how));
-    return failing.storage;
-  };
   server = await startServer({ openStorage });
 });
 afterAll(() => server.close());
@@ -79,4 +81,23 @@ test.each(operations)("$operationId says the truth, whatever fails after a write
     // The only code that does not promise that nothing was recorded.
     else expect([sent.code, sent.message]).toEqual(["internal_error", expect.stringMatching(/Recorded before this/)]);
   }
+});
+
+test("only the boundary claims that nothing was recorded", () => {
+  const server = join(import.meta.dirname, "..");
+  const files = globSync("**/*.{ts,eta}", {
+    cwd: server,
+    exclude: ["**/node_modules/**", "**/*.test.ts", "testing/**"],
+  });
+  const claims = (file: string) =>
+    readFileSync(join(server, file), "utf8")
+      .split("\n")
+      .some((line) => !/^\s*(\/\/|\*|\/\*\*)/.test(line) && /nothing was (recorded|changed)\b(?! yet)/i.test(line));
+  expect(files.filter(claims).toSorted()).toEqual([
+    "domain/changes.ts",
+    "http/dashboard/french/audit.ts",
+    "http/pages/texts.ts",
+    // A start that was refused.
+    "storage/mode.ts",
+  ]);
 });

@@ -47,9 +47,10 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
       if (!moved) throw tooFar(move);
       for (;;) {
         if (stopping.aborted) {
-          const message =
-            "The server is stopping. The clock has moved; what fell due will happen after the next start.";
-          throw new ServiceError("internal_error", message);
+          throw new ServiceError(
+            "internal_error",
+            "The server is stopping. What fell due will happen after the next start.",
+          );
         }
         const done = (await settlement.settle(merchantId)) + (await deliveries.begin(merchantId));
         if (done > 0) continue;

@@ -32,7 +32,9 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const status = hasChanged && described === 503 ? 500 : described;
     const title = status === 404 ? "Not found" : status < 500 ? "This did not work" : "Something went wrong";
     const words = wordsIn(res);
-    const saysWhat = hasChanged || (req.method === "POST" && !isUnexpected);
+    // A form that a visitor may not send is not begun.
+    const isForbidden = error instanceof PageError && status === 403;
+    const saysWhat = hasChanged || (req.method === "POST" && !isUnexpected && !isForbidden);
     const data = {
       message: words.said(message),
       recorded: saysWhat && describeChanges(changes, { t: words.t, nameOf: (change) => nameOf(change, words) }),

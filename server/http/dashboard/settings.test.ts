@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ServiceError } from "../../domain/errors.ts";
 import { createKey } from "../../domain/merchants.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { MOST_KEYS } from "../../domain/keys.ts";
@@ -39,6 +40,15 @@ test("a key is shown once, works, and is refused after it is revoked", async () 
   const { html: trail } = await visitor.get(path.replace("settings", "audit"));
   expect(trail).toMatch(/Revoked the API key “Payroll &amp; Söhne”.*Kofi.*Created the API key “Payroll &amp; Söhne”/s);
   expect(trail).not.toContain(id);
+});
+
+test("a key is shown even if its page fails, with what was recorded", async () => {
+  const { readSecrets } = server.storage;
+  server.storage.readSecrets = () => Promise.reject(new ServiceError("unavailable", "The server is overloaded."));
+  const { status, html } = await visitor.post(`${path}/keys`, { name: "Lost page" });
+  server.storage.readSecrets = readSecrets;
+  expect([status, await statusWith(/<code>(test_\w{32})<\/code>/.exec(html)![1]!)]).toEqual([500, 200]);
+  expect(html).toMatch(/Recorded before this error: Created the API key, name: Lost page.*\/audit">See what/s);
 });
 
 test("a key gets the scopes that are ticked, and the page shows them", async () => {

@@ -54,7 +54,7 @@ export function* wasRecorded(merchant: string, id: string): Work<boolean> {
 export function auditLog({ database, read, write }: Executor): AuditLog {
   const { end, position, length } = ORDERS[database];
   return {
-    recordAction: (entry) => write(() => recordAction(entry)),
+    recordAction: (entry) => write(() => recordAction(entry), { isAside: true }),
     async listAudit({ merchantId, keyId, limit, cursor }) {
       const scope = [merchantId, keyId].filter((id) => id !== undefined).join(" ");
       const [at, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor, length);

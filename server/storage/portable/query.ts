@@ -47,7 +47,8 @@ export interface WriteOptions {
   commit?: "write" | "writeNew" | "writeSoon" | "writeUnflushed" | "writeApart";
   /** Whether PostgreSQL may run the work again after it was committed (`Queries.transaction`). */
   repeatable?: boolean;
-  /** True for what a request leaves behind without being asked to, such as a count of attempts. Errors do not name it. */
+  /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry
+   * about an attempt in the audit trail. Errors do not name it. */
   isAside?: boolean;
 }
 

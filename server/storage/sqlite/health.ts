@@ -15,7 +15,7 @@ const MESSAGES: Record<Trouble, string> = {
     "The server's database file was deleted or replaced. Stop the server with SIGTERM, do not kill " +
     "it: it may hold what the files no longer have.",
   "index-moved":
-    "The -shm file beside the server's database was deleted or replaced. Stop the server and start " + "it again.",
+    "The -shm file beside the server's database was deleted or replaced. Stop the server and start it again.",
   changed: "The server's database is damaged: another program changed its file.",
   "log-changed": "The server's database is damaged: another program changed its -wal file.",
 };

@@ -42,7 +42,7 @@ export function limitTests(storage: Current): void {
       const phoneNumber = beyond.customer?.phoneNumber ?? "2250700000077";
       const draft = { ...beyond, ...to(phoneNumber), merchantsReference: "beyond", rail: "bank" };
       const { inserted, refusal, record } = await create(draft);
-      const message = `A limit of ${owner} refuses this payout: ${broken}. Nothing was recorded.`;
+      const message = `A limit of ${owner} refuses this payout: ${broken}.`;
       expect([inserted, refusal?.code, refusal?.message]).toEqual([false, "limit_exceeded", message]);
       expect(await storage().findDisbursementByMerchantsReference(merchant.id, "beyond")).toBeUndefined();
       expect(await storage().findHandover(record.reference)).toBeUndefined();
