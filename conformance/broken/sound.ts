@@ -55,7 +55,12 @@ function ofOneCountry({ phoneNumber, country, currency }: Fields): boolean {
 }
 const isLowerCase = (value: unknown, length: number) =>
   typeof value === "string" && value.length === length && /^[a-z]+$/.test(value);
-const more = (fields: Fields): Fields => ({ redirectURL: [], ...fields, extra: { nested: [1, null, "x"] }, note: null });
+const more = (fields: Fields): Fields => ({
+  redirectURL: [],
+  ...fields,
+  extra: { nested: [1, null, "x"] },
+  note: null,
+});
 const withMore = (reply: Reply): Reply => {
   const body = fieldsOf(reply.text);
   if (!body) return reply;
