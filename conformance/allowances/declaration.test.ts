@@ -32,7 +32,7 @@ describe("a declaration", () => {
     ["numberRanges: ['+22507']", "numberRanges, entry 1 must match pattern"],
     ["velocity: [{payouts: 1, seconds: 1, per: day}]", "velocity, entry 1, per must be recipient or merchant"],
     ["velocity: [{payouts: 1, per: merchant}]", "velocity, entry 1 must have required property 'seconds'"],
-    ["maxAmount: 5", 'unknown field "maxAmount"; the fields are largestAmount, smallestAmount'],
+    ["maxAmount: 5", 'unknown field "maxAmount"; the fields are largestAmount, largestByCurrency'],
     ["- largestAmount: 5", "the file must contain fields such as largestAmount"],
     ["largestAmount: [", "Flow sequence"],
     ["referenceCharacters: 'z-a'", "referenceCharacters must be characters and ranges"],
@@ -41,6 +41,8 @@ describe("a declaration", () => {
     ["largestAmount: 29", "largestAmount must be >= 10000"],
     ["velocity: [{ payouts: 1, seconds: 0.001, per: merchant }]", "velocity, entry 1, seconds must be >= 1"],
     ["smallestAmount: 10001", "smallestAmount must be <= 10000"],
+    ["largestByCurrency: { kes: 10000 }", "largestByCurrency: the currencies are ISO 4217 codes"],
+    ["referenceEnds: 'a-z'", "referenceEnds must include the digits 0-9"],
     ["referenceCharacters: 'a-z'", "referenceCharacters must include the digits 0-9"],
   ])("names the field and what to do: %s", (text, message) => {
     expect(problemsOf(text).join("\n")).toContain(message);
@@ -53,9 +55,13 @@ describe("a declaration", () => {
   test("has a description and a phrase for each field", () => {
     const full: Required<Declaration> = {
       largestAmount: 5,
+      largestByCurrency: { KES: 5 },
+      largestCheckout: 5,
       smallestAmount: 1,
       longestReference: 20,
+      longestReferenceBytes: 20,
       referenceCharacters: "a-z0-9",
+      referenceEnds: "a-z0-9",
       countries: ["CI"],
       currencies: ["XOF"],
       numberRanges: ["22507", "225070000000x"],

@@ -11,10 +11,16 @@ export type Velocity = { payouts: number; seconds: number; per: "recipient" | "m
 /** The limits of a deployment. A limit that is undefined does not exist, or is not known. */
 export type Declaration = {
   largestAmount?: number;
+  /** The largest amounts in currencies in which they are smaller. */
+  largestByCurrency?: Record<string, number>;
+  largestCheckout?: number;
   smallestAmount?: number;
   longestReference?: number;
+  longestReferenceBytes?: number;
   /** The characters of references, in the notation of a regular expression between brackets. */
   referenceCharacters?: string;
+  /** The characters with which references may begin and end, in the same notation. */
+  referenceEnds?: string;
   countries?: string[];
   currencies?: string[];
   /** Leading digits of phone numbers. Trailing `x` fix the length. */
@@ -66,6 +72,8 @@ const pathOf = (pointer: string) =>
 
 function problemOf({ keyword, instancePath, message = "", params }: ErrorObject): string {
   const path = pathOf(instancePath);
+  if (keyword === "propertyNames" || (keyword === "pattern" && instancePath === "/largestByCurrency"))
+    return `${path}: the currencies are ISO 4217 codes of three letters, such as XOF: 1000000`;
   if (keyword === "additionalProperties") {
     const known = path === "" ? fieldNames : ["payouts", "seconds", "per"];
     const where = path === "" ? "" : `${path}: `;
@@ -80,19 +88,21 @@ function problemOf({ keyword, instancePath, message = "", params }: ErrorObject)
 }
 
 /**
- * Returns what is wrong with the characters of references, which the schema cannot check; undefined if nothing is
- * wrong.
+ * Returns what is wrong with the characters in a field, which the schema cannot check; undefined if nothing is wrong.
  */
-function problemBeyondSchema({ referenceCharacters: characters }: Declaration): string | undefined {
+function problemOfCharacters(
+  field: "referenceCharacters" | "referenceEnds",
+  { [field]: characters }: Declaration,
+): string | undefined {
   if (characters === undefined) return undefined;
   const letters = "abcdefghijklmnopqrstuvwxyz";
   try {
     const allowed = new RegExp(`^[${characters}]*$`, "u");
     return [letters, letters.toUpperCase()].some((each) => allowed.test(`0123456789${each}`))
       ? undefined
-      : "referenceCharacters must include the digits 0-9 and the letters a-z or A-Z";
+      : `${field} must include the digits 0-9 and the letters a-z or A-Z`;
   } catch {
-    return "referenceCharacters must be characters and ranges such as A-Za-z0-9_- (put - at the end)";
+    return `${field} must be characters and ranges such as A-Za-z0-9_- (put - at the end)`;
   }
 }
 
@@ -105,7 +115,9 @@ export function readDeclaration(text: string): Declaration {
   if (document.errors.length > 0) throw new DeclarationError(document.errors.map(({ message }) => message.trim()));
   const given: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
   if (!ajv.validate(schema, given)) throw new DeclarationError((ajv.errors ?? []).map(problemOf));
-  const problem = problemBeyondSchema(given as Declaration);
-  if (problem !== undefined) throw new DeclarationError([problem]);
+  const problems = (["referenceCharacters", "referenceEnds"] as const).flatMap(
+    (field) => problemOfCharacters(field, given as Declaration) ?? [],
+  );
+  if (problems.length > 0) throw new DeclarationError(problems);
   return given as Declaration;
 }

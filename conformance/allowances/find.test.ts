@@ -53,7 +53,7 @@ const above = (most: number) => (fields: Fields) => Number(fields["amount"]) > m
 test("a target without limits accepts everything that is tried", async () => {
   const { limits, target } = await find(() => false);
   expect(limits.all).toEqual({});
-  expect(target.budget.payouts).toBeLessThan(30);
+  expect(target.budget.payouts).toBeLessThan(50);
 });
 
 test("a limit is found once, and holds from then on", async () => {
@@ -114,6 +114,10 @@ describe("a declared limit", () => {
     [{ smallestAmount: 50 }, ({ amount }) => Number(amount) < 50],
     [{ longestReference: 30 }, ({ reference = "" }) => [...String(reference)].length > 30],
     [{ referenceCharacters: "A-Za-z0-9-" }, ({ reference = "" }) => !/^[A-Za-z0-9-]*$/.test(String(reference))],
+    [{ longestReferenceBytes: 41 }, ({ reference = "" }) => Buffer.byteLength(String(reference)) > 41],
+    [{ referenceEnds: "A-Za-z0-9" }, ({ reference = "a" }) => !/^[a-z0-9](.*[a-z0-9])?$/isu.test(String(reference))],
+    [{ largestCheckout: 500_000 }, ({ amount }, path) => path === "/v1/checkouts" && Number(amount) > 500_000],
+    [{ largestByCurrency: { KES: 50_000 } }, ({ amount, currency }) => currency === "KES" && Number(amount) > 50_000],
     [{ countries: ["CI", "GH"] }, ({ country }) => !["CI", "GH"].includes(String(country))],
     [{ currencies: ["XOF"] }, ({ currency }) => currency !== "XOF"],
     [{ numberRanges: ["225703"] }, ({ phoneNumber = "225703" }) => !String(phoneNumber).startsWith("225703")],
@@ -133,6 +137,10 @@ describe("a declared limit", () => {
     [{ smallestAmount: 50 }, "amount 49 → 200"],
     [{ longestReference: 30 }, "a reference of 31 characters → 200"],
     [{ referenceCharacters: "A-Za-z0-9-" }, "the target accepts more: reference"],
+    [{ longestReferenceBytes: 41 }, "a reference of 42 bytes → 200"],
+    [{ referenceEnds: "A-Za-z0-9" }, "the target accepts more: reference"],
+    [{ largestCheckout: 500_000 }, "a checkout with amount 500001 → 200"],
+    [{ largestByCurrency: { KES: 50_000 } }, "amount 50001 in KES → 200"],
     [{ countries: ["CI", "GH"] }, "the target accepts more: "],
     [{ currencies: ["XOF"] }, "the target accepts more: "],
     [{ numberRanges: ["225703"] }, "shares 3 leading digits with --recipient → 200"],

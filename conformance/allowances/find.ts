@@ -40,6 +40,8 @@ type Deps = {
   fresh: () => string;
   /** The largest amount to try. */
   largest: number;
+  /** True if the budget covers that amount in every currency. */
+  reachesCurrencies?: boolean;
   /** Returns a new http address for webhooks, so that webhooks do not go to an unknown host. */
   address?: () => string;
   sleep: (ms: number) => Promise<void>;
@@ -53,8 +55,8 @@ export const mostPayouts = 75;
 
 const isPaid = ({ response }: Attempt) => isAccepted(response);
 
-function line({ label }: Shown, { fields, response }: Attempt, recipient: string): string {
-  const isCheckout = response.request.path === "/v1/checkouts" && !isAccepted(response);
+function line({ label, isOfCheckouts }: Shown, { fields, response }: Attempt, recipient: string): string {
+  const isCheckout = response.request.path === "/v1/checkouts" && (isOfCheckouts || !isAccepted(response));
   const what = label(fields, recipient);
   return `${isCheckout ? `a checkout with ${what}` : what} → ${response.status ?? "no response"}`;
 }
@@ -105,7 +107,7 @@ function delayAnswer({ readAfterWriteMs: value }: Declaration): Answer {
 /** Returns functions that make an ordinary payout with other values, and that remember the attempts. */
 async function createSearch(
   options: CheckOptions,
-  { target, limits, fresh, largest, address = () => plainAddress, sleep }: Deps,
+  { target, limits, fresh, largest, reachesCurrencies = false, address = () => plainAddress, sleep }: Deps,
 ) {
   let { recipient } = options;
   const random = createRandom(options.seed, "limits");
@@ -130,8 +132,8 @@ async function createSearch(
       throw new BudgetExceeded(`the limits were not found with ${mostPayouts} payouts`);
     return create("/v1/disbursements", json, more);
   }
-  const checkout = ({ country, currency, webhookURL }: Fields) =>
-    create("/v1/checkouts", { amount: 2500, country, currency, webhookURL });
+  const checkout = ({ country, currency, webhookURL, ...fields }: Fields) =>
+    create("/v1/checkouts", { amount: fields["amount"] ?? 2500, country, currency, webhookURL });
   const usual = (more?: number) => pay(ordinary(more));
 
   let first = await usual(0);
@@ -174,7 +176,14 @@ async function createSearch(
     if (isAccepted(response)) await read(response);
     if (!withCheckout || !isAccepted(response)) return { fields, response };
     hasCheckouts ??= checkout(home).then(isAccepted);
-    return { fields, response: (await hasCheckouts) ? await checkout(fields) : response };
+    return { fields, response: (await hasCheckouts) ? await checkout({ ...fields, amount: undefined }) : response };
+  }
+  async function note(name: string, sending: () => Promise<Attempt>): Promise<boolean> {
+    const attempt = sent.get(name) ?? (await sending());
+    sent.set(name, attempt);
+    attempts.push(attempt);
+    if (!isPaid(attempt) && !isCleanRefusal(attempt.response)) throw new Unclean();
+    return isPaid(attempt);
   }
   const search: Search = {
     ordinary,
@@ -182,14 +191,14 @@ async function createSearch(
     payees: shuffled(allPairs, random).map((pair) => fieldsFor(pair, options, random)),
     safe: allowsMadeUpNumbers(options),
     largest,
-    async attempt(over, withCheckout = false) {
-      const name = JSON.stringify(over);
-      const attempt = sent.get(name) ?? (await send(over, withCheckout));
-      sent.set(name, attempt);
-      attempts.push(attempt);
-      if (!isPaid(attempt) && !isCleanRefusal(attempt.response)) throw new Unclean();
-      return isPaid(attempt);
-    },
+    reachesCurrencies,
+    attempt: (over, withCheckout = false) => note(JSON.stringify(over), () => send(over, withCheckout)),
+    checkout: (over) =>
+      note(`checkout ${JSON.stringify(over)}`, async () => {
+        const fields = { ...home, ...over };
+        // The refusal of a checkout uses up no reference, because the checkout has none.
+        return { fields, response: await checkout(fields), recordedNothing: true };
+      }),
   };
 
   /**
@@ -233,12 +242,12 @@ async function flawOf(limit: Shown, { search: { recipient }, attempts, recordedN
 async function falsehoodOf(limit: Shown, value: unknown, asking: Asking) {
   const { search, attempts } = asking;
   const last = () => line(limit, attempts.at(-1)!, search.recipient);
-  for (const over of limit.beyond(value, search))
-    if (await search.attempt(over)) return `the target accepts more: ${last()}`;
+  const tries = limit.isOfCheckouts ? search.checkout : search.attempt;
+  for (const over of limit.beyond(value, search)) if (await tries(over)) return `the target accepts more: ${last()}`;
   const flaw = await flawOf(limit, asking);
   if (flaw !== undefined) return flaw;
   for (const over of limit.inside?.(value, search) ?? [])
-    if (!(await search.attempt(over))) return `the target refuses what it permits: ${last()}`;
+    if (!(await tries(over))) return `the target refuses what it permits: ${last()}`;
   return undefined;
 }
 
@@ -290,8 +299,10 @@ export async function findLimits(options: CheckOptions, deps: Deps) {
     } catch (error) {
       flaw = flawIn(error);
     }
-    if (attempts.length === 0) return { text: "Not asked, because --max-total is too small." };
+    if (attempts.length === 0 && limit.needless === undefined)
+      return { text: "Not asked, because --max-total is too small." };
     limits.settle(field);
+    if (attempts.length === 0) return { text: limit.needless! };
     if (flaw !== undefined) return { text: `Not declared, because ${flaw}.` };
     if (found !== undefined) limits.add({ [field]: found });
     return answerTo(limit, found, attempts, search.recipient);

@@ -60,6 +60,8 @@ describe("a fitted request", () => {
 
   test.each([
     [{ longestReference: 12 }, "UPPER and lower c0123456789-12", "123456789-12"],
+    [{ longestReferenceBytes: 16 }, "💸💸💸c012345678912", "c012345678912"],
+    [{ referenceEnds: "A-Za-z0-9" }, " -c0123456789-12_", "c0123456789-12"],
     [{ referenceCharacters: "A-Z0-9" }, "Zoë 💸 c0123456789-12", "ZOC012345678912"],
     [{ referenceCharacters: "a-z0-9_-" }, "A b_c0123456789-12", "ab_c0123456789-12"],
   ])("has a reference inside %j that is still unique", (limits, reference, expected) => {

@@ -7,20 +7,34 @@ import type { Fields } from "./search.ts";
  * Replaces the characters that a reference may not contain, and keeps the end of the reference, which makes it unique.
  * A letter that is not allowed is replaced by the letter in the other case; any other character is removed.
  */
-export function fittedReference({ longestReference, referenceCharacters }: Declaration, reference: string): string {
+export function fittedReference(
+  { longestReference, longestReferenceBytes, referenceCharacters, referenceEnds }: Declaration,
+  reference: string,
+): string {
   const allowed = referenceCharacters === undefined ? undefined : new RegExp(`[${referenceCharacters}]`, "u");
   const kept = [...reference].map((each) => {
     const ways = [each, each.toUpperCase(), each.toLowerCase(), ""];
     return allowed ? (ways.find((way) => way === "" || allowed.test(way)) ?? "") : each;
   });
-  return (longestReference === undefined ? kept : kept.slice(-longestReference)).join("");
+  let text = (longestReference === undefined ? kept : kept.slice(-longestReference)).join("");
+  while (Buffer.byteLength(text) > (longestReferenceBytes ?? Infinity)) text = [...text].slice(1).join("");
+  if (referenceEnds === undefined) return text;
+  const others = `[^${referenceEnds}]+`;
+  return text.replace(new RegExp(`^${others}|${others}$`, "gu"), "");
 }
 
 /** Returns the amount or, if it is valid but outside the limits, the nearest amount inside them. */
-function fittedAmount({ smallestAmount = 1, largestAmount = Infinity }: Declaration, amount: unknown): unknown {
-  return exceeded({ smallestAmount, largestAmount }, { amount }) === undefined
+function fittedAmount(limits: Declaration, { amount, currency, ...fields }: Fields): unknown {
+  const { smallestAmount = 1, largestAmount, largestCheckout, largestByCurrency } = limits;
+  const isCheckout = !("phoneNumber" in fields) && !("reference" in fields);
+  const most = Math.min(
+    ...[largestAmount, isCheckout ? largestCheckout : undefined, largestByCurrency?.[String(currency)]].map(
+      (limit) => limit ?? Infinity,
+    ),
+  );
+  return exceeded({ smallestAmount, largestAmount: most }, { amount }) === undefined
     ? amount
-    : Math.min(largestAmount, Math.max(smallestAmount, Number(amount)));
+    : Math.min(most, Math.max(smallestAmount, Number(amount)));
 }
 
 const patterns: Record<string, RegExp> = {
@@ -41,12 +55,12 @@ const onlyValid = (home: Fields, fields: Fields): Fields =>
  * @param own phone numbers that the caller gave, which always stay
  */
 export function fitted(limits: Declaration, fields: Fields, home: Fields, own: readonly unknown[] = []): Fields {
-  const { reference, amount, country, currency, phoneNumber } = fields;
+  const { reference, country, currency, phoneNumber } = fields;
   const payee = { country, currency, ...(own.includes(phoneNumber) ? {} : { phoneNumber }) };
+  const placed = { ...fields, ...(exceeded(limits, payee) === undefined ? {} : onlyValid(home, fields)) };
   return {
-    ...fields,
+    ...placed,
     ...(typeof reference === "string" ? { reference: fittedReference(limits, reference) } : {}),
-    ...("amount" in fields ? { amount: fittedAmount(limits, amount) } : {}),
-    ...(exceeded(limits, payee) === undefined ? {} : onlyValid(home, fields)),
+    ...("amount" in fields ? { amount: fittedAmount(limits, placed) } : {}),
   };
 }

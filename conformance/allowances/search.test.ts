@@ -19,7 +19,9 @@ async function search(refuses: (fields: Fields) => boolean, over: Partial<Search
     if (ok) paid.push(all);
     return ok;
   };
-  const options: Search = { ordinary, attempt, recipient, payees, safe: true, largest: 2 ** 53 - 1, ...over };
+  const checkout = async (fields: Fields) => !refuses({ ...fields, country: "CI" });
+  const limits = { safe: true, largest: 2 ** 53 - 1, reachesCurrencies: true };
+  const options: Search = { ordinary, attempt, checkout, recipient, payees, ...limits, ...over };
   const found: Record<string, unknown> = {};
   for (const { field, find } of shownLimits) {
     const value = await find(options, found);
@@ -37,14 +39,20 @@ describe("the search for a limit", () => {
   });
 
   test("pays no more than it may, and then names an amount that was accepted", async () => {
-    const { found, paid } = await search(({ amount }) => Number(amount) > 1_234_567, { largest: 1_500_000 });
+    const { found, paid } = await search(({ amount }) => Number(amount) > 1_234_567, {
+      largest: 1_500_000,
+      reachesCurrencies: false,
+    });
     expect(found).toEqual({ largestAmount: 1_000_000 });
     const large = paid.map(({ amount }) => Number(amount)).filter((amount) => amount > 100);
     expect(large.reduce((sum, amount) => sum + amount, 0)).toBeLessThan(1_500_000);
   });
 
   test("makes a single large payout where real money moves", async () => {
-    const { found, paid } = await search(({ amount }) => Number(amount) > 1_234_567, { safe: false });
+    const { found, paid } = await search(({ amount }) => Number(amount) > 1_234_567, {
+      safe: false,
+      reachesCurrencies: false,
+    });
     expect(found).toEqual({ largestAmount: 1_000_000 });
     expect(paid.filter(({ amount }) => Number(amount) > 100)).toHaveLength(1);
   });
@@ -57,6 +65,29 @@ describe("the search for a limit", () => {
   test("finds the characters of references", async () => {
     const { found } = await search(({ reference }) => !/^[\w. -]*$/.test(text(reference)));
     expect(found).toEqual({ referenceCharacters: "A-Za-z0-9_. -" });
+  });
+
+  test.each([40, 41, 100])("finds that a reference has at most %i bytes", async (limit) => {
+    const { found } = await search(({ reference }) => Buffer.byteLength(text(reference)) > limit);
+    expect(found).toEqual({ longestReference: limit, longestReferenceBytes: limit });
+  });
+
+  test.each<[string, RegExp, string]>([
+    ["a space", /^\S(.*\S)?$/su, String.raw`A-Za-z0-9\u{10000}-\u{10ffff}\u{80}-\u{ffff}!-,/:-@[-\^${"`"}{-~._-`],
+    ["a sign", /^[a-z0-9](.*[a-z0-9])?$/isu, "A-Za-z0-9"],
+  ])("finds that references may not begin or end with %s", async (_, allowed, ends) => {
+    const { found } = await search(({ reference }) => reference !== undefined && !allowed.test(text(reference)));
+    expect(found).toEqual({ referenceEnds: ends });
+  });
+
+  test("finds the largest amount of checkouts", async () => {
+    const { found } = await search(({ amount, phoneNumber }) => phoneNumber === undefined && Number(amount) > 500_000);
+    expect(found).toEqual({ largestCheckout: 500_000 });
+  });
+
+  test("finds the largest amounts of other currencies", async () => {
+    const { found } = await search(({ amount, currency }) => currency === "KES" && Number(amount) > 1_000_000);
+    expect(found).toEqual({ largestByCurrency: { KES: 1_000_000 } });
   });
 
   test("finds the countries that are served", async () => {

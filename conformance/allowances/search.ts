@@ -13,6 +13,8 @@ export type Search = {
    * @param checkout true if the target must accept a checkout with these values too
    */
   attempt: (over: Fields, checkout?: boolean) => Promise<boolean>;
+  /** Sends an ordinary checkout with other values, and returns true if the target accepts it. */
+  checkout: (over: Fields) => Promise<boolean>;
   recipient: string;
   /** A payee in each of `allPairs`, in any order. */
   payees: readonly Payee[];
@@ -20,6 +22,8 @@ export type Search = {
   safe: boolean;
   /** The largest amount to try. All payouts above the ordinary amount together have at most twice this sum. */
   largest: number;
+  /** True if the budget covers that amount once more in every currency. */
+  reachesCurrencies: boolean;
 };
 
 export const allPairs: readonly Pair[] = [...commonPairs, dollars, ...otherPairs];
@@ -32,12 +36,23 @@ const longestTried = 1024;
 
 /** Kinds of characters that a target may refuse in a reference. */
 export const kinds = [
-  { range: "_", sample: "_a_" },
-  { range: ".", sample: "a.b." },
-  { range: " ", sample: "  a  b  " },
-  { range: String.raw`!-,/:-@[-\^${"`"}{-~`, sample: String.raw`"'\/&<>%+#` },
+  { range: "_", sample: "a_b" },
+  { range: ".", sample: "a.b" },
+  { range: " ", sample: "a  b c" },
+  { range: String.raw`!-,/:-@[-\^${"`"}{-~`, sample: String.raw`a"'\/&<%+#` },
   { range: String.raw`\u{80}-\u{ffff}`, sample: "Zoë–支付a\u0301" },
-  { range: String.raw`\u{10000}-\u{10ffff}`, sample: "💸" },
+  { range: String.raw`\u{10000}-\u{10ffff}`, sample: "a💸" },
+];
+
+/** Characters of each kind, with which a target may not let a reference begin or end. */
+export const signs = [
+  { range: "-", sign: "-" },
+  { range: "_", sign: "_" },
+  { range: ".", sign: "." },
+  { range: " ", sign: " " },
+  { range: kinds[3]!.range, sign: "#" },
+  { range: kinds[4]!.range, sign: "\u00eb" },
+  { range: kinds[5]!.range, sign: "💸" },
 ];
 
 /** Returns the round numbers 1, 2 and 5 times a power of ten below `limit`, the largest first. */
@@ -91,6 +106,47 @@ export async function largestAmount({ attempt, safe, largest }: Search): Promise
   return undefined;
 }
 
+/** Returns the largest amount of a checkout, if it is smaller than that of a payout. Checkouts cost nothing. */
+export async function largestCheckout({ checkout }: Search, known: Declaration): Promise<number | undefined> {
+  const most = known.largestAmount ?? Number.MAX_SAFE_INTEGER;
+  const accepts = (amount: number) => checkout({ amount });
+  if (!(await accepts(ordinaryAmount)) || (await accepts(most))) return undefined;
+  return bisect(ordinaryAmount, most, accepts);
+}
+
+/** Returns a payee in each currency but the recipient's. */
+const inOtherCurrencies = ({ payees, recipient }: Search): Payee[] => {
+  const byCurrency = new Map(payees.map((payee) => [payee.currency, payee]));
+  byCurrency.delete(pairOf(recipient).currency);
+  return [...byCurrency.values()];
+};
+
+/** Returns payouts with these amounts, or as much more, in their currencies. */
+export const inCurrencies = (search: Search, amounts: Record<string, number>, more: number): Fields[] =>
+  inOtherCurrencies(search).flatMap((payee) => {
+    const amount = amounts[payee.currency];
+    return amount === undefined || amount + more > search.largest ? [] : [{ ...payee, amount: amount + more }];
+  });
+
+/** Returns the largest amounts in other currencies than the recipient's, where they are smaller. */
+export async function largestByCurrency(
+  search: Search,
+  known: Declaration,
+): Promise<Record<string, number> | undefined> {
+  const most = Math.min(known.largestAmount ?? Infinity, search.largest);
+  const found: Record<string, number> = {};
+  for (const payee of search.reachesCurrencies && most > ordinaryAmount ? inOtherCurrencies(search) : []) {
+    const accepts = (amount: number) => search.attempt({ ...payee, amount });
+    if ((await accepts(most)) || !(await accepts(ordinaryAmount))) continue;
+    for (const amount of roundNumbers(most)) {
+      if (!(await accepts(amount))) continue;
+      found[payee.currency] = amount;
+      break;
+    }
+  }
+  return Object.keys(found).length > 0 ? found : undefined;
+}
+
 const padded = (reference: unknown, length: number) => textOf(reference).padEnd(length, textOf(reference));
 
 /** Returns a reference of this length. */
@@ -129,6 +185,57 @@ export async function referenceCharacters(search: Search, known: Declaration): P
   for (const { range, sample } of kinds)
     if (await search.attempt({ reference: spelled(search, sample, longest) })) allowed.push(range);
   return allowed.length < kinds.length ? `A-Za-z0-9${allowed.join("")}-` : undefined;
+}
+
+/** Matches a character that references may contain. */
+const allowedIn = ({ referenceCharacters: characters }: Declaration): RegExp =>
+  characters === undefined ? /./u : new RegExp(`[${characters}]`, "u");
+
+/** The character with most bytes that references may contain; undefined if all have one byte. */
+const widest = (known: Declaration): string | undefined => {
+  const allowed = allowedIn(known);
+  return ["💸", "\u652f", "\u00eb"].find((character) => allowed.test(character));
+};
+
+/** Returns a reference of this many bytes, with as many characters of several bytes as possible. */
+export function ofBytes({ ordinary }: Search, bytes: number, character = "💸"): string {
+  const tail = `-${textOf(ordinary()["reference"]).slice(-10)}`;
+  const size = Buffer.byteLength(character);
+  const left = bytes - tail.length - 1;
+  return `a${"b".repeat(Math.max(0, left % size))}${character.repeat(Math.max(0, Math.floor(left / size)))}${tail}`;
+}
+
+/** Returns the number of bytes of the longest reference, if references with longer characters must be shorter. */
+export async function longestReferenceBytes(search: Search, known: Declaration): Promise<number | undefined> {
+  const character = widest(known);
+  if (character === undefined) return undefined;
+  const longest = known.longestReference ?? longestTried;
+  const most = 12 + (longest - 12) * Buffer.byteLength(character);
+  const accepts = (bytes: number) => search.attempt({ reference: ofBytes(search, bytes, character) });
+  if ((await accepts(most)) || !(await acceptsOrdinary(search))) return undefined;
+  return bisect(ordinaryLength, most, accepts);
+}
+
+/** Returns the first and the last character of a reference. */
+export const endsOf = (reference: string): string[] => [[...reference][0]!, [...reference].at(-1)!];
+
+/** Returns an ordinary reference between two signs. */
+export const between = ({ ordinary }: Search, first: string, last = first): string =>
+  `${first}${textOf(ordinary()["reference"]).slice(-12)}${last}`;
+
+/** Returns the characters with which references may begin and end, if only other characters are permitted there. */
+export async function referenceEnds(search: Search, known: Declaration): Promise<string | undefined> {
+  const allowed = allowedIn(known);
+  const tried = signs.filter(({ sign }) => allowed.test(sign));
+  const accepts = (first: string, last: string) => search.attempt({ reference: between(search, first, last) });
+  let isFree = true;
+  for (let index = 0; isFree && index < tried.length; index += 2)
+    isFree = await accepts(tried[index]!.sign, (tried[index + 1] ?? tried[index]!).sign);
+  if (isFree || !(await acceptsOrdinary(search))) return undefined;
+  const free: string[] = [];
+  for (const { range, sign } of tried) if (await accepts(sign, sign)) free.unshift(range);
+  // A hyphen is last, because it would otherwise make a range.
+  return `A-Za-z0-9${free.join("")}`;
 }
 
 /** Returns the values of `field` in the pairs that the target serves, if it refuses a pair because of this field. */

@@ -14,6 +14,10 @@ type Shown<Value> = {
   size?: (fields: Fields, recipient: string) => number;
   /** What a reader must know about a limit that was found. */
   note?: string;
+  /** Set if checkouts show the limit, and not payouts. */
+  isOfCheckouts?: true;
+  /** Says why there was nothing to try, if `find` sends nothing because the target has no such limit. */
+  needless?: string;
   /** Set if this needs payouts to made-up phone numbers. */
   needsSafety?: true;
   /** Returns the limit that the target has; undefined if it has none. `known` has the limits found before. */
@@ -44,6 +48,10 @@ const madeOf = (characters: string) => {
   const allowed = new RegExp(`^[${characters}]*$`, "u");
   return (text: string) => allowed.test(text);
 };
+
+/** Returns true if the fields are those of a checkout, which has no phone number. */
+const isCheckout = (fields: Fields) => "country" in fields && !("phoneNumber" in fields);
+const bytesOf = ({ reference }: Fields) => Buffer.byteLength(String(reference));
 
 /** Returns true if the phone number is in one of the ranges. */
 export const inRanges = (ranges: readonly string[], phoneNumber: string): boolean =>
@@ -108,6 +116,23 @@ export const table: Table = {
       beyond: (least) => (least > 1 ? [{ amount: least - 1 }] : []),
     },
   },
+  largestCheckout: {
+    phrase: (amount) => `checkouts of amounts up to ${amount}`,
+    example: 500_000,
+    widest: (fields) => amountOf(fields) - 1,
+    exceeded: (most, fields) =>
+      isCheckout(fields) && typeof fields["amount"] === "number" && fields["amount"] > most
+        ? `checkouts of amounts above ${most}`
+        : undefined,
+    shown: {
+      label: amountLabel,
+      size: amountOf,
+      find: find.largestCheckout,
+      isOfCheckouts: true,
+      inside: (most) => [{ amount: most }],
+      beyond: (most) => [{ amount: most + 1 }],
+    },
+  },
   longestReference: {
     phrase: (length) => `references of at most ${length} characters`,
     example: 20,
@@ -141,6 +166,38 @@ export const table: Table = {
       },
     },
   },
+  longestReferenceBytes: {
+    phrase: (bytes) => `references of at most ${bytes} bytes`,
+    example: 40,
+    widest: (fields) => bytesOf(fields) - 1,
+    exceeded: (most, fields) =>
+      typeof fields["reference"] === "string" && bytesOf(fields) > most
+        ? `references of more than ${most} bytes`
+        : undefined,
+    shown: {
+      label: (fields) => `a reference of ${bytesOf(fields)} bytes`,
+      size: bytesOf,
+      needless: "Not asked, because the target accepts no character that has several bytes.",
+      find: find.longestReferenceBytes,
+      beyond: (bytes, search) => [{ reference: find.ofBytes(search, bytes + 1) }],
+    },
+  },
+  referenceEnds: {
+    phrase: (characters) => `references that begin and end with ${characters}`,
+    example: "A-Za-z0-9",
+    exceeded: (characters, { reference }) =>
+      typeof reference === "string" && reference !== "" && !find.endsOf(reference).every(madeOf(characters))
+        ? `references that begin or end with characters other than ${characters}`
+        : undefined,
+    shown: {
+      label: ({ reference }) => `reference ${JSON.stringify(reference)}`,
+      find: find.referenceEnds,
+      beyond: (characters, search) =>
+        find.signs
+          .filter(({ sign }) => !madeOf(characters)(sign))
+          .map(({ sign }) => ({ reference: find.between(search, sign) })),
+    },
+  },
   countries: place("country", "countries", /^[A-Z]{2}$/, ["CI", "GH"]),
   currencies: place("currency", "currencies", /^[A-Z]{3}$/, ["XOF", "GHS"]),
   numberRanges: {
@@ -162,6 +219,25 @@ export const table: Table = {
         const numbers: Fields[] = [{ phoneNumber: find.otherNumber(search) }, ...search.payees];
         return numbers.filter(({ phoneNumber }) => !inRanges(ranges, textOf(phoneNumber)));
       },
+    },
+  },
+  largestByCurrency: {
+    phrase: (amounts) =>
+      Object.entries(amounts)
+        .map(([currency, amount]) => `amounts up to ${amount} in ${currency}`)
+        .join(", "),
+    example: { KES: 1_000_000 },
+    widest: (fields) => ({ [textOf(fields["currency"])]: amountOf(fields) - 1 }),
+    exceeded: (amounts, { amount, currency }) => {
+      const most = amounts[textOf(currency)] ?? Infinity;
+      return typeof amount === "number" && amount > most ? `amounts above ${most} in ${textOf(currency)}` : undefined;
+    },
+    shown: {
+      label: ({ amount, currency }) => `amount ${textOf(amount)} in ${textOf(currency)}`,
+      needsSafety: true,
+      find: find.largestByCurrency,
+      inside: (amounts, search) => find.inCurrencies(search, amounts, 0),
+      beyond: (amounts, search) => find.inCurrencies(search, amounts, 1),
     },
   },
   httpsWebhooks: {

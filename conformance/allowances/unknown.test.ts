@@ -23,6 +23,7 @@ test.each<[Fields, string]>([
   [{ amount: 90_000 }, "largestAmount: 89999"],
   [{ amount: 29 }, "smallestAmount: 30"],
   [{ reference: "a".repeat(41) }, "longestReference: 40"],
+  [{ amount: 90_000, currency: "KES", country: "KE" }, "largestAmount: 89999"],
   [{ reference: "é" }, 'referenceCharacters: "A-Za-z0-9_-"'],
   [{ country: "KE" }, 'countries: ["CI", "GH"]'],
   [{ currency: "USD" }, 'currencies: ["XOF", "GHS"]'],
@@ -30,6 +31,17 @@ test.each<[Fields, string]>([
   [{ webhookURL: "http://a.example" }, "httpsWebhooks: true"],
 ])("a limit that nobody searched for is unknown: %j", (json, line) => {
   expect(unknown(json)).toContain(`"${line}" to certify.yaml`);
+});
+
+test.each<[Fields, (keyof Declaration)[], object, string]>([
+  [{ amount: 90_000, currency: "KES" }, ["largestAmount"], {}, "largestByCurrency: { KES: 89999 }"],
+  [{ amount: 90_000, phoneNumber: undefined }, ["largestAmount"], { path: "/v1/checkouts" }, "largestCheckout: 89999"],
+  [{ reference: "支".repeat(20) }, ["longestReference"], {}, "longestReferenceBytes: 59"],
+  [{ reference: "-a" }, ["longestReference"], {}, 'referenceEnds: "A-Za-z0-9"'],
+])("a limit of a kind that was not searched for is unknown: %j", (json, settled, request, line) => {
+  const { phoneNumber, ...rest } = { ...own, ...json };
+  const fields = { ...rest, ...(phoneNumber === undefined ? {} : { phoneNumber }) };
+  expect(unknown({}, settled, {}, { ...request, json: fields })).toContain(`"${line}" to certify.yaml`);
 });
 
 test("a refusal counts if the limit was searched for, or if every target must accept the value", () => {

@@ -5,7 +5,7 @@ import type { TargetRequest, TargetResponse } from "../target/exchange.ts";
 import { leastOf, type Declaration } from "./declaration.ts";
 import { rendered } from "./file.ts";
 import type { Limits } from "./limits.ts";
-import type { Fields } from "./search.ts";
+import { allPairs, type Fields } from "./search.ts";
 import { exceeded, table } from "./table.ts";
 
 /** Returns true for a refusal in the shape of §7 that says that a value of the request is not accepted. */
@@ -33,8 +33,14 @@ function narrowest(recipient: string): Declaration {
   return {
     largestAmount: leastOf("largestAmount"),
     smallestAmount: 100,
+    largestByCurrency: Object.fromEntries(
+      allPairs.flatMap((pair) => (pair.currency === currency ? [] : [[pair.currency, leastOf("largestAmount")]])),
+    ),
+    largestCheckout: leastOf("largestAmount"),
     longestReference: leastOf("longestReference"),
+    longestReferenceBytes: leastOf("longestReference"),
     referenceCharacters: "A-Za-z0-9-",
+    referenceEnds: "A-Za-z0-9",
     countries: [country],
     currencies: [currency],
     numberRanges: [recipient],

@@ -104,6 +104,19 @@ const replicas = (ms: number): Hooks => {
   };
 };
 
+/** A live server that sends each webhook after a time. */
+const notifiesAfter =
+  (ms: number): SoundServer["how"] =>
+  ({ sleep }) => ({
+    ...liveAfter(0),
+    async webhook(message, deliver) {
+      // The server counts the webhook as delivered at once, so that its limit of concurrent deliveries delays no other
+      // webhook.
+      void sleep(ms).then(() => deliver(message).catch(() => undefined));
+      return { status: 204, headers: {}, text: "" };
+    },
+  });
+
 const everySecond: Declaration = { velocity: [{ payouts: 10, seconds: 1, per: "recipient" }] };
 
 export const limitedServers: readonly SoundServer[] = [
@@ -112,6 +125,21 @@ export const limitedServers: readonly SoundServer[] = [
   ),
   sound("amounts-to-an-odd-limit", "Amounts above 123,456 are refused with 400.", () =>
     limits(creates, ({ amount }) => Number(amount) > 123_456, 400),
+  ),
+  sound("amounts-by-currency", "Amounts above 1,000,000 are refused in KES only.", () =>
+    limits(creates, ({ amount, currency }) => currency === "KES" && Number(amount) > 1_000_000),
+  ),
+  sound("checkouts-to-500000", "Checkouts above 500,000 are refused, payouts are not.", () =>
+    limits([createCheckout], ({ amount }) => Number(amount) > 500_000),
+  ),
+  sound("references-of-40-bytes", "References of more than 40 bytes are refused.", () =>
+    limits([createDisbursement], ({ reference }) => Buffer.byteLength(String(reference)) > 40),
+  ),
+  sound("references-without-outer-signs", "References may not begin or end with a space or a sign.", () =>
+    limits(
+      [createDisbursement],
+      ({ reference }) => typeof reference === "string" && !/^([\p{L}\p{N}](.*[\p{L}\p{N}])?)?$/su.test(reference),
+    ),
   ),
   sound("references-of-20", "References of more than 20 characters are refused.", () => references(/^.{0,20}$/su)),
   sound("references-plain", "References may contain only letters, digits, hyphens and underscores.", () =>
@@ -149,16 +177,13 @@ export const limitedServers: readonly SoundServer[] = [
     ),
     declared: { readAfterWriteMs: 500, replicas: true },
   },
+  sound("notifies-late", "The server is live and webhooks come after twelve seconds.", notifiesAfter(12_000)),
   {
-    ...sound("notifies-late", "The server is live and webhooks come after ten seconds, as declared.", ({ sleep }) => ({
-      ...liveAfter(0),
-      async webhook(message, deliver) {
-        // The server counts the webhook as delivered at once, so that its limit of concurrent deliveries delays no
-        // other webhook.
-        void sleep(10_000).then(() => deliver(message).catch(() => undefined));
-        return { status: 204, headers: {}, text: "" };
-      },
-    })),
+    ...sound(
+      "notifies-late-declared",
+      "The server is live and webhooks come after ten seconds, as declared.",
+      notifiesAfter(10_000),
+    ),
     declared: { notificationSeconds: 20 },
   },
   {

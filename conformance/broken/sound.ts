@@ -53,6 +53,36 @@ function ofOneCountry({ phoneNumber, country, currency }: Fields): boolean {
   const dialled = plans.find(({ code }) => String(phoneNumber).startsWith(code));
   return own === dialled && (own === undefined || own.currency === currency);
 }
+/** In a relative link, what is before a colon would be a scheme. */
+const withDots = (text: string) =>
+  text.replaceAll(/(?<=(href|action)=")(?=CHK)/g, "./").replaceAll(/\b(CHK|DSB)(?=[0-9A-Z]{8})/g, "$1:v1.");
+const withoutDots = (text: string) => text.replaceAll(/(CHK|DSB)(:|%3A)v1\./g, "$1");
+/** Writes service references with a colon and a dot, in texts and links. */
+const dotted = (): Hooks => ({
+  async handle(call, ask) {
+    const reply = await ask({ ...call, path: withoutDots(call.path) });
+    if (!reply) return reply;
+    const { location } = reply.headers;
+    const headers = { ...reply.headers, ...(location === undefined ? {} : { location: withDots(location) }) };
+    return { ...reply, headers, text: withDots(reply.text) };
+  },
+  webhook: (message, deliver) => deliver({ ...message, body: withDots(message.body) }),
+});
+/** Refuses a known reference before it looks at the rest of the request. */
+function duplicatesFirst(): Hooks {
+  const used = new Set<string>();
+  return {
+    async handle(call, ask) {
+      if (!isOf(call, createDisbursement)) return ask(call);
+      const { reference } = fieldsOf(call.body) ?? {};
+      const name = JSON.stringify([call.headers["x-api-key"], reference]);
+      if (used.has(name)) return refusal(409);
+      const reply = await ask(call);
+      if (reply && isAccepted(reply)) used.add(name);
+      return reply;
+    },
+  };
+}
 const isLowerCase = (value: unknown, length: number) =>
   typeof value === "string" && value.length === length && /^[a-z]+$/.test(value);
 const more = (fields: Fields): Fields => ({
@@ -166,6 +196,10 @@ export const soundServers: readonly SoundServer[] = [
   ),
   sound("other-references", "Service references have another form and length.", () =>
     otherReferences(() => `pay:${crypto.randomUUID()}~é`),
+  ),
+  sound("references-with-dots", "Service references of payouts and checkouts have dots and colons.", dotted),
+  sound("duplicates-first", "A known reference returns 409 before anything else of the request is judged.", () =>
+    duplicatesFirst(),
   ),
   sound("immediate-success", "Every payout succeeds immediately.", () => ends("success")),
   sound("immediate-failure", "Every payout fails immediately.", () => ends("failed")),

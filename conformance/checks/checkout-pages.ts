@@ -67,9 +67,11 @@ function judgePage(context: Context, body: Record<string, unknown>, created: Tar
 async function startAll(context: Context) {
   const made = [];
   const { options, limits, random } = context;
-  const most = Math.min(99_999, Math.floor((limits.all.largestAmount ?? Infinity) / 100));
+  const { largestAmount = Infinity, largestCheckout = Infinity, largestByCurrency = {} } = limits.all;
   for (const { country, currency } of new Set([pairOf(options.recipient), ...commonPairs])) {
     if (exceeded(limits.all, { country, currency }) !== undefined) continue;
+    const largest = Math.min(largestAmount, largestCheckout, largestByCurrency[currency] ?? Infinity);
+    const most = Math.min(99_999, Math.floor(largest / 100));
     // The amounts are whole hundreds, because a page may show some currencies without decimals.
     const body = checkoutBody(context, { amount: 100 * random(Math.min(1001, most - 20), most), country, currency });
     const created = await startCheckout(context, body);

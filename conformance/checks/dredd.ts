@@ -1,5 +1,6 @@
 // Lets Dredd judge one example of each documented response. Dredd repeats a request that another check of the run has
 // sent, and compares status and body with the OpenAPI document.
+import { fittedReference } from "../allowances/fit.ts";
 import { responseSchema, routeOf } from "../contract/contract.ts";
 import { describeResponse, type Check, type Context } from "../check.ts";
 import { runDredd, type DreddResult, type Prepared } from "../contract/dredd.ts";
@@ -72,7 +73,7 @@ function schemaOf(operation: string, status: number, profile: Profile) {
  * Prepares the requests. Some transactions need the create that Dredd has repeated before.
  * @param responses the responses to Dredd's requests so far
  */
-function createPreparation({ facts, options, fresh }: Context, responses: readonly TargetResponse[]) {
+function createPreparation({ facts, limits, options, fresh }: Context, responses: readonly TargetResponse[]) {
   const accepts = (operation: string, status: number) =>
     options.profile === "core" ? alike(operation, status) : undefined;
   /** The last create of each kind that Dredd has repeated, and the number of its response. */
@@ -86,6 +87,16 @@ function createPreparation({ facts, options, fresh }: Context, responses: readon
     const body = JSON.stringify({ ...sent, amount, ...(hasReference ? { reference: fresh() } : {}) });
     created.set(operation, { body, index: responses.length });
     return body;
+  }
+
+  /**
+   * Gives a request that must be refused a reference that no record has, because a service may judge duplicates first. A
+   * reference that a record has is valid, so the request is refused for another reason.
+   */
+  function unused(body: string | undefined, { reference }: Record<string, unknown>): string | undefined {
+    const isUsed = [...facts.records, ...facts.uncertain].some(({ sent }) => sent["reference"] === reference);
+    if (typeof reference !== "string" || !isUsed) return body;
+    return body?.replaceAll(JSON.stringify(reference), JSON.stringify(fittedReference(limits.all, fresh())));
   }
 
   /** Returns the service's reference of the record that Dredd's create has made. */
@@ -117,7 +128,9 @@ function createPreparation({ facts, options, fresh }: Context, responses: readon
       return { ...prepared, path: `${create.split(" ")[1]}/${madeBy(create)}` };
     }
     if (status === 409) return { ...prepared, body: created.get(operation)?.body ?? body };
-    return status === 200 || status >= 500 ? { ...prepared, body: anew(operation, fieldsOf(request)) } : prepared;
+    if (status === 200 || status >= 500) return { ...prepared, body: anew(operation, fieldsOf(request)) };
+    const changed = unused(body, fieldsOf(request));
+    return changed === undefined ? prepared : { ...prepared, body: changed };
   };
 }
 

@@ -1,10 +1,17 @@
 // Finds and proves the limits that the target adds to what the interface leaves open (§8, D45).
 import type { Check } from "../check.ts";
 import { findLimits, mostPayouts, NotAsked } from "../allowances/find.ts";
+import { allPairs } from "../allowances/search.ts";
+import type { CheckOptions } from "../run-options.ts";
+import { findDelay } from "./notifications.ts";
 import { largestTried } from "./numbers.ts";
 import { someAddress, usualAmount } from "./requests.ts";
 
 const id = "limits.added";
+
+const currencies = [...new Set(allPairs.map(({ currency }) => currency))];
+/** Returns true if the budget covers the largest amount in every currency. */
+const reachesCurrencies = ({ maxTotal }: CheckOptions) => maxTotal === Infinity;
 
 export const checks: Check[] = [
   {
@@ -12,8 +19,13 @@ export const checks: Check[] = [
     ids: [id],
     phase: "limits",
     effect: "moves-money",
-    payouts: mostPayouts,
-    amount: (options) => [largestTried(options), ...Array<number>(mostPayouts - 1).fill(usualAmount)],
+    // One more payout shows when its notification comes.
+    payouts: mostPayouts + 1,
+    amount: (options) => [
+      largestTried(options),
+      ...(reachesCurrencies(options) ? currencies.map(() => largestTried(options)) : []),
+      ...Array<number>(mostPayouts).fill(usualAmount),
+    ],
     async run(context) {
       const { options, limits } = context;
       const address = () => someAddress(context).replace(/^https:/, "http:");
@@ -21,8 +33,10 @@ export const checks: Check[] = [
         const { throttled, unproved } = await findLimits(options, {
           ...context,
           largest: largestTried(options),
+          reachesCurrencies: reachesCurrencies(options),
           address,
         });
+        if (throttled === undefined) await findDelay(context);
         context.observe(id, "limits", limits.found);
         if (unproved.length > 0) {
           const fields = unproved.join(", ");

@@ -6,7 +6,9 @@ import { hasControl } from "../run-options.ts";
 import type { Notification, Receiver, Responder } from "../target/receiver.ts";
 import { eventually } from "./eventually.ts";
 import { same } from "./expect.ts";
-import { dataOf, get } from "./requests.ts";
+import { isAccepted } from "../target/exchange.ts";
+import { dataOf, disbursementBody, get, pay } from "./requests.ts";
+import { advance } from "./sandbox-controls.ts";
 
 /**
  * How long to wait for a notification that is due immediately, unless the deployment declares more. If a wait ends
@@ -33,14 +35,52 @@ export function mailbox({ receiver }: Context, reply?: Responder): Box {
 /**
  * Waits until the mailbox has `count` notifications or the wait times out. Returns all notifications in the mailbox.
  */
-export async function arrived(context: Context, box: Box, count = 1): Promise<Notification[]> {
+export async function arrived(
+  context: Context,
+  box: Box,
+  count = 1,
+  patienceMs = patienceOf(context),
+): Promise<Notification[]> {
   const { receiver } = context;
-  const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceOf(context);
+  const patience = receiver && silent.has(receiver) ? shortPatienceMs : patienceMs;
   const hasArrived = await eventually(context, () => box.received.length >= count, patience, pollMs);
   if (!hasArrived) await context.target.requireAlive();
   if (receiver && receiver.all.length === 0) silent.add(receiver);
   if (receiver && receiver.all.length > 0) silent.delete(receiver);
   return box.received;
+}
+
+/** How long the search for limits waits for a notification. */
+const searchMs = 60_000;
+/** A delay is found as a multiple of this, and with half as much again, so that equal targets give equal reports. */
+const granularitySeconds = 10;
+
+/**
+ * Finds how long after a payout is final its notification comes, if it takes longer than checks wait by default. Adds
+ * the delay to the limits.
+ */
+export async function findDelay(context: Context): Promise<void> {
+  const { limits, options, receiver } = context;
+  if (!receiver || limits.declared.notificationSeconds !== undefined) return;
+  const box = mailbox(context);
+  const made = await pay(context, disbursementBody(context, { phoneNumber: options.recipient, webhookURL: box.url }));
+  const { reference } = dataOf(made);
+  if (!isAccepted(made) || typeof reference !== "string" || !(await isFinal(context, reference))) return;
+  const start = context.now().getTime();
+  const [notification] = await arrived(context, box, 1, searchMs);
+  const seconds = notification ? (notification.at.getTime() - start) / 1000 : 0;
+  if (seconds * 1000 <= leastPatienceMs / 2) return;
+  limits.add({ notificationSeconds: Math.ceil((1.5 * seconds) / granularitySeconds) * granularitySeconds });
+}
+
+/** Waits until a payout is final. Returns false if it is still pending when the run would no longer wait for it. */
+async function isFinal(context: Context, reference: string): Promise<boolean> {
+  if (hasControl(context.options, "clock")) await advance(context, 60);
+  const isSettled = async () => {
+    const { status } = dataOf(await get(context, `/v1/disbursements/${encodeURIComponent(reference)}`));
+    return status === "success" || status === "failed";
+  };
+  return eventually(context, isSettled, context.options.settleTimeoutMs, 500);
 }
 
 const unreachable =

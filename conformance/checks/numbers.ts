@@ -1,6 +1,7 @@
 // Checks that amounts stay exact, at the limits of integer types and of floating point (§2.2, §2.3, §8).
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { allowsMadeUpNumbers, type CheckOptions } from "../run-options.ts";
+import { homeOf } from "../generate/countries.ts";
 import { exceeded } from "../allowances/table.ts";
 import { shows } from "./expect.ts";
 import { judgeRecord } from "./records.ts";
@@ -53,7 +54,10 @@ function divided({ limits }: Context, all: readonly number[]): [permitted: numbe
 /** Pays amounts of every size. Judges that each is recorded exactly. */
 async function judgeExact(context: Context, permitted: readonly number[]) {
   for (const amount of permitted) {
-    const body = { ...disbursementBody(context, { webhookURL: someAddress(context) }), amount };
+    const anywhere = { ...disbursementBody(context, { webhookURL: someAddress(context) }), amount };
+    // A currency may have a smaller limit of its own.
+    const isServed = exceeded(context.limits.all, anywhere) === undefined;
+    const body = isServed ? anywhere : { ...anywhere, ...homeOf(context.options.recipient) };
     await judgeRecord(context, "numbers.exact", body, await pay(context, body));
   }
 }

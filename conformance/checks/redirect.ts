@@ -10,6 +10,14 @@ import { finishCheckout } from "./sandbox-controls.ts";
 
 const maxPages = 10;
 
+const entities: Record<string, string> = { amp: "&", quot: '"', apos: "'", colon: ":", period: ".", sol: "/" };
+/** Decodes the character references of HTML that a program may write in a URL. */
+const decoded = (text: string) =>
+  text.replaceAll(/&(?:#x([0-9a-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name = "") => {
+    const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+    return entities[name] ?? (code <= 0x10_ff_ff ? String.fromCodePoint(code) : whole);
+  });
+
 /**
  * Returns the URLs to which a page leads without a script: the URLs in its Refresh header, Refresh elements and links.
  */
@@ -20,7 +28,7 @@ function waysOn(page: TargetResponse, base: string): URL[] {
   const links = [...page.text.matchAll(/<a\s[^>]*href=["']?([^"'\s>]+)/gi)].map(([, href]) => href);
   return [...refresh.map((text) => /url=["']?([^"'>\s]+)/i.exec(text)?.[1]), ...links]
     .filter((address) => address !== undefined)
-    .map((address) => address.replaceAll("&amp;", "&"))
+    .map(decoded)
     .filter((address) => URL.canParse(address, base))
     .map((address) => new URL(address, base));
 }

@@ -12,7 +12,10 @@ export function repeatCommand(report: Report, ids?: readonly string[]): string {
   const { baseUrl, profile, effects } = report;
   const target = isSide(profile) ? [profile] : ["--base-url", baseUrl, "--profile", profile, "--effects", effects];
   const words = [
-    ...["npx", "--no", "--", "certify"],
+    "npx",
+    "--no",
+    "--",
+    "certify",
     ...target,
     ...(ids ? ["--only", ids.join(",")] : []),
     "--seed",
