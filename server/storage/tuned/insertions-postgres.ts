@@ -80,16 +80,16 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
     return { draft, merchant, bounds, record };
   });
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
-  const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ reference }) => reference));
+  const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ id }) => id));
   const stored = await unlessSuspended(items, (active) =>
-    (asks ? storeDisbursements : storeAndBook)(query, active, ({ reference, available, enforced }) => {
-      if (Number(available) < 0 && (enforced || mustBeCovered.has(reference as string))) throw new NotCovered();
+    (asks ? storeDisbursements : storeAndBook)(query, active, ({ id, available, enforced }) => {
+      if (Number(available) < 0 && (enforced || mustBeCovered.has(id as string))) throw new NotCovered();
     }),
   );
   const candidates = items.flatMap(({ record, merchant, bounds }, index) => {
     if (!stored[index]!.inserted || stored[index]!.record !== record) return [];
     const entry = reserved(record, merchant);
-    return [{ record, merchant, bounds, entry, mustBeCovered: mustBeCovered.has(record.reference) }];
+    return [{ record, merchant, bounds, entry, mustBeCovered: mustBeCovered.has(record.id) }];
   });
   const refusals = await runIn(query, judge(asks ? candidates : []));
   const results = refusals.size === 0 ? stored : await withoutRefused(query, stored, refusals);
@@ -189,7 +189,7 @@ interface RecordTable<T> {
   table: "disbursements" | "checkouts";
   columns: Columns;
   toRecord(row: Row): T;
-  /** Makes the whole statement from an INSERT that returns the stored rows. The statement returns their references. */
+  /** Makes the whole statement from an INSERT that returns the stored rows. The statement returns their ids. */
   text?(insert: string): string;
 }
 
@@ -201,7 +201,7 @@ const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merc
  * returns about each stored record, and may throw.
  */
 function recordInserter<T extends Disbursement | Checkout>({ table, columns, toRecord, text }: RecordTable<T>) {
-  const insert = inserter(table, columns, `ON CONFLICT DO NOTHING RETURNING ${text ? "*" : "reference"}`, text);
+  const insert = inserter(table, columns, `ON CONFLICT DO NOTHING RETURNING ${text ? "*" : "id"}`, text);
   const selectByReference = `SELECT r.* FROM ${unnested(["text", "bigint", "text"])}
       AS wanted (merchant_id, epoch, merchants_reference)
     CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = wanted.merchant_id AND r.epoch = wanted.epoch
@@ -227,13 +227,14 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
       rows.toSorted((a, b) => byText(keyOf(a), keyOf(b))),
     );
     inserted.rows.forEach(check);
-    const references = new Set(inserted.rows.map(({ reference }) => reference));
+    // Requests with the same reference may be in one batch, so the ids tell which was stored.
+    const ids = new Set(inserted.rows.map(({ id }) => id));
     const others = await existing(
       query,
-      rows.filter(({ reference }) => !references.has(reference)),
+      rows.filter(({ id }) => !ids.has(id)),
     );
     return items.map(({ record }, index) => {
-      if (references.has(record.reference)) return { inserted: true, record };
+      if (ids.has(record.id)) return { inserted: true, record };
       const found = others.get(keyOf(rows[index]!))!;
       return { inserted: found.id === record.id, record: found };
     });
@@ -248,7 +249,7 @@ const storeAndBook = recordInserter<Disbursement>({
   text: (insert) => `WITH stored AS (${insert}), made AS (
       SELECT merchant_id, epoch, reference, 'reserve' AS kind, currency, updated_at AS at, -(amount::numeric + fee) AS available,
         amount::numeric + fee AS reserved, 0 AS fees, 0 AS outside FROM stored
-    ), ${BOOK_MADE} SELECT s.reference, c.available, c.enforced FROM stored s JOIN changed c
+    ), ${BOOK_MADE} SELECT s.id, c.available, c.enforced FROM stored s JOIN changed c
       ON c.merchant_id = s.merchant_id AND c.epoch = s.epoch AND c.currency = s.currency`,
 });
 const storeCheckouts = recordInserter({ table: "checkouts", columns: CHECKOUT_COLUMNS, toRecord: toCheckout });
