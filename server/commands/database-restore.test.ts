@@ -55,6 +55,8 @@ test("with PostgreSQL it prints the commands to use, without the password", asyn
       "  createdb --maintenance-db='postgres://ada@db.example:5433/shop?sslmode=verify-full' restored",
       "  pg_restore --exit-on-error --single-transaction --no-owner " +
         String.raw`--dbname='postgres://ada@db.example:5433/restored?sslmode=verify-full' 'it'\''s.dump'`,
+      "  psql --dbname='postgres://ada@db.example:5433/restored?sslmode=verify-full' --command='UPDATE handovers SET " +
+        String.raw`asked_real = 1000 * extract(epoch FROM now())::bigint WHERE state = '\''waiting'\'''`,
       "Pass the password in PGPASSWORD or ~/.pgpass, because others can read arguments. Then set DATABASE_URL to the " +
         "new database.",
       "",

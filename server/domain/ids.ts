@@ -5,6 +5,8 @@ import type { AskedMode } from "./mode.ts";
 /** Returns this many random bytes. */
 export type Random = (length: number) => Uint8Array;
 
+export type ReferencePrefix = "DSB" | "CHK";
+
 /** Generates the identifiers of everything the server creates (D19). */
 export interface Ids {
   /** A UUIDv7, so that records sort by creation time. */
@@ -13,7 +15,7 @@ export interface Ids {
    * `DSB` or `CHK`, the time, and 85 random bits. A checkout's reference must be unguessable, because it opens a public
    * page. References of the same time begin alike, so that a database writes them to the same page of an index.
    */
-  reference(prefix: "DSB" | "CHK", now: number): string;
+  reference(prefix: ReferencePrefix, now: number): string;
   /** `m` and 55 random bits, in 12 characters, because almost every index contains it. Earlier versions used UUIDs. */
   merchant(): string;
   apiKey(): string;
@@ -30,10 +32,16 @@ const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const TIME_LENGTH = 7;
 const RANDOM_LENGTH = 17;
 
+const lettersOf = (bytes: Uint8Array) => bytes.reduce((letters, byte) => letters + ALPHABET[byte & 31], "");
+
+/** A reference that is derived from unpredictable bytes, of which it shows 120 bits. */
+export const derivedReference = (prefix: ReferencePrefix, bytes: Uint8Array): string =>
+  prefix + lettersOf(bytes.subarray(0, TIME_LENGTH + RANDOM_LENGTH));
+
 /** @param mode decides what new keys begin with */
 export function createIds(source: Random, mode: AskedMode = "unset"): Ids {
   const random = pooled(source);
-  const text = (length: number) => random(length).reduce((letters, byte) => letters + ALPHABET[byte & 31], "");
+  const text = (length: number) => lettersOf(random(length));
   return {
     record: (now) => v7({ msecs: now, random: random(16) }),
     reference: (prefix, now) => prefix + timeText(now) + text(RANDOM_LENGTH),

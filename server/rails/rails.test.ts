@@ -73,6 +73,33 @@ test("a payout that the rail accepts stays pending until the rail ends it", asyn
   expect(await shown(reference)).toEqual(["closed", "pay: pending", "find: pending", "find: success"]);
 });
 
+describe("a refusal", () => {
+  const refusal = { status: "failed", failure: failureOf("payer_insufficient_funds") } as const;
+
+  test("of a payout that the rail has paid, because a restore has lost the first request, does not fail the payout", async () => {
+    rail.pay = async (payment) => {
+      rail.ledger.set(payment.reference, { payment, answer: { status: "success" }, asked: 1 });
+      return refusal;
+    };
+    const reference = await pay();
+    await gateway.pass(0);
+    expect(await shown(reference)).toEqual(["closed", "pay: failed", "find: success"]);
+    expect(events()).toEqual(["disbursement.completed"]);
+  });
+
+  test.each([
+    ["missing", "closed", "failed"],
+    ["unsearchable", "closed", "failed"],
+    [new Error("no response"), "waiting", "pending"],
+  ] as const)("is final unless the look-up after it fails: %s", async (found, state, status) => {
+    rail.pay = async () => refusal;
+    rail.found.push(found);
+    const reference = await pay();
+    await gateway.pass(0);
+    expect(await handoverOf(reference)).toMatchObject({ state, status });
+  });
+});
+
 describe("an unknown outcome (D74)", () => {
   test("is looked up, and never paid twice", async () => {
     rail.answers.push(() => Promise.reject(new Error("socket hang up")));

@@ -100,10 +100,11 @@ export async function checkStorage(database: DatabaseAddress): Promise<Checked> 
 export async function restoreStorage(
   database: DatabaseAddress,
   file: string,
-  { mode, now, ...options }: Omit<RestoreOptions, "mode"> & { mode: AskedMode; now: number },
+  { mode, ...options }: Omit<RestoreOptions, "mode"> & { mode: AskedMode },
 ): Promise<Restored> {
   if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
-  const kept = modeAfterRestore(sqliteMode(file, now), sqliteMode(database.path, now), mode);
+  const [backup, target] = [file, database.path].map((path) => sqliteMode(path, options.now));
+  const kept = modeAfterRestore(backup!, target!, mode);
   return restoreSqlite(database.path, file, { ...options, ...(kept && { mode: kept }) });
 }
 

@@ -1,10 +1,33 @@
 import type { RecordSettled } from "../domain/telemetry.ts";
+import { hmacs } from "../domain/hmac.ts";
+import { derivedReference } from "../domain/ids.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Failure } from "../domain/failures.ts";
 import type { Customer, Approval, Draft, DueAfter, FinalStatus } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
+
+const hmac = hmacs("hex", (secret) => Buffer.from(secret));
+
+/**
+ * The service's reference of a new record, which is also what a rail gets (D73). A live payment that the merchant has
+ * named has always the same reference. So if a restore or a failover has lost the payment, and the merchant repeats it,
+ * the rail knows it.
+ */
+function referenceOf(
+  { reference, merchantsReference, rail, ...draft }: Draft<Disbursement> | Draft<Checkout>,
+  { id, epoch, customerSecret }: StoredMerchant,
+): string {
+  const isNamed = merchantsReference !== reference;
+  const isLive = rail !== undefined || ("approval" in draft && draft.approval?.plan.rail !== undefined);
+  if (!isNamed || !isLive) return reference;
+  const prefix = "locale" in draft ? "CHK" : "DSB";
+  return derivedReference(
+    prefix,
+    Buffer.from(hmac(customerSecret, `${prefix} ${id} ${epoch} ${merchantsReference}`), "hex"),
+  );
+}
 
 /** Returns the record that a draft becomes, dated with the merchant's current time. @param dated real time for dates */
 export function recorded<T extends Disbursement | Checkout>(
@@ -23,7 +46,7 @@ export function recorded<T extends Disbursement | Checkout>(
     refusal: ______,
     ...rest
   } = draft as unknown as Draft<Checkout>;
-  const record = { ...rest, createdAt: at, updatedAt: at };
+  const record = { ...rest, reference: referenceOf(draft as never, merchant), createdAt: at, updatedAt: at };
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
 

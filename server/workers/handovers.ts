@@ -163,10 +163,15 @@ async function ask(
   const { result, error } = await timed(isCheckout ? "collect" : "pay", () =>
     send.call(rail, payment, { ...call, inDoubt }),
   );
+  if (result?.status === "pending" || result?.status === "success") return { exchanges, answer: result };
   if (result) {
     // While an earlier request may still arrive, a refusal proves nothing (D74).
-    const isProof = !inDoubt || (result.status !== "failed" && result.status !== "cancelled");
-    return isProof ? { exchanges, answer: result } : { exchanges, isUnknown: true };
+    if (inDoubt) return { exchanges, isUnknown: true };
+    if (result.railReference !== undefined) return { exchanges, answer: result };
+    // A restore or a failover may have lost an earlier payment with this reference, which is perhaps the reason.
+    const found = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
+    if (found.error) return { exchanges, isUnknown: true };
+    return { exchanges, answer: typeof found.result === "object" ? found.result : result };
   }
   if (error instanceof RailError) return { exchanges, isUnknown: inDoubt, ...error.options };
   return { exchanges, isUnknown: true };

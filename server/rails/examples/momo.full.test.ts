@@ -156,9 +156,10 @@ describe("MTN MoMo", () => {
 
   test("a checkout that nobody has paid is cancelled when its page no longer takes numbers", async () => {
     const withPage = await createMomoRail(settingsFor(between.url, await aPayPage()));
-    const aged = (minutes: number) => aPayment({ kind: "checkout", createdAt: Date.now() - minutes * 60_000 });
-    expect(await withPage.find(aged(26), call)).toMatchObject({ status: "pending" });
-    expect(await withPage.find(aged(28), call)).toEqual({ status: "cancelled" });
+    const checkout = aPayment({ kind: "checkout" });
+    const agedBy = (minutes: number) => ({ ...checkout, createdAt: Date.now() - minutes * 60_000 });
+    expect(await withPage.find(agedBy(26), call)).toMatchObject({ status: "pending" });
+    expect(await withPage.find(agedBy(28), call)).toEqual({ status: "cancelled" });
     await withPage.close!();
   });
 

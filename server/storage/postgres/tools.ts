@@ -21,11 +21,15 @@ export function dumpAdvice(url: string): string {
   ].join("\n");
 }
 
+/** A rail may have been asked, since the backup, to pay what waits in the backup. */
+const DOUBT = "UPDATE handovers SET asked_real = 1000 * extract(epoch FROM now())::bigint WHERE state = 'waiting'";
+
 export function restoreAdvice(url: string, file: string): string {
   return [
     "Restore PostgreSQL with its own programs, into a new database. Stop the servers, then run:",
     `  createdb --maintenance-db=${shown(url)} restored`,
     `  pg_restore --exit-on-error --single-transaction --no-owner --dbname=${shown(url, "restored")} ${quoted(file)}`,
+    `  psql --dbname=${shown(url, "restored")} --command=${quoted(DOUBT)}`,
     `${PASSWORD} Then set DATABASE_URL to the new database.`,
   ].join("\n");
 }

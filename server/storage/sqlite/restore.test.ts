@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
-import { addMerchant } from "../../testing/storage/fixtures.ts";
+import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
 import { writeVersion2 } from "../../testing/storage/version-2.ts";
 import { backupSqlite } from "./backup.ts";
 import { openSqlite } from "./index.ts";
@@ -50,8 +50,8 @@ async function namesIn(at: string): Promise<string[]> {
   await storage.close();
   return names;
 }
-const restore = ({ replace = true, from = backup, to = path } = {}) =>
-  restoreSqlite(to, from, { replace, suffix: "old" });
+const restore = ({ replace = true, from = backup, to = path, now = 0 } = {}) =>
+  restoreSqlite(to, from, { replace, suffix: "old", now });
 
 test("replaces the database and keeps the old one, complete", async () => {
   expect(restore()).toEqual({ version: VERSION, kept: `${path}.old` });
@@ -60,6 +60,37 @@ test("replaces the database and keeps the old one, complete", async () => {
   expect(await namesIn(backup)).toEqual(["Before"]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(existsSync(`${path}.restoring`)).toBe(false);
+});
+
+test("what a rail may have been asked since the backup is in doubt, and what is repeated is the same payment", async () => {
+  const NOW = Date.UTC(2026, 10, 28);
+  const pay = async (merchantId: string, merchantsReference: string) => {
+    const storage = open(path);
+    const { due: _, ...draft } = aDisbursement(merchantId, { merchantsReference, rail: "mobile" });
+    const { record } = await storage.insertDisbursement(draft);
+    await storage.close();
+    return record.reference;
+  };
+  const storage = open(path);
+  const { id } = (await storage.listMerchants())[0]!;
+  await storage.close();
+  const waiting = await pay(id, "waiting");
+  rmSync(backup);
+  backupSqlite(path, backup);
+  const lost = await pay(id, "lost");
+  restore({ now: NOW });
+  expect(await pay(id, "lost")).toBe(lost);
+  const restored = open(path);
+  const lanes = await restored.handoverLanes({ limit: 1 });
+  const claims = await restored.claimHandovers(
+    lanes.map((lane) => ({ ...lane, count: 9 })),
+    1_000,
+  );
+  expect(claims.map((claim) => [claim.id, claim.askedAt])).toEqual([
+    [waiting, NOW],
+    [lost, undefined],
+  ]);
+  await restored.close();
 });
 
 test("a missing or empty database needs no confirmation", async () => {
@@ -160,7 +191,7 @@ test.each<[string, (file: string) => void, RegExp]>([
 
 test("refuses the database itself as its backup", () => {
   expect(() => restore({ from: path })).toThrow(/is the database of DATABASE_URL itself/);
-  expect(() => restoreSqlite(":memory:", backup, { replace: true, suffix: "old" })).toThrow(/names no file/);
+  expect(() => restoreSqlite(":memory:", backup, { replace: true, suffix: "old", now: 0 })).toThrow(/names no file/);
 });
 
 function execute(file: string, sql: string): void {

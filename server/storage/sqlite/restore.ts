@@ -18,6 +18,8 @@ export interface RestoreOptions {
   replace: boolean;
   /** The text to append to the name of the replaced file. */
   suffix: string;
+  /** Real time. */
+  now: number;
   /** The mode of the restored database, also if its backup is from a version without modes. */
   mode?: Mode;
 }
@@ -34,7 +36,7 @@ export interface Restored {
  * @throws StorageError if the backup is damaged or belongs to another program, if a server uses the database, or if the
  * database has data and may not be replaced; nothing was changed then
  */
-export function restoreSqlite(path: string, backup: string, { replace, suffix, mode }: RestoreOptions): Restored {
+export function restoreSqlite(path: string, backup: string, { replace, suffix, now, mode }: RestoreOptions): Restored {
   if (path === MEMORY) throw new StorageError("DATABASE_URL names no file. Set it to sqlite:PATH.");
   const version = checkBackup(path, backup);
   const lock = explained(path, () => lockDatabase(path));
@@ -55,6 +57,7 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, m
       try {
         backupSqlite(backup, copy);
         if (mode) storeMode(copy, mode);
+        doubtHandovers(copy, now);
         withReadOnly(copy, (db) => requireIntact(db, copy));
         detach(path, target, kept);
         if (state !== "missing") linkSync(target, kept);
@@ -67,6 +70,18 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, m
     });
   } finally {
     lock.release();
+  }
+}
+
+/** A rail may have been asked, since the backup, to pay what waits in the backup. */
+function doubtHandovers(copy: string, now: number): void {
+  const db = new DatabaseSync(copy);
+  try {
+    // An older schema may lack the table.
+    if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'handovers'").get())
+      db.prepare("UPDATE handovers SET asked_real = ? WHERE state = 'waiting'").run(now);
+  } finally {
+    db.close();
   }
 }
 

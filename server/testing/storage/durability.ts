@@ -30,15 +30,15 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     const before = await open(clock);
     const { id: merchantId } = await addMerchant(before);
     const { due: _, ...draft } = aDisbursement(merchantId);
-    await before.insertDisbursement({ ...draft, rail: "mobile" });
+    const { reference } = (await before.insertDisbursement({ ...draft, rail: "mobile" })).record;
     const claim = (storage: Storage) => storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
-    expect(await claim(before)).toMatchObject([{ id: draft.reference }]);
+    expect(await claim(before)).toMatchObject([{ id: reference }]);
     await before.close();
 
     const after = await open(clock);
     clock.advance(MINUTE);
     await after.promoteHandovers(10);
-    expect(await claim(after)).toMatchObject([{ id: draft.reference, askedAt: START + MINUTE }]);
+    expect(await claim(after)).toMatchObject([{ id: reference, askedAt: START + MINUTE }]);
     await after.close();
   });
 

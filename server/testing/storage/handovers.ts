@@ -90,6 +90,44 @@ export function handoverTests(storage: Current): void {
     expect(await claimAll()).toHaveLength(1);
   });
 
+  test("requests with the same reference at once are one payment, with one hand-over", async () => {
+    const { due: _, ...draft } = aDisbursement(merchantId);
+    const made = await concurrently(5, async (index) =>
+      storage().insertDisbursement({
+        ...draft,
+        id: aDisbursement(merchantId).id,
+        reference: `DSB${index}`,
+        rail: RAIL,
+      }),
+    );
+    expect(made.filter(({ inserted }) => inserted)).toHaveLength(1);
+    expect(new Set(made.map(({ record }) => record.id)).size).toBe(1);
+    expect(await claimAll()).toHaveLength(1);
+  });
+
+  test("the reference that a rail gets depends on the merchant and on the merchant's reference alone", async () => {
+    const other = (await addMerchant(storage())).id;
+    const referenceOf = async (merchant: string, merchantsReference: string, changes = {}) => {
+      const { due: _, ...draft } = aDisbursement(merchant, { merchantsReference, rail: RAIL, ...changes });
+      return (await storage().insertDisbursement(draft)).record.reference;
+    };
+    const plan = { approval: { level: "operator", plan: { rail: RAIL } } } as const;
+    const references = [
+      await referenceOf(merchantId, "one"),
+      await referenceOf(merchantId, "two"),
+      await referenceOf(other, "one"),
+      await referenceOf(merchantId, "held", { ...plan, rail: undefined }),
+    ];
+    expect(new Set(references).size).toBe(4);
+    for (const reference of references) expect(reference).toMatch(/^DSB[0-9A-HJKMNP-TV-Z]{24}$/);
+    const { due: _, ...draft } = aCheckout(merchantId, { rail: RAIL });
+    const unnamed = { ...draft, merchantsReference: draft.reference };
+    expect((await storage().insertCheckout(unnamed)).record.reference).toBe(draft.reference);
+    expect((await storage().insertCheckout(aCheckout(merchantId, { rail: RAIL }))).record.reference).toMatch(
+      /^CHK.{24}$/,
+    );
+  });
+
   describe("a claim", () => {
     test("belongs to one claimant until its lease ends", async () => {
       await concurrently(5, () => pay());
