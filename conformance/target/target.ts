@@ -232,7 +232,7 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       if (hasEnded || (await breaker.isAlive())) return;
       overdue.reject(stop(`the target stopped responding to ${request.method} ${request.path}`));
     }
-    void endIfDead();
+    endIfDead().catch(overdue.reject);
     return Promise.race([sent, overdue.promise]).finally(() => (hasEnded = true));
   }
 

@@ -2,20 +2,18 @@ import { readConfig, type Config } from "../config.ts";
 import { createSystemClock } from "../domain/clock.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { readMode } from "../storage/open.ts";
-import { parseCommand, type Commands, type Output, type Printer } from "./command.ts";
+import { parseCommand, usageOf, type Commands, type Output, type Printer } from "./command.ts";
 import { requireDatabase } from "./command-context.ts";
 import { printable, printableJson } from "./printable.ts";
 
-/**
- * Returns a function that runs a command of a group on the database that DATABASE_URL selects, and prints its result. The
- * function resolves with the exit code.
- */
+/** Returns a group of commands that run on the database that DATABASE_URL selects. */
 export function commandGroup<Context>(
   group: string,
   commands: Commands<Context>,
   withContext: (config: Config, use: (context: Context) => Promise<Output>, env: NodeJS.ProcessEnv) => Promise<Output>,
 ) {
-  return async (argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> => {
+  /** Runs a command and prints its result. Resolves with the exit code. */
+  async function run(argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> {
     const { command, args, options } = parseCommand(group, commands, argv);
     const asked = readConfig(env);
     requireDatabase(command, asked);
@@ -24,7 +22,8 @@ export function commandGroup<Context>(
     const { lines, json, found } = await withContext(config, (context) => command.run(context, args, options), env);
     printer.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
     return found ? 1 : 0;
-  };
+  }
+  return { run, usage: ([name]: readonly string[]) => usageOf(group, commands, name), names: Object.keys(commands) };
 }
 
 /**
