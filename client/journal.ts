@@ -53,7 +53,9 @@ export function fileJournal(path: string): Journal {
       if (!value || value === Infinity || (rate && Math.abs(value - rate) < rate * notableChange)) return;
       content.rate = value;
       // If this write fails, the write for the next payout fails too and reports the error.
-      void use().then((journal) => journal.append({ rate: value }).catch(ignore));
+      use()
+        .then((journal) => journal.append({ rate: value }))
+        .catch(ignore);
     },
     before: async (...args) => (await use()).before(...args),
     after: async (request, payout) =>

@@ -469,8 +469,8 @@ describe("the arguments", () => {
     await expect(run(["--help"], env, terminal)).rejects.toThrow("a defect");
   });
 
-  test("may ask for help", async () => {
-    expect(await pay(lines, ["--help"])).toMatchObject({
+  test.each([[["--help"]], [["-h"]], [["--yes", "--journal", "j", "-h"]]])("may ask for help: %j", async (args) => {
+    expect(await pay(lines, args)).toMatchObject({
       code: 0,
       printed: expect.stringMatching(/^Usage: disbursement-pay/),
     });

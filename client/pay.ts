@@ -62,7 +62,7 @@ const options = {
   yes: { type: "boolean", default: false },
   "base-url": { type: "string" },
   "api-key-file": { type: "string" },
-  help: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false },
 } as const;
 
 function readArguments(args: string[]) {

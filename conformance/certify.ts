@@ -1,7 +1,7 @@
 // The entry point. The exit code is 0 if everything selected passed, 1 if something failed, and 2 if the suite could
 // not do its work. Each command imports its own parts, since it takes a second to load all parts.
 import { randomInt } from "node:crypto";
-import { help } from "./cli/flags.ts";
+import { helpOf } from "./cli/help.ts";
 import { OptionsError, readOptions } from "./cli/options.ts";
 import { CannotRun } from "./cli/probe.ts";
 import { isSubcommand, runSubcommand, unknownCommand } from "./cli/subcommands.ts";
@@ -46,13 +46,12 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<num
 };
 
 async function main(args: readonly string[]): Promise<number> {
-  const hasOwnHelp = ["client", "receiver", "tools"].includes(args[0] ?? "");
-  if (!hasOwnHelp && (args.includes("--help") || args.includes("-h"))) {
-    print(help);
+  const [name, ...rest] = args;
+  if (args.includes("--help") || args.includes("-h")) {
+    print(await helpOf(name));
     return 0;
   }
   try {
-    const [name, ...rest] = args;
     const command = Object.hasOwn(commands, name ?? "") ? commands[name!] : undefined;
     if (command) return await command(rest);
     if (isSubcommand(name)) return await subcommand(name, rest);

@@ -13,23 +13,38 @@ const USAGE = `Usage: ${PROGRAM} COMMAND
   listen   bring a sandbox's webhooks to a receiver on this machine
   trigger  make an event happen in a sandbox
 
-Without a further command, keys, balances, rails and db list their commands. DATABASE_URL selects
-the database of these four commands and of serve.`;
+Each explains itself with --help, and so do the commands of keys, balances, rails and db. DATABASE_URL selects the
+database of these four and of serve.`;
 
-type Run = (args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer) => Promise<number | undefined>;
+const SERVE_USAGE = `Usage: ${PROGRAM} serve
 
-const COMMANDS: Readonly<Record<string, () => Promise<Run>>> = {
-  serve: async () => async (args) => {
-    if (args.length > 0) throw new UsageError(USAGE);
-    await import("./main.ts");
-    return undefined;
-  },
+Starts the server. Its settings are environment variables, which the guide "Operating the server" lists.`;
+
+interface Command {
+  run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<number | undefined>;
+  /** What `--help` prints, among these arguments. */
+  usage(args: readonly string[]): string;
+}
+
+async function serve(args: readonly string[]): Promise<undefined> {
+  if (args.length > 0) throw new UsageError(SERVE_USAGE);
+  await import("./main.ts");
+}
+
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => ({ run: serve, usage: () => SERVE_USAGE }),
   keys: async () => (await import("./commands/groups.ts")).keys,
   db: async () => (await import("./commands/groups.ts")).db,
   balances: async () => (await import("./commands/groups.ts")).balances,
   rails: async () => (await import("./commands/groups.ts")).rails,
-  listen: async () => (await import("./commands/listen.ts")).listen,
-  trigger: async () => (await import("./commands/trigger.ts")).trigger,
+  async listen() {
+    const { listen, USAGE: usage } = await import("./commands/listen.ts");
+    return { run: listen, usage: () => usage };
+  },
+  async trigger() {
+    const { trigger, USAGE: usage } = await import("./commands/trigger.ts");
+    return { run: trigger, usage: () => usage };
+  },
 };
 
 /**
@@ -53,10 +68,13 @@ export async function runCommandLine(
   printer: Printer,
 ): Promise<number | undefined> {
   try {
+    const asksForHelp = [name, ...args].some((arg) => arg === "--help" || arg === "-h");
     const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (!load) throw new UsageError(USAGE);
-    const run = await load();
-    return await run(args, env, printer);
+    if (!load && !(asksForHelp && name.startsWith("-"))) throw new UsageError(USAGE);
+    const command = await load?.();
+    if (!asksForHelp) return await command!.run(args, env, printer);
+    printer.log(command?.usage(args) ?? USAGE);
+    return 0;
   } catch (error) {
     const isExpected = error instanceof Error && EXPECTED.has(error.name);
     printer.error(printableLines(isExpected ? error.message : inspect(error)));

@@ -30,6 +30,7 @@ export function httpListener(createServer: () => McpServer, token: string): Requ
   const isHostValid = hostHeaderValidation(local);
   const isOriginValid = originValidation(local);
   return (request, response) => {
-    if (isHostValid(request, response) && isOriginValid(request, response)) void handle(request, response);
+    if (isHostValid(request, response) && isOriginValid(request, response))
+      handle(request, response).catch(() => response.destroy());
   };
 }

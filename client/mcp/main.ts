@@ -52,7 +52,7 @@ async function run() {
       "token-file": { type: "string" },
       log: { type: "boolean" },
       approve: { type: "string" },
-      help: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
     },
   });
   if (values.help) return console.log(usage);

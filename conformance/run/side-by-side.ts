@@ -66,9 +66,10 @@ export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) 
   const waiting = [...checks];
   async function work() {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      const result = run(next);
-      results.get(next)!.resolve(result);
-      await result.catch(() => undefined);
+      const { promise, resolve } = results.get(next)!;
+      resolve(run(next));
+      // The caller may not have come to this result yet, or never come to it.
+      await promise.catch(() => undefined);
     }
   }
   const workers = Array.from({ length: lanes }, work);

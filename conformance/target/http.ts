@@ -45,11 +45,15 @@ function closeIdle({ freeSockets }: HttpAgent, freedAt: WeakMap<object, number>)
 }
 const largestResponse = 4 * 1024 * 1024;
 
-const decoders = { gzip: gunzipSync, deflate: inflateSync, br: brotliDecompressSync };
+const decoders = new Map<string, typeof gunzipSync>([
+  ["gzip", gunzipSync],
+  ["deflate", inflateSync],
+  ["br", brotliDecompressSync],
+]);
 
 /** Returns the decompressed body: the headers of common clients ask for compression. */
 function decoded(body: Buffer, encoding: string | undefined): Buffer {
-  const decode = decoders[encoding?.toLowerCase() as keyof typeof decoders] as typeof gunzipSync | undefined;
+  const decode = decoders.get(encoding?.toLowerCase() ?? "");
   return decode && body.length > 0 ? decode(body, { maxOutputLength: largestResponse }) : body;
 }
 

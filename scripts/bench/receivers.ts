@@ -22,7 +22,7 @@ const RECEIVERS = 1_000;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const folder = await mkdtemp(join(tmpdir(), "receivers-"));
-const server = await startTarget("server", [join(root, "server/main.ts")], {
+const server = await startTarget("server", ["--max-semi-space-size=16", join(root, "server/main.ts")], {
   PORT: "0",
   DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
   SANDBOX_API_KEY: API_KEY,

@@ -23,7 +23,11 @@ export async function startServer(name: string, env: Record<string, string>): Pr
   const begun = performance.now();
   const main = new URL("../../server/main.ts", import.meta.url).pathname;
   const cache = new URL("../../node_modules/.cache/node", import.meta.url).pathname;
-  const target = await startTarget(name, [main], { PORT: "0", NODE_COMPILE_CACHE: cache, ...env });
+  const target = await startTarget(name, ["--max-semi-space-size=16", main], {
+    PORT: "0",
+    NODE_COMPILE_CACHE: cache,
+    ...env,
+  });
   while ((await fetch(`${target.url}/readyz`)).status !== 200) await sleep(5);
   return { ...target, readyMs: performance.now() - begun };
 }

@@ -5,20 +5,26 @@ import { createSystemClock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { readMode } from "../storage/open.ts";
-import { FailedAfterChange, parseCommand, PROGRAM, type Commands, type Output, type Printer } from "./command.ts";
+import {
+  FailedAfterChange,
+  parseCommand,
+  PROGRAM,
+  usageOf,
+  type Commands,
+  type Output,
+  type Printer,
+} from "./command.ts";
 import { requireDatabase } from "./command-context.ts";
 import { printable, printableJson } from "./printable.ts";
 
-/**
- * Returns a function that runs a command of a group on the database that DATABASE_URL selects, and prints its result. The
- * function resolves with the exit code.
- */
+/** Returns a group of commands that run on the database that DATABASE_URL selects. */
 export function commandGroup<Context>(
   group: string,
   commands: Commands<Context>,
   withContext: (config: Config, use: (context: Context) => Promise<Output>, env: NodeJS.ProcessEnv) => Promise<Output>,
 ) {
-  return async (argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> => {
+  /** Runs a command and prints its result. Resolves with the exit code. */
+  async function run(argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> {
     const { command, args, options: given } = parseCommand(group, commands, argv);
     const options = command.options.includes("id") ? { id: v7(), ...given } : given;
     const asked = readConfig(env);
@@ -26,13 +32,14 @@ export function commandGroup<Context>(
     const opensNothing = command.onlyAdvises && asked.database.kind === "postgres";
     const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
     const changes: Change[] = [];
-    const run = () => withContext(config, (context) => command.run(context, args, options), env);
-    const { lines, json, found } = await noteChanges(changes, run).catch((error: unknown) => {
+    const work = () => withContext(config, (context) => command.run(context, args, options), env);
+    const { lines, json, found } = await noteChanges(changes, work).catch((error: unknown) => {
       throw withChanges(error, changes, options.id);
     });
     printer.log(options.json ? printableJson(json, 2) : lines.map(printable).join("\n"));
     return found ? 1 : 0;
-  };
+  }
+  return { run, usage: ([name]: readonly string[]) => usageOf(group, commands, name), names: Object.keys(commands) };
 }
 
 /** Returns the error of a command as its caller must see it. @param id with which the command can be repeated */

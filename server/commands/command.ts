@@ -71,7 +71,14 @@ export function meaningsOf(table: Table): string {
   return flags.map(([text, meaning]) => `  ${text.padEnd(width)}  ${meaning}`).join("\n");
 }
 
-export function usageOf(group: string, commands: Commands<never>): string {
+/** What `--help` prints after a group, or after one of its commands. */
+export function usageOf(group: string, commands: Commands<never>, one = ""): string {
+  const explained = Object.hasOwn(commands, one) ? commands[one] : undefined;
+  if (explained) {
+    const table = Object.fromEntries(explained.options.map((option) => [option, OPTIONS[option]]));
+    const usage = `Usage: ${PROGRAM} ${group} ${synopsis(one, explained)}\n\n${explained.summary}`;
+    return explained.options.length === 0 ? usage : `${usage}\n\n${meaningsOf(table)}`;
+  }
   const entries = Object.entries(commands).map(
     ([name, command]) => `  ${synopsis(name, command)}\n      ${command.summary}`,
   );

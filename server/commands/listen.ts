@@ -62,7 +62,7 @@ const OPTIONS = {
   ...REMOTE_OPTIONS,
 } as const;
 
-const USAGE = `Usage: ${PROGRAM} listen --forward-to URL
+export const USAGE = `Usage: ${PROGRAM} listen --forward-to URL
 
 Brings the sandbox's webhooks to a receiver on this machine, which needs no public address. Signatures, retries and the
 log of deliveries are the same as without it.

@@ -45,7 +45,7 @@ const OPTIONS = {
   ...REMOTE_OPTIONS,
 } as const;
 
-const USAGE = `Usage: ${PROGRAM} trigger EVENT [--override FIELD=VALUE]…
+export const USAGE = `Usage: ${PROGRAM} trigger EVENT [--override FIELD=VALUE]…
 
 Makes an event happen in the sandbox, by creating the payment that it reports.
 

@@ -49,7 +49,7 @@ function chmodAll(change: "a-w" | "u+w") {
 
 test("the server runs from the copied files alone, as another user who may write nothing", async () => {
   const inImage = (path: string) => join(image.root, path);
-  const [program, main] = image.cmd;
+  const [program, , main] = image.cmd;
   expect(program).toBe("node");
   const { HOST, ...env } = image.env;
   expect(HOST).toBe("0.0.0.0");

@@ -1,7 +1,10 @@
 import { createHmac } from "node:crypto";
-import type { Configuration, IDToken } from "openid-client";
+import type { Configuration, IDToken, UserInfoResponse } from "openid-client";
 import type { Access } from "../domain/sign-in.ts";
 import type { OpenIdSettings } from "./settings.ts";
+
+/** What the provider says about a person, in the ID token or at its userinfo endpoint. */
+type Claims = IDToken | UserInfoResponse;
 
 /** How long a request to the provider may take. */
 const TIMEOUT_S = 10;
@@ -66,18 +69,19 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
         pkceCodeVerifier: derived(secret, "verifier"),
         idTokenExpected: true,
       };
-      let claims: IDToken;
+      const sources: Claims[] = [];
       try {
         const tokens = await client.authorizationCodeGrant(configuration, new URL(`${redirectUri}?${query}`), checks);
-        claims = tokens.claims()!;
+        const claims = tokens.claims()!;
+        sources.push(claims);
         // Many providers put only the person's id into the token.
-        const isWhole = claims[nameClaim] !== undefined && claims[rolesClaim] !== undefined;
+        const isWhole = [nameClaim, rolesClaim].every((claim) => trusted(sources, claim).length > 0);
         if (!isWhole && configuration.serverMetadata().userinfo_endpoint !== undefined)
-          claims = { ...(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)), ...claims };
+          sources.push(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub));
       } catch (error) {
         throw failure("The provider did not sign you in.", error);
       }
-      return accessOf(claims, settings);
+      return accessOf(sources, settings);
     },
   };
 }
@@ -105,27 +109,50 @@ function scopesFor(configuration: Configuration, claims: readonly string[]): str
 }
 
 /** @throws OpenIdError if the claims give no access */
-function accessOf(claims: IDToken, { nameClaim, rolesClaim, grants }: OpenIdSettings): Access {
-  const who = `sub ${claims.sub}`;
-  const name = trusted(claims, nameClaim)[0];
+function accessOf(sources: readonly Claims[], { nameClaim, rolesClaim, grants }: OpenIdSettings): Access {
+  const who = `sub ${sources[0]!.sub}`;
+  const name = trusted(sources, nameClaim)[0];
   if (name === undefined) {
     const missing = nameClaim === "email" ? "a verified e-mail address" : `the claim ${nameClaim}`;
-    throw new OpenIdError(`The provider does not state ${missing} of yours.`, { cause: `${who} has no ${nameClaim}` });
+    const cause = `${who}: ${missingClaim(sources, nameClaim)}, or set OIDC_NAME_CLAIM to one of these that people cannot change`;
+    throw new OpenIdError(`The provider does not state ${missing} of yours.`, { cause });
   }
-  const values = trusted(claims, rolesClaim);
+  const values = trusted(sources, rolesClaim);
   const grant = grants.find(({ value }) => values.includes(value));
   if (!grant) {
-    const cause = `${who} has no value of ${rolesClaim} that OIDC_ROLES names`;
+    const unknown = `no value of ${rolesClaim} is in OIDC_ROLES`;
+    const absent = `${missingClaim(sources, rolesClaim)}, or set OIDC_ROLES_CLAIM to one of these`;
+    const cause = `${who}: ${values.length > 0 ? unknown : absent}`;
     throw new OpenIdError(`${name} has no role here. Ask an administrator.`, { cause });
   }
   const { role, merchantId } = grant;
   return { name, role, ...(merchantId !== undefined && { merchantId }) };
 }
 
-/** The texts of a claim. An e-mail address that the provider has not verified could be anybody's. */
-function trusted(claims: IDToken, claim: string): string[] {
+/**
+ * The texts of a claim, from the first source that has any. An e-mail address that this source does not call verified
+ * could be anybody's.
+ */
+function trusted(sources: readonly Claims[], claim: string): string[] {
+  const source = sources.find((claims) => textsOf(claims, claim).length > 0);
+  return source ? textsOf(source, claim) : [];
+}
+function textsOf(claims: Claims, claim: string): string[] {
   if (claim === "email" && claims.email_verified !== true) return [];
   return [claims[claim]].flat().filter((value) => typeof value === "string" && value !== "") as string[];
+}
+
+/** Claims about the token, which say nothing about the person. */
+const PROTOCOL = new Set(
+  "iss aud azp exp iat nbf jti nonce at_hash c_hash auth_time acr amr sid uti rh ver aio".split(" "),
+);
+
+/** Says for the log which claim is missing, and the names of those that the provider sends. */
+function missingClaim(sources: readonly Claims[], claim: string): string {
+  const names = [...new Set(sources.flatMap((claims) => Object.keys(claims)))].filter((name) => !PROTOCOL.has(name));
+  const isUnverified = claim === "email" && names.includes("email");
+  const problem = isUnverified ? "the provider does not send email_verified: true" : `the provider sends no ${claim}`;
+  return `${problem}, but ${names.toSorted().join(", ")}; have it sent`;
 }
 
 /** Keeps only the parts of an error that are not secret: the library's errors contain the code and the tokens. */

@@ -174,10 +174,10 @@ const toFailure = ({ code, message }: Partial<Schemas["Failure"]> = {}): Failure
   failureOf(FAILURE_CODES.find((each) => each === code) ?? "other", message);
 
 /** What a refusal of the service means for a payment. Other codes and refusals mean `rejected`. */
-const REFUSALS: Readonly<Record<string, FailureCode>> = {
-  insufficient_funds: "payer_insufficient_funds",
-  limit_exceeded: "amount_not_allowed",
-};
+const REFUSALS: ReadonlyMap<string, FailureCode> = new Map([
+  ["insufficient_funds", "payer_insufficient_funds"],
+  ["limit_exceeded", "amount_not_allowed"],
+]);
 
 /**
  * Turns a refusal of a create into a failed payment. The client throws these errors only if no request may have been
@@ -194,7 +194,7 @@ async function settled(work: () => Promise<RailAnswer>): Promise<RailAnswer> {
       // The addresses in the request are from this server's configuration, and not from the merchant.
       const isOurs = fields.some(({ path }) => path === "webhookURL" || path === "redirectURL");
       if (isOurs) throw new RailError(`The rail refuses this server's PUBLIC_URL: ${message}`, { needsRepair: true });
-      return { status: "failed", failure: failureOf((code && REFUSALS[code]) ?? "rejected", message) };
+      return { status: "failed", failure: failureOf(REFUSALS.get(code ?? "") ?? "rejected", message) };
     }
     throw refusalOf(error);
   }

@@ -33,7 +33,12 @@ export async function startOpenIdProvider(people: Record<string, object>): Promi
     redirectUris.push(redirectUri);
     const provider = new Provider(issuer, {
       clients: [{ client_id: CLIENT.id, client_secret: CLIENT.secret, redirect_uris: redirectUris }],
-      claims: { openid: ["sub"], email: ["email", "email_verified"], groups: ["groups"], profile: ["nickname"] },
+      claims: {
+        openid: ["sub"],
+        email: ["email", "email_verified"],
+        groups: ["groups"],
+        profile: ["nickname", "oid", "preferred_username", "roles"],
+      },
       features: { devInteractions: { enabled: false } },
       pkce: { required: () => true },
       cookies: { keys: ["a key of the provider's cookies"] },

@@ -39,7 +39,6 @@ interface Waiting {
  * merchant's last stored request, or its next stored request, shows the count.
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
-  let waiting: Waiting[] = [];
   let places = { succeeded: createPlaces(), failed: createPlaces() };
   let dropped = 0;
   let number = 0;
@@ -50,13 +49,12 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
 
   const end = telemetry.on("exchange", (exchange) => {
     const { merchantId, status = FIRST_FAILED_STATUS } = exchange;
-    if (!places[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"].take(merchantId)) {
-      dropped += 1;
-      addUntold(merchantId, 1);
-      return;
-    }
     number += 1;
-    waiting.push({ exchange, at: clock.now(), number });
+    const kind = places[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"];
+    const loser = kind.add(merchantId, { exchange, at: clock.now(), number });
+    if (loser === undefined) return;
+    dropped += 1;
+    addUntold(loser, 1);
   });
 
   /**
@@ -81,8 +79,9 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
   }
 
   async function store() {
-    const [ended, missing] = [waiting, dropped];
-    [waiting, places, dropped] = [[], { succeeded: createPlaces(), failed: createPlaces() }, 0];
+    const ended = [...places.succeeded.all(), ...places.failed.all()].toSorted((a, b) => a.number - b.number);
+    const missing = dropped;
+    [places, dropped] = [{ succeeded: createPlaces(), failed: createPlaces() }, 0];
     if (ended.length + missing === 0) return;
     const requests = ended.flatMap(readable);
     for (const request of requests.toReversed()) {
@@ -111,18 +110,29 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
   };
 }
 
-/** The number of requests of one kind that can still be noted before the next storing. */
+/** The requests of one kind that wait for the next storing. */
 function createPlaces() {
-  const taken = new Map<string, number>();
+  const lists = new Map<string, Waiting[]>();
   let total = 0;
   return {
-    /** Returns false if no place is left for the merchant. */
-    take(merchantId: string): boolean {
-      const count = taken.get(merchantId) ?? 0;
-      if (count >= MOST.ofMerchant || total >= MOST.total) return false;
-      taken.set(merchantId, count + 1);
-      total += 1;
-      return true;
+    all: () => [...lists.values()].flat(),
+    /**
+     * Keeps a request. If no place is left, the merchant with the most requests loses its last one, so that merchants that
+     * send much do not push out others. Returns the merchant that has lost a request.
+     */
+    add(merchantId: string, request: Waiting): string | undefined {
+      const own = lists.get(merchantId) ?? [];
+      if (own.length === MOST.ofMerchant) return merchantId;
+      let loser: string | undefined;
+      if (total === MOST.total) {
+        const [name, longest] = [...lists].reduce((one, other) => (other[1].length > one[1].length ? other : one));
+        if (longest.length <= own.length + 1) return merchantId;
+        longest.pop();
+        loser = name;
+      } else total += 1;
+      own.push(request);
+      lists.set(merchantId, own);
+      return loser;
     },
   };
 }

@@ -156,10 +156,6 @@ function openTerminal() {
 
 /** Runs `certify client` and returns its exit code. */
 export async function certifyClient(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
-  if (args.includes("--help") || args.includes("-h")) {
-    print(clientUsage);
-    return 0;
-  }
   const options = readClientOptions(args, newSeed);
   return runSide(options.reporting, (interrupted) => {
     const { command } = options;

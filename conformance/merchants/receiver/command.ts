@@ -1,7 +1,6 @@
 // Implements `certify receiver`, which judges a program that receives webhooks.
 import { randomBytes } from "node:crypto";
 import { isLoopback } from "../../cli/probe.ts";
-import { print } from "../../report/print.ts";
 import { createReader, OptionsError, parseFlags } from "../../cli/options.ts";
 import type { Report } from "../../results.ts";
 import type { Output } from "../../run/progress.ts";
@@ -221,10 +220,6 @@ export async function judgeReceiver(
 
 /** Runs `certify receiver` and returns its exit code. */
 export async function certifyReceiver(args: readonly string[], newSeed: () => number): Promise<0 | 1 | 2> {
-  if (args.includes("--help") || args.includes("-h")) {
-    print(receiverUsage);
-    return 0;
-  }
   const options = readReceiverOptions(args, process.env, newSeed);
   return runSide(options.reporting, (interrupted) => judgeReceiver(options, process.env, process.stdout, interrupted));
 }

@@ -179,10 +179,6 @@ export async function certifyTools(
   env: Readonly<Record<string, string | undefined>>,
   newSeed: () => number,
 ): Promise<0 | 1 | 2> {
-  if (args.includes("--help") || args.includes("-h")) {
-    print(toolsUsage);
-    return 0;
-  }
   const options = readToolsOptions(args, env, newSeed);
   const { command, url, limitMs, mapFile } = options;
   const open = opener({ command, url, token: env["TOOLS_TOKEN"], limitMs });

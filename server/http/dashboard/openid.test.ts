@@ -17,6 +17,8 @@ const people = {
   yaw: { email: "yaw@example.com", email_verified: true },
   eve: { email: "ada@example.com", email_verified: false, groups: ["payments, all"] },
   lost: { email: "lost@example.com", email_verified: true, groups: ["closed shop"] },
+  // As Microsoft Entra ID describes a person.
+  entra: { email: "ama@example.com", preferred_username: "ama@example.com", oid: "0f3c", roles: ["payments, all"] },
   odd: { email: "odd\u202E@example.com", email_verified: true, groups: ["payments, all"] },
 };
 let provider: Awaited<ReturnType<typeof startOpenIdProvider>>;
@@ -131,6 +133,25 @@ test.each([
   expect(html).toContain(message);
   expect(JSON.stringify(server.logged().slice(earlier))).not.toContain("@example.com");
   expect(await audited()).toEqual(before);
+});
+
+const reasonOf = (of: TestServer) => of.logged().findLast(({ msg }) => String(msg).includes("OpenID"))?.reason;
+
+test("claims of Microsoft Entra ID: the log names the settings with which a person is signed in", async () => {
+  expect((await signIn("entra")).status).toBe(403);
+  const sent = "email, oid, preferred_username, roles, sub";
+  expect(reasonOf(server)).toBe(
+    `sub entra: the provider does not send email_verified: true, but ${sent}; have it sent, or set OIDC_NAME_CLAIM to one of these that people cannot change`,
+  );
+  const named = await start(8, { OIDC_NAME_CLAIM: "preferred_username" });
+  expect((await signIn("entra", named)).status).toBe(403);
+  expect(reasonOf(named)).toBe(
+    `sub entra: the provider sends no groups, but ${sent}; have it sent, or set OIDC_ROLES_CLAIM to one of these`,
+  );
+  await named.close();
+  const whole = await start(9, { OIDC_NAME_CLAIM: "preferred_username", OIDC_ROLES_CLAIM: "roles" });
+  expect((await signIn("entra", whole)).status).toBe(200);
+  await whole.close();
 });
 
 test("asks the provider for a code, with PKCE, state and nonce, which no page shows", async () => {

@@ -174,6 +174,16 @@ test("shows an operator everyone with their role, and a merchant its own people 
   expect([await isSignedIn(stranger), await isSignedIn(operator)]).toEqual([true, true]);
 });
 
+test.each(["constructor", "toString", "__proto__", "7 days"])(
+  "a link with the lifetime %s lives for 10 minutes",
+  async (lifetime) => {
+    const { status, html } = await (
+      await signedIn(server)
+    ).post("/team/links", { name: `Eve of ${lifetime}`, role: "viewer", lifetime });
+    expect([status, html]).toEqual([200, expect.stringContaining("within 10 minutes")]);
+  },
+);
+
 test("limits the links that a person makes, in all sessions together, and that a team makes", async () => {
   const { id } = (await server.addMerchant("Links")).merchant;
   let guests = 0;

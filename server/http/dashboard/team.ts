@@ -22,6 +22,8 @@ import type { English } from "./words.ts";
 /** The most links per minute, for a person and for all people of a merchant. */
 const LINKS_PER_MINUTE = { person: 10, team: 30 };
 
+const SHORTEST = ["10 minutes", LINK_MS] as const;
+
 const ROLE_MEANINGS: Record<Role, English> = {
   viewer: "looks at everything, changes nothing",
   support: "also replays webhooks, uses the sandbox, pauses rails",
@@ -90,9 +92,9 @@ export function teamPages(context: DashboardContext): Router {
       ofTeam.count(scopeIn(res).merchantId ?? "operators");
       const role = roleOf(field(req.body, "role"));
       if (!role) throw new PageError(422, `Choose a role: ${ROLES.join(", ")}.`);
-      const lifetime = LINK_LIFETIMES[field(req.body, "lifetime") as keyof typeof LINK_LIFETIMES] ?? LINK_MS;
+      const chosen = field(req.body, "lifetime");
+      const [words, lifetime] = Object.entries(LINK_LIFETIMES).find(([each]) => each === chosen) ?? SHORTEST;
       const token = await createLink(context, { ...scopeIn(res), name, role }, actorIn(res), lifetime);
-      const words = Object.entries(LINK_LIFETIMES).find(([, ms]) => ms === lifetime)![0];
       const address = linkAddress(config.publicUrl, token);
       stateOf(res).shownOnce = address;
       await show(res, { name, role, within: words, address });

@@ -1,0 +1,35 @@
+import { describe, expect, test } from "vitest";
+import * as groups from "./commands/groups.ts";
+import { runCommand } from "./testing/process.ts";
+
+/** No command that prints its help opens this database. */
+const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" };
+const commands = [
+  ["serve"],
+  ["listen"],
+  ["trigger"],
+  ...Object.entries(groups).flatMap(([group, { names }]) => [[group], ...names.map((name) => [group, name])]),
+];
+
+describe.each(["--help", "-h"])("%s explains", (flag) => {
+  test("the program", async () => {
+    const { code, stdout, stderr } = await runCommand(env, flag);
+    expect([code, stderr, stdout]).toEqual([
+      0,
+      "",
+      expect.stringMatching(/^Usage: npx --no -- disbursement-checkout COMMAND\n/),
+    ]);
+  });
+
+  test.each(commands)("%s %s", async (...command) => {
+    const args = command.filter((each) => typeof each === "string");
+    for (const given of [
+      [...args, flag],
+      [...args, "--nonsense", flag, "more"],
+    ]) {
+      const { code, stdout, stderr } = await runCommand(env, ...given);
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(stdout.startsWith(`Usage: npx --no -- disbursement-checkout ${args.join(" ")}`)).toBe(true);
+    }
+  });
+});
