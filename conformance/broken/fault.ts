@@ -17,7 +17,13 @@ export type Call = {
 };
 
 /** A response from the sound server. */
-export type Reply = { status: number; headers: IncomingHttpHeaders; text: string };
+export type Reply = {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** Set to send a 100 Continue first. */
+  continued?: true;
+};
 
 /** Forwards a request to the sound server. Resolves with undefined if that server does not respond. */
 export type Ask = (call: Call) => Promise<Reply | undefined>;

@@ -33,6 +33,7 @@ export function createAsk(origin: URL): { ask: Ask; close(): void } {
 
 function send(response: ServerResponse, reply: Reply | undefined, head: boolean) {
   if (!reply) return void response.destroy();
+  if (reply.continued) response.writeContinue();
   const length = head ? {} : { "content-length": Buffer.byteLength(reply.text) };
   response.writeHead(reply.status, { ...reply.headers, ...length }).end(head ? undefined : reply.text);
 }

@@ -92,6 +92,14 @@ const coreWatches: Watch[] = [
       type === "" || /^[\w.+-]+\/(?:[\w.+-]+\+)?json\b/i.test(type) ? [] : [`Content-Type is ${type}`],
   },
   {
+    id: "json.no-unasked-continue",
+    name: "No response follows a 100 Continue",
+    expected: "no 100 Continue, which the request did not ask for",
+    applies: ({ status }) => status !== undefined,
+    faults: ({ continued }) =>
+      continued ? ["a 100 Continue came first; fetch of Node takes it for a broken connection"] : [],
+  },
+  {
     id: "errors.shape",
     name: "Errors have the documented shape",
     expected: "statusCode (integer), error (string) and, if present, message (string)",

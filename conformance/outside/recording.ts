@@ -22,8 +22,8 @@ const messageOf = (error: unknown) => (error instanceof Error ? error.message : 
 
 function responseOf(result: Result, standIns: StandIns): RecordedResponse {
   if ("failure" in result) return { ...result, failure: standIns.text(result.failure) };
-  const { status, headers, body } = result;
-  return { status, headers: standIns.headers(headers), body: standIns.text(body.toString("utf8")) };
+  const { body, headers, ...others } = result;
+  return { ...others, headers: standIns.headers(headers), body: standIns.text(body.toString("utf8")) };
 }
 
 /** Wraps the outside of a run, so that everything is recorded. */

@@ -26,7 +26,7 @@ export type Asked =
   | { prism: string };
 
 export type RecordedResponse =
-  | { status: number; headers: IncomingHttpHeaders; body: string }
+  | { status: number; headers: IncomingHttpHeaders; body: string; continued?: true }
   | { failure: string; unreachable: boolean };
 
 /** Something that came from outside. */

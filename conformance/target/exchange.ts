@@ -46,6 +46,8 @@ export type TargetResponse = {
   /** The status; undefined if no response was received. `exchange.failure` then says why. */
   status?: number;
   headers: IncomingHttpHeaders;
+  /** Set if a 100 Continue came before the response. */
+  continued?: true;
   text: string;
   /** The parsed body; undefined if it is not JSON. */
   json: unknown;

@@ -6,7 +6,13 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describeError } from "./failures.ts";
 import { tlsContext, type TlsFiles } from "./tls.ts";
 
-export type HttpResponse = { status: number; headers: IncomingHttpHeaders; body: Buffer };
+export type HttpResponse = {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  /** Set if a 100 Continue came first. No request of the suite asks for one. */
+  continued?: true;
+};
 export type HttpFailure = {
   failure: string;
   /** True if no connection was established. The request then cannot have reached the target. */
@@ -128,6 +134,8 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
           cancel();
           resolve(result);
         };
+        let first: { continued?: true } = {};
+        request.on("continue", () => (first = { continued: true }));
         request.on("error", (error) => settle(describeError(error, origin)));
         request.on("response", (response) => {
           const chunks: Buffer[] = [];
@@ -142,7 +150,8 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
           response.on("end", () => {
             const { statusCode: status = 0, headers: received } = response;
             try {
-              settle({ status, headers: received, body: decoded(Buffer.concat(chunks), received["content-encoding"]) });
+              const whole = decoded(Buffer.concat(chunks), received["content-encoding"]);
+              settle({ status, headers: received, body: whole, ...first });
             } catch (error) {
               settle(describeError(error as Error, origin));
             }

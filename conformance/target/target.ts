@@ -193,8 +193,9 @@ export function createTarget(options: TargetOptions, deps: TargetDeps) {
       return { request, exchange, headers: {}, text: "", json: undefined };
     }
     if (!looksDead({ request, status: result.status }) && !request.forced) breaker.responded(exchange.durationMs);
+    const { body: _, ...head } = result;
     const text = result.body.toString("utf8");
-    const response = { request, exchange, status: result.status, headers: result.headers, text, json: parsed(text) };
+    const response = { request, exchange, ...head, text, json: parsed(text) };
     return via.origin === prism ? { ...response, prism: violationsIn(result.headers["sl-violations"]) } : response;
   }
 

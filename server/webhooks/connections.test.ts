@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createConnections, type Connections } from "./connections.ts";
 
@@ -9,10 +10,10 @@ const servers: Server[] = [];
 let sockets: Socket[];
 beforeEach(() => {
   sockets = [];
-  connections = createConnections({ connect: { timeout: 2_000 }, headersTimeout: 0, bodyTimeout: 0 });
+  connections = createConnections({ lookup: async () => [], forbidden: () => undefined, discreet: false });
 });
 afterEach(async () => {
-  await connections.close();
+  connections.close();
   for (const socket of sockets) socket.destroy();
   for (const server of servers.splice(0)) server.close();
 });
@@ -32,9 +33,10 @@ const tcp = (act: (socket: Socket) => void, protocol?: string) =>
     protocol,
   );
 
-async function post(origin: string, signal?: AbortSignal): Promise<number> {
-  const response = await connections.take(origin).request({ path: "/", method: "POST", body: "{}", signal });
-  await response.body.dump();
+async function post(origin: string, signal = new AbortController().signal) {
+  const request = { headers: {}, body: "{}", signal, onInformation: () => undefined };
+  const response = await connections.post(new URL(origin), request);
+  await buffer(response);
   return response.statusCode;
 }
 

@@ -1,52 +1,154 @@
-import { Client } from "undici";
+import { Agent, request as httpRequest } from "node:http";
+import type { IncomingMessage } from "node:http";
+import { Agent as TlsAgent, request as httpsRequest } from "node:https";
+import { isIP } from "node:net";
+import type { LookupFunction, Socket } from "node:net";
+import { createSecureContext } from "node:tls";
+import { callbackify } from "node:util";
+import { adviceFor, Refusal } from "./guard.ts";
+import type { Lookup } from "./lookup.ts";
+
+/**
+ * The same text is used for a name without an address and for a name with a private address. Different texts would tell
+ * merchants which names exist in the operator's internal DNS.
+ */
+const NO_PUBLIC_ADDRESS = "the receiver's name does not lead to a public address.";
+/** The largest size of the headers of a response, also of an informational response, in bytes. */
+const HEADERS_BYTES = 16_384;
+/** How long an unused connection stays open, in milliseconds. A receiver can ask for less. */
+const IDLE_MS = 4_000;
+
+export interface GuardOptions {
+  /** Resolves a name to all of its addresses; called once per connection. */
+  lookup: Lookup;
+  /** Returns why an address is forbidden, or undefined if it is allowed: `specialRange` or `neverReachable`. */
+  forbidden: (address: string) => string | undefined;
+  /** True to refuse every unusable name with the same text, so that it tells nothing about the operator's DNS. */
+  discreet: boolean;
+}
+
+interface Request {
+  headers: Readonly<Record<string, string>>;
+  body: string;
+  /** Ends the request. */
+  signal: AbortSignal;
+  /** Called for every informational (1xx) response, also for a `100 Continue` that was not asked for. */
+  onInformation: () => void;
+}
 
 export interface Connections {
-  /** Returns an unused connection to this origin, if possible an open connection. */
-  take(origin: string): Client;
+  /** Sends a POST over an unused connection to this origin, or a new one. Resolves when the headers have arrived. */
+  post(target: URL, request: Request): Promise<IncomingMessage>;
   /** The number of receivers to which a connection is kept. */
   readonly receivers: number;
   /** Closes all connections. Requests in progress fail. */
-  close(): Promise<void>;
+  close(): void;
+}
+
+class Closed extends Error {
+  readonly code = "SENDER_CLOSED";
 }
 
 /**
  * Keeps connections to receivers open for later webhooks, each for one request at a time. The caller limits the number
- * of connections.
+ * of connections. Uses Node's client, which ignores informational responses as RFC 9110 (section 15.2) demands; undici
+ * gives up at a `100 Continue`.
  *
- * undici's Agent is not used, because merchants can invent any number of receivers. The Agent reserves space for 2,048
- * waiting requests per receiver, never frees the state of a receiver that did not respond, and searches all receivers
- * when a connection closes.
+ * Every new connection leads to an allowed address. A name is resolved once, all of its addresses must be allowed, and the
+ * socket connects to one of these. There is no second DNS query that could return another address (DNS rebinding). TLS
+ * still verifies the name. A reused connection needs no check.
+ *
+ * Each receiver has an agent of its own, which is dropped with its last connection: merchants can invent any number of
+ * receivers, and an agent searches all of them when a connection has been idle.
  */
-export function createConnections(options: Client.Options): Connections {
-  const byOrigin = new Map<string, Set<Client>>();
+export function createConnections(guard: GuardOptions): Connections {
+  const byOrigin = new Map<string, Agent>();
+  const inProgress = new Set<{ destroy(error: Error): void }>();
+  let isClosed = false;
+  const resolveName = callbackify((name: string) => resolveChecked(name, guard));
+  const settings = {
+    keepAlive: true,
+    timeout: IDLE_MS,
+    // With `autoSelectFamily` sockets request all addresses.
+    lookup: ((name, _options, callback) => resolveName(name, callback as never)) as LookupFunction,
+    // Try each address for one second before the next address. Node's default of 250 ms is too short for distant
+    // receivers.
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: 1_000,
+    rejectUnauthorized: true,
+    // Without it, each connection would load the certificate authorities again, for about a millisecond.
+    secureContext: createSecureContext(),
+  };
 
-  function open(origin: string): Client {
-    const client = new Client(origin, options);
-    const clients = byOrigin.get(origin) ?? new Set();
-    byOrigin.set(origin, clients.add(client));
+  function agentOf({ origin, protocol }: URL): Agent {
+    const known = byOrigin.get(origin);
+    if (known) return known;
+    const agent = protocol === "https:" ? new TlsAgent(settings) : new Agent(settings);
+    byOrigin.set(origin, agent);
     const forget = () => {
-      // The client opens a new connection for a request that was not yet sent.
-      if (client.stats.size > 0) return;
-      clients.delete(client);
-      if (clients.size === 0 && byOrigin.get(origin) === clients) byOrigin.delete(origin);
-      void client.close().catch(() => {});
+      const isUsed = [agent.sockets, agent.freeSockets, agent.requests].some((all) => Object.keys(all).length > 0);
+      if (!isUsed && byOrigin.get(origin) === agent) byOrigin.delete(origin);
     };
-    // The client drops an aborted request only after these events.
-    const forgetSoon = () => void setImmediate(forget);
-    client.on("disconnect", forgetSoon).on("connectionError", forgetSoon);
-    return client;
+    const create = agent.createConnection.bind(agent);
+    agent.createConnection = (...args) => {
+      const socket = create(...args);
+      // The agent itself removes the socket at the same event.
+      socket?.once("close", () => void setImmediate(forget));
+      return socket;
+    };
+    // If a request ends before it gets its socket, the agent keeps the socket, which may never connect.
+    agent.on("free", (socket: Socket) => {
+      if (socket.connecting) socket.destroy();
+    });
+    return agent;
   }
 
   return {
-    take(origin) {
-      for (const client of byOrigin.get(origin) ?? []) if (client.stats.size === 0) return client;
-      return open(origin);
-    },
+    post: (target, { headers, body, signal, onInformation }) =>
+      new Promise((resolve, reject) => {
+        if (isClosed) throw new Closed();
+        // Sockets skip the lookup for an IP address, so check it here.
+        const host = target.hostname.replaceAll(/^\[|\]$/g, "");
+        const special = isIP(host) === 0 ? undefined : guard.forbidden(host);
+        if (special) throw new Refusal(`${host} is ${special}; ${adviceFor(host)}.`);
+        const send = target.protocol === "https:" ? httpsRequest : httpRequest;
+        const request = send(target, {
+          method: "POST",
+          agent: agentOf(target),
+          headers: { ...headers, "content-length": Buffer.byteLength(body) },
+          maxHeaderSize: HEADERS_BYTES,
+          signal,
+        });
+        inProgress.add(request);
+        request
+          .on("information", onInformation)
+          .on("response", resolve)
+          // An error of an aborted request does not say why it was aborted.
+          .on("error", (error) => reject(signal.aborted ? signal.reason : error))
+          .on("close", () => inProgress.delete(request))
+          .end(body);
+      }),
     get receivers() {
       return byOrigin.size;
     },
-    async close() {
-      await Promise.all([...byOrigin.values()].flatMap((clients) => [...clients].map((client) => client.destroy())));
+    close() {
+      isClosed = true;
+      for (const request of inProgress) request.destroy(new Closed());
+      for (const agent of byOrigin.values()) agent.destroy();
     },
   };
+}
+
+async function resolveChecked(name: string, { lookup, forbidden, discreet }: GuardOptions) {
+  const addresses = await lookup(name).catch((error: NodeJS.ErrnoException) => {
+    throw discreet ? new Refusal(NO_PUBLIC_ADDRESS, `${name} could not be resolved (${error.code})`) : error;
+  });
+  for (const address of addresses) {
+    const special = forbidden(address);
+    if (!special) continue;
+    if (discreet) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} resolves to ${address}, ${special}`);
+    throw new Refusal(`${name} resolves to ${special}; ${adviceFor(address)}.`);
+  }
+  if (addresses.length === 0) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} has no IP address`);
+  return addresses.map((address) => ({ address, family: isIP(address) }));
 }

@@ -1,22 +1,22 @@
 import { Refusal } from "./guard.ts";
 
-/** Explains error codes of Node, OpenSSL, c-ares and undici to merchants. The first match applies. */
+/** Explains error codes of Node, OpenSSL and c-ares to merchants. The first match applies. */
 const REASONS: [codes: RegExp, reason: string][] = [
   [
     /^(ENOTFOUND|ENODATA|EAI_\w+|ESERVFAIL|EREFUSED|ETIMEOUT|EBADNAME|EBADRESP|ECANCELLED)$/,
     "The receiver's name could not be resolved",
   ],
   [/^ECONNREFUSED$/, "Nothing accepts connections at the receiver's address"],
-  [/^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT)$/, "The receiver could not be reached"],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, "The receiver closed the connection without a response"],
+  [/^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/, "The receiver could not be reached"],
+  [/^(ECONNRESET|EPIPE)$/, "The receiver closed the connection without a response"],
   [/^ERR_TLS_CERT_ALTNAME_INVALID$/, "The receiver's TLS certificate is issued for another name"],
   [/^CERT_HAS_EXPIRED$/, "The receiver's TLS certificate has expired"],
   [/SELF_SIGNED|UNABLE_TO|^CERT_/, "The receiver's TLS certificate is not signed by a trusted authority"],
   [/^(EPROTO|ERR_SSL_\w+)$/, "A TLS connection to the receiver could not be established"],
   [/^INFORMATIONAL_FLOOD$/, "The receiver sent too many informational (1xx) responses"],
-  [/^UND_ERR_HEADERS_OVERFLOW$/, "The response headers of the receiver are too long"],
-  [/^(HPE_\w+|HTTPParserError|UND_ERR_RES_\w+)$/, "The receiver did not return a valid HTTP response"],
-  [/^(UND_ERR_DESTROYED|UND_ERR_CLOSED)$/, "The server stopped before the receiver responded"],
+  [/^HPE_HEADER_OVERFLOW$/, "The response headers of the receiver are too long"],
+  [/^HPE_\w+$/, "The receiver did not return a valid HTTP response"],
+  [/^SENDER_CLOSED$/, "The server stopped before the receiver responded"],
 ];
 
 /** Explains why an attempt received no response. Leaves out error messages, which may contain internal details. */

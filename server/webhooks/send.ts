@@ -1,8 +1,6 @@
-import { once } from "node:events";
-import type { Dispatcher } from "undici";
+import type { IncomingMessage } from "node:http";
 import { createConnections } from "./connections.ts";
 import { neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
-import { guardedConnector } from "./guarded-connector.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
 import { verdictOf } from "./schedule.ts";
@@ -11,8 +9,6 @@ import { sign } from "./signature.ts";
 const BODY_KEPT_BYTES = 1024;
 /** How long an attempt may take, in milliseconds (D13). */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
-/** The largest size of the headers of a response, also of an informational response, in bytes. */
-const HEADERS_BYTES = 16_384;
 /** The largest number of informational (1xx) responses before the final response. */
 const INFORMATIONAL_RESPONSES = 10;
 
@@ -79,7 +75,7 @@ export interface Sender {
 }
 
 /**
- * Sends webhooks over persistent connections, to allowed addresses only (see `guardedConnector`). Redirects are not
+ * Sends webhooks over persistent connections, to allowed addresses only (see `createConnections`). Redirects are not
  * followed and responses are not decompressed.
  *
  * The status line decides the result: a webhook with a 2xx status is delivered even if the body is cut off or too slow.
@@ -88,36 +84,23 @@ export interface Sender {
 export function createSender(options: SenderOptions): Sender {
   const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = ATTEMPT_TIMEOUT_MS, userAgent } = options;
   const forbidden = allowPrivate ? neverReachable : specialRange;
-  const connections = createConnections({
-    connect: guardedConnector({ lookup, forbidden, discreet: !allowPrivate, timeoutMs }),
-    allowH2: false,
-    maxHeaderSize: HEADERS_BYTES,
-    // `send` limits the whole attempt. These timeouts restart with each part of a response.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // A receiver can ask for an idle connection to stay open, at most for this long.
-    keepAliveMaxTimeout: 30_000,
-  });
+  const connections = createConnections({ lookup, forbidden, discreet: !allowPrivate });
 
   async function attempt(message: SignedMessage, ending: AbortController) {
     const target = parseTarget(message.url, allowInsecure);
     const { signal } = ending;
     let informational = 0;
-    const request = connections.take(target.origin).request({
-      path: target.pathname + target.search,
-      method: "POST",
+    const request = connections.post(target, {
       headers: { ...message.headers, "accept-encoding": "identity" },
       body: message.body,
       signal,
       // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
-      onInfo: () => {
+      onInformation: () => {
         informational += 1;
         if (informational > INFORMATIONAL_RESPONSES) ending.abort(new InformationalFlood());
       },
     });
-    // If the signal aborts before the connection is open, undici rejects only once the connection is open.
-    // Reject immediately instead.
-    return readResponse(await Promise.race([request, rejectedBy(signal)]));
+    return readResponse(await request);
   }
 
   // One controller serves all reasons, because listeners of AbortSignal.any's signals are never freed.
@@ -147,7 +130,7 @@ export function createSender(options: SenderOptions): Sender {
   };
   const sendSigned: Sender["sendSigned"] = (message, ending) => sendAt(now(), message, () => message.headers, ending);
 
-  return { send, sendSigned, close: connections.close };
+  return { send, sendSigned, close: async () => connections.close() };
 }
 
 /** Returns the headers of an attempt, signed. @param sentAt real time in milliseconds since 1970 */
@@ -171,15 +154,10 @@ class InformationalFlood extends Error {
   readonly code = "INFORMATIONAL_FLOOD";
 }
 
-async function rejectedBy(signal: AbortSignal): Promise<never> {
-  await once(signal, "abort");
-  throw signal.reason;
-}
-
-async function readResponse(response: Dispatcher.ResponseData): Promise<Omit<AttemptResult, "sentAt" | "latencyMs">> {
-  const { statusCode: httpStatus } = response;
-  const responseBody = await readStart(response.body);
-  const retryAfter = [response.headers["retry-after"]].flat()[0];
+async function readResponse(response: IncomingMessage): Promise<Omit<AttemptResult, "sentAt" | "latencyMs">> {
+  const httpStatus = response.statusCode!;
+  const responseBody = await readStart(response);
+  const retryAfter = response.headers["retry-after"];
   return {
     httpStatus,
     ...(responseBody && { responseBody }),
@@ -189,11 +167,11 @@ async function readResponse(response: Dispatcher.ResponseData): Promise<Omit<Att
 }
 
 /** Reads the first KiB. If the body is longer, the connection is closed; otherwise the next webhook can reuse it. */
-async function readStart(body: Dispatcher.ResponseData["body"]): Promise<string> {
+async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
-    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    for await (const chunk of body) {
       chunks.push(chunk);
       size += chunk.length;
       if (size > BODY_KEPT_BYTES) break;

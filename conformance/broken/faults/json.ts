@@ -69,6 +69,9 @@ export const faults: readonly Fault[] = [
         isAccepted(reply) ? withHeader(reply, "content-type", "text/html") : reply,
       ),
   ),
+  fault("unasked-continue", "A 100 Continue precedes each record.", "json.no-unasked-continue", () =>
+    responses(verifyDisbursement, (reply) => ({ ...reply, continued: true })),
+  ),
   quickFault("record-without-type", "The verify response has no Content-Type.", "json.content-type", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
   ),
