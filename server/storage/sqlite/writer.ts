@@ -159,8 +159,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       for (const job of batch) job.reject(error);
       return;
     }
-    hooks.onCommit?.(batch.length, performance.now() - begun);
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
+    hooks.onCommit?.(batch.length, performance.now() - begun);
   }
 
   function flush() {
