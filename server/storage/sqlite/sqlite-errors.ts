@@ -23,10 +23,10 @@ export function troubleOf(error: unknown): Trouble | undefined {
 }
 
 /** SQLite's extended codes of a flush that failed. What the operating system has written since the last flush may be lost. */
-const FLUSHES = [1_034, 1_290];
+const FLUSHES = new Set([1_034, 1_290]);
 
 /** True if a flush failed, so that nobody knows what is on the disk. */
-export const isFlush = (error: unknown): boolean => FLUSHES.includes((error as { errcode?: number }).errcode ?? 0);
+export const isFlush = (error: unknown): boolean => FLUSHES.has((error as { errcode?: number }).errcode ?? 0);
 
 export const isBusy = (error: unknown): boolean => troubleOf(error) === "busy";
 
