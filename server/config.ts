@@ -389,7 +389,7 @@ function databaseUrl(text: string): DatabaseAddress {
     throw new Error(
       `must be sqlite:${path} for a file below the working directory, or sqlite:/${path} for one below /`,
     );
-  if (/^sqlite:file:/.test(text)) throw new Error("must be sqlite:PATH, and PATH must not be a URI");
+  if (text.startsWith("sqlite:file:")) throw new Error("must be sqlite:PATH, and PATH must not be a URI");
   if (/^sqlite:./.test(text)) return { kind: "sqlite", path: text.slice("sqlite:".length) };
   if (isPostgresUrl(text)) return { kind: "postgres", url: text };
   throw new Error("must be sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE (its value is not shown)");

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
@@ -8,19 +8,22 @@ import { openDatabase } from "./database.ts";
 import { watchFiles } from "./file-watch.ts";
 
 const PAGE = 4_096;
+const unexpected = (error: unknown) => {
+  throw error;
+};
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "checkpoints-"));
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-function open() {
+function open(options: Partial<Parameters<typeof createCheckpoints>[2]> = {}) {
   const path = join(folder, "server.db");
   const db = openDatabase(path);
   db.exec("PRAGMA synchronous = OFF; CREATE TABLE pages (id INTEGER PRIMARY KEY, content BLOB)");
   const insert = db.prepare(`INSERT INTO pages (content) VALUES (zeroblob(${250 * PAGE}))`);
   const files = watchFiles(path);
-  const checkpoints = createCheckpoints(db, path);
+  const checkpoints = createCheckpoints(db, path, { failed: unexpected, ...options });
   return {
     file: () => statSync(path).size,
     log: files.log,
@@ -70,4 +73,28 @@ test("without the thread, commits copy the log before it is too long", async () 
   for (let count = 0; count < 400; count += 1) database.write();
   expect(database.logFile()).toBeLessThan(60_000 * PAGE);
   await database.close();
+});
+
+test("on a small volume, the log leaves room for the database", async () => {
+  const database = open({ freeBytes: () => 16 * 1024 * 1024 });
+  for (let count = 0; count < 100; count += 1) {
+    database.write();
+    await turn();
+  }
+  expect(database.logFile()).toBeLessThan(2_000 * PAGE);
+  await database.close();
+});
+
+test("a checkpoint that fails is reported, by the thread and by the event loop, and does not throw", async () => {
+  const path = join(folder, "server.db");
+  const db = openDatabase(path);
+  const [file, errors] = [join(folder, "no database"), [] as unknown[]];
+  writeFileSync(file, "no database ".repeat(1_000));
+  const checkpoints = createCheckpoints(db, file, { failed: (error) => errors.push(error) });
+  checkpoints.committed({ all: 11_000, uncopied: 10_000 });
+  await vi.waitFor(() => expect(errors).toMatchObject([{ code: "ERR_SQLITE_ERROR", errcode: 26 }]), 30_000);
+  db.close();
+  checkpoints.committed({ all: 13_000, uncopied: 0 });
+  expect(errors).toHaveLength(2);
+  await checkpoints.close();
 });

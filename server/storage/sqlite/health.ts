@@ -3,7 +3,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { MEMORY } from "./database.ts";
 import { watchFiles, type FileWatch, type Harm, type LogPages } from "./file-watch.ts";
-import { troubleOf, type Trouble } from "./sqlite-errors.ts";
+import { isFlush, troubleOf, type Trouble } from "./sqlite-errors.ts";
 
 const MESSAGES: Record<Trouble, string> = {
   busy: "Another program is using the server's database.",
@@ -11,6 +11,9 @@ const MESSAGES: Record<Trouble, string> = {
   damaged: "The server's database is damaged.",
   full: "The server's storage is full.",
   unwritable: "The server's storage cannot be written. Its disk may be full, read-only or broken.",
+  unflushed:
+    "The disk has failed to store what the server's database wrote. Check the disk, then stop the server and start it " +
+    "again.",
   moved:
     "The server's database file was deleted or replaced. Stop the server with SIGTERM, do not kill " +
     "it: it may hold what the files no longer have.",
@@ -20,7 +23,7 @@ const MESSAGES: Record<Trouble, string> = {
   "log-changed": "The server's database is damaged: another program changed its -wal file.",
 };
 /** Troubles that may persist although a later commit succeeds. */
-const LASTING = new Set<Trouble>(["damaged", "moved", "index-moved", "changed", "log-changed"]);
+const LASTING = new Set<Trouble>(["damaged", "unflushed", "moved", "index-moved", "changed", "log-changed"]);
 /** Troubles in which the files must not be read. */
 const UNREADABLE = new Set<Trouble>(["changed", "log-changed"]);
 const RETRY_AFTER_SECONDS = 5;
@@ -37,8 +40,10 @@ export interface Health {
   requireReadable(): void;
   /** Runs before each transaction. @throws ServiceError if a later commit cannot disprove what is wrong */
   require(): void;
-  /** Runs after each commit. @throws Error if another program has changed the files, so that the commit may be lost */
+  /** Runs after each commit. @throws Error if the commit may be lost: another program has changed the files, or a flush failed */
   committed(): void;
+  /** Takes note of a checkpoint that failed. The commits before it count. */
+  checkpointFailed(error: unknown): void;
   /** The write-ahead log after the last commit. */
   log(): LogPages;
   /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
@@ -94,6 +99,8 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
     committed() {
       const harm = report(files.look());
       if (harm) throw new Error(`another program changed the files of the database during a commit (${harm})`);
+      // A kernel may report the loss of written pages once. If a checkpoint got the report, this commit did not.
+      if (trouble === "unflushed") throw new Error("the disk failed to store the log during a commit");
       // A commit does not prove that damaged pages are readable again; only a restart with a repaired file does.
       if (trouble === undefined || LASTING.has(trouble)) return;
       // A small commit may succeed on a disk that is too full for a payout.
@@ -101,8 +108,14 @@ export function watchHealth(path: string, now: () => number, emit: Emit): Health
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
+    checkpointFailed(error) {
+      if (trouble && LASTING.has(trouble)) return;
+      fail(isFlush(error) ? "unflushed" : (troubleOf(error) ?? "unwritable"), error);
+    },
     log: files.log,
     explain(error) {
+      // SQLite appends to its log. If an earlier page of it is lost, a crash loses what follows.
+      if (isFlush(error) && !(trouble && LASTING.has(trouble))) fail("unflushed", error);
       const found = troubleOf(error);
       if (found === undefined) return error;
       // An error that follows from a change of the files must not hide it.

@@ -79,7 +79,7 @@ function open(
 
     const cache = createMerchantCache(db, respondToChallenge);
     const health = watchHealth(path, clock.monotonic, emit);
-    const checkpoints = server ? createCheckpoints(db, path) : undefined;
+    const checkpoints = server ? createCheckpoints(db, path, { failed: health.checkpointFailed }) : undefined;
     const ledger = createLedger(db);
     const writer = createWriter(db, {
       beforeBegin: health.require,
@@ -89,7 +89,10 @@ function open(
         ledger.store();
         latest.record();
       },
-      afterCommit: health.committed,
+      afterCommit() {
+        checkpoints?.look();
+        health.committed();
+      },
       onCommit(items, durationMs) {
         checkpoints?.committed(health.log());
         emit("commit", { items, durationMs });

@@ -1,7 +1,7 @@
 import type { Harm } from "./file-watch.ts";
 
 /** The reasons why the storage cannot record anything. */
-export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | Harm;
+export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | Harm;
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
 const [BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 10, 11, 13, 26, 778];
@@ -21,6 +21,12 @@ export function troubleOf(error: unknown): Trouble | undefined {
   };
   return byCode[errcode & 0xff];
 }
+
+/** SQLite's extended codes of a flush that failed. What the operating system has written since the last flush may be lost. */
+const FLUSHES = new Set([1_034, 1_290]);
+
+/** True if a flush failed, so that nobody knows what is on the disk. */
+export const isFlush = (error: unknown): boolean => FLUSHES.has((error as { errcode?: number }).errcode ?? 0);
 
 export const isBusy = (error: unknown): boolean => troubleOf(error) === "busy";
 

@@ -59,6 +59,8 @@ const ALLOWED = [
   { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
   { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
+  { sql: /^SELECT id, epoch FROM merchants ORDER BY id$/, why: "the command balances correct reads all books" },
+  { sql: /^SELECT r\.merchant_id, r\.currency, .+ GROUP BY /, why: "groups one step of the books of a merchant" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
   { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
   { sql: /^SELECT r\.rowid, r\.\* FROM disbursements r WHERE r\.reference > /, why: "the payouts of one segment" },

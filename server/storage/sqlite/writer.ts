@@ -161,8 +161,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       for (const job of batch) job.reject(unknown);
       return;
     }
-    hooks.onCommit?.(batch.length, performance.now() - begun);
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
+    hooks.onCommit?.(batch.length, performance.now() - begun);
   }
 
   function flush() {

@@ -21,6 +21,8 @@ export const others = {
   "The server's storage is full.": "Le stockage du serveur est plein.",
   "The server's storage cannot be written. Its disk may be full, read-only or broken.":
     "Le stockage du serveur n’accepte plus d’écriture. Son disque est peut-être plein, en lecture seule ou en panne.",
+  "The disk has failed to store what the server's database wrote. Check the disk, then stop the server and start it again.":
+    "Le disque n’a pas enregistré ce que la base de données du serveur a écrit. Vérifiez le disque, puis arrêtez le serveur et redémarrez-le.",
   "The server's database file was deleted or replaced. Stop the server with SIGTERM, do not kill it: it may hold what the files no longer have.":
     "Le fichier de la base de données du serveur a été supprimé ou remplacé. Arrêtez le serveur avec SIGTERM, sans le tuer : il détient peut-être ce que les fichiers n’ont plus.",
   "The -shm file beside the server's database was deleted or replaced. Stop the server and start it again.":
