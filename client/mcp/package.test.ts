@@ -80,7 +80,7 @@ test("names what is missing or readable by others", () => {
 
 test("contains no tests and no TypeScript sources, and the README's configuration starts the command", () => {
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
-  expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/main.js"]));
+  expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/bin.js"]));
   expect(files.filter((file) => /\.test\.|\.ts$|tsconfig|testing/.test(file))).toEqual([]);
   const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
   const [config, policy] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
