@@ -1,10 +1,11 @@
 // Packs the package, installs it outside this repository and runs it as a user would. The test needs no network.
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { suiteSha256 } from "./certificate/hashes.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
 import { installedWeight } from "./testing/weight.ts";
 
@@ -49,6 +50,29 @@ function certify(...args: string[]): Promise<{ exitCode: number; output: string 
     });
   });
 }
+
+test("tells an old Node what it lacks, before anything is sent", async () => {
+  const old = `--import=data:text/javascript,Object.defineProperty(process.versions,'node',{value:'20.20.0'})`;
+  const env = { ...process.env, NODE_OPTIONS: old };
+  const [code, text] = await new Promise<[unknown, string]>((resolve) => {
+    execFile(project.bin("certify"), ["init", "--base-url", baseUrl()], { env }, (error, _, stderr) =>
+      resolve([error?.code, stderr]),
+    );
+  });
+  expect(code).toBe(2);
+  expect(text).toMatch(/^certify needs Node 22\.12 or later\. This is Node 20\.20\.0, and nothing was sent\. /);
+});
+
+test("has the same digest as the checkout from which it was built, until a file of it is edited", async () => {
+  const dist = join(project.folder, "node_modules/@disbursement-checkout/conformance/dist/conformance");
+  const built = (await import(join(dist, "certificate/hashes.js"))) as { suiteSha256(): string };
+  expect(built.suiteSha256()).toBe(suiteSha256());
+  const file = join(dist, "run/verdicts.js");
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, `${text}// edited\n`);
+  expect(built.suiteSha256()).not.toBe(suiteSha256());
+  writeFileSync(file, text);
+});
 
 const baseUrl = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 

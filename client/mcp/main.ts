@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The command `disbursement-checkout-mcp`: payment tools over the Model Context Protocol.
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";

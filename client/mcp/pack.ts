@@ -10,5 +10,5 @@ const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
 
 rmSync(dist, { recursive: true, force: true });
 execFileSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], { cwd: here, stdio: "inherit" });
-chmodSync(join(dist, "client/mcp/main.js"), 0o755);
+chmodSync(join(dist, "client/mcp/bin.js"), 0o755);
 cpSync(join(here, "../../LICENSE"), join(dist, "LICENSE"));

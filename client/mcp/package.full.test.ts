@@ -92,7 +92,7 @@ test("says in one line that the port cannot be used", async () => {
 
 test("contains no tests and no TypeScript sources, and the README's configuration starts the command", () => {
   const files = readdirSync(project.installed, { recursive: true, encoding: "utf8" });
-  expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/main.js"]));
+  expect(files).toEqual(expect.arrayContaining(["README.md", "dist/LICENSE", "dist/client/mcp/bin.js"]));
   expect(files.filter((file) => /\.test\.|\.ts$|tsconfig|testing/.test(file))).toEqual([]);
   const readme = readFileSync(new URL("README.md", import.meta.url), "utf8");
   const [config, policy] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
