@@ -100,8 +100,13 @@ describe("lanes", () => {
       await turn();
       if (name !== all[0]?.name) throw new Error("broken");
     };
-    for await (const _ of inLanes(all, run)) break;
+    const seen: string[] = [];
+    for await (const { check: first } of inLanes(all, run)) {
+      seen.push(first.name);
+      break;
+    }
     await turn();
+    expect(seen).toEqual([all[0]?.name]);
   });
 
   test("throw what a check throws", async () => {
