@@ -95,6 +95,20 @@ describe("lanes", () => {
     expect(started).toBeLessThan(all.length);
   });
 
+  test("leave no unhandled rejection when the caller ends the run before a check throws", async () => {
+    const run = async ({ name }: Check) => {
+      await turn();
+      if (name !== all[0]?.name) throw new Error("broken");
+    };
+    const seen: string[] = [];
+    for await (const { check: first } of inLanes(all, run)) {
+      seen.push(first.name);
+      break;
+    }
+    await turn();
+    expect(seen).toEqual([all[0]?.name]);
+  });
+
   test("throw what a check throws", async () => {
     const results = inLanes(all, async ({ name }) => {
       if (name === "3") throw new Error("broken");

@@ -81,6 +81,8 @@ const shortestCut = 16;
 const shortestPart = 8;
 /** Shorter digits are ordinary numbers: timestamps, phone numbers. */
 const shortestNumber = 14;
+/** Fewer digits of a key may be the digits of an amount, which JSON represents exactly. */
+const shortestPartOfNumber = 17;
 const fewestCharacters = 4;
 const vocabulary = contractText.toLowerCase();
 
@@ -88,9 +90,9 @@ const vocabulary = contractText.toLowerCase();
  * Returns true if a text may occur in a run by chance: a short text, digits, the same few characters again and again, or
  * words of the contract.
  */
-export const isOrdinary = (text: string): boolean =>
+export const isOrdinary = (text: string, leastDigits = shortestNumber): boolean =>
   text.length < shortestPart ||
-  (text.length < shortestNumber && /^\d+$/.test(text)) ||
+  (text.length < leastDigits && /^\d+$/.test(text)) ||
   new Set(text).size < fewestCharacters ||
   vocabulary.includes(text.toLowerCase());
 
@@ -120,7 +122,8 @@ function base64At(text: string, offset: number): string {
 function leastHidden(secret: string): number {
   const half = secret.length < shortestCut ? secret.length - 1 : Math.floor(secret.length / 2);
   for (let least = Math.max(shortestPart, half); least < secret.length; least += 1)
-    if (!isOrdinary(secret.slice(0, least)) && !isOrdinary(secret.slice(-least))) return least;
+    if ([secret.slice(0, least), secret.slice(-least)].every((part) => !isOrdinary(part, shortestPartOfNumber)))
+      return least;
   return secret.length;
 }
 
