@@ -84,13 +84,13 @@ test.each(operations)("$operationId says the truth, whatever fails after a write
 });
 
 test("only the boundary claims that nothing was recorded", () => {
-  const server = join(import.meta.dirname, "..");
+  const folder = join(import.meta.dirname, "..");
   const files = globSync("**/*.{ts,eta}", {
-    cwd: server,
+    cwd: folder,
     exclude: ["**/node_modules/**", "**/*.test.ts", "testing/**"],
   });
   const claims = (file: string) =>
-    readFileSync(join(server, file), "utf8")
+    readFileSync(join(folder, file), "utf8")
       .split("\n")
       .some((line) => !/^\s*(\/\/|\*|\/\*\*)/.test(line) && /nothing was (recorded|changed)\b(?! yet)/i.test(line));
   expect(files.filter(claims).toSorted()).toEqual([
