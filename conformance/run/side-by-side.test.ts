@@ -95,6 +95,18 @@ describe("lanes", () => {
     expect(started).toBeLessThan(all.length);
   });
 
+  // An unhandled rejection, which would end the process, fails the test run.
+  test("throw what a check throws, although an earlier check still runs or the caller ends the run", async () => {
+    const first = Promise.withResolvers<void>();
+    const run = ({ name }: Check) => (name === all[0]!.name ? first.promise : Promise.reject(new Error("broken")));
+    const results = inLanes(all, run);
+    const begun = results.next();
+    await turn();
+    first.resolve();
+    await begun;
+    await results.return(undefined);
+  });
+
   test("throw what a check throws", async () => {
     const results = inLanes(all, async ({ name }) => {
       if (name === "3") throw new Error("broken");
