@@ -206,7 +206,7 @@ describe("a file journal", () => {
     const journal = fileJournal(join(folder, "missing", "payroll.journal"));
     journal.rate = 10;
     await new Promise(setImmediate);
-    await expect(journal.before(entry("one"))).rejects.toThrow();
+    await expect(journal.before(entry("one"))).rejects.toThrow("ENOENT");
   });
 
   test("knows the rate of an earlier run, and stores only notable changes of it", async () => {

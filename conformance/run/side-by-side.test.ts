@@ -103,7 +103,7 @@ describe("lanes", () => {
     const begun = results.next();
     await turn();
     first.resolve();
-    await begun;
+    expect(await begun).toMatchObject({ done: false });
     await results.return(undefined);
   });
 
