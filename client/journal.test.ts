@@ -203,6 +203,14 @@ describe("a file journal", () => {
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
+  // An unhandled rejection, which would end the process, fails the test run.
+  test("reports a file that cannot be opened with the payout, and not with the rate", async () => {
+    const journal = fileJournal(join(folder, "missing", "payroll.journal"));
+    journal.rate = 10;
+    await new Promise(setImmediate);
+    await expect(journal.before(entry("one"))).rejects.toThrow("ENOENT");
+  });
+
   test("knows the rate of an earlier run, and stores only notable changes of it", async () => {
     await using(async (journal) => {
       for (const rate of [undefined, Infinity, 190, 199, 181, 200, 209, 210]) {
