@@ -7,13 +7,13 @@ import { openPostgres } from "./index.ts";
 
 /** How many transactions the storages have committed. */
 let commits = 0;
+const emit = (name: string) => void (name === "commit" && (commits += 1));
 /** Three storages on one database, as three processes have them. */
 let storages: Storage[];
 let database: TestDatabase;
 
 beforeAll(async () => {
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  const emit = (name: string) => void (name === "commit" && (commits += 1));
   const open = () => openPostgres(database.url, { clock: createSystemClock(() => undefined), server: false, emit });
   storages = [await open(), await open(), await open()];
 });
