@@ -152,7 +152,7 @@ describe("db reconcile", () => {
     other = { ...env, DATABASE_URL: `sqlite:${path}` };
     const storage = openSqlite(path, { clock: createFakeClock(), server: true });
     const { id: merchant } = await addMerchant(storage);
-    const { due: _, ...draft } = aDisbursement(merchant, { reference: "DSB-0", merchantsReference: "P-0" });
+    const { due: _, ...draft } = aDisbursement(merchant, { reference: "DSB-0", merchantsReference: "DSB-0" });
     await storage.insertDisbursement({ ...draft, rail: "mobile" });
     const answer = { status: "success", fee: 25, railReference: "R-0" } as const;
     await storage.recordNotification("mobile", "DSB-0", { exchanges: [], answer, askAgainAfterMs: 0 });
