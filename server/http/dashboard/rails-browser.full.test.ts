@@ -21,7 +21,7 @@ let unknown: string;
 beforeAll(async () => {
   rail = createTestRail();
   [server, browser] = await Promise.all([
-    startServer({ env: { SANDBOX: "false" }, rails: railsOf(rail) }),
+    startServer({ env: { SANDBOX: "false", ONE_OPERATOR_DECIDES: "true" }, rails: railsOf(rail) }),
     openBrowser(),
   ]);
   contradicted = await pay("salary-".repeat(8));
