@@ -272,7 +272,10 @@ describe("errors exit with 2 and say what to do", () => {
     [[], /^Usage: npx --no -- disbursement-checkout keys COMMAND\n\n {2}merchants \[--json\]\n/],
     [["help"], /^Usage/],
     [["toString"], /^Usage/],
-    [["create"], /^Usage: npx --no -- disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]\n$/],
+    [
+      ["create"],
+      /^Usage: npx --no -- disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]\n$/,
+    ],
     [["list", "more"], /^Usage: npx --no -- disbursement-checkout keys list \[--json\]\n$/],
     [["list", "--all"], /^Unknown option '--all'.*\nUsage: /],
     [["revoke", "sk_confidential"], /^An argument is a key or secret\. [^_]+$/],
@@ -292,7 +295,10 @@ describe("errors exit with 2 and say what to do", () => {
     [["reject", "m", "DSB1"], /^Give a reason, for the audit trail: --reason TEXT\.\n$/],
     [["limit", "nothing"], /^There is no key nothing\. /],
     [["limit", "k", "--per-day", "5"], /^The limit perDay is not valid\. It lists values with commas, such as XOF:/],
-    [["revoke", "nothing"], /^There is no key nothing\. Run `npx --no -- disbursement-checkout keys list` to list them\.\n$/],
+    [
+      ["revoke", "nothing"],
+      /^There is no key nothing\. Run `npx --no -- disbursement-checkout keys list` to list them\.\n$/,
+    ],
   ])("%j", async (args, message) => {
     const { code, stdout, stderr } = await runKeys(env, ...args);
     expect([code, stdout]).toEqual([2, ""]);
