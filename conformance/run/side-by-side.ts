@@ -61,8 +61,6 @@ export function sideBySide(next: readonly Check[], options: RunOptions, budget: 
 /** Runs the checks, several at a time, and yields their results in their order. */
 export async function* inLanes<T>(checks: readonly Check[], run: (check: Check) => Promise<T>) {
   const results = new Map(checks.map((check) => [check, Promise.withResolvers<T>()]));
-  // If the caller ends the run early, nothing else handles a rejection.
-  for (const { promise } of results.values()) promise.catch(() => undefined);
   const waiting = [...checks];
   async function work() {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
