@@ -44,17 +44,17 @@ describe("variants", () => {
 });
 
 /** Receivers with faults that cost money, each in another way. `npm run test:all` tries one for each requirement. */
-const sample = [
+const sample = new Set([
   "receiver-books-twice",
   "receiver-ignores-cancelled",
   "receiver-rounded-amounts",
   "receiver-known-by-order",
   "receiver-verifies-nothing",
   "receiver-old-is-fine",
-];
+]);
 
 describe.concurrent("broken receivers", () => {
-  test.each(brokenReceivers.filter(({ id }) => sample.includes(id)).map((each) => [each.id, each] as const))(
+  test.each(brokenReceivers.filter(({ id }) => sample.has(id)).map((each) => [each.id, each] as const))(
     "%s is caught",
     async (_, variant) => {
       const { wrong, errors } = await tryVariant(variant);
