@@ -217,7 +217,9 @@ function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<s
     const row = byId.get(item.id);
     if (!row) return [];
     const merchant = merchants.get(item.merchantId)!;
-    return [{ row, merchant, exchanges: item.report.exchanges, next: next(toOpen(row), item, merchant.now) }];
+    // What contradicts a final status is a conflict, whoever has reported it.
+    const event = row.state === "closed" ? { report: item.report } : item;
+    return [{ row, merchant, exchanges: item.report.exchanges, next: next(toOpen(row), event, merchant.now) }];
   });
   yield* log(known);
 

@@ -252,6 +252,14 @@ export function handoverTests(storage: Current): void {
       expect(entry).toMatchObject({ action: "payment.close-conflict", details: { reference, reason: "returned" } });
     });
 
+    test("is also what an attempt reports that has lost its claim", async () => {
+      const { reference, claim } = await claimed();
+      storage.clock().advance(MINUTE);
+      await storage().recordHandover(await claimOne(), final("success"));
+      expect(await storage().recordHandover(claim, final("failed"))).toBe("conflict");
+      expect(await statusOf(reference)).toBe("success");
+    });
+
     test("is a payment after the checkout was cancelled, but not its failure", async () => {
       const [paid, unpaid] = [await cancelled(), await cancelled()];
       expect(await notified(paid, "success")).toBe("conflict");
