@@ -58,7 +58,7 @@ export const receivers: Record<string, Start> = {
       await next();
     });
     app.post("/parsed", receiveHono(options));
-    return listen(createAdaptorServer({ fetch: app.fetch }) as Server);
+    return listen(createAdaptorServer({ fetch: app.fetch, overrideGlobalObjects: false }) as Server);
   },
 
   async fetch(options) {
@@ -68,7 +68,7 @@ export const receivers: Record<string, Start> = {
       return receive(request);
     };
     const route = (request: Request) => (new URL(request.url).pathname === "/webhooks" ? receive : parsed)(request);
-    return listen(createAdaptorServer({ fetch: route }) as Server);
+    return listen(createAdaptorServer({ fetch: route, overrideGlobalObjects: false }) as Server);
   },
 };
 

@@ -46,7 +46,7 @@ export type TargetResponse = {
   /** The status; undefined if no response was received. `exchange.failure` then says why. */
   status?: number;
   headers: IncomingHttpHeaders;
-  /** Set if a 100 Continue came before the response. */
+  /** Set if a 100 Continue came before the response, and the request did not ask for one. */
   continued?: true;
   text: string;
   /** The parsed body; undefined if it is not JSON. */

@@ -10,7 +10,7 @@ export type HttpResponse = {
   status: number;
   headers: IncomingHttpHeaders;
   body: Buffer;
-  /** Set if a 100 Continue came first. No request of the suite asks for one. */
+  /** Set if a 100 Continue came first, and the request did not ask for one. */
   continued?: true;
 };
 export type HttpFailure = {
@@ -135,7 +135,7 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
           resolve(result);
         };
         let first: { continued?: true } = {};
-        request.on("continue", () => (first = { continued: true }));
+        if (!request.hasHeader("expect")) request.on("continue", () => (first = { continued: true }));
         request.on("error", (error) => settle(describeError(error, origin)));
         request.on("response", (response) => {
           const chunks: Buffer[] = [];

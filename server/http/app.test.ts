@@ -126,7 +126,7 @@ describe("unexpected errors", () => {
 
       expect(response.status).toBe(500);
       expect(response.body.message).toBe(
-        "The server failed to process the request. Include the x-request-id when you report this.",
+        `The server failed to process the request. Include the x-request-id when you report this.${method === "POST" ? " Nothing was recorded." : ""}`,
       );
       for (const line of Object.values(response.headers)) expect(String(line)).not.toContain("whsec");
       const logged = server.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);

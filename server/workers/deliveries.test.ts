@@ -76,7 +76,7 @@ test("the delay before a retry starts when the previous attempt has ended (D13)"
   expect(wait).toBeLessThanOrEqual(12_000 + 6_000);
 });
 
-test("a replay returns 404 if a reset deletes its delivery meanwhile", async () => {
+test("a replay whose delivery a reset deletes meanwhile says that it was recorded", async () => {
   const response = await heldAttempt();
   response.writeHead(204).end();
   await server.service.deliveries.idle();
@@ -85,5 +85,7 @@ test("a replay returns 404 if a reset deletes its delivery meanwhile", async () 
   const [again] = (await held) as [ServerResponse];
   expect((await server.request("POST", "/sandbox/reset")).status).toBe(200);
   again.writeHead(204).end();
-  expect((await replay).status).toBe(404);
+  const { status, body } = await replay;
+  expect(status).toBe(500);
+  expect(body.message).toContain("Recorded before this error: delivery.replay");
 });

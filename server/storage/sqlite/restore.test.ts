@@ -86,10 +86,12 @@ test("what a rail may have been asked since the backup is in doubt, and what is 
     lanes.map((lane) => ({ ...lane, count: 9 })),
     1_000,
   );
-  expect(claims.map((claim) => [claim.id, claim.askedAt])).toEqual([
-    [waiting, NOW],
-    [lost, undefined],
-  ]);
+  expect(new Map(claims.map((claim) => [claim.id, claim.askedAt]))).toEqual(
+    new Map([
+      [waiting, NOW],
+      [lost, undefined],
+    ]),
+  );
   await restored.close();
 });
 
