@@ -18,8 +18,6 @@ import type { FileHandle } from "node:fs/promises";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { UsageError } from "./index.ts";
-import { fileJournal } from "./journal.ts";
 import type { Journal } from "./payroll.ts";
 import { disbursementRequest, key, rejectionOf } from "./testing/fakes.ts";
 
@@ -36,6 +34,10 @@ vi.mock("node:fs/promises", async (original) => {
   };
 });
 const actual = await vi.importActual<typeof fs>("node:fs/promises");
+// Test files share modules, and another file may have loaded these with the real functions.
+vi.resetModules();
+const { fileJournal } = await import("./journal.ts");
+const { UsageError } = await import("./index.ts");
 const { open } = actual;
 
 const entry = (reference: string, changes: object = {}) => ({ ...disbursementRequest, reference, ...changes });
