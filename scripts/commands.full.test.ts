@@ -127,7 +127,7 @@ const ELSEWHERE: Elsewhere[] = [
   {
     document: "conformance/README.md",
     commands: /certify receiver/,
-    test: "conformance/merchants/receiver/run.test.ts",
+    test: "conformance/merchants/receiver/run.full.test.ts",
     proof: "await run({ url, effects })",
   },
 ];

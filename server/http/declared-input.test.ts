@@ -145,7 +145,8 @@ describe.each(OPERATIONS)("$operationId ignores undeclared", (operation) => {
     expect(await effectOf(operation, { query: names.map(parameter).join("&") })).toEqual(plain);
   });
 
-  test.runIf(operation.requestBody)("fields of its body", async () => {
+  if (!operation.requestBody) return;
+  test("fields of its body", async () => {
     const declared = new Set(declaredFields(operation.requestBody));
     const others = NAMES.filter((name) => !declared.has(name));
     for (const value of [1, "1", null]) {

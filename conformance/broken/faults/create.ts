@@ -39,13 +39,13 @@ const pretends = (fits: (fields: Fields) => boolean) =>
   );
 
 export const faults: readonly Fault[] = [
-  fault("created-201", "A create returns 201.", "create.accepted", () =>
+  quickFault("created-201", "A create returns 201.", "create.accepted", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 201) : reply)),
   ),
   fault("created-202", "A create returns 202.", "create.accepted", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withStatus(reply, 202) : reply)),
   ),
-  quickFault("result-without-envelope", "The create response has no envelope.", "create.result-shape", () =>
+  fault("result-without-envelope", "The create response has no envelope.", "create.result-shape", () =>
     responses(createDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("result-in-list", "The data of a create response is an array.", "create.result-shape", () =>

@@ -1,5 +1,5 @@
 // Servers that return a wrong or malformed record (§2.3, §4.2).
-import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
+import { type Fault, type Hooks, fault, quickFault } from "../fault.ts";
 import {
   createDisbursement,
   data,
@@ -86,7 +86,7 @@ export const faults: readonly Fault[] = [
       };
     },
   ),
-  quickFault("record-without-envelope", "The record has no envelope.", "verify.record-shape", () =>
+  fault("record-without-envelope", "The record has no envelope.", "verify.record-shape", () =>
     responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withBody(reply, dataOf(reply)) : reply)),
   ),
   fault("record-in-list", "The data of a verify response is an array.", "verify.record-shape", () =>
@@ -155,7 +155,7 @@ export const faults: readonly Fault[] = [
   fault("record-pair-swapped", "Country and currency are swapped.", "verify.agrees-with-create", () =>
     shown((record) => ({ ...record, country: record["currency"], currency: record["country"] })),
   ),
-  fault("phone-with-plus", "The recipient's phone number has a plus sign.", "verify.customer", () =>
+  quickFault("phone-with-plus", "The recipient's phone number has a plus sign.", "verify.customer", () =>
     shown((record) => ({
       ...record,
       customer: {

@@ -21,11 +21,6 @@ afterAll(() => {
 const folder = () => mkdtempSync(join(tmpdir(), "sqlite-"));
 const remove = (path: string) => rmSync(path, { recursive: true });
 
-storageSuite("SQLite in memory", async (how) => {
-  const storage = openSqlite(":memory:", { ...how, server: true, inASegment: 2 });
-  return { storage, close: () => storage.close() };
-});
-
 storageSuite("SQLite in a file", async (how) => {
   const place = folder();
   const storage = openSqlite(join(place, "server.db"), { ...how, server: true, inASegment: 2 });
