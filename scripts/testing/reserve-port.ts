@@ -1,5 +1,6 @@
+import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 
 /** The operating system gives programs that ask for any port one from 32,768 on, so these ports stay free. */
 const FIRST = 10_000;
@@ -8,8 +9,8 @@ const COUNT = 22_000;
 let next = process.pid % COUNT;
 
 /**
- * Reserves a port of 127.0.0.1 for a program that cannot choose its own, or on which nothing is to listen. The same port
- * of 127.0.0.2 is held until this process ends, so every other process that reserves ports gets another one.
+ * Reserves a TCP port of this machine for a program that cannot choose its own, or on which nothing is to listen. The UDP
+ * port of the same number is held until this process ends, so every other process that reserves ports gets another one.
  */
 export async function reservePort(): Promise<number> {
   for (;;) {
@@ -20,19 +21,20 @@ export async function reservePort(): Promise<number> {
 }
 
 async function hold(port: number): Promise<boolean> {
-  const server = createServer().listen(port, "127.0.0.2").unref();
-  return once(server, "listening").then(
-    () => true,
-    () => false,
-  );
+  const socket = createSocket("udp4").unref();
+  socket.bind({ port, address: "127.0.0.1", exclusive: true });
+  return succeeds(once(socket, "listening"));
 }
 
 async function isServed(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");
-  const connected = await once(socket, "connect").then(
+  const isConnected = await succeeds(once(socket, "connect"));
+  socket.destroy();
+  return isConnected;
+}
+
+const succeeds = (event: Promise<unknown>) =>
+  event.then(
     () => true,
     () => false,
   );
-  socket.destroy();
-  return connected;
-}
