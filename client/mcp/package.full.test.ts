@@ -98,7 +98,8 @@ test("contains no tests and no TypeScript sources, and the README's configuratio
   const [config, policy] = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text]) => JSON.parse(text!));
   const { args, env: variables } = config.mcpServers.payments;
   expect(Object.keys(project.manifest.bin!)).toEqual([args.at(-1)]);
-  expect(args).toContain(project.manifest.name);
+  const packed = project.manifest.name.replace("@", "").replace("/", "-");
+  expect(args).toContainEqual(expect.stringMatching(new RegExp(`/${packed}-[\\d.]+\\.tgz$`)));
   expect(Object.keys(variables)).toEqual(["BASE_URL", "API_KEY_FILE", "JOURNAL"]);
 
   project.write("readme.json", policy);
