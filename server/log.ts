@@ -7,8 +7,11 @@ const LIMIT_BYTES = 1_048_576;
 
 export interface ServerLog {
   log: Logger;
-  /** Resolves when the lines so far are written, when writing fails, or after `timeoutMs`. */
-  flush(timeoutMs: number): Promise<void>;
+  /**
+   * Resolves with true when the lines so far are written, or when writing fails; with false after `timeoutMs`, when a
+   * write is stuck because the reader has stalled.
+   */
+  flush(timeoutMs: number): Promise<boolean>;
 }
 
 /**
@@ -37,12 +40,12 @@ export function createLog(level: string, fd: number, format?: (line: string) => 
   });
   return {
     log,
-    async flush(timeoutMs) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs);
+    flush(timeoutMs) {
+      return new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => resolve(false), timeoutMs);
         output.flush(() => {
           clearTimeout(timer);
-          resolve();
+          resolve(true);
         });
       });
     },

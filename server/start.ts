@@ -234,7 +234,7 @@ interface Running {
   storage: Storage;
   traces: Traces | undefined;
   clock: Clock;
-  flush(timeoutMs: number): Promise<void>;
+  flush(timeoutMs: number): Promise<boolean>;
   /** Removes the note of the server's address. */
   forget(): void;
 }
@@ -261,7 +261,10 @@ function stopOnSignal({ config, service, httpServer, commands, storage, traces, 
     commands?.close();
     forget();
     await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
-    await flush(0.1 * timeoutMs);
+    const isFlushed = await flush(0.1 * timeoutMs);
+    // A write to a reader that has stalled blocks a thread, and would keep the process alive.
+    // oxlint-disable-next-line no-restricted-properties
+    if (!isFlushed) process.exit();
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);
