@@ -63,6 +63,9 @@ const NO_FILES: FileWatch = {
 /** Databases that stay open until the process exits, so that the garbage collector does not close them. */
 const abandoned: DatabaseSync[] = [];
 
+/** True if a database stays open, which Node would close at the natural end of the process. */
+export const leavesOpen = (): boolean => abandoned.length > 0;
+
 /**
  * Watches whether the storage works: whether commits succeed, and whether the files are as SQLite left them. Reports each
  * change once, and repairs nothing.
