@@ -81,7 +81,6 @@ export type AuditAction =
   | "default-webhook.set"
   | "default-webhook.remove"
   | "payments.export"
-  | "payroll.upload"
   | "payment.approve"
   | "payment.reject"
   | "payment.ask"

@@ -68,8 +68,6 @@ interface Origin {
   traceparent?: string | undefined;
   /** Who sent the form of the dashboard. */
   madeBy?: ActorName;
-  /** True if somebody else must approve the payout, whatever limits say. */
-  needsApproval?: boolean;
   /** Why the key may not make it. */
   refusal?: ServiceError | undefined;
 }
@@ -105,12 +103,11 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   }
 
   return {
-    async create(merchant, request, { keyId, madeBy, needsApproval, traceparent, refusal } = {}) {
+    async create(merchant, request, { keyId, madeBy, traceparent, refusal } = {}) {
       const made = draft(context, merchant, request);
       if (traceparent !== undefined) made.traceparent = traceparent;
       if (keyId !== undefined) made.keyId = keyId;
       if (madeBy !== undefined) made.madeBy = madeBy;
-      if (needsApproval) made.needsApproval = true;
       if (context.balances === "enforced") made.mustBeCovered = true;
       if (refusal) made.refusal = refusal;
       if (routeOf) {

@@ -106,7 +106,7 @@ export interface FiguresQuery {
   to: Day;
 }
 
-/** Figures of payments by day. A worker keeps them, so that creating and settling a payment take no longer (D105). */
+/** Figures of payments by day. A worker keeps them, so that creating and settling a payment take no longer (D106). */
 export interface FigureStore {
   /**
    * Counts the payments of the next `limit` events of one merchant. Each event is counted once, whichever processes call

@@ -83,8 +83,6 @@ export type Draft<T extends PaymentRecord> = Omit<T, "createdAt" | "updatedAt" |
   refusal?: ServiceError;
   /** Who made a payment from the dashboard. */
   madeBy?: Eyes;
-  /** True if somebody else must approve a payout, whatever limits say. */
-  needsApproval?: boolean;
 } & (T extends { customer: Customer } ? { customer: Pick<Customer, "phoneNumber"> } : unknown);
 
 /**

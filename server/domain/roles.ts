@@ -8,7 +8,6 @@ export const RIGHTS = {
   "use the sandbox": ["support", "finance"],
   "pause a rail": ["support", "finance"],
   "decide about payments": ["finance"],
-  "upload payrolls": ["finance"],
   "change balances": ["finance"],
   "reset the sandbox": [],
   "change settings": [],

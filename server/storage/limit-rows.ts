@@ -67,7 +67,7 @@ function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: Key
 /** Returns the limits of a payout, and its draft: held back if a limit asks for approval. */
 export function limited(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number) {
   const bounds = boundsOf(draft, merchant, key, now);
-  const level = approvalLevel(draft, bounds) ?? (draft.needsApproval ? "merchant" : undefined);
+  const level = approvalLevel(draft, bounds);
   const creator = key && optional<Eyes>(key.created_by);
   // A starting server is not a person, and cannot approve payouts.
   const madeBy = draft.madeBy ?? (creator?.startsWith("server ") ? undefined : creator);

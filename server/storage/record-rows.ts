@@ -42,8 +42,7 @@ export function recorded<T extends Disbursement | Checkout>(
     mustBeCovered: __,
     keyId: ___,
     madeBy: ____,
-    needsApproval: _____,
-    refusal: ______,
+    refusal: _____,
     ...rest
   } = draft as unknown as Draft<Checkout>;
   const record = { ...rest, reference: referenceOf(draft as never, merchant), createdAt: at, updatedAt: at };

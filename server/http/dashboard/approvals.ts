@@ -29,7 +29,7 @@ type Action = keyof typeof ACTIONS;
 const idOf = ({ merchantId, reference }: Disbursement) => `${merchantId}/${reference}`;
 
 /** The sum of the payouts in each currency. */
-export function totalsOf(payouts: readonly Pick<Disbursement, "currency" | "amount">[]) {
+function totalsOf(payouts: readonly Pick<Disbursement, "currency" | "amount">[]) {
   const groups = [...Map.groupBy(payouts, ({ currency }) => currency)].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return groups.map(([currency, each]) => {
     const amount = each.reduce((sum, payout) => sum + BigInt(payout.amount), 0n);

@@ -21,7 +21,6 @@ const WORDS = {
   "default-webhook.set": "Set the default address for webhooks",
   "default-webhook.remove": "Removed the default address for webhooks",
   "payments.export": "Exported payments",
-  "payroll.upload": "Uploaded a payroll",
   "payment.approve": "Approved a payout",
   "payment.reject": "Rejected a payout",
   "payment.ask": "Asked the rail again about a payment",

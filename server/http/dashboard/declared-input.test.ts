@@ -237,8 +237,6 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ["/dashboard/approvals/:action", ({ values }) => ({ payment: values.waiting!, reason: "" })],
   [`${MERCHANT}/approvals/:action`, ({ values }) => ({ payment: values.waitingToo!, reason: "" })],
   ["/dashboard/merchants/:merchant/adjust", () => ({ id: "another-change", kind: "top-up", ...CHANGE })],
-  [`${MERCHANT}/payroll/check`, () => ({ file: PAYROLL })],
-  [`${MERCHANT}/payroll`, () => ({ file: PAYROLL })],
   ["/dashboard/balances/:action", ({ values }) => ({ proposal: values.proposal! })],
   ["/dashboard/merchants/:merchant/limits", () => LIMITS],
   ["/dashboard/merchants/:merchant/terms", () => ({ disbursementFee: "80+100", checkoutFee: "", rateLimit: "50" })],
@@ -272,7 +270,6 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ["/dashboard/sign-out", () => ({ everywhere: "" })],
   ["/dashboard/sign-in", async ({ server }) => ({ token: await newLink(server, { name: "Edsger" }) })],
 ];
-const PAYROLL = "reference,phoneNumber,amount,country,currency\np-1,2250775398815,500,CI,XOF";
 const CHANGE = { amount: "500", currency: "XOF", reason: "transfer" };
 const PAY = { action: "pay", phoneNumber: "2250700000129" };
 const CALM = { latencyMs: "", failedRequestsPercent: "", lostResponsesPercent: "" };

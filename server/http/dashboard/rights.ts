@@ -25,7 +25,6 @@ export const FORMS: Record<Right, readonly string[]> = {
     `${OF_MERCHANT}/approvals/:action`,
     ...["ask", "decide", "close"].map((action) => `${OF_MERCHANT}/payments/:reference/${action}`),
   ],
-  "upload payrolls": [`${OF_MERCHANT}/payroll`, `${OF_MERCHANT}/payroll/check`],
   "change balances": ["/dashboard/merchants/:merchant/adjust", "/dashboard/balances/:action"],
   "reset the sandbox": [`${OF_MERCHANT}/sandbox/reset`],
   "change settings": [

@@ -15,7 +15,6 @@ import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
 import { overviewPages } from "./overview.ts";
 import { paymentPages } from "./payments.ts";
-import { payrollPages, readUpload } from "./payroll.ts";
 import { railPages } from "./rails.ts";
 import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
@@ -40,7 +39,6 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", dashboardHeaders, findLanguage(context.config), refuseUnsafe(context));
   router.use("/dashboard", requireOwnOrigin(context));
   router.use("/dashboard", findVisit(context));
-  router.use("/dashboard/m/:merchant/payroll", express.Router().use(readUpload));
   router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
   router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
@@ -51,7 +49,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use(teamPages(context));
   router.use(overviewPages(context));
   router.use(paymentPages(context));
-  router.use(approvalPages(context), payrollPages(context));
+  router.use(approvalPages(context));
   router.use(webhookPages(context));
   router.use(replayPages(context));
   if (context.config.requestLog) router.use(requestPages(context));

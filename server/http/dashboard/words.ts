@@ -84,17 +84,10 @@ function wordsOf(language: Locale): Words {
   return words;
 }
 
-/**
- * The texts of `others` that contain values, the longest first, so that the most specific text is found. A text that
- * begins with a value also matches longer texts, such as a text with the line of a file, so it comes last.
- */
+/** The texts of `others` that contain values, the longest first, so that the most specific text is found. */
 const patterns = Object.entries(frenchOfOthers)
   .filter(([english]) => english.includes("{"))
-  .toSorted(
-    ([a], [b]) =>
-      Number(a.startsWith("{")) - Number(b.startsWith("{")) ||
-      b.replaceAll(/\{\w+\}/g, "").length - a.replaceAll(/\{\w+\}/g, "").length,
-  )
+  .toSorted(([a], [b]) => b.replaceAll(/\{\w+\}/g, "").length - a.replaceAll(/\{\w+\}/g, "").length)
   .map(([english, text]) => {
     const literal = english.replaceAll(/[\\^$.*+?()[\]|]/g, "\\$&");
     return { pattern: new RegExp(`^${literal.replaceAll(/\{(\w+)\}/g, "(?<$1>.+?)")}$`, "s"), text };

@@ -33,7 +33,6 @@ export const audit = {
   "Set the default address for webhooks": "A fixé l’adresse par défaut des webhooks",
   "Removed the default address for webhooks": "A retiré l’adresse par défaut des webhooks",
   "Exported payments": "A exporté des paiements",
-  "Uploaded a payroll": "A téléversé un fichier de paie",
   "Approved a payout": "A approuvé un versement",
   "Rejected a payout": "A refusé un versement",
   "Asked the rail again about a payment": "A interrogé de nouveau le rail sur un paiement",

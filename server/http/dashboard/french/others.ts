@@ -53,7 +53,6 @@ export const others = {
   "use the sandbox": "utiliser le bac à sable",
   "pause a rail": "mettre un rail en pause",
   "decide about payments": "décider de paiements",
-  "upload payrolls": "téléverser des fichiers de paie",
   "change balances": "modifier des soldes",
   "reset the sandbox": "remettre à zéro le bac à sable",
   "change settings": "modifier des paramètres",
@@ -168,32 +167,6 @@ export const others = {
   "The provider rejected the request for the payment.": "Le fournisseur a rejeté la demande de paiement.",
   "The payment was not approved.": "Le paiement n’a pas été approuvé.",
   "The payment failed for another reason.": "Le paiement a échoué pour une autre raison.",
-  // Payrolls.
-  "The form could not be read. Choose the file again.":
-    "Le formulaire est illisible. Choisissez de nouveau le fichier.",
-  "The file is not in UTF-8. Save it as “CSV UTF-8”, then choose it again.":
-    "Le fichier n’est pas en UTF-8. Enregistrez-le comme « CSV UTF-8 », puis choisissez-le de nouveau.",
-  "The reference {reference} was used before.": "La référence {reference} a déjà servi.",
-  "The first row must name the columns {columns}, with commas between them. It lacks {missing}.":
-    "La première ligne doit nommer les colonnes {columns}, séparées par des virgules. Il manque {missing}.",
-  "The first row names the column {name} twice.": "La première ligne nomme deux fois la colonne {name}.",
-  "The file has more than {most} payouts. Split it.": "Le fichier compte plus de {most} versements. Divisez-le.",
-  "The file has no payouts.": "Le fichier ne contient aucun versement.",
-  "The file is no CSV: {why}.": "Le fichier n’est pas un CSV : {why}.",
-  "line {line} is too long, or a quotation mark is not closed":
-    "la ligne {line} est trop longue, ou un guillemet n’est pas fermé",
-  "line {line} has a quotation mark in a wrong place": "un guillemet de la ligne {line} est mal placé",
-  "Line {line}: {problem}.": "Ligne {line} : {problem}.",
-  "line {line} has the same reference": "la référence est aussi celle de la ligne {line}",
-  "the line has {count} cells, and the first row {first}": "la ligne a {count} cellules, et la première ligne {first}",
-  "{column} must be {expected}": "{column} attend {expected}",
-  "text of 1 to 64 characters without control characters": "un texte de 1 à 64 caractères, sans caractères de contrôle",
-  "10 to 15 digits in international format without a plus sign":
-    "10 à 15 chiffres au format international, sans le signe plus",
-  "two uppercase letters, for example CI": "deux majuscules, par exemple CI",
-  "three uppercase letters, for example XOF": "trois majuscules, par exemple XOF",
-  "amount must be a whole number of the lowest denomination, such as 10000 for 100.00":
-    "amount attend un nombre entier dans la plus petite unité, comme 10000 pour 100,00",
   // The sandbox.
   "A phone number has 10 to 15 digits and begins with the country code.":
     "Un numéro de téléphone compte de 10 à 15 chiffres et commence par l’indicatif du pays.",

@@ -168,29 +168,4 @@ export const payments = {
     "Chaque versement échoue avec le code not_approved. Le montant et les frais reviennent au solde.",
   "The merchant's program gets the webhook. This cannot be taken back.":
     "Le programme du marchand reçoit le webhook. C’est irrévocable.",
-  // Payrolls.
-  "Upload a payroll…": "Téléverser un fichier de paie…",
-  Payroll: "Fichier de paie",
-  "Back to the approvals": "Retour aux approbations",
-  "Payouts: {line}": "Versements : {line}",
-  created: "créés",
-  "was there already": "existaient déjà",
-  "not created: {why}": "non créés : {why}",
-  'Nothing is paid before somebody else has approved it, on the page <a href="{area}/approvals">Approvals</a>.':
-    'Rien n’est payé avant l’approbation d’une autre personne, sur la page <a href="{area}/approvals">Approbations</a>.',
-  "Nothing was created. Correct the file, and choose it again.":
-    "Rien n’a été créé. Corrigez le fichier, puis choisissez-le de nouveau.",
-  "and {more} more": "et {more} de plus",
-  "To be created": "À créer",
-  "Each payout waits until somebody else has approved it, at most 24 hours.":
-    "Chaque versement attend l’approbation d’une autre personne, au plus 24 heures.",
-  "Create {count} payout": "Créer {count} versement",
-  "Create {count} payouts": "Créer {count} versements",
-  "A CSV file with up to {most} payouts. The first row names the columns: <code>{columns}</code>. Amounts are in the lowest denomination: 10000 is 100.00. Each reference is used once, so a file that is sent twice pays once.":
-    "Un fichier CSV de {most} versements au plus. La première ligne nomme les colonnes : <code>{columns}</code>. Les montants sont dans la plus petite unité : 10000 vaut 100,00. Chaque référence ne sert qu’une fois : un fichier envoyé deux fois ne paie qu’une fois.",
-  File: "Fichier",
-  "Check the file": "Vérifier le fichier",
-  "The next page shows every payout and the totals. Nothing is created before that.":
-    "La page suivante montre chaque versement et les totaux. Rien n’est créé avant.",
-  "Your role does not permit to upload payrolls.": "Votre rôle ne permet pas de téléverser des fichiers de paie.",
 } as const;
