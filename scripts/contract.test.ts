@@ -9,11 +9,11 @@ import { compareContracts } from "./contract/diff.ts";
 import { readContract, releaseFaults } from "./contract/release.ts";
 
 const path = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-const RELEASED = path("../spec/released/1.0.0.yaml");
-const released = await readFile(RELEASED, "utf8");
+const CONTRACT = path("../spec/openapi.yaml");
+const contract = await readFile(CONTRACT, "utf8");
 
-/** The released contract with a smaller maximum for clock moves, which breaks requests. */
-const shorter = released.replace("maximum: 31536000", "maximum: 86400");
+/** The contract with a smaller maximum for clock moves, which breaks requests. */
+const shorter = contract.replace("maximum: 31536000", "maximum: 86400");
 const PLACE = "schemas/ClockAdvance > properties > seconds > maximum";
 
 let folder: string;
@@ -37,7 +37,7 @@ function run(...args: string[]): Promise<{ code: number; stdout: string; stderr:
 }
 
 test("the command says what breaks and exits with 1", async () => {
-  const { code, stdout } = await run("diff", RELEASED, await write("new.yaml", shorter));
+  const { code, stdout } = await run("diff", CONTRACT, await write("new.yaml", shorter));
   expect(code).toBe(1);
   expect(stdout).toMatch(
     /^Breaking:\n {2}schemas\/ClockAdvance > properties > seconds > maximum: fewer values are valid \(31536000 → 86400\)/,
@@ -46,14 +46,14 @@ test("the command says what breaks and exits with 1", async () => {
 });
 
 test("the command exits with 0 if nothing breaks, and prints JSON", async () => {
-  const file = await write("new.yaml", released.replace("version: 1.0.0", "version: 1.0.1"));
-  const { code, stdout } = await run("diff", RELEASED, file, "--json");
+  const file = await write("new.yaml", contract.replace("version: 1.0.0", "version: 1.0.1"));
+  const { code, stdout } = await run("diff", CONTRACT, file, "--json");
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual([expect.objectContaining({ where: "document > info", verdict: "compatible" })]);
 });
 
 test("the command exits with 2 and says what is wrong with its arguments", async () => {
-  const { code, stderr } = await run("diff", RELEASED);
+  const { code, stderr } = await run("diff", CONTRACT);
   expect(code).toBe(2);
   expect(stderr).toContain("Usage: npm run contract -- diff OLD NEW");
 });
@@ -66,20 +66,22 @@ test.each([
 });
 
 test("a reference that leads nowhere is named", () => {
-  const broken = parse(released.replaceAll('/schemas/Amount"', '/schemas/Sum"'));
-  expect(() => compareContracts(parse(released), broken)).toThrow("#/components/schemas/Sum leads to no component");
+  const broken = parse(contract.replaceAll('/schemas/Amount"', '/schemas/Sum"'));
+  expect(() => compareContracts(parse(contract), broken)).toThrow("#/components/schemas/Sum leads to no component");
 });
 
-test("the project's contract breaks nothing that its changelog does not declare", async () => {
-  expect(await releaseFaults(new URL("../", import.meta.url))).toEqual([]);
+test("without a released contract nothing is checked, and check says so", async () => {
+  expect(await releaseFaults(pathToFileURL(`${folder}/`))).toBeUndefined();
+  const { code, stdout } = await run("check");
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^No contract has been released, /)]);
 });
 
-async function faults(contract: string, unreleased: string): Promise<string[]> {
+async function faults(changed: string, unreleased: string): Promise<string[]> {
   await write("spec/released/0.9.0.yaml", "openapi: 3.1.0");
-  await write("spec/released/1.0.0.yaml", released);
-  await write("spec/openapi.yaml", contract);
+  await write("spec/released/1.0.0.yaml", contract);
+  await write("spec/openapi.yaml", changed);
   await write("CHANGELOG.md", `# Changelog\n\n${unreleased}\n## 1.0.0\n\n- The first version.\n`);
-  return releaseFaults(pathToFileURL(`${folder}/`));
+  return (await releaseFaults(pathToFileURL(`${folder}/`)))!;
 }
 
 const declaring = (place: string) => `## Unreleased\n\n### Breaking changes of the contract\n\n- \`${place}\`: why.\n`;
@@ -94,7 +96,7 @@ test("a breaking change since the last release must be declared", async () => {
 });
 
 test("a change that is declared as breaking must exist", async () => {
-  expect((await faults(released, declaring(PLACE)))[0]).toBe(
+  expect((await faults(contract, declaring(PLACE)))[0]).toBe(
     `\`${PLACE}\` is declared as breaking, but nothing breaks there.`,
   );
 });

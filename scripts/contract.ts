@@ -9,7 +9,8 @@ const USAGE = `Usage: npm run contract -- diff OLD NEW [--json]
        npm run contract -- check
 
   diff    prints every change between two OpenAPI documents, YAML or JSON, and whether it breaks a merchant's program
-  check   fails if spec/openapi.yaml breaks the last contract in spec/released and CHANGELOG.md does not declare it
+  check   fails if spec/openapi.yaml breaks the last contract in spec/released and CHANGELOG.md does not declare it; with
+          no released contract there is nothing to check
 
 Exit code: 0 nothing breaks, 1 something does, 2 the command could not do its work.`;
 
@@ -23,6 +24,10 @@ async function diff(before: string, after: string, asJson: boolean): Promise<boo
 /** Prints breaking changes that the changelog does not declare. Returns true if there are any. */
 async function check(): Promise<boolean> {
   const faults = await releaseFaults(new URL("../", import.meta.url));
+  if (!faults) {
+    console.log("No contract has been released, so there is nothing to compare spec/openapi.yaml with.");
+    return false;
+  }
   for (const fault of faults) console.error(fault);
   return faults.length > 0;
 }

@@ -10,7 +10,6 @@ import { startOwnPostgres, type OwnPostgres } from "./testing/own-postgres.ts";
 import { createTestDatabase, type TestDatabase } from "./testing/postgres.ts";
 import { LIVE, runCommand, runServer, startProcess, type Ended, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
-import { writeVersion2 } from "./testing/storage/version-2.ts";
 
 const KEY = "a-key-for-tests-of-the-mode";
 const SANDBOX = { SANDBOX: "true" };
@@ -252,26 +251,6 @@ describe("PostgreSQL", () => {
   });
 });
 
-test("a refused start or command does not migrate a database of the oldest version", async () => {
-  writeVersion2(path);
-  const place = await sqlitePlace();
-  const before = await place.contents();
-  expectRefused(
-    await runServer({ ...place.env, ...LIVE }),
-    /^The database belongs to a sandbox \(the clock of a merchant /,
-  );
-  expectRefused(
-    await runCommand({ ...place.env, SANDBOX: "false" }, "keys", "list"),
-    /^The database belongs to a sandbox/,
-  );
-  expect(await place.contents()).toEqual(before);
-  await place.run("UPDATE merchants SET clock_offset = 0; DELETE FROM disbursements WHERE status = 'failed'");
-  await place.run("DELETE FROM refused_tries");
-  const undecided = await place.contents();
-  expectRefused(await runServer(place.env), UNDECIDED);
-  expect(await place.contents()).toEqual(undecided);
-});
-
 describe("a rail", () => {
   const { RAILS } = LIVE;
 
@@ -318,13 +297,9 @@ describe("backups", () => {
     await stop(await start({ ...atPath(), ...LIVE }));
   });
 
-  test("a backup from before modes were stored gets the mode of the database that it replaces", async () => {
+  test("a backup from before the first start gets the mode of the database that it replaces", async () => {
     const old = join(folder, "old.backup");
-    writeVersion2(old);
-    const db = new DatabaseSync(old);
-    db.exec("UPDATE merchants SET clock_offset = 0; DELETE FROM disbursements WHERE status = 'failed'");
-    db.exec("DELETE FROM refused_tries");
-    db.close();
+    expect((await runCommand({ DATABASE_URL: `sqlite:${old}` }, "keys", "create-merchant", "Ada")).code).toBe(0);
     await stop(await start({ ...atPath(), ...LIVE }));
     expect((await runCommand(atPath(), "db", "restore", old, "--replace")).code).toBe(0);
     const { stdout } = await runCommand(atPath(), "db", "status", "--json");

@@ -34,7 +34,7 @@ const included = [
   "storage/portable/*.ts",
   "storage/sqlite/*.ts",
   "storage/tuned/{*-sqlite,event-values}.ts",
-  "storage/sqlite/migrations/003-*.sql",
+  "storage/sqlite/migrations/*.sql",
   "sharing/*.ts",
   "webhooks/*.ts",
   "workers/*.ts",

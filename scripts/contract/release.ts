@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { readFile, readdir } from "node:fs/promises";
 import { parse } from "yaml";
 import { declaredPlaces, HEADING } from "./changelog.ts";
@@ -21,14 +22,16 @@ function fail(message: string): never {
 
 /**
  * Compares spec/openapi.yaml with the last contract in spec/released. Returns the breaking changes that CHANGELOG.md
- * does not declare, and the declared changes that do not exist.
+ * does not declare, and the declared changes that do not exist. Undefined if no contract was released.
  * @param root the folder of the project
  */
-export async function releaseFaults(root: URL): Promise<string[]> {
-  const files = await readdir(new URL("spec/released/", root));
+export async function releaseFaults(root: URL): Promise<string[] | undefined> {
+  const released = new URL("spec/released/", root);
+  if (!existsSync(released)) return undefined;
+  const files = await readdir(released);
   const last = files.toSorted((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1)!;
   const changes = compareContracts(
-    await readContract(new URL(`spec/released/${last}`, root)),
+    await readContract(new URL(last, released)),
     await readContract(new URL("spec/openapi.yaml", root)),
   );
   const changelog = await readFile(new URL("CHANGELOG.md", root), "utf8");

@@ -19,7 +19,6 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
-import { RECORDS, writeVersion2 } from "../testing/storage/version-2.ts";
 
 let folder: string;
 let path: string;
@@ -65,23 +64,22 @@ const WORK = {
 
 describe("SQLite", () => {
   test("migrates explicitly, after a check that changes nothing", async () => {
-    writeVersion2(path);
+    writeFileSync(path, "");
     const checked = await db("migrate", "--check");
     expect([checked.code, checked.stderr]).toEqual([1, ""]);
-    expect(checked.stdout).toMatch(/^Version 2\. Pending migrations:\n {2}003-epochs-and-due-times\.sql\n/);
-    expect(await json("status")).toMatchObject({ version: 2, inUse: false, rows: { merchants: 2 } });
+    expect(checked.stdout).toMatch(/^Version 0\. Pending migrations:\n {2}001-baseline\.sql\n/);
+    expect(await json("status")).toMatchObject({ version: 0, inUse: false, rows: {} });
     expect((await db("status")).stdout).toContain("\nPayouts and deliveries: shown after `db migrate`\n");
 
     const { code, stdout } = await db("migrate");
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Migrated from version 2 to \d+\.\n$/)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Migrated from version 0 to \d+\.\n$/)]);
     const { version, pending } = await json("migrate", "--check");
-    expect([stdout, pending]).toEqual([`Migrated from version 2 to ${version}.\n`, []]);
+    expect([stdout, pending]).toEqual([`Migrated from version 0 to ${version}.\n`, []]);
     expect(await json("migrate")).toEqual({ from: version, to: version });
-    const pendingPayouts = RECORDS.filter(({ record }) => record.status === "pending" && !("locale" in record)).length;
-    expect(await json("status")).toMatchObject({ version, pendingMigrations: [], work: { pendingPayouts } });
+    expect(await json("status")).toMatchObject({ version, pendingMigrations: [], work: { pendingPayouts: 0 } });
   });
 
-  test("does not migrate under a running server, and status says that it runs", async () => {
+  test("status says that a server runs", async () => {
     const storage = openSqlite(path, { clock: createSystemClock(), server: true });
     await fill(storage);
     const status = await json("status");
@@ -89,17 +87,6 @@ describe("SQLite", () => {
     expect(status.file).toMatch(/server\.db$/);
     expect(status.bytes).toBeGreaterThan(100_000);
     expect(await json("migrate")).toEqual({ from: status.version, to: status.version });
-    const older = new DatabaseSync(path);
-    older.exec("PRAGMA user_version = 2");
-    older.close();
-    for (const command of [
-      ["db", "migrate"],
-      ["keys", "merchants"],
-    ]) {
-      const { code, stdout, stderr } = await runCommand(env, ...command);
-      expect([code, stdout]).toEqual([2, ""]);
-      expect(stderr).toMatch(/^Another server is using .+server\.db\. Stop it, /);
-    }
     await storage.close();
   });
 
@@ -225,6 +212,17 @@ describe("PostgreSQL", () => {
     const message =
       "Cannot open the PostgreSQL database: it contains the tables of another program. Check DATABASE_URL.\n";
     expect([code, stderr]).toEqual([2, message]);
+  });
+
+  test("refuses a database of a development version", async () => {
+    await database.run("CREATE TABLE schema_migrations (version bigint); CREATE TABLE customers (id text)");
+    for (const command of ["status", "migrate"]) {
+      const { code, stderr } = await db(command);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringMatching(/^A development version made the database, .+ Set DATABASE_/),
+      ]);
+    }
   });
 
   test.each(["status", "migrate"])("%s without a server or with a wrong password says so", async (command) => {

@@ -75,7 +75,7 @@ test("the server runs from the copied files alone, as another user who may write
 
 test("the image has no tests, secrets or development packages, and runs as an ordinary user", () => {
   const names = allIn(image.root).filter((name) => !name.includes("node_modules/"));
-  expect(names).toContain("app/server/storage/postgres/migrations/001-initial.sql");
+  expect(names).toContain("app/server/storage/postgres/migrations/001-baseline.sql");
   expect(names).toEqual(expect.arrayContaining(pages.map(({ name }) => `app/generated/docs/${name}.md`)));
   expect(names.filter((name) => /\.test\.ts$|\.env|testing|deploy|first-api-key/.test(name))).toEqual([]);
   const root = JSON.parse(readFileSync(join(context, "package.json"), "utf8"));

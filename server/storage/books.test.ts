@@ -1,5 +1,5 @@
-// Tests the proof of the books, and the books that a migration opens for the payments of an earlier version.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+// Tests the proof of the books.
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -17,9 +17,7 @@ import {
   concurrently,
   HOUR,
   LATEST,
-  MINUTE,
 } from "../testing/storage/fixtures.ts";
-import { runningBalances } from "../testing/storage/ledger.ts";
 import { copyToPostgres } from "./copy/copy.ts";
 import { checkStorage, type DatabaseAddress } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
@@ -29,13 +27,8 @@ interface Place {
   address: DatabaseAddress;
   open(clock: FakeClock): Promise<Storage>;
   run(sql: string): Promise<unknown>;
-  migration: string;
   remove(): Promise<unknown>;
 }
-
-/** The migrations that make the tables of the books. */
-const migrationsIn = (folder: string, ...names: readonly string[]) =>
-  names.map((name) => readFileSync(new URL(`${folder}/migrations/${name}.sql`, import.meta.url), "utf8")).join("");
 
 async function sqlite(): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), "books-"));
@@ -48,7 +41,6 @@ async function sqlite(): Promise<Place> {
       db.exec(sql);
       db.close();
     },
-    migration: migrationsIn("sqlite", "025-ledger", "026-statements", "029-enforced-accounts"),
     remove: async () => rmSync(folder, { recursive: true }),
   };
 }
@@ -59,7 +51,6 @@ async function postgres(): Promise<Place> {
     address: { kind: "postgres", url },
     open: (clock) => openPostgres(url, { clock, server: true, time: "process" }),
     run,
-    migration: migrationsIn("postgres", "021-ledger", "022-statements", "025-enforced-accounts"),
     remove: drop,
   };
 }
@@ -153,39 +144,6 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
     await expect(place.run("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
     await expect(place.run("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
     storage = await place.open(clock);
-  });
-
-  test("a migration numbers the entries of earlier books", async () => {
-    const { id } = await fill(storage, clock);
-    const statement = async () => (await storage.listStatement({ merchantId: id, limit: 10_000 })).items;
-    const [before, balances] = [await statement(), await storage.listBalances()];
-    await storage.close();
-    const drop = ["entries DROP COLUMN number", "entries DROP COLUMN balance"];
-    const dropped = ["entries", "at", "enforced"].map((name) => `accounts DROP COLUMN ${name}`);
-    await place.run("DROP INDEX entries_of_statement");
-    for (const change of [...drop, ...dropped]) await place.run(`ALTER TABLE ${change}`);
-    await place.run(place.migration.slice(place.migration.indexOf("-- Statements")));
-    storage = await place.open(clock);
-    expect(await statement()).toHaveLength(before.length);
-    expect(await storage.listBalances()).toEqual(balances);
-    expect(runningBalances(await statement())).toEqual([]);
-  });
-
-  test("a migration opens books in which nothing is available, and pending payouts stay reserved", async () => {
-    const { id } = await fill(storage, clock);
-    await storage.close();
-    await place.run(`DROP TABLE entries; DROP TABLE accounts; ${place.migration}`);
-    expect(await findings()).toEqual([]);
-    storage = await place.open(clock);
-    const balances = [
-      { merchantId: id, currency: "NGN", available: 0, reserved: 0, enforced: false },
-      { merchantId: id, currency: "XOF", available: 0, reserved: 505, enforced: false },
-    ];
-    expect(await storage.listBalances()).toEqual(balances);
-    clock.advance(MINUTE);
-    while ((await storage.settleDue(100)) > 0);
-    expect((await storage.listBalances())[1]).toMatchObject({ available: 0, reserved: 0 });
-    expect(await findings()).toEqual([]);
   });
 });
 

@@ -15,7 +15,6 @@ export const MERCHANT_COLUMNS = {
   limits: "text",
   terms: "text",
   customer_secret: "text",
-  customers_before: "bigint",
 } as const;
 
 export const KEY_COLUMNS = {
@@ -38,8 +37,6 @@ export const PREVIOUS_SECRET_COLUMNS = {
   secret: "text",
   expires_at: "bigint",
 } as const;
-
-export const CUSTOMER_COLUMNS = { merchant_id: "text", epoch: "bigint", phone_number: "text", id: "text" } as const;
 
 const PAYMENT_COLUMNS = {
   merchant_id: "text",

@@ -18,8 +18,6 @@ export interface StoredMerchant extends Merchant {
   epoch: number;
   /** The ids of its customers are derived with this secret. */
   customerSecret: string;
-  /** The customers of epochs below this number are in the table `customers`. */
-  customersBefore: number;
 }
 
 /** Returns the value of a nullable column, or undefined for NULL. */
@@ -50,12 +48,11 @@ export const toStored = (row: Row): StoredMerchant => ({
   ...toMerchant(row),
   epoch: row.epoch as number,
   customerSecret: row.customer_secret as string,
-  customersBefore: row.customers_before as number,
 });
 
 /** Returns a merchant without what only the storage knows. */
 export function toShown<T extends StoredMerchant>(stored: T): Omit<T, Exclude<keyof StoredMerchant, keyof Merchant>> {
-  const { epoch: _, customerSecret: __, customersBefore: ___, ...merchant } = stored;
+  const { epoch: _, customerSecret: __, ...merchant } = stored;
   return merchant;
 }
 

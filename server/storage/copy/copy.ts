@@ -16,14 +16,7 @@ export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
 /** Counts and the log of requests are not copied. People have to sign in again, and listeners connect again. */
-const NOT_COPIED = [
-  "request_counts",
-  "request_rates",
-  "request_log",
-  "dashboard_links",
-  "dashboard_sessions",
-  "listeners",
-];
+const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions", "listeners"];
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.

@@ -1,7 +1,7 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Failure } from "../../domain/failures.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { customerIdOf, hasStoredCustomers, SELECT_CUSTOMER } from "../customers.ts";
+import { customerOf } from "../customers.ts";
 import { dueValues, failureValue, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
@@ -61,10 +61,7 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       changePending(reference, "shares", function* (row, locked) {
         if (row.customer_id !== null) return false;
         const merchant = locked.id;
-        // A merchant has one customer per number (D19).
-        const place = { merchant, epoch: locked.epoch, phone };
-        const [stored] = hasStoredCustomers(locked) ? (yield* run(SELECT_CUSTOMER, place)).rows : [];
-        const customer = (stored?.id as string | undefined) ?? customerIdOf(locked, phone);
+        const customer = customerOf(locked, phone).id;
         const at = sandboxTime(locked, locked.now);
         const ends = { ...dueValues(due, locked, locked.now), failure: failureValue(failure) };
         yield* run(PAY, { merchant, reference, customer, phone, at, ...ends });

@@ -3,7 +3,6 @@ import { withoutPhone } from "../../domain/events.ts";
 import { erasedPhone, textWithoutPhone, type ErasureQuery } from "../../domain/housekeeping.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { anyPayoutOfPhone } from "../sqlite/phone-segments.ts";
 import { onAttempts, run, runAll, type Query, type Work } from "./query.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
@@ -48,17 +47,6 @@ const ERASE = (
   kind: Kind,
 ) => `UPDATE ${kind} AS d SET phone_number = given.phone, failure = given.failure_text FROM :rows
   WHERE d.merchant_id = :merchant AND d.epoch = :epoch AND d.merchants_reference = given.of_record`;
-const forgetCustomers = (
-  payout: string,
-) => `DELETE FROM customers WHERE ${OF_EPOCH} AND phone_number = ANY(:phones::text[])
-  AND NOT EXISTS (${payout})
-  AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = :merchant AND c.epoch = :epoch
-    AND c.phone_number = customers.phone_number)`;
-const FORGET_CUSTOMERS: Query["text"] = {
-  sqlite: forgetCustomers(anyPayoutOfPhone("customers.phone_number")),
-  postgres: forgetCustomers(`SELECT 1 FROM disbursements d WHERE d.merchant_id = :merchant AND d.epoch = :epoch
-    AND d.phone_number = customers.phone_number`),
-};
 
 /** The texts of a record that may contain its phone number: the column, and the condition that finds the row. */
 const TEXTS = [
@@ -168,7 +156,6 @@ function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
     }));
   const columns = { of_record: "text", phone: "text", failure_text: "text" };
   yield [{ text: ERASE(kind), values: { ...place }, rows: { columns, values } }];
-  yield* run(FORGET_CUSTOMERS, { ...place, phones: [...new Set(phones.values())] });
 
   const found = yield* runAll(
     READ_TEXTS.map((text) => ({ text, values: { ...place, references: [...phones.keys()] } })),

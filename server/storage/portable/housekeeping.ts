@@ -10,7 +10,6 @@ const KEYS = {
   events: "seq",
   disbursements: "merchants_reference",
   checkouts: "merchants_reference",
-  customers: "phone_number",
   refusals: "merchants_reference",
   entries: "reference",
   accounts: "currency",

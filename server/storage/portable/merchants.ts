@@ -13,9 +13,8 @@ import { run, runAll, type Executor, type Work } from "./query.ts";
 import { endSessionsOf, eyesOf } from "./sign-in.ts";
 import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 
-const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret,
-    customers_before)
-  VALUES (:id, :name, :created, :webhook, :customers, 0)`;
+const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret)
+  VALUES (:id, :name, :created, :webhook, :customers)`;
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
 const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
 const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";

@@ -1,30 +1,31 @@
-// Migrations from every released version, beside processes of that version that write.
+// A migration beside processes of the version before, which write.
 import { Client, DatabaseError } from "pg";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
-import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { concurrently } from "../../testing/storage/fixtures.ts";
 import { readMigrations } from "../migrations.ts";
-import { openPostgres } from "./index.ts";
 import { migratePostgres } from "./migrate.ts";
 
-const MIGRATIONS = readMigrations(new URL("migrations/", import.meta.url));
+/** The migrations of today, and a next one. */
+const MIGRATIONS = [
+  ...readMigrations(new URL("migrations/", import.meta.url)),
+  {
+    version: 2,
+    name: "002-next.sql",
+    sql: `ALTER TABLE merchants ADD COLUMN next text;
+      CREATE INDEX CONCURRENTLY disbursements_by_customer ON disbursements (merchant_id, customer_id);`,
+  },
+];
+const NEXT = { from: 1, to: 2 };
 
-/** A database of an earlier version, with a merchant, until the test ends. */
-async function databaseOf(version: number): Promise<TestDatabase> {
-  const database = await createDatabaseOf(version);
-  onTestFinished(() => database.drop());
-  return database;
-}
-
-async function createDatabaseOf(version: number): Promise<TestDatabase> {
+/** A database of the version before the next, with a merchant, until the test ends. */
+async function createDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  await database.run("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
-  for (const { sql, version: number } of MIGRATIONS.slice(0, version)) {
-    await database.run(sql.replaceAll("INDEX CONCURRENTLY", "INDEX"));
-    await database.run(`INSERT INTO schema_migrations VALUES (${number})`);
-  }
-  await database.run("INSERT INTO merchants (id, name, created_at, webhook_secret) VALUES ('m', 'Ada', 0, 'secret')");
+  onTestFinished(() => database.drop());
+  await migratePostgres(database.url, 0, MIGRATIONS.slice(0, 1));
+  await database.run(
+    "INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret) VALUES ('m', 'Ada', 0, 'a', 'b')",
+  );
   return database;
 }
 
@@ -41,18 +42,15 @@ const schemaOf = async (database: TestDatabase) => [
 /** The schema of a new database. */
 let latest: Awaited<ReturnType<typeof schemaOf>>;
 beforeAll(async () => {
-  const database = await createDatabaseOf(MIGRATIONS.length);
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  await migratePostgres(database.url, 0, MIGRATIONS);
   latest = await schemaOf(database);
   await database.drop();
 });
 
-/**
- * The statements of a payout that is final at once, in the order in which a server executes them. These columns exist
- * in every version.
- */
+/** The statements of a payout that is final at once, in the order in which a server executes them. */
 const create = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
   SELECT 1 FROM merchants WHERE id = 'm' FOR NO KEY UPDATE;
-  INSERT INTO customers VALUES ('m', 0, '${id}', '${id}');
   INSERT INTO disbursements (merchant_id, epoch, merchants_reference, reference, id, customer_id, phone_number, amount,
     fee, country, currency, status, created_at, updated_at)
     VALUES ('m', 0, '${id}', '${id}', gen_random_uuid(), '${id}', '${id}', 1, 0, 'CI', 'XOF', 'success', 0, 0);
@@ -110,17 +108,15 @@ async function commits(client: Client, statements: string): Promise<boolean> {
   }
 }
 
-test.each(MIGRATIONS.map(({ version }) => version))(
-  "migrates from version %i beside processes that write, with a stricter isolation as the default",
-  async (version) => {
-    const old = await databaseOf(version);
+test(
+  "migrates beside processes that write, with a stricter isolation as the default",
+  async () => {
+    const old = await createDatabase();
     const [{ name }] = (await old.run("SELECT current_database() AS name")) as [{ name: string }];
     await old.run(`ALTER DATABASE ${name} SET default_transaction_isolation TO 'serializable'`);
     const load = startLoad(old.url);
-    const options = { clock: createFakeClock(), server: true, time: "process" } as const;
-    const storages = await concurrently(3, () => openPostgres(old.url, options));
+    await concurrently(3, () => migratePostgres(old.url, undefined, MIGRATIONS));
     const committed = await load.end();
-    await Promise.all(storages.map((storage) => storage.close()));
     expect(committed.length).toBeGreaterThan(0);
     const stored = await old.run("SELECT merchants_reference AS id FROM disbursements");
     expect(stored.map(({ id }) => id).toSorted()).toEqual(committed.toSorted());
@@ -131,41 +127,46 @@ test.each(MIGRATIONS.map(({ version }) => version))(
 );
 
 test("a migration that cannot lock a table names the program that is in the way, and leaves the schema as it was", async () => {
-  const database = await databaseOf(5);
+  const database = await createDatabase();
   const dump = new Client({ connectionString: database.url, application_name: "pg_dump" });
   await dump.connect();
   await dump.query("BEGIN; LOCK TABLE merchants IN ACCESS SHARE MODE");
   const before = await schemaOf(database);
-  const migrating = migratePostgres(database.url, 0);
+  const migrating = migratePostgres(database.url, 0, MIGRATIONS);
   await expect(migrating).rejects.toThrow(
     /^The migration cannot lock the tables that it changes\. The oldest transaction is that of pg_dump \(pid \d+\), for \d+ s\. When it has ended, try again\.$/,
   );
   expect(await schemaOf(database)).toEqual(before);
-  const waiting = migratePostgres(database.url);
+  const waiting = migratePostgres(database.url, undefined, MIGRATIONS);
   await dump.query("ROLLBACK");
   await dump.end();
-  expect(await waiting).toEqual({ from: 5, to: MIGRATIONS.length });
+  expect(await waiting).toEqual(NEXT);
 });
 
 test("an index whose construction was interrupted is built again at the next start", async () => {
-  const database = await databaseOf(MIGRATIONS.length);
-  await database.run("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'disbursements_by_phone'::regclass");
-  await database.run("DROP INDEX checkouts_by_phone");
-  await concurrently(2, () => migratePostgres(database.url));
-  expect(await schemaOf(database)).toEqual(latest);
+  const database = await createDatabase();
+  await migratePostgres(database.url, undefined, MIGRATIONS);
+  for (const interrupted of [
+    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'disbursements_by_customer'::regclass",
+    "DROP INDEX disbursements_by_customer",
+  ]) {
+    await database.run(interrupted);
+    await concurrently(2, () => migratePostgres(database.url, undefined, MIGRATIONS));
+    expect(await schemaOf(database)).toEqual(latest);
+  }
 });
 
 test("a process that waits for another's migration leaves no transaction open, for whose end an index would wait", async () => {
-  const database = await databaseOf(5);
+  const database = await createDatabase();
   const other = new Client(database.url);
   await other.connect();
   await other.query("BEGIN; SELECT pg_advisory_xact_lock(7305808868)");
   const url = new URL(database.url);
   url.searchParams.set("application_name", "waiting");
-  const migrating = migratePostgres(url.href);
+  const migrating = migratePostgres(url.href, undefined, MIGRATIONS);
   const last = () => database.run("SELECT state, query FROM pg_stat_activity WHERE application_name = 'waiting'");
   await expect.poll(last).toEqual([{ state: "idle", query: "ROLLBACK" }]);
   await other.query("COMMIT");
   await other.end();
-  expect(await migrating).toEqual({ from: 5, to: MIGRATIONS.length });
+  expect(await migrating).toEqual(NEXT);
 });

@@ -3,6 +3,7 @@ import { DatabaseError, type ClientBase } from "pg";
 import {
   missingMigrations,
   readMigrations,
+  requireKnown,
   schemaAt,
   type Migrated,
   type Migration,
@@ -12,11 +13,16 @@ import { StorageError } from "../storage-error.ts";
 import { withConnection } from "./connections.ts";
 import { isAway, isUnavailable } from "./errors.ts";
 import { explanation } from "./explanation.ts";
-import { concurrentIndexes, missingIndexes, withIndexes, withoutIndexes } from "./migrated-indexes.ts";
+import {
+  concurrentIndexes,
+  missingIndexes,
+  withIndexes,
+  withoutIndexes,
+  type ConcurrentIndex,
+} from "./migrated-indexes.ts";
 import { BEGIN, leadsToPooler } from "./sessions.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
-const indexes = concurrentIndexes(migrations);
 /** Identifies the advisory lock of this service's migrations: an arbitrary number that no other program uses. */
 const LOCK = 7_305_808_868;
 /**
@@ -36,32 +42,33 @@ const LOOK_EVERY_MS = 100;
  * @param patienceMs how long to repeat a migration that cannot lock its tables
  * @throws StorageError
  */
-export const migratePostgres = (url: string, patienceMs = PATIENCE_MS): Promise<Migrated> =>
+export const migratePostgres = (url: string, patienceMs = PATIENCE_MS, all = migrations): Promise<Migrated> =>
   withConnection(url, async (client) => {
     if (!(await leadsToPooler(client))) await client.query("SET statement_timeout = 0; SET lock_timeout = 0");
     const from = (await versionOf(client)) ?? 0;
-    while (await patiently(client, () => applyNext(client), patienceMs));
+    while (await patiently(client, () => applyNext(client, all), patienceMs));
+    const indexes = concurrentIndexes(all);
     if ((await missingIndexes(client, indexes)).length > 0) {
-      await withConnection(url, (guard) => buildIndexes(client, guard, patienceMs));
+      await withConnection(url, (guard) => buildIndexes(client, guard, indexes, patienceMs));
     }
-    return { from, to: migrations.length };
+    return { from, to: all.length };
   });
 
 /** Applies all missing migrations to a database that no server uses, within a transaction. */
 export async function migrateWithin(client: ClientBase): Promise<void> {
   await client.query("SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0");
   while (!(await takeTurn(client))) await sleep(LOOK_EVERY_MS);
-  await applyAll(client, (await versionOf(client)) ?? 0);
+  await applyAll(client, (await versionOf(client)) ?? 0, migrations);
 }
 
 /** Applies the next migration, or all to an empty database. Resolves with false if there was none. */
-async function applyNext(client: ClientBase): Promise<boolean> {
+async function applyNext(client: ClientBase, all: readonly Migration[]): Promise<boolean> {
   await beginTurn(client);
   try {
     await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const version = await versionOf(client);
-    const [next] = missingMigrations(migrations, version ?? 0);
-    if (version === undefined) await applyAll(client, 0);
+    const [next] = missingMigrations(all, version ?? 0);
+    if (version === undefined) await applyAll(client, 0, all);
     else if (next) await apply(client, next, withoutIndexes(next.sql));
     await client.query("COMMIT");
     return next !== undefined && version !== undefined;
@@ -72,11 +79,11 @@ async function applyNext(client: ClientBase): Promise<boolean> {
   }
 }
 
-async function applyAll(client: ClientBase, from: number): Promise<void> {
+async function applyAll(client: ClientBase, from: number, all: readonly Migration[]): Promise<void> {
   if (from === 0) {
     await client.query("CREATE TABLE IF NOT EXISTS schema_migrations (version bigint PRIMARY KEY)");
   }
-  for (const migration of missingMigrations(migrations, from)) {
+  for (const migration of missingMigrations(all, from)) {
     await apply(client, migration, withIndexes(migration.sql));
   }
 }
@@ -116,7 +123,12 @@ async function beginTurn(client: ClientBase): Promise<void> {
 }
 
 /** Builds the missing indexes, one after the other. @param guard a connection that keeps other processes from migrating */
-async function buildIndexes(client: ClientBase, guard: ClientBase, patienceMs: number): Promise<void> {
+async function buildIndexes(
+  client: ClientBase,
+  guard: ClientBase,
+  indexes: readonly ConcurrentIndex[],
+  patienceMs: number,
+): Promise<void> {
   await beginTurn(guard);
   for (const { name, sql } of await missingIndexes(client, indexes)) {
     await patiently(
@@ -184,6 +196,7 @@ async function versionOf(client: ClientBase): Promise<number | undefined> {
     if (names.length > 0) throw new Error("it contains the tables of another program");
     return undefined;
   }
+  requireKnown(names);
   const found = await client.query<{ version: number }>(
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );

@@ -1,30 +1,30 @@
 import { DatabaseSync } from "node:sqlite";
-import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
+import {
+  missingMigrations,
+  readMigrations,
+  requireKnown,
+  schemaAt,
+  type Migrated,
+  type Schema,
+} from "../migrations.ts";
 import { explained, lockDatabase, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
-/** Creates the table of the mode, unless it exists. */
-export const MODE_TABLE = migrations.find(({ name }) => name.endsWith("-mode.sql"))!.sql;
-
 /** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
-export function migrate(db: DatabaseSync): Migrated {
-  // Migration 039 edits the schema's text. Older versions of Node always allow it.
-  db.enableDefensive?.(false);
+export function migrate(db: DatabaseSync, all = migrations): Migrated {
   db.exec("BEGIN IMMEDIATE");
   try {
     const current = versionOf(db);
-    for (const { sql } of missingMigrations(migrations, current)) db.exec(sql);
-    db.exec(`PRAGMA user_version = ${migrations.length}`);
+    for (const { sql } of missingMigrations(all, current)) db.exec(sql);
+    db.exec(`PRAGMA user_version = ${all.length}`);
     db.exec("COMMIT");
-    return { from: current, to: migrations.length };
+    return { from: current, to: all.length };
   } catch (error) {
     // After some errors, such as a full disk, SQLite has already rolled back. A failed ROLLBACK would hide the first
     // error.
     if (db.isTransaction) db.exec("ROLLBACK");
     throw error;
-  } finally {
-    db.enableDefensive?.(true);
   }
 }
 
@@ -83,8 +83,8 @@ export function migrateUnused(db: DatabaseSync, path: string): Migrated {
 
 function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  if (version === 0 && db.prepare("SELECT 1 FROM sqlite_schema").get()) {
-    throw new Error("it contains the tables of another program");
-  }
+  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
+  if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
+  requireKnown(tables.map(({ name }) => name as string));
   return version;
 }

@@ -3,7 +3,6 @@ import { DatabaseSync } from "node:sqlite";
 import type { Mode } from "../../domain/mode.ts";
 import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
 import { explained } from "./database.ts";
-import { MODE_TABLE } from "./migrate.ts";
 import { troubleOf } from "./sqlite-errors.ts";
 
 /**
@@ -41,14 +40,12 @@ function modeOf(db: DatabaseSync, now: number): FoundMode {
 }
 
 /**
- * Stores the mode of a copy that has none. The rest of an older schema stays, so that the older version can still use
- * the copy.
+ * Stores the mode of a copy that has none.
  * @throws StorageError if the copy has the other mode
  */
 export function storeMode(path: string, mode: Mode): void {
   const db = new DatabaseSync(path);
   try {
-    db.exec(MODE_TABLE);
     claimMode(db, mode);
   } finally {
     db.close();

@@ -1,4 +1,4 @@
-// Payouts by phone number (migration 038). An index makes each create change a random page; a segment is written at once.
+// Payouts by phone number. An index makes each create change a random page; a segment is written at once.
 // The time in references repeats after 397 days (D19). The references of the following year then belong to the segments of the
 // year before, into which a trigger writes them.
 import type { DatabaseSync } from "node:sqlite";
@@ -37,12 +37,6 @@ export async function payoutsOfPhone(
   }
   return found.toSorted(newestFirst).slice(0, limit);
 }
-
-/** A query for any payout of a merchant's epoch to a phone number, to be used after EXISTS. */
-export const anyPayoutOfPhone = (phone: string): string => `SELECT 1 FROM phone_segments s CROSS JOIN payouts_by_phone p
-    WHERE p.segment = s.number AND p.phone_number = ${phone} AND p.merchant_id = :merchant AND p.epoch = :epoch
-  UNION ALL SELECT 1 FROM disbursements d WHERE d.reference > coalesce((SELECT max(last_reference) FROM phone_segments), '')
-    AND d.phone_number IS ${phone} AND +d.merchant_id = :merchant AND +d.epoch = :epoch`;
 
 const newestFirst = (a: Row, b: Row) =>
   Number(b.created_at) - Number(a.created_at) || Number(b.rowid) - Number(a.rowid);

@@ -20,7 +20,7 @@ export interface RestoreOptions {
   suffix: string;
   /** Real time. */
   now: number;
-  /** The mode of the restored database, also if its backup is from a version without modes. */
+  /** The mode of the restored database, also if its backup has none. */
   mode?: Mode;
 }
 
@@ -77,9 +77,7 @@ export function restoreSqlite(path: string, backup: string, { replace, suffix, n
 function doubtHandovers(copy: string, now: number): void {
   const db = new DatabaseSync(copy);
   try {
-    // An older schema may lack the table.
-    if (db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'handovers'").get())
-      db.prepare("UPDATE handovers SET asked_real = ? WHERE state = 'waiting'").run(now);
+    db.prepare("UPDATE handovers SET asked_real = ? WHERE state = 'waiting'").run(now);
   } finally {
     db.close();
   }

@@ -61,10 +61,6 @@ const ALLOWED = [
   { sql: /^SELECT r\.rowid, r\.\* FROM disbursements r WHERE r\.reference > /, why: "the payouts of one segment" },
   { sql: /^SELECT r\.rowid, r\.\* FROM payouts_by_phone p /, why: "sorts the payouts to one phone number" },
   { sql: /^INSERT INTO payouts_by_phone /, why: "sorts the payouts of one segment" },
-  {
-    sql: /^DELETE FROM customers WHERE .+ FROM phone_segments s /,
-    why: "few segments, for customers of an older version",
-  },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
   {
     sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/,

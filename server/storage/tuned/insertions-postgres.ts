@@ -4,6 +4,7 @@ import type { Draft, Insertion, PaymentRecord } from "../../domain/records.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS, type Columns } from "../columns.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { reserved } from "../ledger-rows.ts";
+import { customerOf } from "../customers.ts";
 import { limited, looked, refusalFor } from "../limit-rows.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
 import { required, type LockedMerchant } from "../portable/locked-merchant.ts";
@@ -14,7 +15,6 @@ import { lockMerchants } from "../postgres/merchant-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { byText } from "../postgres/text.ts";
-import { customersOf } from "./customers-postgres.ts";
 import { writeEvents } from "./events-postgres.ts";
 import { book, BOOK_MADE } from "./ledger-postgres.ts";
 import { judge } from "./limits-postgres.ts";
@@ -75,13 +75,11 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
     lockMerchants(query, ids, writesEvents ? "orders" : "shares"),
     keysOf(query, drafts),
   ]);
-  const wanted = drafts.map((draft) => ({ draft, merchant: required(merchants, draft.merchantId) }));
-  const customerIdOf = await customersOf(query, wanted);
-  const items = wanted.map((each) => {
-    const { merchant, draft: asked } = each;
+  const items = drafts.map((asked) => {
+    const merchant = required(merchants, asked.merchantId);
     const key = keys.get(asked.keyId);
     const { bounds, draft } = limited(asked, merchant, key, merchant.now);
-    const customer = { ...asked.customer, id: customerIdOf(each) };
+    const customer = customerOf(merchant, asked.customer.phoneNumber);
     const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated);
     return { draft, merchant, bounds, record, refusal: refusalFor(asked, merchant, key) };
   });

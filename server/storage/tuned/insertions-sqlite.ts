@@ -1,10 +1,9 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
-import type { Customer, Draft } from "../../domain/records.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
 import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
-import { customerIdOf, hasStoredCustomers } from "../customers.ts";
+import { customerOf } from "../customers.ts";
 import { limited, looked, refusalFor, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
 import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
@@ -16,9 +15,6 @@ type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutS
 
 export function insertions(context: Context): Insertions {
   const { db, writeNew, now, dated, ledger, cache, merchantOf, writeEvent } = context;
-  const selectCustomer = db.prepare(
-    "SELECT id FROM customers WHERE merchant_id = ? AND epoch = ? AND phone_number = ?",
-  );
   const selectExisting = (table: string) =>
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
   const selectDisbursement = selectExisting("disbursements");
@@ -29,12 +25,6 @@ export function insertions(context: Context): Insertions {
   const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS), "OR FAIL ");
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
   const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
-
-  function customerOf(merchant: StoredMerchant, { customer: { phoneNumber } }: Draft<Disbursement>): Customer {
-    const { id: merchantId, epoch } = merchant;
-    const stored = hasStoredCustomers(merchant) ? selectCustomer.get(merchantId, epoch, phoneNumber) : undefined;
-    return { id: (stored?.id as string | undefined) ?? customerIdOf(merchant, phoneNumber), phoneNumber };
-  }
 
   const { usedIn, addToSum } = dailySums(db);
   const keyOf = ({ keyId }: { keyId?: string }) => (keyId === undefined ? undefined : cache.keyOf(keyId));
@@ -51,7 +41,11 @@ export function insertions(context: Context): Insertions {
         const date = dated();
         const key = keyOf(asked);
         const { bounds, draft } = limited(asked, merchant, key, now());
-        const record = recorded<Disbursement>({ ...draft, customer: customerOf(merchant, draft) }, merchant, date);
+        const record = recorded<Disbursement>(
+          { ...draft, customer: customerOf(merchant, draft.customer.phoneNumber) },
+          merchant,
+          date,
+        );
         const existing = selectDisbursement.get(merchant.id, merchant.epoch, asked.merchantsReference);
         const found = looked(record, refusalFor(asked, merchant, key), existing && toDisbursement(existing));
         if (found) return found;

@@ -5,7 +5,7 @@ import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import { customerIdOf } from "../../storage/customers.ts";
+import { customerOf } from "../../storage/customers.ts";
 import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */
@@ -31,10 +31,8 @@ export function nextId(): string {
 const CUSTOMERS = "secret of the customers";
 
 /** The customer with this number of a merchant that was made at the start. @param epoch the number of its resets */
-export const aCustomer = (merchantId: string, phoneNumber: string, epoch = 0): Customer => ({
-  id: customerIdOf({ id: merchantId, createdAt: START, epoch, customerSecret: CUSTOMERS }, phoneNumber),
-  phoneNumber,
-});
+export const aCustomer = (merchantId: string, phoneNumber: string, epoch = 0): Customer =>
+  customerOf({ id: merchantId, createdAt: START, epoch, customerSecret: CUSTOMERS }, phoneNumber);
 
 export async function addMerchant(storage: Storage, changes: Partial<Merchant> = {}): Promise<Merchant> {
   const merchant = { id: nextId(), name: "Ada Stores", createdAt: START, ...changes };

@@ -1,0 +1,530 @@
+-- Columns named …_real, merchants.created_at and the times of api_keys are real time. All other times are the
+-- merchant's sandbox time. Times are milliseconds since 1970. Amounts are in the lowest denomination of the currency. A
+-- merchant's epoch counts its resets: rows of earlier epochs are invisible and are deleted step by step.
+--
+-- Checks of more than two values use OR: for IN, SQLite would fill a temporary table each time that it checks a row.
+
+CREATE TABLE merchants (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  clock_offset INTEGER NOT NULL DEFAULT 0,
+  webhook_secret TEXT NOT NULL,
+  epoch INTEGER NOT NULL DEFAULT 0,
+  moved_to INTEGER NOT NULL DEFAULT 0,
+  -- 1 while the due_real of pending rows is being recomputed after the clock was moved.
+  rebasing INTEGER NOT NULL DEFAULT 0,
+  -- The default address for webhooks (D40).
+  webhook_url TEXT,
+  -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D67).
+  chaos TEXT,
+  -- Whether the merchant is suspended or closed (D88). NULL: neither.
+  merchant_state TEXT CHECK (merchant_state IN ('suspended', 'closed')),
+  -- Limits of payouts (D92), as JSON; NULL: none.
+  limits TEXT,
+  -- The ids of customers are derived from their phone numbers with this secret.
+  customer_secret TEXT NOT NULL,
+  -- What an operator has agreed with the merchant, as JSON (D103); NULL: as the settings of the server say.
+  terms TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE api_keys (
+  id TEXT PRIMARY KEY,
+  merchant_id TEXT NOT NULL REFERENCES merchants (id),
+  hash BLOB NOT NULL UNIQUE,
+  hint TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  revoked_at INTEGER,
+  -- NULL: created by a command without a name.
+  name TEXT,
+  -- The time of the last use, to about a minute.
+  used_real INTEGER,
+  -- What the key may do (D88), such as read,disburse. NULL: everything.
+  scopes TEXT,
+  -- Limits of payouts (D92), as JSON; NULL: none.
+  limits TEXT,
+  -- Who created the key: this person cannot approve payouts of the key.
+  created_by TEXT
+) STRICT, WITHOUT ROWID;
+-- Lists and counts the keys of one merchant.
+CREATE INDEX api_keys_active ON api_keys (merchant_id, created_at, id) WHERE revoked_at IS NULL;
+CREATE INDEX api_keys_revoked ON api_keys (merchant_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
+
+-- Leases of claims are measured with leased, a counter of milliseconds for which servers have used this database. No wall
+-- clock affects it (D47). A claim's due_real is its end on this counter. latest_real is the latest time with which a record
+-- may be dated; it goes back when a clock that was more than an hour ahead is corrected (D48).
+CREATE TABLE clock (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  latest_real INTEGER NOT NULL,
+  leased INTEGER NOT NULL DEFAULT 0
+) STRICT;
+INSERT INTO clock (id, latest_real) VALUES (1, 0);
+
+CREATE TABLE discarded_epochs (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, epoch)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE previous_webhook_secrets (
+  merchant_id TEXT NOT NULL REFERENCES merchants (id),
+  number INTEGER NOT NULL,
+  secret TEXT NOT NULL,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE disbursements (
+  id TEXT NOT NULL,
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  reference TEXT NOT NULL UNIQUE,
+  merchants_reference TEXT NOT NULL,
+  customer_id TEXT NOT NULL,
+  phone_number TEXT NOT NULL,
+  amount INTEGER NOT NULL CHECK (amount >= 1),
+  fee INTEGER NOT NULL CHECK (fee >= 0),
+  country TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  webhook_url TEXT,
+  status TEXT NOT NULL CHECK (status = 'pending' OR status = 'success' OR status = 'failed'),
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  due_at INTEGER,
+  due_real INTEGER,
+  due_status TEXT,
+  -- The W3C trace context of the request that created the payment, so that its webhooks belong to the same trace.
+  traceparent TEXT,
+  -- Why the payment fails, as JSON (D75). It can be known before the record is final.
+  failure TEXT,
+  -- What a payout waits for that needs approval (D93), as JSON; NULL: no approval.
+  approval TEXT,
+  PRIMARY KEY (merchant_id, epoch, merchants_reference),
+  CHECK (status = 'pending' OR due_at IS NULL),
+  CHECK ((due_at IS NULL) = (due_real IS NULL))
+) STRICT;
+CREATE INDEX disbursements_due ON disbursements (due_real) WHERE due_real IS NOT NULL;
+CREATE INDEX disbursements_due_of_merchant ON disbursements (merchant_id, epoch, due_at) WHERE due_at IS NOT NULL;
+-- Lists of records, newest first. A list of one status reads one range of the index; a list of all records merges one
+-- range per status. The rowid, which ends every index, orders records that were created in the same millisecond.
+CREATE INDEX disbursements_by_status ON disbursements (merchant_id, epoch, status, created_at);
+CREATE INDEX disbursements_waiting ON disbursements (merchant_id, created_at)
+  WHERE approval IS NOT NULL AND status = 'pending';
+
+CREATE TABLE checkouts (
+  id TEXT NOT NULL,
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  reference TEXT NOT NULL UNIQUE,
+  merchants_reference TEXT NOT NULL,
+  customer_id TEXT,
+  phone_number TEXT,
+  amount INTEGER NOT NULL CHECK (amount >= 1),
+  fee INTEGER NOT NULL CHECK (fee >= 0),
+  country TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  locale TEXT NOT NULL,
+  webhook_url TEXT,
+  redirect_url TEXT,
+  status TEXT NOT NULL CHECK (status = 'pending' OR status = 'success' OR status = 'failed' OR status = 'cancelled'),
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  due_at INTEGER,
+  due_real INTEGER,
+  due_status TEXT,
+  traceparent TEXT,
+  failure TEXT,
+  PRIMARY KEY (merchant_id, epoch, merchants_reference),
+  CHECK (status = 'pending' OR due_at IS NULL),
+  CHECK ((due_at IS NULL) = (due_real IS NULL))
+) STRICT;
+CREATE INDEX checkouts_due ON checkouts (due_real) WHERE due_real IS NOT NULL;
+CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, epoch, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX checkouts_by_status ON checkouts (merchant_id, epoch, status, created_at);
+-- The dashboard finds records by phone number. As in a list of all records, each status is one range of the index.
+CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, epoch, phone_number, status, created_at)
+  WHERE phone_number IS NOT NULL;
+
+-- Payouts by phone number. An index would make each create change a random page. A segment holds the payouts with the
+-- next 4,096 references (references begin with the time), and is written at once. Payouts after the last segment are
+-- searched without an index. The triggers keep the segments complete.
+CREATE TABLE phone_segments (
+  number INTEGER PRIMARY KEY,
+  last_reference TEXT NOT NULL UNIQUE
+) STRICT;
+CREATE TABLE payouts_by_phone (
+  segment INTEGER NOT NULL,
+  phone_number TEXT NOT NULL,
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  reference TEXT NOT NULL,
+  PRIMARY KEY (segment, phone_number, merchant_id, epoch, created_at, reference)
+) STRICT, WITHOUT ROWID;
+-- A payout whose reference was made before the last segment was written.
+CREATE TRIGGER payout_with_earlier_reference AFTER INSERT ON disbursements BEGIN
+  INSERT INTO payouts_by_phone SELECT number, new.phone_number, new.merchant_id, new.epoch, new.created_at, new.reference
+    FROM phone_segments WHERE last_reference >= new.reference ORDER BY last_reference LIMIT 1;
+END;
+CREATE TRIGGER payout_deleted AFTER DELETE ON disbursements BEGIN
+  DELETE FROM payouts_by_phone WHERE phone_number = old.phone_number AND merchant_id = old.merchant_id
+    AND epoch = old.epoch AND created_at = old.created_at AND reference = old.reference
+    AND segment = (SELECT number FROM phone_segments WHERE last_reference >= old.reference ORDER BY last_reference LIMIT 1);
+END;
+CREATE TRIGGER payout_with_other_phone AFTER UPDATE OF phone_number ON disbursements BEGIN
+  DELETE FROM payouts_by_phone WHERE phone_number = old.phone_number AND merchant_id = old.merchant_id
+    AND epoch = old.epoch AND created_at = old.created_at AND reference = old.reference
+    AND segment = (SELECT number FROM phone_segments WHERE last_reference >= old.reference ORDER BY last_reference LIMIT 1);
+  INSERT INTO payouts_by_phone SELECT number, new.phone_number, new.merchant_id, new.epoch, new.created_at, new.reference
+    FROM phone_segments WHERE last_reference >= new.reference ORDER BY last_reference LIMIT 1;
+END;
+
+CREATE TABLE refusals (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  merchants_reference TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, epoch, merchants_reference)
+) STRICT, WITHOUT ROWID;
+
+-- Each row is an event, and also its delivery and its queue entry (D30). Without an address, url and host are null.
+-- A waiting delivery becomes ready at due_real. A ready delivery has no due_real. While it is claimed, claimed is 1 and
+-- due_real is the end of the lease. claim_token counts the claims. The result of an attempt with an older token is only
+-- logged.
+CREATE TABLE events (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  reference TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  url TEXT,
+  host TEXT CHECK (host <> ''),
+  status TEXT CHECK (status = 'pending' OR status = 'delivered' OR status = 'ended' OR status = 'exhausted'),
+  step INTEGER NOT NULL DEFAULT 0,
+  next_attempt_at INTEGER,
+  due_real INTEGER,
+  ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
+  claimed INTEGER NOT NULL DEFAULT 0 CHECK (claimed IN (0, 1)),
+  claim_token INTEGER NOT NULL DEFAULT 0,
+  traceparent TEXT,
+  -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
+  replay TEXT,
+  CHECK ((url IS NULL) = (host IS NULL)),
+  CHECK ((url IS NULL) = (status IS NULL)),
+  CHECK (ready = 0 OR (due_real IS NULL AND claimed = 0 AND url IS NOT NULL)),
+  CHECK (claimed = 0 OR due_real IS NOT NULL)
+) STRICT;
+CREATE INDEX events_due ON events (due_real) WHERE due_real IS NOT NULL;
+CREATE INDEX events_due_of_merchant ON events (merchant_id, epoch, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at) WHERE ready = 1;
+CREATE INDEX events_of_merchant ON events (merchant_id, epoch, seq);
+CREATE INDEX events_of_record ON events (merchant_id, epoch, reference, seq);
+CREATE INDEX deliveries_by_status ON events (merchant_id, epoch, status, seq) WHERE url IS NOT NULL;
+-- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
+CREATE INDEX deliveries_failed ON events (merchant_id, epoch, seq) WHERE status IN ('ended', 'exhausted');
+CREATE INDEX deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');
+-- The deliveries that a listener has claimed.
+CREATE INDEX events_of_listener ON events (merchant_id) WHERE host = '#listener' AND claimed = 1;
+-- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
+CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at) WHERE due_real IS NOT NULL AND claimed = 0;
+CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
+
+CREATE TABLE attempts (
+  event_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  sent_real INTEGER NOT NULL,
+  latency_ms INTEGER NOT NULL,
+  http_status INTEGER,
+  response_body TEXT,
+  error TEXT,
+  -- The token of the claim under which the attempt was made. A repeated report has the same token.
+  token INTEGER,
+  PRIMARY KEY (event_id, number)
+) STRICT, WITHOUT ROWID;
+
+-- The server that uses this database. Each transaction checks that this server still uses the database.
+CREATE TABLE server (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  -- A random text that identifies the process.
+  instance TEXT NOT NULL,
+  -- The identity of the lock file that the server holds.
+  lock_file TEXT NOT NULL,
+  -- A random text that a second server leaves here. A running server removes it, which shows that it is alive.
+  challenge TEXT,
+  -- Filled and emptied to find out whether a full disk has room again.
+  room BLOB
+) STRICT;
+
+-- The audit trail (D41): who did what, and when. A reset of a merchant's sandbox keeps it. Details are JSON without
+-- secrets.
+CREATE TABLE audit (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  at_real INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  merchant_id TEXT NOT NULL,
+  details TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_of_merchant ON audit (merchant_id, seq);
+
+-- Sign-in to the dashboard. Only the SHA-256 of a token is stored. merchant_id is empty for operators, who may see all
+-- merchants. invited_by is who let a person in: the names of those in whose sessions the links were made, the first one
+-- first, each between line feeds; empty for a link of the command line. role is what the person may do. All times are real
+-- time.
+CREATE TABLE dashboard_links (
+  merchant_id TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  expires_real INTEGER NOT NULL,
+  invited_by TEXT NOT NULL DEFAULT '',
+  role TEXT NOT NULL DEFAULT 'administrator',
+  PRIMARY KEY (merchant_id, hash)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE dashboard_sessions (
+  merchant_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  created_real INTEGER NOT NULL,
+  used_real INTEGER NOT NULL,
+  expires_real INTEGER NOT NULL,
+  invited_by TEXT NOT NULL DEFAULT '',
+  role TEXT NOT NULL DEFAULT 'administrator',
+  PRIMARY KEY (merchant_id, id)
+) STRICT, WITHOUT ROWID;
+
+-- Replays of all deliveries that a filter finds (D64). seq is the position up to which events have been looked at, and
+-- last_seq that of the last one to look at. Times are real time. The filter is JSON.
+CREATE TABLE replays (
+  merchant_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  filter TEXT NOT NULL,
+  pace INTEGER NOT NULL,
+  expected INTEGER,
+  started_real INTEGER NOT NULL,
+  started_by TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  last_seq INTEGER NOT NULL,
+  replayed INTEGER NOT NULL DEFAULT 0,
+  skipped INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL CHECK (state IN ('running', 'done', 'stopped')),
+  -- When the next step is due.
+  due_real INTEGER NOT NULL,
+  ended_real INTEGER,
+  stopped_by TEXT,
+  PRIMARY KEY (merchant_id, id),
+  CHECK ((state = 'running') = (ended_real IS NULL))
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
+CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
+
+-- The log of requests that a merchant sees (D66). It has no secret, and of phone numbers the last three digits. Only the
+-- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same
+-- millisecond.
+CREATE TABLE request_log (
+  merchant_id TEXT NOT NULL,
+  at_real INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  request_id TEXT NOT NULL,
+  operation TEXT NOT NULL,
+  method TEXT NOT NULL,
+  path TEXT NOT NULL,
+  status INTEGER,
+  code TEXT,
+  duration_ms REAL NOT NULL,
+  reference TEXT,
+  merchants_reference TEXT,
+  sent TEXT,
+  returned TEXT,
+  -- How many requests of the merchant, up to about the time of this one, were not kept because there were too many.
+  left_out INTEGER,
+  -- The name of the program that sent the request, from its User-Agent.
+  program TEXT,
+  key_id TEXT,
+  PRIMARY KEY (merchant_id, at_real, number, request_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX request_log_by_time ON request_log (at_real);
+
+-- The listener of each merchant (D69): a program that makes webhook attempts itself. url is where it sends them. poll counts
+-- its searches for deliveries. Times are real time.
+CREATE TABLE listeners (
+  merchant_id TEXT PRIMARY KEY,
+  session TEXT NOT NULL,
+  name TEXT NOT NULL,
+  url TEXT NOT NULL,
+  poll INTEGER NOT NULL DEFAULT 0,
+  seen_real INTEGER NOT NULL,
+  -- The key with which the listener searched last, or connected. Its revocation ends the listener.
+  key_id TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Whether the database belongs to a sandbox or to a live service, as the first server that opened it was told (D80).
+CREATE TABLE mode (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  name TEXT NOT NULL CHECK (name IN ('sandbox', 'live'))
+) STRICT;
+
+-- The way of each payment of a live service over its rail (D73), also its queue entry, like a row of events. id is the
+-- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events. asked_real is
+-- the doubt: until when the rail may have been asked to pay without a known result. It changes when a result is recorded,
+-- and when a claim ends without one. attention_real is since when the payment needs a person, or will if nothing more
+-- becomes known. conflict, proposal are JSON. All times but next_attempt_at are real time.
+CREATE TABLE handovers (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  id TEXT NOT NULL UNIQUE,
+  kind TEXT NOT NULL CHECK (kind IN ('disbursement', 'checkout')),
+  rail TEXT NOT NULL CHECK (rail <> ''),
+  state TEXT NOT NULL CHECK (state = 'waiting' OR state = 'accepted' OR state = 'closed'),
+  created_real INTEGER NOT NULL,
+  step INTEGER NOT NULL DEFAULT 0,
+  next_attempt_at INTEGER,
+  due_real INTEGER,
+  ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
+  claimed INTEGER NOT NULL DEFAULT 0 CHECK (claimed IN (0, 1)),
+  claim_token INTEGER NOT NULL DEFAULT 0,
+  asked_real INTEGER,
+  attention_real INTEGER,
+  rail_reference TEXT,
+  rail_fee INTEGER,
+  url TEXT,
+  conflict TEXT,
+  proposal TEXT,
+  PRIMARY KEY (merchant_id, id),
+  CHECK (ready = 0 OR (due_real IS NULL AND claimed = 0))
+) STRICT;
+CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at, id) WHERE ready = 1;
+CREATE INDEX handovers_due ON handovers (due_real) WHERE due_real IS NOT NULL;
+CREATE INDEX handovers_attention ON handovers (attention_real, id) WHERE attention_real IS NOT NULL;
+CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attention_real, id)
+  WHERE attention_real IS NOT NULL;
+CREATE INDEX handovers_open ON handovers (rail, state) WHERE state <> 'closed';
+CREATE INDEX handovers_of_rail ON handovers (rail, created_real, id);
+
+-- The requests to rails and their responses, by payment.
+CREATE TABLE exchanges (
+  merchant_id TEXT NOT NULL,
+  handover_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  at_real INTEGER NOT NULL,
+  latency_ms INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  result TEXT NOT NULL,
+  detail TEXT,
+  PRIMARY KEY (merchant_id, handover_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE rail_pauses (
+  rail TEXT PRIMARY KEY,
+  at_real INTEGER NOT NULL,
+  paused_by TEXT NOT NULL,
+  reason TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- The books (D87). A merchant has four accounts in each currency: what is available, what pending payouts reserve, the
+-- fees, and what has left the service or come into it. An entry changes them by amounts whose sum is zero. reference is
+-- the service's reference of the payment, and at is in sandbox time. Each account numbers its entries, and an entry keeps
+-- the balance after it. Times of an account's entries never decrease, so that a statement which was read does not change.
+CREATE TABLE entries (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  reference TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  available INTEGER NOT NULL,
+  reserved INTEGER NOT NULL,
+  fees INTEGER NOT NULL,
+  outside INTEGER NOT NULL,
+  number INTEGER NOT NULL DEFAULT 0,
+  balance TEXT NOT NULL DEFAULT '0',
+  PRIMARY KEY (merchant_id, epoch, reference, kind),
+  CHECK (available + reserved + fees + outside = 0)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entries_of_statement ON entries (merchant_id, epoch, at, currency, number);
+
+-- The sums of the entries, as text because they can exceed an integer.
+CREATE TABLE accounts (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  currency TEXT NOT NULL,
+  available TEXT NOT NULL,
+  reserved TEXT NOT NULL,
+  entries INTEGER NOT NULL DEFAULT 0,
+  at INTEGER NOT NULL DEFAULT 0,
+  -- Whether the balance must cover payouts although the server only tracks balances (D95).
+  enforced INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (merchant_id, epoch, currency)
+) STRICT, WITHOUT ROWID;
+
+-- What has been paid out on a day (UTC, real time) with a key that has a daily limit or, with an empty key_id, by a
+-- merchant that has one.
+CREATE TABLE daily_sums (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  key_id TEXT NOT NULL,
+  day TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  amount INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, epoch, key_id, day, currency)
+) STRICT, WITHOUT ROWID;
+
+-- Where the erasure of phone numbers has come to, among a merchant's records in the order of their creation (D102).
+CREATE TABLE erasures (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('disbursements', 'checkouts')),
+  next_created_at INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, epoch, kind)
+) STRICT, WITHOUT ROWID;
+-- Records before that place whose phone number is still needed, because they became final too recently, or are not final.
+CREATE TABLE erasures_waiting (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('disbursements', 'checkouts')),
+  merchants_reference TEXT NOT NULL,
+  PRIMARY KEY (merchant_id, epoch, kind, merchants_reference)
+) STRICT, WITHOUT ROWID;
+
+-- Changes of balances that a second person must approve (D104).
+CREATE TABLE adjustments (
+  merchant_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  amount INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  proposed_by TEXT NOT NULL,
+  proposed_real INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, id)
+) STRICT, WITHOUT ROWID;
+
+-- What became of payments, by the day (UTC, sandbox time, days since 1970) on which they were created. A worker counts
+-- each final payment once. merchant_id is empty in the sums of all merchants. took is the time until the payment was final,
+-- in milliseconds, rounded up to one of a few steps; -1: longer than the last. The amounts are split, because a sum could
+-- exceed 64 bits: amount = 100,000,000 * amount_high + amount_low.
+CREATE TABLE daily_figures (
+  merchant_id TEXT NOT NULL,
+  epoch INTEGER NOT NULL,
+  day INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  status TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  rail TEXT NOT NULL,
+  took INTEGER NOT NULL,
+  payments INTEGER NOT NULL,
+  amount_high INTEGER NOT NULL,
+  amount_low INTEGER NOT NULL,
+  PRIMARY KEY (merchant_id, epoch, day, kind, status, currency, rail, took)
+) STRICT, WITHOUT ROWID;
+
+-- Up to which event (seq) each merchant's payments are counted.
+CREATE TABLE figures_progress (
+  merchant_id TEXT NOT NULL PRIMARY KEY,
+  epoch INTEGER NOT NULL,
+  seq INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

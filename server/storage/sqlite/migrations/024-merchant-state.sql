@@ -1,2 +1,0 @@
--- Whether a merchant is suspended or closed (D88). NULL: neither.
-ALTER TABLE merchants ADD COLUMN merchant_state TEXT CHECK (merchant_state IN ('suspended', 'closed'));

@@ -1,2 +1,0 @@
--- Whether the balance of an account must cover payouts although the server only tracks balances (D95).
-ALTER TABLE accounts ADD enforced INTEGER NOT NULL DEFAULT 0;
