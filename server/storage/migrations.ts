@@ -26,7 +26,7 @@ export function requireKnown(tables: readonly string[]): void {
   if (!tables.includes(EARLIER_TABLE)) return;
   throw new StorageError(
     "A development version made the database, and no migration leads from its schema to this one. Set DATABASE_URL to a " +
-      "new database, or start the version that made this one. Nothing was changed.",
+      "new database, or start the version that made this one.",
   );
 }
 
