@@ -117,15 +117,21 @@ export function createConnections(guard: GuardOptions): Connections {
           agent: agentOf(target),
           headers: { ...headers, "content-length": Buffer.byteLength(body) },
           maxHeaderSize: HEADERS_BYTES,
-          signal,
         });
         inProgress.add(request);
+        // Cheaper than the option `signal` of a request, which watches the whole stream for its end.
+        const abort = () => void request.destroy(signal.reason as Error);
+        if (signal.aborted) abort();
+        else signal.addEventListener("abort", abort, { once: true });
         request
           .on("information", onInformation)
           .on("response", resolve)
           // An error of an aborted request does not say why it was aborted.
           .on("error", (error) => reject(signal.aborted ? signal.reason : error))
-          .on("close", () => inProgress.delete(request))
+          .on("close", () => {
+            inProgress.delete(request);
+            signal.removeEventListener("abort", abort);
+          })
           .end(body);
       }),
     get receivers() {
