@@ -58,8 +58,7 @@ describe("Prism as a second opinion", () => {
     expect([code, report?.verdict]).toEqual([0, "passed-partially"]);
     // Prism judges each response, also the responses to the search for limits, and agrees with the suite about all of
     // them: both report the fault that `webhookURL` is null instead of omitted.
-    expect(report?.secondOpinion).toEqual({ answers: expect.any(Number), disagreements: [] });
-    expect(report?.secondOpinion?.answers).toBeGreaterThan(1);
+    expect(report?.secondOpinion).toEqual({ answers: 50, disagreements: [] });
   });
 
   test.each([

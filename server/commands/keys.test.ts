@@ -37,7 +37,7 @@ async function keys(...args: string[]): Promise<string> {
 const statusWith = async (key: string) => (await server.client(key).request("GET", "/sandbox/clock")).status;
 
 describe("beside a running server", () => {
-  test("a new key works immediately, and is refused soon after it is revoked", async () => {
+  test("a new key works immediately, and is refused immediately after it is revoked", async () => {
     const [, merchantId] = /^(\S+) {2}Sandbox Merchant$/m.exec(await keys("merchants"))!;
     const [key] = /(?:test|live)_\w+/.exec(await keys("create", merchantId!, "--name", "Payroll"))!;
     expect(await statusWith(key)).toBe(200);
@@ -49,7 +49,7 @@ describe("beside a running server", () => {
       "m",
     ).exec(listed)!;
     expect(await keys("revoke", id!)).toBe(`Revoked ${id}\n`);
-    await expect.poll(() => statusWith(key), { timeout: 20_000 }).toBe(401);
+    expect(await statusWith(key)).toBe(401);
     expect(await statusWith(KEY)).toBe(200);
     expect(await keys("list")).toMatch(new RegExp(`^${id} .+ revoked \\d{4}-`, "m"));
   });
