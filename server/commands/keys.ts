@@ -1,4 +1,4 @@
-import { createKey, createMerchant, FIRST_KEY, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { createKey, createMerchant, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
 import { limitTexts, type Limits } from "../domain/limits.ts";
 import { termTexts, type Terms } from "../domain/terms.ts";
 import { timestamp } from "../domain/representation.ts";
@@ -26,10 +26,9 @@ export const keyCommands: Commands<CommandContext> = {
     creates: true,
     async run(context, [name = ""]) {
       if (name.trim() === "" || name.length > 100) throw new UsageError("NAME must have 1 to 100 characters.");
-      const { id } = await createMerchant(context, name.trim());
-      return {
-        lines: [`Merchant ${id}`, `Key (shown only once): ${await createKey(context, id, { name: FIRST_KEY })}`],
-      };
+      const key = context.ids.apiKey();
+      const { id } = await createMerchant(context, name.trim(), key);
+      return { lines: [`Merchant ${id}`, `Key (shown only once): ${key}`] };
     },
   },
   "rename-merchant": {
