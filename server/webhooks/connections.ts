@@ -120,9 +120,10 @@ export function createConnections(guard: GuardOptions): Connections {
           agent: agentOf(target),
           // A list of headers costs less than an object, and Node adds none to it.
           headers: [
-            ...["host", target.host, "content-length", String(Buffer.byteLength(body))],
-            ...Object.entries(headers).flat(),
-          ],
+            ["host", target.host],
+            ["content-length", String(Buffer.byteLength(body))],
+            ...Object.entries(headers),
+          ].flat(),
           maxHeaderSize: HEADERS_BYTES,
         });
         inProgress.add(request);
