@@ -192,7 +192,7 @@ test("makes at most 20 attempts at once, however many deliveries the server send
     close: async () => undefined,
   };
   const listening = listen(receiver, 60);
-  await vi.waitUntil(() => release.length === 20, { timeout: 30_000 });
+  await expect.poll(() => release).toHaveLength(20);
   for (const end of release) end();
   await listening;
   expect(most).toBe(20);

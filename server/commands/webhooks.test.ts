@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { hostname, tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Storage } from "../domain/storage.ts";
 import { createSystemClock } from "../domain/clock.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
@@ -63,20 +63,15 @@ const deliveryOf = async (reference: string) =>
 async function delivered(status = 204) {
   receiver.respondWith(status);
   const reference = await pay({ webhookURL: receiver.url });
-  await vi.waitUntil(async () => (await deliveryOf(reference))?.attempts.length === 1, { timeout: 10_000 });
+  await expect.poll(async () => (await deliveryOf(reference))?.attempts.length).toBe(1);
   receiver.respondWith(204);
   return { id: (await deliveryOf(reference))!.id, reference };
 }
 const receivedFor = (id: string) => receiver.received.filter(({ headers }) => headers["webhook-id"] === id);
 /** Resolves when `count` attempts of a delivery have been recorded and the last one delivered it. */
-const untilDelivered = async (reference: string, count: number) =>
-  vi.waitUntil(
-    async () => {
-      const delivery = await deliveryOf(reference);
-      return delivery?.status === "delivered" && delivery.attempts.length === count;
-    },
-    { timeout: 10_000 },
-  );
+async function untilDelivered(reference: string, count: number) {
+  await expect.poll(() => deliveryOf(reference)).toMatchObject({ status: "delivered", attempts: { length: count } });
+}
 const isSignedWith = (secret: string, { text, headers }: Received) =>
   expect(() => new Webhook(secret).verify(text, headers as Record<string, string>)).not.toThrow();
 
@@ -175,9 +170,7 @@ test("all failed deliveries are counted first, and replayed once that is confirm
   for (const { id } of failed) expect(receivedFor(id)).toHaveLength(2);
   expect(await keys("replay", merchantId, "--status", "failed", "--yes")).toBe("0 deliveries match.\n");
 
-  await vi.waitUntil(async () => (await storage.findReplay(merchantId, replayId!))!.state === "done", {
-    timeout: 10_000,
-  });
+  await expect.poll(() => storage.findReplay(merchantId, replayId!)).toMatchObject({ state: "done" });
   expect(await json("replays", merchantId)).toEqual({
     items: [
       {
@@ -202,7 +195,7 @@ test("a replay is stopped, and another is refused while it runs", async () => {
   // More webhooks than the replay sends before it is stopped.
   await Promise.all(Array.from({ length: 50 }, () => pay({ webhookURL: receiver.url })));
   const query = { merchantId, status: "delivered", limit: 50 } as const;
-  await vi.waitUntil(async () => (await storage.listDeliveries(query)).items.length === 50, { timeout: 10_000 });
+  await expect.poll(async () => (await storage.listDeliveries(query)).items).toHaveLength(50);
   const filter = ["--type", "disbursement.completed", "--status", "delivered", "--pace", "1", "--yes"];
   const started = await keys("replay", merchantId, ...filter);
   const [, replayId] = /Replay (\S+) started, 1 per second\n$/.exec(started)!;
