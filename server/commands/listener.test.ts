@@ -1,7 +1,5 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -9,6 +7,7 @@ import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
+import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { runListener, type ListenerEvent } from "./listener.ts";
 import { forwardTo, onlyEvents, respondWith, type Receiver } from "./receivers.ts";
@@ -44,16 +43,12 @@ async function startReceiver(
   respond: (response: ServerResponse) => void = (response) => response.writeHead(204).end(),
 ) {
   const received: { headers: IncomingMessage["headers"]; body: string }[] = [];
-  const http = createServer(async (request, response) => {
+  const { url, close } = await serve(async (request, response) => {
     received.push({ headers: request.headers, body: (await buffer(request)).toString() });
     respond(response);
   });
-  await once(http.listen(0, "127.0.0.1"), "listening");
-  endings.push(async () => {
-    http.closeAllConnections();
-    http.close();
-  });
-  return { received, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook` };
+  endings.push(close);
+  return { received, url: `${url}/hook` };
 }
 
 interface Running {

@@ -1,7 +1,5 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { hostname, tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { Webhook } from "standardwebhooks";
@@ -12,6 +10,7 @@ import { openSqlite } from "../storage/sqlite/index.ts";
 import { createHttpClient, type HttpClient } from "../testing/http.ts";
 import { LIVE, runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 import { startReceiver, type Received, type Receiver } from "../testing/receiver.ts";
+import { serve } from "../testing/serve.ts";
 import { aPayout } from "../testing/server.ts";
 
 const KEY = "a-key-for-tests-of-live-mode";
@@ -126,11 +125,10 @@ test("a delivered webhook can be replayed while the server runs: the same event 
 });
 
 test("a delivery is not replayed while the server attempts it", async () => {
-  const slow = createServer();
-  await once(slow.listen(0, "127.0.0.1"), "listening");
-  const attempt = once(slow, "request");
-  const reference = await pay({ webhookURL: `http://127.0.0.1:${(slow.address() as AddressInfo).port}/` });
-  const [, response] = (await attempt) as [unknown, ServerResponse];
+  const held: ServerResponse[] = [];
+  const slow = await serve((_, response) => held.push(response));
+  const reference = await pay({ webhookURL: slow.url });
+  await expect.poll(() => held).toHaveLength(1);
   const { id } = (await deliveryOf(reference))!;
 
   const { code, stderr } = await runKeys(env, "replay", merchantId, id);
@@ -138,10 +136,9 @@ test("a delivery is not replayed while the server attempts it", async () => {
     2,
     "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.\n",
   ]);
-  response.writeHead(204).end();
+  held[0]!.writeHead(204).end();
   await untilDelivered(reference, 1);
-  slow.closeAllConnections();
-  slow.close();
+  await slow.close();
 });
 
 test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {

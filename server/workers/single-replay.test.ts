@@ -1,8 +1,6 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
 const FINAL_IMMEDIATELY = "2257038102001";
@@ -10,7 +8,7 @@ const FINAL_IMMEDIATELY = "2257038102001";
 let server: TestServer;
 let healthy: Receiver;
 /** A receiver that accepts webhooks, and at some time hangs. */
-let moody: Server;
+let moody: Awaited<ReturnType<typeof serve>>;
 let hangs: boolean;
 let hanging: number;
 
@@ -18,15 +16,13 @@ beforeEach(async () => {
   server = await startServer();
   healthy = await startReceiver();
   [hangs, hanging] = [false, 0];
-  moody = createServer((request, response) => {
+  moody = await serve((request, response) => {
     if (hangs) hanging += 1;
     else request.resume().on("end", () => response.writeHead(204).end());
   });
-  await once(moody.listen(0, "127.0.0.1"), "listening");
 });
 afterEach(async () => {
-  moody.closeAllConnections();
-  moody.close();
+  await moody.close();
   await server.close();
   await healthy.close();
 });
@@ -37,8 +33,7 @@ const deliveries = async () => (await server.request("GET", "/sandbox/deliveries
 
 test("replays to a receiver that hangs take only its room, stay queued, and delay no webhook of others", async () => {
   const count = 90;
-  const url = `http://127.0.0.1:${(moody.address() as AddressInfo).port}/`;
-  await Promise.all(Array.from({ length: count }, () => pay(url)));
+  await Promise.all(Array.from({ length: count }, () => pay(moody.url)));
   await expect.poll(async () => (await deliveries()).every(({ status }: any) => status === "delivered")).toBe(true);
   hangs = true;
 
@@ -63,7 +58,7 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
   expect(hanging).toBe(56);
 
   hangs = false;
-  moody.closeAllConnections();
+  moody.disconnect();
   await Promise.all(replays);
   await expect
     .poll(async () => (await deliveries()).filter(({ status }: any) => status === "delivered").length)
