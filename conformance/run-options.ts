@@ -14,7 +14,6 @@ export const allControls = [
   "rotate",
   "reset",
   "chaos",
-  "listener",
 ] as const;
 
 export type Control = (typeof allControls)[number];

@@ -351,103 +351,10 @@ export interface paths {
          * Replay a webhook delivery (extension)
          * @description Makes the delivery due, whatever its status, and waits up to 20 seconds for the attempt. The `webhook-id` stays
          *     the same. If the attempt fails, the retry schedule restarts from the beginning. The attempt follows the response
-         *     if the receiver is busy with other attempts, if more than 32 replays of the merchant wait, or if the delivery
-         *     goes to a listener. The delivery in the response is then `pending`.
+         *     if the receiver is busy with other attempts, or if more than 32 replays of the merchant wait. The delivery in the
+         *     response is then `pending`.
          */
         post: operations["replayDelivery"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/sandbox/listener": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Connect a listener (extension)
-         * @description Makes the caller the merchant's listener: a program on a developer's machine that makes webhook attempts itself,
-         *     because the service cannot reach its receiver. The command `listen` of the reference server is a listener. A merchant
-         *     has at most one listener; a new listener takes over from the previous listener.
-         *
-         *     Events of records without a `webhookURL` go to the listener, in place of the default address. A listener without
-         *     requests counts as connected for another hour. Deliveries that are written meanwhile wait for it, as do deliveries
-         *     that were not delivered when it disconnected. Waiting uses up no attempt.
-         */
-        post: operations["connectListener"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/sandbox/listener/claims": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Claim deliveries for the listener (extension)
-         * @description Returns deliveries that are due, in the order in which they fell due. If no delivery is due, waits up to
-         *     `waitSeconds`. The listener must send each `body` with its `headers` to its receiver, and report the result. For
-         *     30 seconds nobody else attempts a claimed delivery.
-         *
-         *     `holding` names the claims whose result is still to be reported: they last another 30 seconds. All other claims of the
-         *     listener end, so that a delivery whose claim was lost on the way is claimed again. Only the latest of several requests
-         *     at the same time claims deliveries.
-         */
-        post: operations["claimDeliveries"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/sandbox/listener/attempts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Report an attempt of the listener (extension)
-         * @description Records the result of an attempt and schedules the next attempt, as after an attempt by the service. Repeating a report
-         *     changes nothing. If the claim has ended and the delivery was claimed again, the attempt is only logged.
-         */
-        post: operations["reportAttempt"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/sandbox/listener/disconnect": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Disconnect the listener (extension)
-         * @description Ends the session of the listener and its claims. Later events go to the default address, if it is set.
-         */
-        post: operations["disconnectListener"];
         delete?: never;
         options?: never;
         head?: never;
@@ -911,7 +818,7 @@ export interface components {
          *     anything was recorded and whether to retry. Later versions may add codes.
          * @enum {string}
          */
-        ErrorCode: "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "listener_replaced" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "limit_exceeded" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
+        ErrorCode: "invalid_request" | "unauthorized" | "key_not_permitted" | "merchant_suspended" | "not_found" | "unknown_path" | "method_not_allowed" | "duplicate_reference" | "checkout_final" | "delivery_in_progress" | "content_too_large" | "unsupported_media_type" | "invalid_value" | "insufficient_funds" | "limit_exceeded" | "not_served" | "rate_limited" | "internal_error" | "unavailable";
         /** @description What is wrong with one body field or query parameter. */
         FieldError: {
             /**
@@ -1152,7 +1059,7 @@ export interface components {
             event: components["schemas"]["EventName"] | string;
             /** @description The service-generated reference of the record that changed. */
             reference: components["schemas"]["ServiceReference"];
-            /** @description The record's webhook URL, the default address, or where the merchant's listener sends webhooks. */
+            /** @description The record's webhook URL, or the default address. */
             url: components["schemas"]["WebURL"];
             status: components["schemas"]["DeliveryStatus"] | string;
             /** @description The time on the merchant's sandbox clock. */
@@ -1173,116 +1080,6 @@ export interface components {
         DeliveryListEnvelope: {
             statusCode: number;
             data: components["schemas"]["DeliveryList"];
-        };
-        /** @description A program that makes webhook attempts itself. */
-        ListenerRequest: {
-            /**
-             * @description Tells people whose listener it is.
-             * @example ada@laptop
-             */
-            name: string;
-            /** @description Where the listener sends webhooks. It appears in the log of deliveries; the service sends nothing there. */
-            url: components["schemas"]["WebURL"];
-        };
-        /** @description A connected listener. */
-        ListenerSession: {
-            /** @description Identifies the listener in its further requests. */
-            session: string;
-            /** @description The name of the listener from which this listener took over. Absent if no listener was connected a moment ago. */
-            replaced?: string;
-            /** @description The default address, which gets no events while a listener is connected. Absent if no default address is set. */
-            defaultWebhookURL?: components["schemas"]["WebURL"];
-        };
-        ListenerSessionEnvelope: {
-            statusCode: number;
-            data: components["schemas"]["ListenerSession"];
-        };
-        /** @description Which deliveries to claim. */
-        ClaimRequest: {
-            /** @description The session that connecting returned. */
-            session: string;
-            /** @description The maximum number of deliveries to claim. */
-            limit: number;
-            /** @description How long to wait for a delivery if no delivery is due. */
-            waitSeconds: number;
-            /** @description The claims whose result is still to be reported. */
-            holding: components["schemas"]["HeldClaim"][];
-        };
-        /** @description A claim of the listener. */
-        HeldClaim: {
-            /** @description The delivery's id. */
-            id: string;
-            /** @description The token of the claim. */
-            token: number;
-        };
-        /** @description A webhook for the listener to send. */
-        ClaimedDelivery: {
-            /** @description The delivery's id, which is also in the `webhook-id` header. */
-            id: string;
-            /** @description Identifies this claim in the report. */
-            token: number;
-            event: components["schemas"]["EventName"] | string;
-            /** @description The service-generated reference of the record that changed. */
-            reference: components["schemas"]["ServiceReference"];
-            /** @description The number of this attempt in the retry schedule. */
-            attempt: number;
-            /** @description The headers to send, signature included. */
-            headers: {
-                [key: string]: string;
-            };
-            /** @description The body to send, byte for byte in UTF-8. */
-            body: string;
-        };
-        ClaimedDeliveries: {
-            items: components["schemas"]["ClaimedDelivery"][];
-        };
-        ClaimedDeliveriesEnvelope: {
-            statusCode: number;
-            data: components["schemas"]["ClaimedDeliveries"];
-        };
-        /** @description The result of an attempt that the listener made. */
-        AttemptReport: {
-            /** @description The delivery's id. */
-            id: string;
-            /** @description The token of the claim. */
-            token: number;
-            /** @description Milliseconds from the start of the attempt to this report. */
-            sentMsAgo: number;
-            /** @description Milliseconds until the response or the error. */
-            latencyMs: number;
-            /** @description The status of the receiver's response. Absent if there was no response. */
-            httpStatus?: number;
-            /** @description The start of the receiver's response. */
-            responseBody?: string;
-            /** @description The response's `Retry-After` header. */
-            retryAfter?: string;
-            /** @description Why there was no response. */
-            error?: string;
-        };
-        /** @description The delivery after a reported attempt. */
-        AttemptRecorded: {
-            /** @description False if the report was repeated or the claim had ended. */
-            counted: boolean;
-            status: components["schemas"]["DeliveryStatus"] | string;
-            /** @description The time on the merchant's sandbox clock. Absent if no attempt is scheduled. */
-            nextAttemptAt?: components["schemas"]["Timestamp"];
-        };
-        AttemptRecordedEnvelope: {
-            statusCode: number;
-            data: components["schemas"]["AttemptRecorded"];
-        };
-        /** @description The session to end. */
-        ListenerEnd: {
-            /** @description The session that connecting returned. */
-            session: string;
-        };
-        ListenerEnded: {
-            /** @description False if the session had ended before. */
-            disconnected: boolean;
-        };
-        ListenerEndedEnvelope: {
-            statusCode: number;
-            data: components["schemas"]["ListenerEnded"];
         };
         WebhookSecret: {
             /** @description The secret that signs the merchant's webhooks. */
@@ -1395,16 +1192,6 @@ export interface components {
         };
         /** @description An attempt of this delivery is in progress. There is no `Location`. */
         DeliveryInFlight: {
-            headers: {
-                "x-request-id": components["headers"]["RequestId"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorResponse"];
-            };
-        };
-        /** @description Another listener has taken over, or this listener was disconnected. There is no `Location`. */
-        ListenerReplaced: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 [name: string]: unknown;
@@ -2121,144 +1908,6 @@ export interface operations {
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
             409: components["responses"]["DeliveryInFlight"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalServerError"];
-        };
-    };
-    connectListener: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ListenerRequest"];
-            };
-        };
-        responses: {
-            /** @description The listener is connected. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListenerSessionEnvelope"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            405: components["responses"]["MethodNotAllowed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["UnprocessableContent"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalServerError"];
-        };
-    };
-    claimDeliveries: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ClaimRequest"];
-            };
-        };
-        responses: {
-            /** @description The claimed deliveries; none if nothing fell due. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ClaimedDeliveriesEnvelope"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            405: components["responses"]["MethodNotAllowed"];
-            409: components["responses"]["ListenerReplaced"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["UnprocessableContent"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalServerError"];
-        };
-    };
-    reportAttempt: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AttemptReport"];
-            };
-        };
-        responses: {
-            /** @description The delivery after the attempt. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AttemptRecordedEnvelope"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            405: components["responses"]["MethodNotAllowed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["UnprocessableContent"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalServerError"];
-        };
-    };
-    disconnectListener: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ListenerEnd"];
-            };
-        };
-        responses: {
-            /** @description The session has ended, now or before. */
-            200: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ListenerEndedEnvelope"];
-                };
-            };
-            400: components["responses"]["BadRequest"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            405: components["responses"]["MethodNotAllowed"];
-            413: components["responses"]["ContentTooLarge"];
-            415: components["responses"]["UnsupportedMediaType"];
-            422: components["responses"]["UnprocessableContent"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
         };

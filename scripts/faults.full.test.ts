@@ -6,7 +6,6 @@ import { runFlushes } from "./faults/flushes.ts";
 import { runFunds } from "./faults/funds.ts";
 import { runKills } from "./faults/kills.ts";
 import { runRails } from "./faults/rails.ts";
-import { runListenerFaults } from "./faults/listener.ts";
 import { Missing } from "./faults/world.ts";
 
 // Each test starts several processes while other tests keep the processors busy.
@@ -16,10 +15,6 @@ const shared = { seed: 1, deadlineMs: 30_000, print: () => undefined };
 
 test("a server killed at random moments keeps every payment once, in an intact SQLite database", async () => {
   expect(await runKills({ ...shared, storage: "sqlite", kills: 2 })).toEqual([]);
-});
-
-test("a listener whose connections are cut, and which is killed like its server, gets every event", async () => {
-  expect(await runListenerFaults({ ...shared, storage: "sqlite", events: 60, disconnects: 3 })).toEqual([]);
 });
 
 test("half of the payouts are accepted where a balance or a limit permits half, also while the server is killed", async () => {

@@ -8,7 +8,6 @@ import { runFailover } from "./faults/failover.ts";
 import { runFunds } from "./faults/funds.ts";
 import { runKills } from "./faults/kills.ts";
 import { runFlushes } from "./faults/flushes.ts";
-import { runListenerFaults } from "./faults/listener.ts";
 import { runNeighbours } from "./faults/neighbours.ts";
 import { runCertifyRails, runRails } from "./faults/rails.ts";
 import { RAIL_SIDES, type RailSideName } from "./faults/rail-sides.ts";
@@ -22,7 +21,6 @@ const USAGE = `Usage: npm run faults -- [RUN] [OPTIONS] [--seed N]
   cluster  [--minutes 10]                         kills four processes on one PostgreSQL, which is disturbed too
   failover                                        kills a PostgreSQL primary and promotes its standby (Debian's packages)
   flushes                                         proves with strace that SQLite's commits are flushed before responses
-  listener [--events 2000] [--disconnects 20] [--storage sqlite]   cuts and kills what brings webhooks to a laptop
   neighbours [--runs 5] [--abuse lists]           20 merchants abuse one thing each, while another one pays
   rails    [--storage postgres] [--payouts 10000] pays over a rail behind a hostile network, and kills both sides
   rails-certify [--share 0.2]                     runs the conformance suite on a gateway; the share of requests with a fault
@@ -68,8 +66,6 @@ const RUNS: Record<string, (values: Values, shared: WorldOptions) => Promise<str
   },
   failover: (_, shared) => runFailover({ ...shared, loadMs: 10_000, frozenMs: FROZEN_MS, backMs: 10_000 }),
   flushes: (_, { print }) => runFlushes({ creates: 2_000, print }),
-  listener: ({ storage, events, disconnects }, shared) =>
-    runListenerFaults({ ...shared, storage, events, disconnects }),
   neighbours: ({ runs, abuse }, shared) =>
     runNeighbours({ ...shared, merchants: 20, rounds: runs, roundMs: 3_000, abuse }),
   rails: ({ storage, rail, payouts }, shared) => runRails({ ...shared, deadlineMs: 30_000, storage, rail, payouts }),

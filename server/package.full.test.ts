@@ -63,13 +63,19 @@ test.each(Object.entries(NODES))("serves, listens and triggers on %s", async (_,
     expect.soft([path, (await fetch(base + path)).status]).toEqual([path, 200]);
   }
   const remote = ["--base-url", base];
-  const listener = start(node, { API_KEY }, bin, "listen", ...remote, "--forward-to", receiver.url);
+  const own = { API_KEY, XDG_STATE_HOME: project.folder };
+  let listener = start(node, own, bin, "listen", ...remote, "--forward-to", receiver.url);
   await listener.until(/^Connected\./m);
   const before = receiver.received.length;
   const trigger = start(node, { API_KEY }, bin, "trigger", "checkout.completed", ...remote);
   expect([await trigger.ended, trigger.printed.text]).toEqual([0, expect.stringContaining("checkout.completed")]);
   await receiver.until(before + 1);
   await listener.until(/checkout\.completed +CHK\w+ +204 +\d+ ms\n/);
+  listener.child.kill("SIGKILL");
+  await listener.ended;
+  await start(node, { API_KEY }, bin, "trigger", "checkout.failed", ...remote).ended;
+  listener = start(node, own, bin, "listen", ...remote, "--forward-to", receiver.url);
+  await listener.until(/checkout\.failed +CHK\w+ +204 +\d+ ms\n/);
   listener.child.kill("SIGINT");
   expect(await listener.ended).toBe(0);
   server.child.kill("SIGTERM");

@@ -23,7 +23,6 @@ import { createDeliveryWorker } from "./workers/deliveries.ts";
 import { createHandoverWorker, noteRecorded } from "./workers/handovers.ts";
 import { createRailGates, READ_PAUSES_EVERY_MS } from "./workers/rail-gates.ts";
 import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
-import { createListeners } from "./webhooks/listeners.ts";
 import { startLoop, type Loop } from "./workers/loop.ts";
 import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
@@ -261,7 +260,6 @@ export function createService(options: Options): Service {
     random,
     attempt: createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake }),
   });
-  const listeners = createListeners({ storage, clock, ids, chaos, chance, emit, span: ids.span, stopping });
 
   return {
     app: createApp({
@@ -286,7 +284,6 @@ export function createService(options: Options): Service {
       checkouts,
       webhooks,
       merchantClock,
-      listeners,
       balances,
     }),
     checkouts,

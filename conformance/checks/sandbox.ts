@@ -21,10 +21,6 @@ const operations: [control: Control, method: string, path: string][] = [
   ["secret", "GET", "/sandbox/webhook-secret"],
   ["rotate", "POST", "/sandbox/webhook-secret/rotate"],
   ["chaos", "GET", "/sandbox/chaos"],
-  ["listener", "POST", "/sandbox/listener"],
-  ["listener", "POST", "/sandbox/listener/claims"],
-  ["listener", "POST", "/sandbox/listener/attempts"],
-  ["listener", "POST", "/sandbox/listener/disconnect"],
 ];
 
 const badSteps: [string, unknown, number][] = [

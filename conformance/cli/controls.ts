@@ -9,7 +9,7 @@ import type { Target } from "../target/target.ts";
  * Controls that need a body. A target refuses an empty body here. A POST to another control would act, so no POST is
  * sent there.
  */
-const withBody = new Set<Control>(["clock", "finish", "listener"]);
+const withBody = new Set<Control>(["clock", "finish"]);
 
 const lists = new Set<Control>(["events", "deliveries"]);
 

@@ -105,7 +105,6 @@ const decisions: Record<string, string> = {
   D42: "Lists of records",
   D46: "Error codes",
   D62: "Traces",
-  D69: "Listeners",
   D71: "Clients and receivers",
   D75: "Why a payment failed",
   D95: "Balances and statements",

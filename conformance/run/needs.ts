@@ -28,7 +28,6 @@ export const controls: Record<Control, string> = {
   rotate: "POST /sandbox/webhook-secret/rotate",
   reset: "POST /sandbox/reset",
   chaos: "GET /sandbox/chaos",
-  listener: "POST /sandbox/listener",
 };
 
 const byControl = Object.fromEntries(

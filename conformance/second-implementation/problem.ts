@@ -15,7 +15,6 @@ const table: Record<Schemas["ErrorCode"], [status: number, error: string]> = {
   duplicate_reference: [409, "Conflict"],
   checkout_final: [409, "Conflict"],
   delivery_in_progress: [409, "Conflict"],
-  listener_replaced: [409, "Conflict"],
   content_too_large: [413, "Content Too Large"],
   unsupported_media_type: [415, "Unsupported Media Type"],
   invalid_value: [422, "Unprocessable Content"],

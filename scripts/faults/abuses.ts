@@ -49,11 +49,5 @@ export const ABUSES: Readonly<Record<string, Abuse>> = {
   searches: (abuser, turn, signal) => page(abuser, "webhooks?host=nowhere.example", turn, signal),
   streams: (abuser, turn, signal) => page(abuser, "live", turn, signal),
   lists: (abuser, turn, signal) => call(abuser, "/v1/disbursements?limit=100", turn, signal),
-  listeners: async (abuser, turn, signal) => {
-    const listener = { name: `listener ${turn}`, url: "http://127.0.0.1:9/" };
-    const { data } = await call(abuser, "/sandbox/listener", turn, signal, listener);
-    const search = { session: data?.session, limit: 10, waitSeconds: 1, holding: [] };
-    await call(abuser, "/sandbox/listener/claims", turn, signal, search);
-  },
   "100 keys": (abuser, turn, signal) => call(abuser, "/v1/disbursements", turn, signal, aPayout()),
 };

@@ -1,86 +1,55 @@
 import { styleText } from "node:util";
-import type { ListenerEvent } from "./listener.ts";
+import type { FollowEvent } from "./follow.ts";
 import { printable, printableJson } from "./printable.ts";
-import { isSkipped } from "./receivers.ts";
-import { PROGRAM } from "./command.ts";
 
-type Attempt = Extract<ListenerEvent, { type: "attempt" }>;
-type Print = (event: ListenerEvent) => string[];
+type Attempt = Extract<FollowEvent, { type: "attempt" }>;
+type Print = (event: FollowEvent) => string;
 
-/** Returns what happened as an object with the fields of the contract. */
-function jsonView(event: ListenerEvent, time: string): object {
+const afterMs = (now: Date, ms: number | undefined) =>
+  ms === undefined ? undefined : new Date(now.getTime() + ms).toISOString();
+
+function jsonView(event: FollowEvent, now: Date): object {
+  const time = now.toISOString();
   if (event.type !== "attempt") return { time, ...event };
-  const { id, event: name, reference, attempt } = event.delivery;
-  const skipped = isSkipped(event.response) && { skipped: true };
-  return {
-    time,
-    type: "attempt",
-    id,
-    event: name,
-    reference,
-    attempt,
-    ...event.response,
-    ...skipped,
-    ...event.recorded,
-  };
+  const { happened, attempt, response, status, nextInMs } = event;
+  const { id, event: name, reference } = happened;
+  const nextAttemptAt = afterMs(now, nextInMs);
+  return { time, type: "attempt", id, event: name, reference, attempt, ...response, status, nextAttemptAt };
 }
 
 /** Prints one JSON object per line. */
 export const printJson =
   (now: () => Date): Print =>
-  (event) => [printableJson(jsonView(event, now().toISOString()))];
+  (event) =>
+    printableJson(jsonView(event, now()));
 
 /** Prints lines for people. @param color false for text without escape sequences */
 export function printLines(now: () => Date, color: boolean): Print {
   const paint = (style: Parameters<typeof styleText>[0], text: string) =>
     color ? styleText(style, text, { validateStream: false }) : text;
 
-  function attemptLine({ delivery, response, recorded }: Attempt): string {
-    const { event, reference, attempt } = delivery;
+  function attemptLine({ happened, attempt, response, status, nextInMs }: Attempt): string {
+    const { event, reference } = happened;
     const { httpStatus, latencyMs, error } = response;
-    const result = isSkipped(response) ? "skipped" : (httpStatus?.toString() ?? error ?? "no response");
-    const good = recorded?.status === "delivered";
+    const result = httpStatus?.toString() ?? error ?? "no response";
     const time = now().toTimeString().slice(0, 8);
     const number = attempt > 1 ? `attempt ${attempt}` : "";
-    const parts = [time, event.padEnd(22), reference, result, `${latencyMs} ms`, number, outcome(recorded)];
+    const after = { pending: `again in ${nextInMs! / 1_000} s`, delivered: "", ended: "ended", exhausted: "given up" };
+    const parts = [time, event.padEnd(22), reference, result, `${latencyMs} ms`, number, after[status]];
     const line = printable(parts.filter((part) => part !== "").join("  "));
-    return isSkipped(response) ? paint("dim", line) : paint(good ? "green" : "red", line);
+    return paint(status === "delivered" ? "green" : "red", line);
   }
 
   return (event) => {
     switch (event.type) {
       case "attempt":
-        return [attemptLine(event)];
+        return attemptLine(event);
       case "connected":
-        return connectedLines(event).map(printable);
+        return "Connected. Your events arrive here. Press Ctrl-C to end.";
       case "lost":
-        return [paint("yellow", printable(`Connection lost: ${event.reason} Trying again; nothing is lost.`))];
+        return paint("yellow", printable(`Connection lost: ${event.reason} Trying again; nothing is lost.`));
       case "reconnected":
-        return [paint("green", "Connected again.")];
-      case "replaced":
-        return [
-          `Another listener of this merchant has taken over, so this listener ends. To take over from it, run \`${PROGRAM} ` +
-            "listen` again.",
-        ];
+        return paint("green", "Connected again.");
     }
   };
-}
-
-/** The consequence of an attempt that did not deliver, in words. */
-function outcome(recorded: Attempt["recorded"]): string {
-  if (recorded === undefined) return "deleted by a reset";
-  const { counted, status, nextAttemptAt } = recorded;
-  if (!counted) return "reported too late; it is attempted again";
-  if (nextAttemptAt !== undefined) return `next attempt at ${nextAttemptAt} (sandbox time)`;
-  return status === "delivered" ? "" : status === "ended" ? "no further attempts (410)" : "given up";
-}
-
-function connectedLines({ replaced, defaultWebhookURL }: Extract<ListenerEvent, { type: "connected" }>): string[] {
-  return [
-    ...(replaced === undefined ? [] : [`Took over from the listener ${replaced}, which ends now.`]),
-    ...(defaultWebhookURL === undefined
-      ? []
-      : [`The default address ${defaultWebhookURL} gets no events while this listener is connected.`]),
-    "Connected. Events of payments without a webhookURL arrive here. Press Ctrl-C to end.",
-  ];
 }

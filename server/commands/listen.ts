@@ -1,13 +1,14 @@
-import { hostname, userInfo } from "node:os";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
+import { createSystemClock } from "../domain/clock.ts";
 import { parseTarget } from "../webhooks/guard.ts";
 import { meaningsOf, parseOptions, PROGRAM, UsageError, type OptionValues } from "./command.ts";
+import { cursorFile, cursorPath } from "./cursor-file.ts";
+import { followEvents } from "./follow.ts";
 import { printJson, printLines } from "./listen-output.ts";
-import { runListener } from "./listener.ts";
 import { nearest } from "./nearest.ts";
-import { forwardTo, onlyEvents, respondWith, type Receiver } from "./receivers.ts";
-import { createRemote, REMOTE_OPTIONS, requireSandbox, ResponseError } from "./remote.ts";
+import { forwardTo, respondWith, type Receiver } from "./receivers.ts";
+import { createRemote, REMOTE_OPTIONS, requireSandbox } from "./remote.ts";
 
 type EventName = components["schemas"]["EventName"];
 
@@ -54,7 +55,7 @@ const OPTIONS = {
   events: {
     value: "NAMES",
     parse: eventNames,
-    meaning: "forward these only, separated by commas; others count as delivered",
+    meaning: "forward these only, separated by commas",
   },
   status: { value: "STATUS", parse: httpStatus, meaning: "forward nothing; respond with this status to every webhook" },
   delay: { value: "TIME", parse: duration, meaning: "forward nothing; respond after this time, such as 2s" },
@@ -64,14 +65,14 @@ const OPTIONS = {
 
 export const USAGE = `Usage: ${PROGRAM} listen --forward-to URL
 
-Brings the sandbox's webhooks to a receiver on this machine, which needs no public address. Signatures, retries and the
-log of deliveries are the same as without it.
+Sends the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
+least once and in order. It goes on where it ended before, whatever ended it.
 
 ${meaningsOf(OPTIONS)}`;
 
 const now = () => new Date();
 
-/** `disbursement-checkout listen`. Resolves with the exit code when it was stopped or replaced. */
+/** `disbursement-checkout listen`. Resolves with the exit code when it was stopped. */
 export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const { positionals, values } = parseOptions(OPTIONS, args, USAGE);
   const receiver = positionals.length === 0 ? receiverOf(values) : undefined;
@@ -82,56 +83,37 @@ export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): P
   // A second signal ends the process at once.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
   const print = values.json ? printJson(now) : printLines(now, process.stdout.isTTY && !env.NO_COLOR);
-  if (!values.json) console.log(introduction(values, remote.baseUrl));
+  const path = cursorPath(env, remote.baseUrl, remote.key);
+  if (!values.json) console.log(introduction(values, remote.baseUrl, path));
   try {
-    const end = await runListener({
+    await followEvents({
       remote,
       receiver,
-      name: listenerName(),
+      cursor: cursorFile(path),
+      wanted: values.events,
       stopping: stopping.signal,
-      tell: (event) => print(event).forEach((line) => console.log(line)),
+      tell: (event) => console.log(print(event)),
+      sleep: createSystemClock().sleep,
     });
-    return end === "stopped" ? 0 : 1;
-  } catch (error) {
-    throw stopping.signal.aborted
-      ? new UsageError("Stopped before the server responded.", { cause: error })
-      : told(error);
+    return 0;
   } finally {
     await receiver.close();
   }
 }
 
-function receiverOf({ "forward-to": url, status, delay, events }: OptionValues<typeof OPTIONS>): Receiver | undefined {
+function receiverOf({ "forward-to": url, status, delay }: OptionValues<typeof OPTIONS>): Receiver | undefined {
   const answers = status !== undefined || delay !== undefined;
   if (answers === (url !== undefined)) return undefined;
-  const receiver =
-    url === undefined
-      ? respondWith({ ...(status !== undefined && { status }), ...(delay !== undefined && { delayMs: delay }) })
-      : forwardTo(url);
-  return events ? onlyEvents(events, receiver) : receiver;
+  if (url !== undefined) return forwardTo(url);
+  return respondWith({ ...(status !== undefined && { status }), ...(delay !== undefined && { delayMs: delay }) });
 }
 
-function introduction({ "forward-to": url }: OptionValues<typeof OPTIONS>, baseUrl: string): string {
+function introduction({ "forward-to": url }: OptionValues<typeof OPTIONS>, baseUrl: string, path: string): string {
   return [
     url === undefined ? "Responding to webhooks without forwarding them." : `Forwarding webhooks to ${url}`,
     "Your receiver verifies them with your webhook secret. To see it, run one of these:",
     `  curl ${baseUrl}/sandbox/webhook-secret -H "x-api-key: $API_KEY"`,
     `  ${PROGRAM} keys secret MERCHANT`,
+    `The last event that was delivered is in ${path}; without this file, listen begins with the next event.`,
   ].join("\n");
-}
-
-/** The listener's name, shown to the person whose listener another one replaces. */
-function listenerName(): string {
-  try {
-    return `${userInfo().username}@${hostname()}`;
-  } catch {
-    // A container may run with a user id that has no name.
-    return hostname();
-  }
-}
-
-function told(error: unknown): unknown {
-  if (error instanceof ResponseError && error.code === "unknown_path")
-    return new UsageError("This server is too old for listeners.", { cause: error });
-  return error;
 }

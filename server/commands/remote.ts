@@ -48,6 +48,7 @@ export class Unreachable extends Error {
 
 export interface Remote {
   baseUrl: string;
+  key: string;
   /**
    * Sends a request and returns `data` of the response, or the whole body if it has no `data`. The caller checks its shape.
    * @throws ResponseError, Unreachable
@@ -70,6 +71,7 @@ export function createRemote(
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key contains characters that no key has.");
   return {
     baseUrl: base,
+    key,
     send: (method, path, body, signal) =>
       whileAwaited(signal, async (ending) => {
         const headers = { "x-api-key": key, ...(body && { "content-type": "application/json" }) };

@@ -3,7 +3,7 @@
 import { ResponseError } from "./remote.ts";
 
 /** The kind of a field. An optional field, with a question mark, may be absent. */
-type Kind = "text" | "content" | "count" | "yes or no" | "list" | "object" | "texts by name";
+type Kind = "text" | "list" | "object";
 type Shape = Readonly<Record<string, Kind | `${Kind}?`>>;
 
 /** Longer than every name, URL and time of the contract. */
@@ -14,12 +14,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const tests: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   text: (value) => typeof value === "string" && value.length <= longestText,
-  content: (value) => typeof value === "string",
-  count: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
-  "yes or no": (value) => typeof value === "boolean",
   list: Array.isArray,
   object: isObject,
-  "texts by name": (value) => isObject(value) && Object.values(value).every((text) => typeof text === "string"),
 };
 
 /**

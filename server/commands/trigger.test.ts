@@ -37,7 +37,7 @@ test.each([
   const { items } = (await server.request("GET", `/sandbox/events?reference=${reference}`)).body.data;
   expect(items).toMatchObject([{ body: { event } }]);
   expect(printed.join("\n")).toBe(
-    `${event}  ${reference}  ${items[0].id}\nGoes to nobody: there is no webhookURL, listener or default address`,
+    `${event}  ${reference}  ${items[0].id}\nGoes to nobody: there is no webhookURL or default address`,
   );
 });
 

@@ -70,7 +70,7 @@ export async function trigger(args: readonly string[], env: NodeJS.ProcessEnv): 
   if (values.json) return print([printableJson(written, 2)]);
   const deliveries = await remote.send("GET", `/sandbox/deliveries?reference=${reference}`);
   const [first] = shapedItems<{ url: string }>("The list of deliveries", deliveries, { url: "text" });
-  const to = first?.url ?? "nobody: there is no webhookURL, listener or default address";
+  const to = first?.url ?? "nobody: there is no webhookURL or default address";
   return print([`${happened}  ${reference}  ${id}`, `Goes to ${to}`].map(printableStart));
 }
 

@@ -16,10 +16,7 @@ export interface ClockStore {
    * @param actor who moves it, for the audit trail; nothing is recorded without one
    */
   moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Merchant | undefined>;
-  /**
-   * True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries.
-   * Deliveries to a listener count only while the listener searches for deliveries.
-   */
+  /** True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
   listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;

@@ -20,8 +20,6 @@ export interface Attempt {
 /** An event with an address, and the state of its delivery to that address. */
 export interface Delivery extends Event {
   url: string;
-  /** True if the merchant's listener makes the attempts (D69). */
-  toListener?: true;
   status: DeliveryStatus;
   /** The number of attempts made so far in the retry schedule. A replay restarts the schedule. */
   step: number;

@@ -76,20 +76,11 @@ export function eventId(recordId: string): string {
   return `msg_${recordId.replaceAll("-", "")}`;
 }
 
-/** The lane of the deliveries to a merchant's listener (D69). No URL has this host. */
-export const LISTENER_HOST = "#listener";
-
-/**
- * Where an event goes (D40): to the address in the request, else to the merchant's listener, else to the merchant's
- * default address.
- * @param listenerUrl where a connected listener sends webhooks
- */
+/** Where an event goes (D40): to the address in the request, else to the merchant's default address. */
 export function destinationOf(
   { webhookURL }: Pick<Disbursement, "webhookURL">,
   { webhookUrl }: Pick<Merchant, "webhookUrl">,
-  listenerUrl: string | undefined,
 ): { url: string; host: string } | undefined {
-  if (webhookURL === undefined && listenerUrl !== undefined) return { url: listenerUrl, host: LISTENER_HOST };
   const url = webhookURL ?? webhookUrl;
   return url === undefined ? undefined : { url, host: receiverOf(url) };
 }

@@ -82,7 +82,7 @@ export interface MerchantStore {
   /** The key with this hash, revoked or not. */
   findKey(hash: SecretHash): Promise<ApiKey | undefined>;
   /**
-   * Revokes a key for good, and ends the listener that uses it. An already revoked key keeps its time of revocation.
+   * Revokes a key for good. An already revoked key keeps its time of revocation.
    * Resolves with false if there is no such key.
    */
   revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;

@@ -10,7 +10,6 @@ import type { HandoverStore } from "./handovers.ts";
 import type { EventLog } from "./event-log.ts";
 import type { Housekeeping } from "./housekeeping.ts";
 import type { LedgerStore } from "./ledger.ts";
-import type { ListenerStore } from "./listeners.ts";
 import type { MerchantStore } from "./merchants.ts";
 import type { PaymentSearch } from "./payment-search.ts";
 import type { ReplayStore } from "./replays.ts";
@@ -34,7 +33,6 @@ export interface Storage
     ApprovalStore,
     LedgerStore,
     AdjustmentStore,
-    ListenerStore,
     EventLog,
     ReplayStore,
     AuditLog,

@@ -25,26 +25,22 @@ const parametersOf = ({ parameters = [] }: Operation) =>
     .flatMap((parameter) => (parameter.in === "query" ? [parameter.name] : []));
 
 const PAYOUT = { amount: 10_000, country: "CI", currency: "XOF" };
-const LISTENER = { name: "ada@laptop", url: "http://127.0.0.1:4000/hook" };
 
 /**
- * A sandbox with a payment of each kind and status, a claimed webhook, and a waiting webhook. Each has the same ids.
+ * A sandbox with a payment of each kind and status, and a waiting webhook. Each has the same ids.
  */
 async function aSandbox() {
   const server = await startServer({ env: { PUBLIC_URL: "http://127.0.0.1:3000" } });
   const post = async (path: string, body?: object) => (await server.request("POST", path, { body })).body.data;
-  const { session } = await post("/sandbox/listener", LISTENER);
   const pay = (reference: string, phoneNumber: string) =>
-    post("/v1/disbursements", { ...PAYOUT, reference, phoneNumber });
+    post("/v1/disbursements", { ...PAYOUT, reference, phoneNumber, webhookURL: "http://127.0.0.1:1/" });
   const paid = await pay("paid", "2250700000001");
-  const search = { session, limit: 10, waitSeconds: 0, holding: [] };
-  const [claimed] = (await post("/sandbox/listener/claims", search)).items;
   await pay("failed", "2250700000002");
   await pay("pending", "2250700000129");
   const checkout = await post("/v1/checkouts", { ...PAYOUT, reference: "order" });
   const { items } = (await server.request("GET", "/sandbox/deliveries")).body.data;
-  const waiting = items.find(({ id }: { id: string }) => id !== claimed.id);
-  return { server, session, search, claimed, waiting, paid, checkout };
+  const [waiting] = items;
+  return { server, waiting, paid, checkout };
 }
 type Sandbox = Awaited<ReturnType<typeof aSandbox>>;
 
@@ -59,22 +55,12 @@ const REQUESTS: Record<string, (sandbox: Sandbox) => { path?: Record<string, str
   listStatements: () => ({}),
   verifyCheckout: ({ checkout }) => ({ path: { reference: checkout.reference } }),
   readClock: () => ({}),
-  advanceClock: ({ server }) => {
-    // A move of the clock waits for the attempts of a connected listener.
-    server.clock.advance(20_000);
-    return { body: { seconds: 60 } };
-  },
+  advanceClock: () => ({ body: { seconds: 60 } }),
   resetSandbox: () => ({}),
   finishCheckout: ({ checkout }) => ({ path: { reference: checkout.reference }, body: { outcome: "failed" } }),
   listEvents: () => ({}),
   listDeliveries: () => ({}),
   replayDelivery: ({ waiting }) => ({ path: { id: waiting.id } }),
-  connectListener: () => ({ body: LISTENER }),
-  claimDeliveries: ({ search, claimed: { id, token } }) => ({ body: { ...search, holding: [{ id, token }] } }),
-  reportAttempt: ({ claimed: { id, token } }) => ({
-    body: { id, token, sentMsAgo: 20, latencyMs: 15, httpStatus: 503, responseBody: "later" },
-  }),
-  disconnectListener: ({ session }) => ({ body: { session } }),
   readWebhookSecret: () => ({}),
   rotateWebhookSecret: () => ({}),
   readChaos: () => ({}),

@@ -9,19 +9,15 @@ import type { MerchantBalances } from "../domain/ledger.ts";
 import type { RecordFilter } from "../domain/records.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { components } from "../../generated/openapi.ts";
-import type { Listeners } from "../webhooks/listeners.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { Handlers } from "./contract.ts";
 import {
-  attemptRecorded,
   balancesView,
   checkoutCreated,
-  claimedView,
   clockView,
   deliveryView,
   disbursementCreated,
   eventView,
-  listenerView,
   listView,
   secretView,
   statementEntryView,
@@ -36,13 +32,12 @@ export interface HandlerContext {
   webhooks: Webhooks;
   merchantClock: MerchantClock;
   storage: Pick<MerchantStore, "setChaos">;
-  listeners: Listeners;
   balances: MerchantBalances;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, listeners, balances } = context;
+  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, balances } = context;
   return {
     createDisbursement: async ({ merchant, keyId, body, traceparent, refusal }) =>
       disbursementCreated(await disbursements.create(merchant, body, { keyId, traceparent, refusal })),
@@ -74,15 +69,6 @@ export function createHandlers(context: HandlerContext): Handlers {
     listDeliveries: async ({ merchant, query: { reference, status, limit, cursor } }) =>
       listView(await webhooks.listDeliveries(merchant, { reference, status, limit, cursor }), deliveryView),
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
-    connectListener: async ({ merchant, keyId, body: { name, url } }) =>
-      listenerView(merchant, await listeners.connect(merchant, { name, url, keyId })),
-    claimDeliveries: async ({ merchant, keyId, body: { session, limit, waitSeconds, holding } }) => ({
-      items: (await listeners.claim(merchant, { session, limit, waitSeconds, holding, keyId })).map(claimedView),
-    }),
-    reportAttempt: async ({ merchant, body }) => attemptRecorded(await listeners.report(merchant, body)),
-    disconnectListener: async ({ merchant, body }) => ({
-      disconnected: await listeners.disconnect(merchant, body.session),
-    }),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
     readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,

@@ -44,8 +44,6 @@ const PROVOKED: Record<string, () => ReturnType<typeof post>> = {
     await finish();
     return finish();
   },
-  listener_replaced: () =>
-    post("/sandbox/listener/claims", { body: { session: "none", limit: 1, waitSeconds: 0, holding: [] } }),
   content_too_large: () => post("/v1/checkouts", { body: { ...aCheckout(), padding: "x".repeat(17_000) } }),
   unsupported_media_type: () => post("/v1/checkouts", { body: aCheckout(), headers: { "content-type": "text/plain" } }),
   invalid_value: () => post("/v1/checkouts", { body: { ...aCheckout(), amount: 0 } }),

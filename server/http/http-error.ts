@@ -14,7 +14,6 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   duplicate_reference: 409,
   checkout_final: 409,
   delivery_in_progress: 409,
-  listener_replaced: 409,
   content_too_large: 413,
   unsupported_media_type: 415,
   invalid_value: 422,

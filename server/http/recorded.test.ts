@@ -18,8 +18,6 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const connect = async () => (await server.request("POST", "/sandbox/listener", LISTENER)).body.data.session;
-const LISTENER = { body: { name: "laptop", url: "http://127.0.0.1:4000/hooks" } };
 async function aDelivery(): Promise<string> {
   const webhookURL = "https://merchant.example/";
   const { reference } = (await server.createPayout({ phoneNumber: "2250700000001", webhookURL })).body.data;
@@ -37,12 +35,6 @@ const REQUESTS: Record<string, () => Sent | Promise<Sent>> = {
   resetSandbox: () => ({}),
   setChaos: () => ({ body: { lostWebhooksPercent: 1 } }),
   replayDelivery: async () => ({ path: { id: await aDelivery() } }),
-  connectListener: () => LISTENER,
-  claimDeliveries: async () => ({ body: { session: await connect(), waitSeconds: 0, limit: 1, holding: [] } }),
-  reportAttempt: async () => ({
-    body: { session: await connect(), id: await aDelivery(), token: 1, sentMsAgo: 1, latencyMs: 1 },
-  }),
-  disconnectListener: async () => ({ body: { session: await connect() } }),
   finishCheckout: async () => ({
     path: { reference: (await server.createCheckout()).body.data.reference },
     body: { outcome: "success" },

@@ -1,6 +1,6 @@
 import type { components } from "../../generated/openapi.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { NextStep, Attempt, Delivery } from "../domain/deliveries.ts";
+import type { Attempt, Delivery } from "../domain/deliveries.ts";
 import type { Balance, StatementEntry } from "../domain/ledger.ts";
 import type { Page } from "../domain/pages.ts";
 import { sandboxTime } from "../domain/time.ts";
@@ -10,7 +10,6 @@ import type { Event } from "../domain/events.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { WebhookSecrets } from "../domain/secrets.ts";
 import { CsvPage } from "./csv-page.ts";
-import type { ListenerDelivery } from "../webhooks/listeners.ts";
 
 type Schemas = components["schemas"];
 
@@ -81,22 +80,4 @@ export function deliveryView(delivery: Delivery): Schemas["Delivery"] {
 
 function attemptView({ at, sentAt, ...rest }: Attempt): Schemas["Attempt"] {
   return { ...rest, at: timestamp(at), sentAt: timestamp(sentAt) };
-}
-
-/** @param connected the session, and the name of the listener from which it took over */
-export function listenerView(
-  { webhookUrl }: Merchant,
-  connected: { session: string; replaced?: string },
-): Schemas["ListenerSession"] {
-  return { ...connected, ...(webhookUrl !== undefined && { defaultWebhookURL: webhookUrl }) };
-}
-
-export function claimedView({ claim, headers }: ListenerDelivery): Schemas["ClaimedDelivery"] {
-  const { event, token, step } = claim;
-  const { id, type, reference, body } = event;
-  return { id, token, event: type, reference, attempt: step + 1, headers, body };
-}
-
-export function attemptRecorded({ counted, status, nextAttemptAt }: NextStep & { counted: boolean }) {
-  return { counted, status, ...(nextAttemptAt !== undefined && { nextAttemptAt: timestamp(nextAttemptAt) }) };
 }

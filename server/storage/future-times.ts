@@ -27,7 +27,6 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
     `UPDATE events SET due_real = ${now} WHERE due_real > ${future} AND NOT claimed
        AND EXISTS (SELECT 1 FROM attempts a WHERE ${attemptsOf} AND a.sent_real > ${future})`,
     `UPDATE replays SET due_real = ${now} WHERE state = 'running' AND due_real > ${now} + ${LONGEST_MS.pause}`,
-    `UPDATE listeners SET seen_real = ${now} WHERE seen_real > ${future}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
     `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,
     `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LONGEST_LINK_MS}`,

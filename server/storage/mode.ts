@@ -16,7 +16,6 @@ const PROOFS = [
   { column: "merchants.clock_offset", where: "clock_offset <> 0", proof: "the clock of a merchant was moved" },
   { column: "merchants.epoch", where: "epoch <> 0", proof: "a merchant was reset" },
   { column: "merchants.chaos", where: "chaos IS NOT NULL", proof: "a merchant has chaos switched on" },
-  { column: "listeners.merchant_id", where: "true", proof: "a merchant has a connected listener" },
   { column: "refusals.merchant_id", where: "true", proof: "a phone number forced a refusal" },
   { column: "disbursements.created_at", where: "created_at > :future", proof: "payouts are dated in the future" },
   { column: "checkouts.created_at", where: "created_at > :future", proof: "checkouts are dated in the future" },

@@ -3,7 +3,6 @@ import type { Claim, ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/
 import type { Emit } from "../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../domain/time.ts";
 import { childOf, readTraceparent, traceparentOf, type Trace } from "../domain/trace.ts";
-import type { Merchant } from "../domain/merchants.ts";
 import { nextAttemptDelayMs, verdictOf } from "./schedule.ts";
 import type { AttemptResult, Message } from "./send.ts";
 
@@ -17,7 +16,7 @@ export interface AttemptContext {
   span(): string;
 }
 
-/** An attempt, made by the server or by a listener. */
+/** An attempt of a claimed delivery. */
 export interface Attempted extends Claim {
   /** The number of attempts before this attempt in the schedule. */
   step: number;
@@ -28,18 +27,13 @@ export interface Attempted extends Claim {
   trace?: Trace | undefined;
 }
 
-/** Returns the time on the merchant's clock of an attempt that is sent at this real time. */
-export function attemptTime(merchant: Merchant, dueAt: number | undefined, sentAt: number): number {
-  return dueAt === undefined ? sandboxTime(merchant, sentAt) : happensAt(merchant, dueAt, sentAt);
-}
-
 /** Prepares an attempt of a claimed delivery, and its message. @param now real time */
 export function prepareAttempt(
   { event, merchant, secrets, url, token, step, dueAt }: ClaimedDelivery,
   { span }: Pick<AttemptContext, "span">,
   now: number,
 ): { attempted: Attempted; message: Message } {
-  const at = attemptTime(merchant, dueAt, now);
+  const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
   const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
   const parent = readTraceparent(event.traceparent);
   const trace = parent && childOf(parent, span());
@@ -62,12 +56,12 @@ export const lostAttempt = (sentAt: number): AttemptResult => ({
   error: "Lost by the chaos switch.",
 });
 
-/** Records the result of an attempt and schedules the next one (D13). `counted` is false if the claim had ended. */
+/** Records the result of an attempt and schedules the next one (D13). Records nothing if the claim has ended. */
 export async function recordResult(
   { storage, chance, emit }: AttemptContext,
   { event, token, step, dueAt, at, trace }: Attempted,
   result: AttemptResult,
-): Promise<NextStep & { counted: boolean }> {
+): Promise<NextStep> {
   const next = nextStep(step + 1, at, result, chance);
   const { sentAt, latencyMs, httpStatus, responseBody, error } = result;
   const attempt = { at, sentAt, latencyMs, httpStatus, responseBody, error };
@@ -82,7 +76,7 @@ export async function recordResult(
     counted,
     trace,
   });
-  return { ...next, counted };
+  return next;
 }
 
 /** The delivery's state after an attempt (D13). */

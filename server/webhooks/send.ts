@@ -26,11 +26,6 @@ export interface Message {
   traceparent?: string | undefined;
 }
 
-/** A webhook with the headers of one attempt. */
-export interface SignedMessage extends Pick<Message, "url" | "id" | "body"> {
-  headers: Readonly<Record<string, string>>;
-}
-
 /** The result of one attempt. */
 export interface AttemptResult {
   /** Real time in milliseconds since 1970; `webhook-timestamp` is this time in whole seconds. */
@@ -68,8 +63,6 @@ export interface Sender {
    * @param ending ends the attempt when it is aborted, also by `send` itself
    */
   send: (message: Message, ending?: AbortController) => Promise<AttemptResult>;
-  /** Makes an attempt, like `send`, with a message that was signed elsewhere. */
-  sendSigned: (message: SignedMessage, ending?: AbortController) => Promise<AttemptResult>;
   /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   close: () => Promise<void>;
 }
@@ -86,12 +79,12 @@ export function createSender(options: SenderOptions): Sender {
   const forbidden = allowPrivate ? neverReachable : specialRange;
   const connections = createConnections({ lookup, forbidden, discreet: !allowPrivate });
 
-  async function attempt(message: SignedMessage, ending: AbortController) {
+  async function attempt(message: Message, sentAt: number, ending: AbortController) {
     const target = parseTarget(message.url, allowInsecure);
     const { signal } = ending;
     let informational = 0;
     const request = connections.post(target, {
-      headers: { ...message.headers, "accept-encoding": "identity" },
+      headers: { ...webhookHeaders(message, sentAt, userAgent), "accept-encoding": "identity" },
       body: message.body,
       signal,
       // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
@@ -104,19 +97,14 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   // One controller serves all reasons, because listeners of AbortSignal.any's signals are never freed.
-  async function sendAt(
-    sentAt: number,
-    message: Pick<Message, "url" | "id" | "body">,
-    headers: () => SignedMessage["headers"],
-    ending = new AbortController(),
-  ): Promise<AttemptResult> {
+  async function send(message: Message, ending = new AbortController()): Promise<AttemptResult> {
+    const sentAt = now();
     let isLate = false;
     const timer = setTimeout(() => {
       isLate = true;
       ending.abort();
     }, timeoutMs);
-    const attempted = async () => attempt({ ...message, headers: headers() }, ending);
-    const result = await attempted().catch((error: unknown) => {
+    const result = await attempt(message, sentAt, ending).catch((error: unknown) => {
       if (error instanceof Refusal && error.detail) onRefusal?.(message.id, error.detail);
       return { error: isLate ? `No response within ${timeoutMs / 1000} s.` : reasonOf(error) };
     });
@@ -124,17 +112,11 @@ export function createSender(options: SenderOptions): Sender {
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
-  const send: Sender["send"] = (message, ending) => {
-    const sentAt = now();
-    return sendAt(sentAt, message, () => webhookHeaders(message, sentAt, userAgent), ending);
-  };
-  const sendSigned: Sender["sendSigned"] = (message, ending) => sendAt(now(), message, () => message.headers, ending);
-
-  return { send, sendSigned, close: async () => connections.close() };
+  return { send, close: async () => connections.close() };
 }
 
 /** Returns the headers of an attempt, signed. @param sentAt real time in milliseconds since 1970 */
-export function webhookHeaders(
+function webhookHeaders(
   { id, secrets, body, traceparent }: Omit<Message, "url">,
   sentAt: number,
   userAgent = "disbursement-checkout-webhooks",

@@ -1,6 +1,5 @@
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
-import { LISTENER_HOST } from "../domain/events.ts";
 import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "../webhooks/attempts.ts";
 import type { Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
@@ -26,7 +25,6 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
       claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
       renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
     },
-    serves: (host) => host !== LISTENER_HOST,
     attempt: (entry) => makeAttempt(options, entry),
   });
 }

@@ -50,7 +50,7 @@ export interface QueueWorkerOptions<C extends Claimed> {
   log: Logger;
   stopping: AbortSignal;
   /** True if attempts to this host may be made now. */
-  serves(host: string): boolean;
+  serves?(host: string): boolean;
   /**
    * Makes an attempt and records it. Resolves with false, and records nothing, if a stop of the server prevented the
    * attempt. An attempt whose claim lapsed need not be recorded: the entry is claimed and attempted again.

@@ -33,13 +33,13 @@ interface Options<C extends Claimed> {
   queue: Queue<C>;
   clock: Clock;
   fairness: Fairness;
-  serves(host: string): boolean;
+  serves?(host: string): boolean;
 }
 
 /**
  * Scans the lanes of the hosts that are served for ready entries, and claims as many as the limits allow. Each scan continues after the lane where the previous one stopped, so that every lane gets its turn.
  */
-export function createScan<C extends Claimed>({ queue, clock, fairness, serves }: Options<C>) {
+export function createScan<C extends Claimed>({ queue, clock, fairness, serves = () => true }: Options<C>) {
   let place: Lane | undefined;
 
   /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */

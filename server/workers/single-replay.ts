@@ -35,7 +35,7 @@ export function createSingleReplay({ storage, clock, deliveries, stopping, onRea
     const until = clock.monotonic() + WAIT_MS;
     for (let pause = LOOKS_MS.first; !stopping.aborted && clock.monotonic() < until; pause *= 2) {
       const delivery = await storage.findDelivery(merchantId, id);
-      if (!delivery || delivery.toListener || lastAttempt(delivery) > last) return;
+      if (!delivery || lastAttempt(delivery) > last) return;
       const ending = new AbortController();
       const either = AbortSignal.any([ending.signal, stopping]);
       await Promise.race([deliveries.attemptOf(id, either), clock.sleep(Math.min(pause, LOOKS_MS.longest), either)]);

@@ -136,10 +136,6 @@ export const faults: readonly Fault[] = [
     ["GET", "/sandbox/webhook-secret"],
     ["POST", "/sandbox/webhook-secret/rotate"],
     ["GET", "/sandbox/chaos"],
-    ["POST", "/sandbox/listener"],
-    ["POST", "/sandbox/listener/claims"],
-    ["POST", "/sandbox/listener/attempts"],
-    ["POST", "/sandbox/listener/disconnect"],
   ].map(([method, path = ""]) =>
     fault(
       `${path.slice(1).replaceAll("/", "-")}-without-key`,

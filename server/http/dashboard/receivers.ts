@@ -1,4 +1,3 @@
-import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_WAITING_COUNTED, type ReceiverAttempt } from "../../domain/figures.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { share } from "./overview-figures.ts";
@@ -9,10 +8,6 @@ export const HEALTH_OF = 500;
 /** The number of attempts in the strip, and of receivers in the list. */
 const STRIP = 30;
 const MOST_RECEIVERS = 20;
-
-/** People know the listener by the name of its command. */
-export const receiverName = (host: string, { t }: Words): string =>
-  host === LISTENER_HOST ? t("the program listen") : host;
 
 /** How well a merchant's receivers work. Receivers with waiting webhooks come first. */
 export async function healthOf(storage: Storage, merchantId: string, words: Words) {
@@ -26,7 +21,6 @@ export async function healthOf(storage: Storage, merchantId: string, words: Word
     const waiting = failing.find((each) => each.host === host)?.waiting ?? 0;
     return {
       host,
-      name: receiverName(host, words),
       waiting:
         waiting >= MOST_WAITING_COUNTED
           ? words.t("{count} or more", { count: words.number(MOST_WAITING_COUNTED) })

@@ -3,7 +3,6 @@ import { PACE, requireReplayable, startReplay, type Replay, type Replayed } from
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
-import { receiverName } from "./receivers.ts";
 import { showPage } from "./show-page.ts";
 import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
 import { wordsIn, type English, type Words } from "./words.ts";
@@ -90,7 +89,7 @@ async function showPreview(context: DashboardContext, req: Request, res: Respons
     count,
     isExact,
     bound: (webhooks: string) => (isExact ? webhooks : words.t(boundOf(count), { webhooks })),
-    hosts: hosts.slice(0, HOSTS_SHOWN).map(({ host, ...of }) => ({ ...of, host: receiverName(host, words) })),
+    hosts: hosts.slice(0, HOSTS_SHOWN),
     moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
     pace: PACE,
   };

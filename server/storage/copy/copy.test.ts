@@ -196,7 +196,7 @@ test("every column of every table is copied", async () => {
   await (await openCopy()).close();
   const inPostgres = await database.run(
     `SELECT table_name AS table, column_name AS column FROM information_schema.columns WHERE table_schema = 'public'
-     AND table_name NOT IN ('schema_migrations', 'service', 'request_rates', 'request_log', 'listeners')
+     AND table_name NOT IN ('schema_migrations', 'service', 'request_rates', 'request_log')
      AND table_name NOT LIKE 'dashboard\\_%'`,
   );
   const copied = TABLES.flatMap(({ table, columns }) => Object.keys(columns).map((column) => `${table}.${column}`));
@@ -208,7 +208,7 @@ test("every column of every table is copied", async () => {
   const inSqlite = source
     .prepare(
       `SELECT t.name AS "table", c.name AS "column" FROM sqlite_schema t JOIN pragma_table_info(t.name) c
-       WHERE t.type = 'table' AND t.name NOT IN ('server', 'clock', 'sqlite_sequence', 'request_log', 'listeners')
+       WHERE t.type = 'table' AND t.name NOT IN ('server', 'clock', 'sqlite_sequence', 'request_log')
        AND t.name NOT IN ('phone_segments', 'payouts_by_phone')
        AND t.name NOT LIKE 'dashboard\\_%' ESCAPE '\\'`,
     )

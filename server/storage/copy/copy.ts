@@ -15,8 +15,8 @@ import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts
 export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
-/** Counts and the log of requests are not copied. People have to sign in again, and listeners connect again. */
-const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions", "listeners"];
+/** Counts and the log of requests are not copied. People have to sign in again. */
+const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.

@@ -1,6 +1,4 @@
 import type { ClockStore } from "../../domain/clock-store.ts";
-import { LISTENER_HOST } from "../../domain/events.ts";
-import { LISTENER_ATTENDS_MS } from "../../domain/listeners.ts";
 import { movedTime } from "../../domain/time.ts";
 import { clockMoved, toShown } from "../rows.ts";
 import { recordAction } from "./audit.ts";
@@ -15,9 +13,7 @@ const SET_CLOCK = {
 const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = :merchant AND (
   EXISTS (SELECT 1 FROM disbursements d WHERE d.merchant_id = :merchant AND d.epoch = m.epoch AND d.due_at <= :until)
   OR EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = :merchant AND c.epoch = m.epoch AND c.due_at <= :until)
-  OR EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = :merchant AND e.epoch = m.epoch AND e.next_attempt_at <= :until
-    AND (e.host <> '${LISTENER_HOST}' OR EXISTS (SELECT 1 FROM listeners l
-      WHERE l.merchant_id = :merchant AND l.seen_real > (SELECT :now) - ${LISTENER_ATTENDS_MS}))))`;
+  OR EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = :merchant AND e.epoch = m.epoch AND e.next_attempt_at <= :until))`;
 
 const startEpoch = (notRebasing: string) => `UPDATE merchants
   SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, ${notRebasing}, chaos = NULL WHERE id = :merchant`;

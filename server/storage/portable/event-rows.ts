@@ -1,4 +1,4 @@
-import { LISTENER_HOST, type Event, type EventType } from "../../domain/events.ts";
+import type { Event, EventType } from "../../domain/events.ts";
 import type { Attempt, Delivery } from "../../domain/deliveries.ts";
 import { optional, type Row } from "../rows.ts";
 
@@ -35,7 +35,6 @@ export function toDelivery(row: Row, attempts: Attempt[]): Delivery {
   return {
     ...toEvent(row),
     url: row.url as string,
-    ...(row.host === LISTENER_HOST && { toListener: true }),
     status: row.status as Delivery["status"],
     step: row.step as number,
     ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),

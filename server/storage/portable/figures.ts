@@ -9,7 +9,6 @@ import {
   type PaymentKind,
 } from "../../domain/figures.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { LISTENER_HOST } from "../../domain/events.ts";
 import { FIGURE_COLUMNS } from "../columns.ts";
 import type { Row, Values } from "../rows.ts";
 import {
@@ -78,7 +77,7 @@ const PENDING = (kind: PaymentKind, which: string) => `SELECT r.created_at / ${D
   GROUP BY 1, 3`;
 
 /** The index that finds these rows is on merchant, host and time. */
-const WAITING = `due_real IS NOT NULL AND claimed = false AND host <> '${LISTENER_HOST}'`;
+const WAITING = `due_real IS NOT NULL AND claimed = false`;
 const nextLane = (which: string) => `SELECT merchant_id, host, next_attempt_at FROM events
   WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT e.created_at
@@ -95,7 +94,7 @@ const lastGivenUp = (
   FROM merchants m ${which}) AS found WHERE last >= after ORDER BY last DESC LIMIT :limit`;
 const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS count, min(created_at) AS since FROM (SELECT host, created_at
   FROM events WHERE ${OF_EPOCH} AND ${GIVEN_UP} ORDER BY seq DESC LIMIT ${MOST_GIVEN_UP_COUNTED}) AS found
-  WHERE created_at >= :after AND host <> '${LISTENER_HOST}' GROUP BY host`;
+  WHERE created_at >= :after GROUP BY host`;
 
 const LATE = "status = 'pending' AND approval IS NULL";
 const lateMerchants = (which: string) => `SELECT id, oldest - clock_offset AS since, clock_offset, epoch

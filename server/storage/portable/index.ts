@@ -11,7 +11,6 @@ import { figures } from "./figures.ts";
 import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { ledgerStore } from "./ledger.ts";
-import { listeners } from "./listeners.ts";
 import { merchants } from "./merchants.ts";
 import { noting } from "./noting.ts";
 import { paymentSearch } from "./payment-search.ts";
@@ -52,7 +51,6 @@ export function portableStorage(plain: Executor): Omit<Storage, Tuned | "exclusi
     ...approvals(executor),
     ...ledgerStore(executor),
     ...adjustments(executor),
-    ...listeners(executor),
     ...eventLog(executor),
     ...replays(executor),
     ...auditLog(executor),

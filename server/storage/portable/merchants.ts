@@ -8,7 +8,6 @@ import { termTexts } from "../../domain/terms.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { bytesOf, keyCreated, toKey, toMerchant } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
-import { endListenerOf } from "./listeners.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
 import { endSessionsOf, eyesOf } from "./sign-in.ts";
@@ -57,7 +56,6 @@ const STATE_ACTIONS = { suspended: "merchant.suspend", closed: "merchant.close",
 /** Revokes all keys of a locked merchant, and signs its people out. Returns the counts. */
 function* endAccess(merchant: string, at: number): Work<Record<string, string>> {
   const { rows } = yield* run(REVOKE_ALL, { merchant, at });
-  for (const { id } of rows) yield* endListenerOf(merchant, id as string);
   const ended = yield* endSessionsOf(merchant);
   return { keys: String(rows.length), sessions: String(ended.length) };
 }
@@ -177,7 +175,6 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
           const [key] = (yield* run(LOCK_KEY, { merchant, id })).rows;
           if (key?.revoked_at !== null) return key !== undefined;
           yield* run(REVOKE, { merchant, id, at });
-          yield* endListenerOf(merchant, id);
           yield* recordAction({ actor, action: "key.revoke", merchantId: merchant, details: { key: id } });
           return true;
         },

@@ -115,7 +115,7 @@ function open(
     }
 
     const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
-    const writeEvent = eventWriter({ db, now: times.now, ledger });
+    const writeEvent = eventWriter({ db, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const sealing = createSealing(secretKeys);
     const execute = statementRunner(db, times, cache.clear);

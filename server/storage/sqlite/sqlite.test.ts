@@ -62,7 +62,6 @@ const ALLOWED = [
   },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is ended" },
   { sql: /^SELECT d\.\* FROM disbursements d JOIN .+ d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
-  { sql: /^SELECT id, claim_token FROM events WHERE .+ ORDER BY id$/, why: "a listener has few claims" },
   { sql: /^SELECT m\.id FROM merchants m LEFT JOIN figures_progress p /, why: "few merchants, every two seconds" },
   { sql: /^SELECT r\.created_at \/ \d+ AS day, .+ e\.seq <= \?4 GROUP BY /, why: "groups the events of one step" },
   {

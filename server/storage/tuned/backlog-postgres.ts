@@ -1,4 +1,3 @@
-import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
 import { toBacklog } from "./backlog-rows.ts";
 import type { Context } from "../postgres/context.ts";
@@ -9,12 +8,8 @@ const count = (table: string, where: string) =>
 const oldest = (table: string, where = "true") =>
   `(SELECT min(due_real) FROM ${table} WHERE due_real <= (SELECT :now) AND ${where})`;
 const SETTLEMENTS = ["disbursements", "checkouts"];
-/**
- * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Deliveries to
- * listeners wait for the merchants' listeners, so they are left out.
- */
-const OURS = `host <> '${LISTENER_HOST}'`;
-const READY = `ready AND merchant_id > '' AND ${OURS}`;
+/** An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. */
+const READY = "ready AND merchant_id > ''";
 const DUE = "due_real <= (SELECT :now)";
 /** The due_real of a claimed delivery is the end of its lease. The first conditions select the range of the index. */
 const DUE_FROM = "CASE WHEN claimed THEN :leased ELSE (SELECT :now) END";
@@ -27,7 +22,7 @@ const BACKLOG = `WITH RECURSIVE lanes AS (
       ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1)
     UNION ALL
     SELECT next.merchant_id, next.host, next.next_attempt_at FROM lanes CROSS JOIN LATERAL (
-      SELECT merchant_id, host, next_attempt_at FROM events WHERE ready AND ${OURS}
+      SELECT merchant_id, host, next_attempt_at FROM events WHERE ready
         AND (merchant_id, host) > (lanes.merchant_id, lanes.host)
       ORDER BY merchant_id, host, next_attempt_at, seq LIMIT 1) AS next
   )

@@ -1,5 +1,4 @@
 import type { SQLInputValue } from "node:sqlite";
-import { LISTENER_HOST } from "../../domain/events.ts";
 import { MOST_COUNTED, MOST_LANES, type Storage } from "../../domain/storage.ts";
 import { toBacklog } from "./backlog-rows.ts";
 import type { Context } from "../sqlite/context.ts";
@@ -16,12 +15,9 @@ const SETTLEMENTS = ["disbursements", "checkouts"];
  */
 const DUE_FROM = "CASE claimed WHEN 1 THEN :leased ELSE :now END";
 
-/**
- * An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. Deliveries to
- * listeners wait for the merchants' listeners, so they are left out.
- */
+/** An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. */
 const COUNTS = `SELECT
-  ${count("events", `ready = 1 AND merchant_id > '' AND host <> '${LISTENER_HOST}'`)} AS ready,
+  ${count("events", "ready = 1 AND merchant_id > ''")} AS ready,
   ${count("events", `due_real <= max(:now, :leased) AND due_real <= ${DUE_FROM}`)} AS lapsed,
   ${count("events", `due_real > min(:now, :leased) AND due_real > ${DUE_FROM}`)} AS waiting_deliveries,
   (SELECT min(due_real) FROM events WHERE due_real <= :now AND claimed = 0) AS oldest_lapsed,
@@ -51,7 +47,7 @@ export function backlog({ db, read, now, leased, merchantOf }: Context): Storage
       const row = firstOfLane.get(...place);
       if (!row) break;
       const merchant = merchantOf(row.merchant_id as string)!;
-      if (row.next_attempt_at !== null && row.host !== LISTENER_HOST)
+      if (row.next_attempt_at !== null)
         oldest = Math.min(oldest, (row.next_attempt_at as number) - merchant.clockOffset);
       place = [row.merchant_id!, row.host!];
     }

@@ -2,13 +2,11 @@ import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { FinalRecord } from "../portable/query.ts";
 import type { Values } from "../rows.ts";
 
-/**
- * Returns the row of the event of a record that has become final. @param listenerUrl the URL of a connected listener
- */
-export function eventValues({ record, merchant }: FinalRecord, listenerUrl: string | undefined): Values {
+/** Returns the row of the event of a record that has become final. */
+export function eventValues({ record, merchant }: FinalRecord): Values {
   const { name, epoch } = merchant;
   const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
-  const destination = destinationOf(record, merchant, listenerUrl);
+  const destination = destinationOf(record, merchant);
   return {
     id,
     merchant_id: merchantId,

@@ -1,15 +1,12 @@
-import { LISTENER_CONNECTED_MS } from "../../domain/listeners.ts";
 import { NEW_EVENT_COLUMNS } from "../columns.ts";
 import type { FinalRecord, Work } from "../portable/query.ts";
 import { ended } from "../ledger-rows.ts";
-import { optional } from "../rows.ts";
 import { eventValues } from "./event-values.ts";
 import { book } from "./ledger-postgres.ts";
 
 const NUMBER = `UPDATE merchants m SET last_event = m.last_event + given.count
   FROM :rows WHERE m.id = given.merchant_id
-  RETURNING m.id, m.last_event - given.count AS last_event, (SELECT l.url FROM listeners l
-    WHERE l.merchant_id = m.id AND l.seen_real > :now - ${LISTENER_CONNECTED_MS}) AS listener_url`;
+  RETURNING m.id, m.last_event - given.count AS last_event`;
 const COUNTS = { merchant_id: "text", count: "bigint" };
 const COLUMNS = { ...NEW_EVENT_COLUMNS, seq: "bigint" };
 const INSERT = `INSERT INTO events (${Object.keys(COLUMNS).join(", ")}) SELECT * FROM :rows`;
@@ -22,7 +19,7 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
   const [numbered] = yield [{ text: NUMBER, rows: { columns: COUNTS, values: counts } }];
   const values = numbered!.rows.flatMap((row) =>
     byMerchant.get(row.id as string)!.map((final, index) => ({
-      ...eventValues(final, optional<string>(row.listener_url)),
+      ...eventValues(final),
       seq: (row.last_event as number) + index + 1,
     })),
   );

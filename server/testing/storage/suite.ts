@@ -17,7 +17,6 @@ import { figureTests } from "./figures.ts";
 import { handoverTests } from "./handovers.ts";
 import { ledgerTests } from "./ledger.ts";
 import { limitTests } from "./limits.ts";
-import { listenerTests } from "./listeners.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
 import { pruneTests } from "./prune.ts";
@@ -54,7 +53,6 @@ const PARTS = {
   approvals: approvalTests,
   replays: replayTests,
   "replays by filter": replayByFilterTests,
-  listeners: listenerTests,
   lists: listTests,
   "search for deliveries": searchTests,
   "lists of records": recordListTests,

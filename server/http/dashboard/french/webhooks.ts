@@ -23,7 +23,6 @@ export const webhooks = {
   "Last attempts": "Dernières tentatives",
   "not tried": "non essayé",
   "Send now…": "Envoyer maintenant…",
-  "the program listen": "le programme listen",
   "No webhook waits or is being sent.": "Aucun webhook n’attend ni n’est en cours d’envoi.",
   "{count} failed again": "{count} de nouveau en échec",
   "{count} or more": "{count} ou plus",

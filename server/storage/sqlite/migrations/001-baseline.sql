@@ -226,8 +226,6 @@ CREATE INDEX deliveries_by_status ON events (merchant_id, epoch, status, seq) WH
 -- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
 CREATE INDEX deliveries_failed ON events (merchant_id, epoch, seq) WHERE status IN ('ended', 'exhausted');
 CREATE INDEX deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');
--- The deliveries that a listener has claimed.
-CREATE INDEX events_of_listener ON events (merchant_id) WHERE host = '#listener' AND claimed = 1;
 -- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
 CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at) WHERE due_real IS NOT NULL AND claimed = 0;
 CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
@@ -349,19 +347,6 @@ CREATE TABLE request_log (
   PRIMARY KEY (merchant_id, at_real, number, request_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX request_log_by_time ON request_log (at_real);
-
--- The listener of each merchant (D69): a program that makes webhook attempts itself. url is where it sends them. poll counts
--- its searches for deliveries. Times are real time.
-CREATE TABLE listeners (
-  merchant_id TEXT PRIMARY KEY,
-  session TEXT NOT NULL,
-  name TEXT NOT NULL,
-  url TEXT NOT NULL,
-  poll INTEGER NOT NULL DEFAULT 0,
-  seen_real INTEGER NOT NULL,
-  -- The key with which the listener searched last, or connected. Its revocation ends the listener.
-  key_id TEXT
-) STRICT, WITHOUT ROWID;
 
 -- Whether the database belongs to a sandbox or to a live service, as the first server that opened it was told (D80).
 CREATE TABLE mode (

@@ -1,0 +1,30 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import type { Cursor } from "./follow.ts";
+
+/** The file in which `listen` keeps its cursor: one for each server and API key. */
+export function cursorPath({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, baseUrl: string, key: string): string {
+  const name = createHash("sha256").update(`${baseUrl}\n${key}`).digest("hex").slice(0, 32);
+  return join(state || join(homedir(), ".local", "state"), "disbursement-checkout", `listen-${name}`);
+}
+
+/** A cursor in a file that survives a crash of this program. */
+export function cursorFile(path: string): Cursor {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return {
+    read() {
+      try {
+        return readFileSync(path, "utf8");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw error;
+      }
+    },
+    write(id) {
+      writeFileSync(`${path}.new`, id, { mode: 0o600, flush: true });
+      renameSync(`${path}.new`, path);
+    },
+  };
+}

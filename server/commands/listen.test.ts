@@ -1,0 +1,232 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Webhook } from "standardwebhooks";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { startServer, type TestServer } from "../testing/server.ts";
+import { cursorFile, cursorPath } from "./cursor-file.ts";
+import { followEvents, type Cursor, type FollowEvent } from "./follow.ts";
+import { forwardTo, respondWith, type Receiver } from "./receivers.ts";
+import { createRemote, Unreachable, type Remote } from "./remote.ts";
+
+let server: TestServer;
+let folder: string;
+let endings: (() => unknown)[];
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "listen-"));
+  endings = [];
+  server = await startServer();
+});
+afterEach(async () => {
+  for (const end of endings) await end();
+  await server.close();
+  rmSync(folder, { recursive: true });
+});
+
+const remoteOf = (key = server.key) => createRemote({ "base-url": server.url }, { API_KEY: key });
+const cursor = () => cursorFile(cursorPath({ XDG_STATE_HOME: folder }, server.url, server.key));
+const pay = async (digits = "001") => {
+  const { body } = await server.createPayout({ phoneNumber: `2257038102${digits}` });
+  return body.data.reference as string;
+};
+
+/** Starts the merchant's receiver, which responds with `respond`. */
+async function startReceiver(
+  respond: (response: ServerResponse) => void = (response) => response.writeHead(204).end(),
+) {
+  const received: { headers: IncomingMessage["headers"]; body: string }[] = [];
+  const http = createServer(async (request, response) => {
+    received.push({ headers: request.headers, body: (await buffer(request)).toString() });
+    respond(response);
+  });
+  await once(http.listen(0, "127.0.0.1"), "listening");
+  endings.push(() => (http.closeAllConnections(), http.close()));
+  const receiver = forwardTo(`http://127.0.0.1:${(http.address() as AddressInfo).port}/hook`);
+  endings.push(receiver.close);
+  return { receiver, received };
+}
+
+/** Follows the merchant's events, without pauses. */
+function listen(receiver: Receiver, options: { wanted?: string[]; remote?: Remote; cursor?: Cursor } = {}) {
+  const told: FollowEvent[] = [];
+  const stopping = new AbortController();
+  const ended = followEvents({
+    remote: remoteOf(),
+    cursor: cursor(),
+    ...options,
+    receiver,
+    tell: (event) => told.push(event),
+    sleep: () => nextTurn(),
+    stopping: stopping.signal,
+  });
+  const stop = () => (stopping.abort(), ended);
+  endings.push(() => stop().catch(() => undefined));
+  const attempts = () => told.filter((event) => event.type === "attempt");
+  return {
+    told,
+    ended,
+    stop,
+    connected: () => vi.waitUntil(() => told.some(({ type }) => type === "connected"), { timeout: 30_000 }),
+    async attempts(count: number) {
+      await vi.waitUntil(() => attempts().length >= count, { timeout: 30_000 });
+      return attempts();
+    },
+  };
+}
+
+test("sends the bytes of the webhook, signed with the merchant's secrets, of every event", async () => {
+  const { receiver, received } = await startReceiver();
+  const listener = listen(receiver);
+  await listener.connected();
+  await server.request("POST", "/sandbox/webhook-secret/rotate");
+  const { secret, previousSecrets } = (await server.request("GET", "/sandbox/webhook-secret")).body.data;
+  const reference = await pay();
+  await server.createPayout({ phoneNumber: "2257038102002", webhookURL: "http://127.0.0.1:1/" });
+  const attempts = await listener.attempts(2);
+  const [{ headers, body }] = received as [(typeof received)[0]];
+  for (const each of [secret, previousSecrets[0].secret])
+    expect(new Webhook(each).verify(body, headers as Record<string, string>)).toMatchObject({ data: { reference } });
+  const { items } = await server.storage.listEvents({ merchantId: server.merchant.id, limit: 10 });
+  expect(received.map((each) => each.body)).toEqual(items.map((each) => each.body).toReversed());
+  expect(headers["webhook-id"]).toBe(items[1]!.id);
+  expect(attempts[0]).toMatchObject({ attempt: 1, response: { httpStatus: 204 }, status: "delivered" });
+  await listener.stop();
+});
+
+test("begins with the next event, and then goes on where it ended, also after a reset", async () => {
+  await pay();
+  const { receiver, received } = await startReceiver();
+  const first = listen(receiver);
+  await first.connected();
+  await first.stop();
+  const missed = [await pay(), await pay("002"), await pay()];
+  const second = listen(receiver);
+  expect((await second.attempts(3)).map(({ happened }) => happened.reference)).toEqual(missed);
+  await server.request("POST", "/sandbox/reset");
+  const reference = await pay();
+  expect((await second.attempts(4)).at(-1)!.happened.reference).toBe(reference);
+  expect(received).toHaveLength(4);
+  const path = cursorPath({ XDG_STATE_HOME: folder }, server.url, server.key);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(cursorPath({ XDG_STATE_HOME: folder }, server.url, "another key")).not.toBe(path);
+});
+
+test("sends only the events that it is asked for", async () => {
+  const { receiver, received } = await startReceiver();
+  const listener = listen(receiver, { wanted: ["disbursement.failed"] });
+  await listener.connected();
+  await pay();
+  await pay("002");
+  await listener.attempts(1);
+  expect(received.map(({ body }) => JSON.parse(body).event)).toEqual(["disbursement.failed"]);
+});
+
+const fail = (error: Error) => () => {
+  throw error;
+};
+const responses = (...statuses: number[]): Receiver => ({
+  ...respondWith({}),
+  receive: async () => ({ latencyMs: 1, httpStatus: statuses.shift() ?? 200 }),
+});
+test.each([
+  [responses(503, 302, 204), ["pending", "pending", "delivered"]],
+  [responses(410), ["ended"]],
+  [respondWith({ status: 500 }), ["pending", "pending", "pending", "pending", "exhausted"]],
+])("what a receiver responds decides what follows (%#)", async (receiver, statuses) => {
+  const listener = listen(receiver);
+  await listener.connected();
+  await pay();
+  const attempts = await listener.attempts(statuses.length);
+  expect(attempts.map(({ status }) => status)).toEqual(statuses);
+  expect(attempts.map(({ nextInMs }) => nextInMs)).toEqual(
+    [1_000, 2_000, 4_000, 8_000].slice(0, statuses.length - 1).concat(undefined as never),
+  );
+});
+
+test("waits for a receiver that is down, however long", async () => {
+  const down = forwardTo("http://127.0.0.1:1/");
+  const { receiver, received } = await startReceiver();
+  let attempts = 0;
+  const listener = listen({ ...down, receive: (webhook) => ((attempts += 1) > 20 ? receiver : down).receive(webhook) });
+  await listener.connected();
+  await pay();
+  const told = await listener.attempts(21);
+  expect(told[19]).toMatchObject({
+    attempt: 20,
+    status: "pending",
+    nextInMs: 30_000,
+    response: { error: expect.any(String) },
+  });
+  expect([received.length, told[20]!.status]).toEqual([1, "delivered"]);
+  await down.close();
+});
+
+test("every event arrives at least once and in order, through 50 cuts", async () => {
+  const { receiver, received } = await startReceiver();
+  let [operations, cuts] = [0, 0];
+  /** Cuts every seventh operation, before or after it takes effect. */
+  async function cut<T>(operation: () => Promise<T> | T, failure: () => T): Promise<T> {
+    operations += 1;
+    if (cuts === 50 || operations % 7 > 0) return operation();
+    cuts += 1;
+    if (cuts % 2 === 0) await operation();
+    return failure();
+  }
+  const [remote, file] = [remoteOf(), cursor()];
+  const killed = new Error("killed");
+  const options = {
+    remote: { ...remote, send: (...sent) => cut(() => remote.send(...sent), fail(new Unreachable("cut"))) } as Remote,
+    cursor: file,
+  };
+  const cutting: Receiver = {
+    ...receiver,
+    receive: (webhook) =>
+      cut(
+        () => receiver.receive(webhook),
+        () => ({ latencyMs: 0, error: "The connection was cut." }),
+      ),
+  };
+  await listen(receiver).connected();
+  await endings.pop()!();
+  const references: string[] = [];
+  const paying = (async () => {
+    while (references.length < 100) references.push(await pay());
+  })();
+  const arrived = () => new Set(received.map(({ body }) => JSON.parse(body).data.reference as string));
+  while (arrived().size < 100) {
+    // A kill between the receiver's response and the cursor: the next start finds the cursor as it was.
+    let writes = 0;
+    const dying = { ...file, write: (id: string) => ((writes += 1) % 9 === 0 ? fail(killed)() : file.write(id)) };
+    const listener = listen(cutting, { ...options, cursor: dying });
+    const isDone = vi.waitUntil(() => arrived().size === 100, { timeout: 30_000 });
+    await Promise.race([isDone, listener.ended.catch((error) => expect(error).toBe(killed))]);
+  }
+  await paying;
+  expect([...arrived()]).toEqual(references);
+  expect(cuts).toBe(50);
+});
+
+test("tells of a lost connection once, and of its end", async () => {
+  const remote = remoteOf();
+  let cuts = 0;
+  const send: Remote["send"] = async (...sent) => {
+    if (sent[1].startsWith("/sandbox/events") && (cuts += 1) <= 3) throw new Unreachable("cut");
+    return remote.send(...sent);
+  };
+  const listener = listen(respondWith({}), { remote: { ...remote, send } });
+  await listener.connected();
+  await pay();
+  await listener.attempts(1);
+  expect(listener.told.map(({ type }) => type)).toEqual(["lost", "connected", "reconnected", "attempt"]);
+});
+
+test("an invalid key ends it", async () => {
+  await expect(listen(respondWith({}), { remote: remoteOf("wrong") }).ended).rejects.toThrow(
+    "This API key is not valid.",
+  );
+});
