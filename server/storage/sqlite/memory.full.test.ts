@@ -2,6 +2,6 @@ import { storageSuite } from "../../testing/storage/suite.ts";
 import { openSqlite } from "./index.ts";
 
 storageSuite("SQLite in memory", async (how) => {
-  const storage = openSqlite(":memory:", { ...how, server: true, inASegment: 2 });
+  const storage = openSqlite(":memory:", { ...how, server: true });
   return { storage, close: () => storage.close() };
 });
