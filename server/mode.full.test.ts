@@ -104,8 +104,7 @@ async function sqlitePlace(): Promise<Place> {
       readdirSync(folder)
         .filter((name) => statSync(join(folder, name)).isFile())
         .toSorted()
-        // Readers note in the -shm file where they read.
-        .map((name) => (name.endsWith("-shm") ? [name] : [name, hashOf(join(folder, name))])),
+        .map((name) => [name, hashOf(join(folder, name))]),
     run: async (sql) => use((db) => db.exec(sql)),
     close: async () => undefined,
   };

@@ -184,7 +184,7 @@ export function createService(options: Options): Service {
   const hasRetention = (days ?? phoneDays) !== undefined;
   const retentionLoop = hasRetention ? startWork(retain, PRUNE_EVENTS_EVERY_MS, { clock, log }) : undefined;
   const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
-  const prune = async () => (await storage.prune(PRUNED_PER_STEP)) + (await storage.indexPhones());
+  const prune = () => storage.prune(PRUNED_PER_STEP);
   const pruningLoop = startWork(untilDone(prune), PRUNE_EVERY_MS, { clock, log });
 
   const countFigures = () => storage.countFigures(COUNTED_PER_STEP);

@@ -26,7 +26,6 @@ import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage } from "./storage/open.ts";
-import { leavesOpen } from "./storage/sqlite/health.ts";
 import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
 import { whenAvailable } from "./storage/wait.ts";
@@ -263,10 +262,9 @@ function stopOnSignal({ config, service, httpServer, commands, storage, traces, 
     forget();
     await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
     const isFlushed = await flush(0.1 * timeoutMs);
-    // A write to a reader that has stalled blocks a thread, and would keep the process alive. A database that must not be
-    // closed is closed by every other end of the process.
+    // A write to a reader that has stalled blocks a thread, and would keep the process alive.
     // oxlint-disable-next-line no-restricted-properties
-    if (!isFlushed || leavesOpen()) process.exit();
+    if (!isFlushed) process.exit();
   };
   process.on("SIGINT", stop);
   process.on("SIGTERM", stop);

@@ -39,7 +39,7 @@ export interface Fault {
 export interface WorldOptions {
   /** Selects everything that is random. */
   seed: number;
-  /** How long any response may take, in milliseconds: more than the 5 s that a write waits for a lock. */
+  /** How long any response may take, in milliseconds. */
   deadlineMs: number;
   print(line: string): void;
 }

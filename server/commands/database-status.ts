@@ -11,7 +11,7 @@ export async function status({ database, clock }: DatabaseContext): Promise<Outp
   return { lines: linesOf(found, mode), json: { ...view(found), ...(mode && { mode }) } };
 }
 
-function view({ place, schema, bytes, rows, work }: DatabaseStatus) {
+function view({ place, schema, bytes, work }: DatabaseStatus) {
   const { oldestDueAt, ...counts } = work ?? {};
   const oldest = oldestDueAt === undefined ? {} : { oldestDueAt: timestamp(oldestDueAt) };
   const { version, pending } = schema;
@@ -20,12 +20,11 @@ function view({ place, schema, bytes, rows, work }: DatabaseStatus) {
     version,
     pendingMigrations: pending,
     bytes,
-    rows,
     ...(work && { work: { ...counts, ...oldest } }),
   };
 }
 
-function linesOf({ place, schema, bytes, rows, work }: DatabaseStatus, mode: Mode | undefined): string[] {
+function linesOf({ place, schema, bytes, work }: DatabaseStatus, mode: Mode | undefined): string[] {
   const { version, pending } = schema;
   return [
     ...placeLines(place),
@@ -33,8 +32,6 @@ function linesOf({ place, schema, bytes, rows, work }: DatabaseStatus, mode: Mod
     `Version: ${version}${pending.length === 0 ? "" : `; pending migrations: ${pending.join(", ")}`}`,
     `Size: ${(bytes / 1024 / 1024).toFixed(1)} MiB`,
     ...(work ? workLines(work) : ["Payouts and deliveries: shown after `db migrate`"]),
-    "Rows:",
-    ...Object.entries(rows).map(([table, count]) => `  ${table}: ${count}`),
   ];
 }
 

@@ -7,7 +7,7 @@ import { createSystemClock } from "../domain/clock.ts";
 import { createIds } from "../domain/ids.ts";
 import { createKey, createMerchant } from "../domain/merchants.ts";
 import { MOST_KEYS } from "../domain/keys.ts";
-import { openSqlite } from "../storage/sqlite/index.ts";
+import { openStorage } from "../storage/open.ts";
 import { aCheckout, aPayout } from "../testing/server.ts";
 import { runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 
@@ -257,7 +257,7 @@ test("sessions lists who is signed in, and end-sessions signs them out", async (
 
 test("a merchant with too many keys gets no further one", async () => {
   const clock = createSystemClock();
-  const storage = openSqlite(join(folder, "server.db"), { clock, server: false });
+  const storage = await openStorage({ kind: "sqlite", path: join(folder, "server.db") }, { clock, server: false });
   const context = { storage, clock, ids: createIds(randomBytes), random: randomBytes, actor: "command a@b" } as const;
   const { id } = await createMerchant(context, "Full");
   await Promise.all(Array.from({ length: MOST_KEYS }, () => createKey(context, id)));

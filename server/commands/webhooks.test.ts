@@ -6,7 +6,7 @@ import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Storage } from "../domain/storage.ts";
 import { createSystemClock } from "../domain/clock.ts";
-import { openSqlite } from "../storage/sqlite/index.ts";
+import { openStorage } from "../storage/open.ts";
 import { createHttpClient, type HttpClient } from "../testing/http.ts";
 import { LIVE, runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 import { startReceiver, type Received, type Receiver } from "../testing/receiver.ts";
@@ -20,7 +20,7 @@ let env: Record<string, string>;
 let server: ServerProcess;
 let receiver: Receiver;
 let client: HttpClient;
-/** Reads the server's database, to wait for what the server does. */
+/** The running server's storage, to wait for what the server does. */
 let storage: Storage;
 let merchantId: string;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
   receiver = await startReceiver();
   server = await startProcess({ ...env, SANDBOX_API_KEY: KEY });
   client = createHttpClient({ port: server.port, key: KEY, sandbox: false });
-  storage = openSqlite(path, { clock: createSystemClock(), server: false });
+  storage = await openStorage({ kind: "sqlite", path }, { clock: createSystemClock(), server: false });
   merchantId = (await storage.listMerchants())[0]!.id;
 });
 afterAll(async () => {

@@ -5,11 +5,6 @@ export interface Housekeeping {
    */
   prune(limit: number): Promise<number>;
   /**
-   * Makes some new payouts quick to find by phone number, in a database that does not do so when it inserts them. Resolves
-   * with the number of these payouts, which is 0 when few are left.
-   */
-  indexPhones(): Promise<number>;
-  /**
    * Looks at the next `limit` events of a merchant, and deletes the events that are no longer needed, with their
    * attempts. These are events that were created before `before`, and that either were delivered, with no attempt since
    * then, or have no address. Keeps records, and events whose delivery is pending, has failed or is being attempted.

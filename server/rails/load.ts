@@ -56,8 +56,7 @@ const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown
 function resolvePackage(): void {
   if (isResolved) return;
   isResolved = true;
-  // Node 22.13 and 22.14 do not have this function: there, modules need the package beside them.
-  nodeModule.registerHooks?.({
+  nodeModule.registerHooks({
     resolve: (specifier, context, next) =>
       specifier === PACKAGE
         ? { url: new URL(`module${extname(import.meta.url)}`, import.meta.url).href, shortCircuit: true }

@@ -1,3 +1,5 @@
+import { resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Clock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Emit } from "../domain/telemetry.ts";
@@ -13,11 +15,11 @@ import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.
 import { postgresMode } from "./postgres/mode.ts";
 import { postgresStatus } from "./postgres/status.ts";
 import { dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
-import { backupSqlite } from "./sqlite/backup.ts";
+import { backupUnused } from "./sqlite/backup.ts";
 import { connectToServer } from "./socket/connect.ts";
-import { MEMORY } from "./sqlite/database.ts";
+import { FileInUse, MEMORY } from "./sqlite/database.ts";
 import { checkSqlite, type Checked } from "./sqlite/check.ts";
-import { openSqlite } from "./sqlite/index.ts";
+import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
 import { sqliteMode } from "./sqlite/mode.ts";
 import { restoreSqlite, type Restored, type RestoreOptions } from "./sqlite/restore.ts";
@@ -34,9 +36,33 @@ interface OpenOptions extends DurabilityOptions {
 /** Where a database is. The URL of a PostgreSQL database may contain a password. */
 export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
 
+/** How long to wait for a file that another program uses: a server that is starting, or a command. */
+const WAIT_MS = 2_000;
+const RETRY_EVERY_MS = 50;
+
+/** Resolves with what a running server of a SQLite file offers, or else with the file. @throws StorageError */
+async function reach<T>(ofServer: () => Promise<T | undefined>, ofFile: () => T | Promise<T>): Promise<T> {
+  for (let waited = 0; ; waited += RETRY_EVERY_MS) {
+    const found = await ofServer();
+    if (found !== undefined) return found;
+    try {
+      return await ofFile();
+    } catch (error) {
+      if (!(error instanceof FileInUse) || waited >= WAIT_MS) throw error;
+    }
+    await sleep(RETRY_EVERY_MS);
+  }
+}
+
+/** Asks the running server of a SQLite file for something. Undefined without a server. */
+async function askServer<T>(path: string, ask: (server: SqliteStorage) => Promise<T>): Promise<T | undefined> {
+  const server = await connectToServer(path);
+  return server && ask(server).finally(() => server.close());
+}
+
 /**
  * Opens the storage that DATABASE_URL names. If a server uses a SQLite file, a command gets the storage of that server,
- * because a second process could harm the file.
+ * because only one program can open the file.
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
  * @param options.mode the mode that SANDBOX asks for; the first server's mode is stored, and a server in the other mode
  * is refused (D80)
@@ -49,15 +75,22 @@ export async function openStorage(
   options: OpenOptions & ({ server: true; mode: AskedMode } | { server: false }),
 ): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
-  const isCommand = !options.server && database.path !== MEMORY;
-  const running = isCommand ? await connectToServer(database.path, options.clock.sleep) : undefined;
-  return running ?? openSqlite(database.path, options);
+  const { path } = database;
+  const asksServer = !options.server && path !== MEMORY;
+  return reach(
+    async () => (asksServer ? connectToServer(path) : undefined),
+    () => openSqlite(path, options),
+  );
 }
 
 /** Reads the mode of a database without changing it. @throws StorageError */
 export async function readMode(database: DatabaseAddress, now: number): Promise<FoundMode> {
-  if (database.kind === "sqlite") return sqliteMode(database.path, now);
-  return withConnection(database.url, (client) => postgresMode(client, now));
+  if (database.kind === "postgres") return withConnection(database.url, (client) => postgresMode(client, now));
+  const { path } = database;
+  return reach(
+    () => askServer(path, (server) => server.readMode()),
+    () => sqliteMode(path, now),
+  );
 }
 
 /** Returns the version of a database's schema without changing it. @throws StorageError */
@@ -75,7 +108,12 @@ export async function migrateStorage(database: DatabaseAddress): Promise<Migrate
 
 /** Reads a database's status for an operator. @throws StorageError */
 export async function readStatus(database: DatabaseAddress, now: number): Promise<DatabaseStatus> {
-  return database.kind === "postgres" ? postgresStatus(database.url) : sqliteStatus(database.path, now);
+  if (database.kind === "postgres") return postgresStatus(database.url);
+  const { path } = database;
+  return reach(
+    () => askServer(path, (server) => server.readStatus()),
+    () => sqliteStatus(path, now),
+  );
 }
 
 /**
@@ -85,12 +123,26 @@ export async function readStatus(database: DatabaseAddress, now: number): Promis
  */
 export async function backupStorage(database: DatabaseAddress, file: string): Promise<void> {
   if (database.kind === "postgres") throw new StorageError(dumpAdvice(database.url));
-  backupSqlite(database.path, file);
+  const { path } = database;
+  await reach(
+    () => askServer(path, async (server) => (await server.backup(resolve(file)), true)),
+    async () => (await backupUnused(path, file), true),
+  );
 }
 
-/** Checks all of a SQLite database, or the books of a PostgreSQL database. @throws StorageError if it cannot be opened */
+/**
+ * Checks all of a SQLite database, or the books of a PostgreSQL database.
+ * @throws StorageError if it cannot be opened, or if it is a SQLite file that a server uses
+ */
 export async function checkStorage(database: DatabaseAddress): Promise<Checked> {
-  return database.kind === "sqlite" ? checkSqlite(database.path) : checkPostgres(database.url);
+  if (database.kind === "postgres") return checkPostgres(database.url);
+  const { path } = database;
+  const server = await connectToServer(path);
+  if (!server) return checkSqlite(path);
+  await server.close();
+  throw new StorageError(
+    `A server is using ${path}. Write a copy with \`db backup FILE\`, and check the copy with DATABASE_URL=sqlite:FILE.`,
+  );
 }
 
 /**

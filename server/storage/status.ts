@@ -5,8 +5,6 @@ export interface DatabaseStatus {
   place: SqlitePlace | PostgresPlace;
   schema: Schema;
   bytes: number;
-  /** The number of rows by table. */
-  rows: Record<string, number>;
   /** Absent while migrations are pending. */
   work?: WaitingWork;
 }

@@ -4,10 +4,9 @@ import { withConnection } from "../postgres/connections.ts";
 import { inserter } from "../postgres/context.ts";
 import { migrateWithin } from "../postgres/migrate.ts";
 import { BEGIN } from "../postgres/sessions.ts";
-import { explained } from "../sqlite/database.ts";
+import { explained, openDatabase } from "../sqlite/database.ts";
 import { requireIntact } from "../sqlite/integrity.ts";
 import { schemaOf } from "../sqlite/migrate.ts";
-import { withUnused } from "../sqlite/unused.ts";
 import { StorageError } from "../storage-error.ts";
 import { TABLES, toCells, type CopiedTable } from "./tables.ts";
 import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts";
@@ -20,22 +19,23 @@ const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboar
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.
- * @throws StorageError if a server uses the source, the destination is not empty, or they differ; nothing was copied then
+ * @throws StorageError if another program uses the source, the destination is not empty, or they differ; nothing was copied then
  */
-export function copyToPostgres(path: string, url: string): Promise<Copied> {
-  return withUnused(path, async (source) => {
+export async function copyToPostgres(path: string, url: string): Promise<Copied> {
+  const source = explained(path, () => openDatabase(path));
+  try {
     explained(path, () => prepare(source, path));
-    return withConnection(url, (destination) => copyAll(source, destination), "DATABASE_URL_TO");
-  });
+    return await withConnection(url, (destination) => copyAll(source, destination), "DATABASE_URL_TO");
+  } finally {
+    source.close();
+  }
 }
 
-/** Locks the source, because commands could write to it too, and their changes would be lost. */
 function prepare(source: DatabaseSync, path: string): void {
   if (schemaOf(source).pending.length > 0) {
     throw new StorageError(`${path} has an older version. Bring it to this one with \`db migrate\`, then copy it.`);
   }
   requireIntact(source, path);
-  source.exec("BEGIN IMMEDIATE");
 }
 
 async function copyAll(source: DatabaseSync, destination: Client): Promise<Copied> {

@@ -52,7 +52,7 @@ const FORGET = `DELETE FROM events WHERE ${OF_EPOCH} AND seq = ANY(:seqs::bigint
   AND (url IS NULL OR status = 'delivered') AND NOT ready AND NOT claimed RETURNING id`;
 const FORGET_ATTEMPTS = onAttempts((which) => `DELETE FROM attempts WHERE ${which} = ANY(:ids::text[])`);
 
-export function housekeeping(executor: Executor): Omit<Housekeeping, "indexPhones"> {
+export function housekeeping(executor: Executor): Housekeeping {
   const { write } = executor;
   return {
     async prune(limit) {

@@ -33,8 +33,7 @@ type Tuned =
   | "readyLanes"
   | "handoverLanes"
   | "recordAttempt"
-  | "readBacklog"
-  | "indexPhones";
+  | "readBacklog";
 
 /** The operations that are written once for both databases. */
 export function portableStorage(plain: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> {

@@ -3,7 +3,6 @@ import type { RecordQuery } from "../../domain/records.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";
-import { payoutsOfPhone } from "../sqlite/phone-segments.ts";
 import { toPage } from "./pages.ts";
 import { mergedRanges, type Executor } from "./query.ts";
 
@@ -25,8 +24,6 @@ const ORDERS = {
     length: 2,
     numbersOf: ({ rowid }: Row) => [rowid as number],
     keyOf: ([rowid = 0]: readonly number[]) => rowid,
-    /** Without statistics SQLite would prefer the index by status and read all of it. */
-    byPhone: "checkouts INDEXED BY checkouts_by_phone",
   },
   postgres: {
     key: "id",
@@ -34,35 +31,25 @@ const ORDERS = {
     length: 4,
     numbersOf: ({ id }: Row) => fromUuid(id as string),
     keyOf: toUuid,
-    byPhone: undefined,
   },
-};
-
-/** For the segments of SQLite. */
-const OF_PHONE = {
-  scope: "AND p.merchant_id = :merchant AND p.epoch = :epoch AND p.created_at >= :from AND p.created_at <= :before",
-  // With a plus sign SQLite prefers the index on the reference to those on merchants.
-  conditions: `+r.merchant_id = :merchant AND +r.epoch = :epoch AND +r.created_at >= :from
-    AND (+r.created_at, r.rowid) < (:before, :key) AND (:status IS NULL OR r.status = :status)`,
 };
 
 /** Returns a function that reads the pages of a list of records, newest first. */
 export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {
   const { database, read } = executor;
-  const { key, columns, length, numbersOf, keyOf, byPhone } = ORDERS[database];
+  const { key, columns, length, numbersOf, keyOf } = ORDERS[database];
   const IN_RANGE = `merchant_id = :merchant AND epoch = :epoch AND created_at >= :from
     AND (created_at, ${key}) < (:before, :key::uuid)`;
-  const hasSegments = database === "sqlite" && table === "disbursements";
   const ORDER = `ORDER BY created_at DESC, ${key} DESC`;
 
+  const few = (condition: string) => `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${condition}
+    AND (:status::text IS NULL OR status = :status)`;
+  const ofStatus = (condition: string) => `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND status = ${condition}`;
+
   function statement({ merchantsReference, phoneNumber, status }: RecordQuery): string {
-    const reference = "merchants_reference = :reference AND (:status::text IS NULL OR status = :status)";
     // At most one record has the reference.
-    if (merchantsReference !== undefined)
-      return `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${reference} LIMIT :limit`;
-    const [from, ofPhone] = phoneNumber === undefined ? [table, ""] : [byPhone ?? table, " AND phone_number = :phone"];
-    const ofStatus = (condition: string) =>
-      `SELECT ${columns} FROM ${from} WHERE ${IN_RANGE}${ofPhone} AND status = ${condition}`;
+    if (merchantsReference !== undefined) return `${few("merchants_reference = :reference")} LIMIT :limit`;
+    if (phoneNumber !== undefined) return `${few("phone_number = :phone")} ${ORDER} LIMIT :limit`;
     // The index has one range for each status, so a list of all statuses merges the ranges.
     const ranges = status === undefined ? statuses.map((each) => `'${each}'`) : [":status"];
     return mergedRanges(database, ranges.map(ofStatus), ORDER, "LIMIT :limit");
@@ -82,10 +69,7 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
     const range = { merchant: merchantId, epoch, from: createdAfter, before: before!, key: keyOf(numbers) };
     const which = { reference: merchantsReference ?? null, phone: phoneNumber ?? null, status };
     const values = { ...range, ...which };
-    const found =
-      hasSegments && phoneNumber !== undefined && merchantsReference === undefined
-        ? await payoutsOfPhone(executor, { ...OF_PHONE, values, limit: limit + 1 })
-        : await read({ text: statement(query), values: { ...values, limit: limit + 1 } });
+    const found = await read({ text: statement(query), values: { ...values, limit: limit + 1 } });
     return toPage(found, limit, toRecord, (last) =>
       sealCursor(table, scope, [last.created_at as number, ...numbersOf(last)]),
     );

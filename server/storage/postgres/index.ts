@@ -128,7 +128,6 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
       return portable.prune(limit);
     },
     // An insertion does this.
-    indexPhones: async () => 0,
     readBacklog: backlog(context),
     ping: whileOpen(latest.record),
     async close() {

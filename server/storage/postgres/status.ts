@@ -10,21 +10,12 @@ import { schemaOf } from "./migrate.ts";
 export function postgresStatus(url: string): Promise<DatabaseStatus> {
   return withConnection(url, async (client) => {
     const schema = await schemaOf(client);
-    const tables = await client.query<{ name: string }>(
-      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema() ORDER BY 1",
-    );
-    const rows: Record<string, number> = {};
-    for (const { name } of tables.rows) {
-      const { rows: counted } = await client.query<{ count: number }>(`SELECT count(*) AS count FROM ${name}`);
-      rows[name] = counted[0]!.count;
-    }
     const size = await client.query<{ bytes: number }>("SELECT pg_database_size(current_database()) AS bytes");
     const isCurrent = schema.pending.length === 0;
     return {
       place: await placeOf(client),
       schema,
       bytes: size.rows[0]!.bytes,
-      rows,
       ...(isCurrent && { work: toWork((await client.query(WORK)).rows[0]) }),
     };
   });

@@ -2,49 +2,26 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { notedChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
-import type { Storage } from "../../domain/storage.ts";
 import { StorageError } from "../storage-error.ts";
-import { isLocked } from "../sqlite/database.ts";
+import type { SqliteStorage } from "../sqlite/index.ts";
 import { LONGEST_REPLY, onMessages, sendMessage } from "./messages.ts";
 import { LOCAL_OPERATIONS, READS, socketOf, VERSION, type Failure, type Reply } from "./protocol.ts";
 
-/** A server that is starting has the lock before it has the socket. */
-const WAIT_MS = 2_000;
-const RETRY_EVERY_MS = 50;
-
 /**
- * Returns the storage of the server that uses a SQLite file, or undefined if there is none.
- * @param sleep waits for so many milliseconds
- * @throws StorageError if a server uses the file but takes no commands
+ * Returns the storage of the server that uses a SQLite file, or undefined if none accepts commands.
+ * @throws StorageError if this user may not connect
  */
-export async function connectToServer(
-  database: string,
-  sleep: (milliseconds: number) => Promise<void>,
-): Promise<Storage | undefined> {
+export async function connectToServer(database: string): Promise<SqliteStorage | undefined> {
   const path = socketOf(database);
-  for (let waited = 0; ; waited += RETRY_EVERY_MS) {
-    const found = path === undefined ? "it has no socket for commands" : await connectTo(path);
-    if (typeof found !== "string") return remoteStorage(found);
-    if (!isLocked(database)) return undefined;
-    if (waited >= WAIT_MS || path === undefined) {
-      throw new StorageError(
-        `Another server is using ${database}. Stop it, or use its dashboard: it takes no commands now (${found}).`,
-      );
-    }
-    await sleep(RETRY_EVERY_MS);
-  }
-}
-
-/** Resolves with the reason if no server is listening. @throws StorageError if this user may not connect */
-async function connectTo(path: string): Promise<Socket | string> {
+  if (path === undefined) return undefined;
   const socket = connect(path);
   try {
     await once(socket, "connect");
-    return socket;
+    return remoteStorage(socket);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (code === "EACCES") throw new StorageError(`Only the owner of ${path} may run commands. ${message}.`);
-    return message;
+    return undefined;
   }
 }
 
@@ -58,7 +35,7 @@ interface Waiting {
 }
 
 /** Returns a storage whose operations the server runs. */
-function remoteStorage(socket: Socket): Storage {
+function remoteStorage(socket: Socket): SqliteStorage {
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
   let closed = false;
@@ -90,7 +67,7 @@ function remoteStorage(socket: Socket): Storage {
         sendMessage(socket, { id: lastId, name, args, version: VERSION });
       });
   const close = async () => void socket.destroy();
-  return new Proxy({} as Storage, {
+  return new Proxy({} as SqliteStorage, {
     get(_, name) {
       if (name === "close") return close;
       // `await` on the storage reads `then`.

@@ -26,7 +26,7 @@ export type Reply = { id: number; changes: Change[] } & ({ result: unknown } | {
 export const VERSION: string = packageJson.version;
 
 /** The names of operations that only read. Any other may have recorded something if its reply is lost. */
-export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|countReplayed$)/;
+export const READS = /^((find|list|read|has|search)[A-Z]|countDeliveries$|countReplayed$|backup$)/;
 
 /** Operations that take a function or end the server's own storage. Commands cannot call them. */
 export const LOCAL_OPERATIONS = new Set(["exclusively", "close"]);

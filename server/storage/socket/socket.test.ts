@@ -31,7 +31,6 @@ const ask = (name: string, version: string) =>
     sendMessage(socket, { id: 1, name, args: [], version });
   });
 const failure = (message: RegExp) => ({ id: 1, failure: { message: expect.stringMatching(message) } });
-const noWait = async () => undefined;
 
 describe("the storage of a server in this process", () => {
   let storage: Storage;
@@ -46,7 +45,7 @@ describe("the storage of a server in this process", () => {
   });
 
   test("returns what the server's own storage returns, bytes and absent fields included", async () => {
-    const remote = (await connectToServer(path, noWait))!;
+    const remote = (await connectToServer(path))!;
     const { id } = await addMerchant(remote);
     const key = aKey(id);
     await remote.insertKey(key, ACTOR);
@@ -60,7 +59,7 @@ describe("the storage of a server in this process", () => {
   });
 
   test("throws what the server's own storage throws", async () => {
-    const remote = (await connectToServer(path, noWait))!;
+    const remote = (await connectToServer(path))!;
     const { id } = await addMerchant(remote);
     const list = remote.listEvents({ merchantId: id, limit: 10, cursor: "nonsense" });
     await expect(list).rejects.toMatchObject({
@@ -93,7 +92,7 @@ describe("the storage of a server in this process", () => {
       socket.write(bytes);
       await new Promise((resolve) => socket.on("close", resolve));
     }
-    const remote = (await connectToServer(path, noWait))!;
+    const remote = (await connectToServer(path))!;
     expect(await remote.listMerchants()).toEqual([]);
     await remote.close();
   });
@@ -128,7 +127,7 @@ describe("the storage of a server in this process", () => {
   });
 
   test("a command whose server ends is told so", async () => {
-    const remote = (await connectToServer(path, noWait))!;
+    const remote = (await connectToServer(path))!;
     await remote.listMerchants();
     served.close();
     await expect(remote.listMerchants()).rejects.toThrow(/^The server ended before /);

@@ -1,27 +1,34 @@
-import { DatabaseSync } from "node:sqlite";
+import { backup, DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
+import { explained, openDatabase } from "./database.ts";
 import { createWhole } from "./whole-file.ts";
 
+/** The pages that are copied at a time, while the event loop waits. */
+const PAGES = 64;
+
 /**
- * Copies a database into a new file that only its owner may read. Making the copy is a single read transaction, so a
- * server can write meanwhile. The file appears when the copy is complete; a failed backup leaves nothing behind.
+ * Copies an open database into a new file that only its owner may read. The copy has every commit from before the call,
+ * and those that are made meanwhile. The file appears when the copy is complete; a failed backup leaves nothing behind.
  * @throws StorageError if the file exists or cannot be written, or the database cannot be read
  */
-export function backupSqlite(path: string, file: string): void {
+export async function backupSqlite(db: DatabaseSync, path: string, file: string): Promise<void> {
   try {
-    createWhole(file, (partial) => copyInto(path, partial));
+    await createWhole(file, async (partial) => {
+      if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
+      await backup(db, partial, { rate: PAGES });
+      const copy = new DatabaseSync(partial);
+      // Without a log, the copy is one file, also while it is read.
+      copy.exec("PRAGMA journal_mode = DELETE");
+      copy.close();
+    });
   } catch (error) {
     if (error instanceof StorageError) throw error;
     throw new StorageError(`The backup of ${path} to ${file} failed: ${(error as Error).message}.`, { cause: error });
   }
 }
 
-function copyInto(path: string, file: string): void {
-  const db = new DatabaseSync(path, { readOnly: true });
-  try {
-    if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
-    db.prepare("VACUUM INTO ?").run(file);
-  } finally {
-    db.close();
-  }
+/** Copies a database that no other program uses. */
+export async function backupUnused(path: string, file: string): Promise<void> {
+  const db = explained(path, () => openDatabase(path));
+  await backupSqlite(db, path, file).finally(() => db.close());
 }

@@ -24,12 +24,12 @@ const CURRENT = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AN
 
 /**
  * Checks all pages and indexes of a database file, its foreign keys and its books, and whether its records agree with
- * each other. Reads all of it, also while a server uses it.
+ * each other. Reads all of it. No other program may use it.
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export function checkSqlite(path: string): Checked {
   return explained(path, () => {
-    const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+    const db = new DatabaseSync(path, { readOnly: true });
     try {
       return check(db);
     } catch (error) {

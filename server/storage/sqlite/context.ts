@@ -4,7 +4,7 @@ import type { Entry, Place } from "../ledger-rows.ts";
 import type { Values } from "../rows.ts";
 import type { FinalRecord } from "../portable/query.ts";
 import type { MerchantCache } from "./merchant-cache.ts";
-import type { Read, Write } from "./writer.ts";
+import type { Write } from "./writer.ts";
 
 /** What a merchant has in one currency. */
 export interface Account {
@@ -38,7 +38,6 @@ export interface Context {
   writeSoon: Write;
   writeUnflushed: Write;
   writeApart: Write;
-  read: Read;
   /** Real time. */
   now(): number;
   /** Real time for the dates of records. */

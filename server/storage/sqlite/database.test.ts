@@ -1,6 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,8 +19,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { ACTOR, addMerchant, aDisbursement, aKey, LATEST } from "../../testing/storage/fixtures.ts";
-import { LOG_BYTES, openDatabase } from "./database.ts";
+import { addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
 import { openSqlite } from "./index.ts";
 
 const clock = createFakeClock();
@@ -38,27 +48,13 @@ const dump = () =>
     tables: db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all(),
   }));
 
-test("the write-ahead log shrinks while the database is open, after a long read has made it grow", async () => {
-  const db = openDatabase(path);
-  db.exec("CREATE TABLE t (x)");
-  const reader = new DatabaseSync(path);
-  reader.exec("BEGIN");
-  reader.prepare("SELECT * FROM t").all();
-  const insert = db.prepare("INSERT INTO t VALUES (randomblob(1048576))");
-  for (let written = 0; written <= LOG_BYTES; written += 1_048_576) insert.run();
-  const size = () => statSync(`${path}-wal`).size;
-  expect(size()).toBeGreaterThan(LOG_BYTES);
-  reader.close();
-  for (let written = 0; written < 3; written += 1) insert.run();
-  expect(size()).toBeLessThanOrEqual(LOG_BYTES);
-  db.close();
-});
+describe("one program per file", () => {
+  const IN_USE = /^Another server or command is using .+server\.db\. Stop it, or set DATABASE_URL to another file\.$/;
 
-describe("one server per file", () => {
-  const IN_USE = /^Another server is using .+server\.db\. Stop it, or set DATABASE_URL to another file\.$/;
-
-  test("a second server is refused until the first has closed the file", async () => {
+  test("a second server or command is refused until the first has closed the file", async () => {
     const first = openSqlite(path, server);
+    expect(() => openSqlite(path, { clock, server: false })).toThrow(IN_USE);
+    expect(readdirSync(folder).toSorted()).toEqual(["server.db", "server.db-wal"]);
     expect(() => openSqlite(path, server)).toThrow(StorageError);
     expect(() => openSqlite(path, server)).toThrow(IN_USE);
     expect(() => openSqlite(join(folder, "..", folder.split("/").at(-1)!, "server.db"), server)).toThrow(IN_USE);
@@ -70,39 +66,7 @@ describe("one server per file", () => {
     const first = openSqlite(path, server);
     const link = join(folder, "link.db");
     symlinkSync(path, link);
-    expect(() => openSqlite(link, server)).toThrow(/Another server is using/);
-    await first.close();
-  });
-
-  test("what another process changes of a merchant or a key governs the next payout", async () => {
-    const storage = openSqlite(path, server);
-    const beside = openSqlite(path, { clock, server: false });
-    const { id } = await addMerchant(storage);
-    const key = aKey(id);
-    await storage.insertKey(key, ACTOR);
-    const refused = async () => (await storage.insertDisbursement(aDisbursement(id, { keyId: key.id }))).refusal?.code;
-    expect(await refused()).toBeUndefined();
-    await beside.setMerchantState(id, "suspended", ACTOR);
-    expect(await refused()).toBe("merchant_suspended");
-    await beside.setMerchantState(id, undefined, ACTOR);
-    expect(await refused()).toBeUndefined();
-    await beside.setKeyLimits(key.id, { countries: [] }, ACTOR);
-    expect(await refused()).toBe("limit_exceeded");
-    await storage.setKeyLimits(key.id, undefined, ACTOR);
-    expect(await refused()).toBeUndefined();
-    await beside.setMerchantLimits(id, { countries: [] }, ACTOR);
-    expect(await refused()).toBe("limit_exceeded");
-    await Promise.all([storage.close(), beside.close()]);
-  });
-
-  test("another process may open the file beside the server; each sees the other's writes", async () => {
-    const first = openSqlite(path, server);
-    const beside = openSqlite(path, { clock, server: false });
-    const merchant = await addMerchant(beside);
-    expect(await first.findMerchant(merchant.id)).toEqual(merchant);
-    expect(await beside.revokeKey("nothing", 0, "command ada@host")).toBe(false);
-    await beside.close();
-    expect(() => openSqlite(path, server)).toThrow(IN_USE);
+    expect(() => openSqlite(link, server)).toThrow(/Another server or command is using/);
     await first.close();
   });
 
@@ -126,7 +90,7 @@ describe("one server per file", () => {
     const { id } = await addMerchant(both[0]);
     expect(await both[1].findMerchant(id)).toBeUndefined();
     await Promise.all(both.map((storage) => storage.close()));
-    expect(existsSync(":memory:.lock")).toBe(false);
+    expect(existsSync(":memory:")).toBe(false);
   });
 });
 
@@ -143,35 +107,24 @@ describe("schema", () => {
   test("only the owner can read the files", async () => {
     const storage = openSqlite(path, server);
     await storage.listMerchants();
-    for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o077).toBe(0);
+    for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
   });
 
-  test("takes the access of others to an existing database away, and to the files beside it", async () => {
-    const first = openSqlite(path, { clock, server: false });
-    const files = [path, `${path}-wal`, `${path}-shm`];
-    for (const file of files) chmodSync(file, 0o644);
-    const storage = openSqlite(path, server);
-    for (const file of [...files, `${path}.lock`]) expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600]);
-    await Promise.all([first.close(), storage.close()]);
+  test("takes the access of others to an existing database away", async () => {
+    await openSqlite(path, server).close();
+    chmodSync(path, 0o644);
+    await openSqlite(path, server).close();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("follows no symbolic link to a missing file, for the database or its lock", async () => {
+  test("follows no symbolic link to a missing file", () => {
     const target = join(folder, "elsewhere");
     symlinkSync(target, path);
     expect(() => openSqlite(path, { clock, server: false })).toThrow(
       `${path} is a symbolic link to a file that does not exist. Remove it.`,
     );
-    rmSync(path);
-    symlinkSync(target, `${path}.lock`);
-    expect(() => openSqlite(path, server)).toThrow(`${path}.lock is a symbolic link. Remove it.`);
     expect(existsSync(target)).toBe(false);
-  });
-
-  test("uses a write-ahead log", async () => {
-    const storage = openSqlite(path, server);
-    expect(inFile((db) => db.prepare("PRAGMA journal_mode").get())).toEqual({ journal_mode: "wal" });
-    await storage.close();
   });
 
   test("the schema of a newer server is refused and left unchanged", async () => {
@@ -181,7 +134,7 @@ describe("schema", () => {
       `The database has schema version 99; this server supports versions up to ${LATEST_SCHEMA}. Start the newer server`,
     );
     expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
-    // The failed start released the lock.
+    // The failed start has closed the file.
     inFile((db) => db.exec(`PRAGMA user_version = ${LATEST_SCHEMA}`));
     await openSqlite(path, server).close();
   });
@@ -199,7 +152,7 @@ test("a crash between the ends of two overlapping clock moves loses nothing of t
   await first;
   // Copy the file in the state in which a crash at this moment would leave it.
   const crashed = join(folder, "crashed.db");
-  inFile((db) => db.prepare("VACUUM INTO ?").run(crashed));
+  for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
   await second;
   await storage.close();
 

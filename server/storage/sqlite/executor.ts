@@ -113,8 +113,8 @@ export function sqliteExecutor(
   return {
     ...tuned,
     database: "sqlite",
-    read: async (query) => writer.read(() => execute(query).rows),
-    readAll: async (queries) => writer.read(() => queries.map((query) => execute(query).rows)),
+    read: async (query) => execute(query).rows,
+    readAll: async (queries) => queries.map((query) => execute(query).rows),
     write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
     // In SQLite, items of one turn of the event loop share a commit anyway.
     together: (work) => (item) => writer.write(() => runNow(execute, work([item]))[0]!),

@@ -1,8 +1,8 @@
-import { chmodSync, closeSync, constants, fchmodSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { chmodSync, closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { StorageError } from "../storage-error.ts";
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDWR } = constants;
+const { O_CREAT, O_EXCL, O_RDWR } = constants;
 const OWNER_ONLY = 0o600;
 
 /**
@@ -24,22 +24,6 @@ export function createPrivately(path: string): void {
 }
 
 /**
- * Creates a lock file unless it exists, and lets only its owner use it. Another user who may read it could hold a lock on
- * it and block every start.
- */
-export function createLockFile(file: string): void {
-  mkdirSync(dirname(resolve(file)), { recursive: true, mode: 0o700 });
-  try {
-    const descriptor = openSync(file, O_CREAT | O_NOFOLLOW | O_RDWR, OWNER_ONLY);
-    fchmodSync(descriptor, OWNER_ONLY);
-    closeSync(descriptor);
-  } catch (error) {
-    if (!isCode(error, "ELOOP")) throw error;
-    throw new StorageError(`${file} is a symbolic link. Remove it.`, { cause: error });
-  }
-}
-
-/**
  * Takes the access of other users to a database, and to the files beside it, away.
  * @throws StorageError if this process may not do that
  */
@@ -47,13 +31,13 @@ export function keepPrivate(path: string): void {
   // Windows has no such modes.
   if (process.platform === "win32") return;
   const file = realpathSync(path);
-  for (const each of [file, `${file}-wal`, `${file}-shm`]) {
+  for (const each of [file, `${file}-wal`]) {
     const mode = statSync(each, { throwIfNoEntry: false })?.mode ?? 0;
     if ((mode & 0o077) === 0) continue;
     try {
       chmodSync(each, mode & 0o700);
     } catch (error) {
-      // SQLite deletes both of the other files when their last user closes the database.
+      // SQLite deletes the log when its user closes the database.
       if (isCode(error, "ENOENT")) continue;
       throw new StorageError(
         `Other users of this machine have access to ${each}, which holds secrets. As its owner, run: chmod 600 ${each}`,

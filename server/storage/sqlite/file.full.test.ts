@@ -6,7 +6,7 @@ import { openSqlite } from "./index.ts";
 
 storageSuite("SQLite in a file", async (how) => {
   const place = mkdtempSync(join(tmpdir(), "sqlite-"));
-  const storage = openSqlite(join(place, "server.db"), { ...how, server: true, inASegment: 2 });
+  const storage = openSqlite(join(place, "server.db"), { ...how, server: true });
   return {
     storage,
     async close() {

@@ -3,13 +3,14 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
-import { modeOfServer } from "../mode.ts";
+import { modeOfServer, type FoundMode } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { notingInsertions } from "../portable/noting.ts";
 import { sealStoredSecrets } from "../portable/secrets.ts";
 import { createSealing } from "../sealing.ts";
+import type { DatabaseStatus } from "../status.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
 import { backlog } from "../tuned/backlog-sqlite.ts";
 import { claimer, laneReader } from "../tuned/claims-sqlite.ts";
@@ -20,99 +21,95 @@ import { createLedger } from "../tuned/ledger-sqlite.ts";
 import { requestRates } from "../tuned/request-rates-sqlite.ts";
 import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
-import { createCheckpoints } from "./checkpoints.ts";
+import { backupSqlite } from "./backup.ts";
 import type { Context } from "./context.ts";
-import { explained, lockDatabase, MEMORY, openDatabase } from "./database.ts";
+import { explained, MEMORY, openDatabase } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
-import { watchHealth, type Health } from "./health.ts";
+import { createHealth, type Health } from "./health.ts";
 import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
-import { migrate, migrateMemory, migrateUnused } from "./migrate.ts";
-import { claimMode, sqliteMode } from "./mode.ts";
-import { takeOwnership } from "./ownership.ts";
-import { checkPages } from "./page-check.ts";
+import { migrate, migrateMemory } from "./migrate.ts";
+import { claimMode, modeOf } from "./mode.ts";
 import { createPace } from "./pace.ts";
-import { segmentWriter } from "./phone-segments.ts";
 import { finishRebases } from "./rebase.ts";
+import { statusOf } from "./status.ts";
 import { createWriter } from "./writer.ts";
 
 interface Options {
   clock: Clock;
-  /** True for a server, which locks the file against other servers; false for a command. */
+  /** True for a server, false for a command. */
   server: boolean;
   /** The mode that a server asks for. If absent, the mode is not checked. */
   mode?: AskedMode;
-  /** Reports a problem to the operator although the server starts. */
-  warn?(message: string): void;
   /** Reports commits, settled records, and when the storage stops or starts working. */
   emit?: Emit;
   /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
   secretKeys?: readonly Buffer[];
-  /** The payouts in a segment of those by phone number, for tests. */
-  inASegment?: number;
 }
+
+/** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
+export interface SqliteStorage extends Storage {
+  readMode(): Promise<FoundMode>;
+  readStatus(): Promise<DatabaseStatus>;
+  /** Writes a copy into a new file. @throws StorageError if the file exists or cannot be written */
+  backup(file: string): Promise<void>;
+}
+
+/** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
+const COMMITS_PER_CHECKPOINT = 64;
 
 /**
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
- * @throws StorageError if the file is in use by another server, has a newer schema, or cannot be opened
+ * @throws StorageError if another program uses the file, it has a newer schema, or it cannot be opened
  */
-export function openSqlite(path: string, options: Options): Storage {
+export function openSqlite(path: string, options: Options): SqliteStorage {
   return explained(path, () => open(path, options));
 }
 
-function open(
-  path: string,
-  { clock, server, mode: asked, emit = silent, warn, secretKeys, inASegment }: Options,
-): Storage {
-  // Check the mode first, so that a refusal changes nothing, not even the schema.
-  const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
-  const lock = server ? lockDatabase(path) : undefined;
+function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: Options): SqliteStorage {
+  const db = openDatabase(path);
   try {
-    const db = openDatabase(path);
-    if (lock) checkPages(db, path, { warn });
+    // Check the mode first, so that a refusal changes nothing, not even the schema.
+    const mode = asked && modeOfServer(modeOf(db, clock.now()), asked);
     if (path === MEMORY) migrateMemory(db);
-    else if (lock) migrate(db);
-    else migrateUnused(db, path);
+    else migrate(db);
     if (mode) claimMode(db, mode);
-    const ownership = lock && takeOwnership(db, path, lock.id);
     if (server) finishRebases(db);
 
-    const cache = createMerchantCache(db, respondToChallenge);
-    const health = watchHealth(path, clock.monotonic, emit);
-    const checkpoints = server ? createCheckpoints(db, path, { failed: health.checkpointFailed }) : undefined;
+    const cache = createMerchantCache(db);
+    const health = createHealth(clock.monotonic, emit);
     const ledger = createLedger(db);
+    /** Runs after the responses to a commit. SQLite's own checkpoints do not report that a flush has failed. */
+    function checkpoint() {
+      try {
+        if (db.isOpen) db.exec("PRAGMA wal_checkpoint(PASSIVE)");
+      } catch (error) {
+        health.checkpointFailed(error);
+      }
+    }
+    let commits = 0;
+    db.exec("PRAGMA wal_autocheckpoint = 0");
     const writer = createWriter(db, {
       beforeBegin: health.require,
-      begun: cache.begun,
       beforeCommit() {
-        ownership?.require();
         ledger.store();
         latest.record();
       },
-      afterCommit() {
-        checkpoints?.look();
-        health.committed();
-      },
       onCommit(items, durationMs) {
-        checkpoints?.committed(health.log());
+        health.committed();
+        commits += 1;
+        if (commits % COMMITS_PER_CHECKPOINT === 0) setImmediate(checkpoint);
         emit("commit", { items, durationMs });
       },
       onRollback() {
         cache.clear();
         ledger.forget();
       },
-      sleep: clock.sleep,
       pace: createPace(() => performance.now()),
     });
     const latest = latestTime(db, clock, server ? writer.write : undefined);
-    if (server) db.exec("PRAGMA busy_timeout = 0");
     // Does this at once, so that a start after a correction of the clock continues without delay.
     void latest.repair();
-
-    /** Shows a second server that this server is running. */
-    function respondToChallenge() {
-      if (ownership?.isChallenged()) writer.write(ownership.respond).catch(() => undefined);
-    }
 
     const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
     const writeEvent = eventWriter({ db, ledger });
@@ -140,8 +137,7 @@ function open(
         return account.available;
       },
     });
-    const segments = segmentWriter(db, inASegment);
-    const storage: Storage = {
+    const storage: SqliteStorage = {
       ...portableStorage(executor),
       ...notingInsertions(insertions(context)),
       ...finders(context),
@@ -152,7 +148,6 @@ function open(
       takeRequest: requestRates(times.now),
       // Only one server may use the file.
       exclusively: (work) => work(),
-      indexPhones: async () => (writer.read(segments.isDue) ? writer.writeApart(segments.write) : 0),
       readBacklog: backlog(context),
       async ping() {
         await ping(context, health, latest.recordNow);
@@ -162,20 +157,19 @@ function open(
         // Wait for the writes in progress.
         await writer.write(() => undefined).catch(() => undefined);
         latest.close();
-        await checkpoints?.close();
-        cache.close();
-        health.close(db);
-        lock?.release();
+        db.close();
       },
+      readMode: async () => modeOf(db, clock.now()),
+      readStatus: async () => statusOf(db, path, { now: clock.now(), inUse: true }),
+      backup: (file) => backupSqlite(db, path, file),
     };
     return wrapped(storage, {
-      before: health.requireReadable,
       failed(error) {
         throw health.explain(error);
       },
     });
   } catch (error) {
-    lock?.release();
+    db.close();
     throw error;
   }
 }

@@ -4,14 +4,9 @@ import type { KeyOwner } from "../../domain/merchants.ts";
 import type { KeyRow } from "../limit-rows.ts";
 import { bytesOf, OWNER_COLUMNS, toOwner, toStored, type StoredMerchant } from "../rows.ts";
 
-/** A change by another process, such as a revoked key, takes effect within this many milliseconds. */
-const LOOK_EVERY_MS = 100;
-
 /**
- * Caches merchants, keys and their owners, which every request needs. A transaction of this process that changes one of
- * them, or is rolled back, must clear the cache. A write by another process clears it at the next transaction, and for
- * reads a moment later, when SQLite's data_version shows the write. The delay is short enough, because such a process
- * (the keys command) changes no clock or epoch.
+ * Caches merchants, keys and their owners, which every request needs. A transaction that changes one of them, or is rolled
+ * back, must clear the cache.
  */
 export interface MerchantCache {
   merchantOf(id: string): StoredMerchant | undefined;
@@ -20,13 +15,9 @@ export interface MerchantCache {
   /** The stored limits of a key, who created it, and whether it is revoked. */
   keyOf(id: string): KeyRow;
   clear(): void;
-  /** Runs at the beginning of a transaction, so that the transaction sees the merchants and keys of this moment. */
-  begun(): void;
-  close(): void;
 }
 
-/** @param onForeignWrite called soon after another process has written to the database */
-export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void): MerchantCache {
+export function createMerchantCache(db: DatabaseSync): MerchantCache {
   const merchants = new Map<string, StoredMerchant>();
   const owners = new Map<SecretHash, KeyOwner>();
   const keys = new Map<string, KeyRow>();
@@ -41,7 +32,6 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
     owners.clear();
     keys.clear();
   };
-  const isForeign = foreignWrites(db);
 
   return {
     merchantOf(id) {
@@ -67,40 +57,5 @@ export function createMerchantCache(db: DatabaseSync, onForeignWrite: () => void
       return keys.get(id);
     },
     clear,
-    begun() {
-      if (isForeign()) clear();
-    },
-    close: onForeignWrites(db, () => {
-      clear();
-      onForeignWrite();
-    }),
   };
-}
-
-/** Returns a function that says whether another process has written to the database since the last call. */
-function foreignWrites(db: DatabaseSync): () => boolean {
-  const selectVersion = db.prepare("PRAGMA data_version");
-  const version = () => selectVersion.get()!.data_version;
-  let seen: unknown = version();
-  return () => {
-    const before = seen;
-    seen = version();
-    return seen !== before;
-  };
-}
-
-/** Calls `react` soon after another process has written to the database. Returns a function that stops this. */
-function onForeignWrites(db: DatabaseSync, react: () => void): () => void {
-  const isForeign = foreignWrites(db);
-  const timer = setInterval(() => {
-    let isNew = true;
-    try {
-      isNew = isForeign();
-    } catch {
-      // The disk may have failed. The next lookup then reads the database and reports the error.
-    }
-    if (isNew) react();
-  }, LOOK_EVERY_MS);
-  timer.unref();
-  return () => clearInterval(timer);
 }

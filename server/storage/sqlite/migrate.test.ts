@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { readMigrations } from "../migrations.ts";
-import { lockDatabase } from "./database.ts";
+import { openDatabase } from "./database.ts";
 import { migrate, migrateSqlite, schemaOf } from "./migrate.ts";
 
 const MIGRATIONS = readMigrations(new URL("migrations/", import.meta.url));
@@ -38,12 +38,12 @@ test("if one migration fails, none is applied", () => {
   expect(schema()).toEqual(before);
 });
 
-test("refuses a file that a server uses", () => {
+test("refuses a file that another program uses", () => {
   const folder = mkdtempSync(join(tmpdir(), "migrate-"));
   const path = join(folder, "server.db");
-  const lock = lockDatabase(path);
-  expect(() => migrateSqlite(path)).toThrow(/^Another server is using .+server\.db\. Stop it, /);
-  lock.release();
+  const other = openDatabase(path);
+  expect(() => migrateSqlite(path)).toThrow(/^Another server or command is using .+server\.db\. Stop it, /);
+  other.close();
   expect(migrateSqlite(path)).toEqual({ from: 0, to: latest });
   rmSync(folder, { recursive: true });
 });

@@ -7,11 +7,11 @@ import {
   type Migrated,
   type Schema,
 } from "../migrations.ts";
-import { explained, lockDatabase, openDatabase } from "./database.ts";
+import { explained, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
-/** Applies the missing migrations in one transaction. A concurrent process waits, then finds the schema up to date. */
+/** Applies the missing migrations in one transaction. */
 export function migrate(db: DatabaseSync, all = migrations): Migrated {
   db.exec("BEGIN IMMEDIATE");
   try {
@@ -42,10 +42,10 @@ export function migrateMemory(db: DatabaseSync): void {
 /** Returns the schema's version without changing it. @throws StorageError if a newer server created it */
 export const schemaOf = (db: DatabaseSync): Schema => schemaAt(migrations, versionOf(db));
 
-/** Returns the version of a file's schema, also while a server uses the file. @throws StorageError */
+/** Returns the version of a file's schema. @throws StorageError if another program uses the file */
 export function sqliteSchema(path: string): Schema {
   return explained(path, () => {
-    const db = new DatabaseSync(path, { readOnly: true, timeout: 5_000 });
+    const db = new DatabaseSync(path, { readOnly: true });
     try {
       return schemaOf(db);
     } finally {
@@ -54,31 +54,16 @@ export function sqliteSchema(path: string): Schema {
   });
 }
 
-/** Applies the migrations that a file lacks. @throws StorageError if a server uses the file */
+/** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
 export function migrateSqlite(path: string): Migrated {
   return explained(path, () => {
     const db = openDatabase(path);
     try {
-      return migrateUnused(db, path);
+      return migrate(db);
     } finally {
       db.close();
     }
   });
-}
-
-/**
- * Applies the missing migrations, if any are missing.
- * @throws StorageError if a server uses the file, because an older server might not work with the new schema
- */
-export function migrateUnused(db: DatabaseSync, path: string): Migrated {
-  const { version, pending } = schemaOf(db);
-  if (pending.length === 0) return { from: version, to: version };
-  const lock = lockDatabase(path);
-  try {
-    return migrate(db);
-  } finally {
-    lock.release();
-  }
 }
 
 function versionOf(db: DatabaseSync): number {

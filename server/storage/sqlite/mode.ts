@@ -6,8 +6,8 @@ import { explained } from "./database.ts";
 import { troubleOf } from "./sqlite-errors.ts";
 
 /**
- * Reads the mode of a database file, also while a server uses it. Leaves no file behind. A missing or damaged file has
- * no mode.
+ * Reads the mode of a database file that no other program uses. Leaves no file behind. A missing or damaged file has no
+ * mode.
  * @param now real time
  */
 export function sqliteMode(path: string, now: number): FoundMode {
@@ -16,7 +16,7 @@ export function sqliteMode(path: string, now: number): FoundMode {
     const file = realpathSync(path);
     // A connection that may write removes the files beside the database when it closes. But such a connection would
     // also apply a log that a crash left behind, which only a process that uses the database should do.
-    const db = new DatabaseSync(file, { readOnly: existsSync(`${file}-wal`), timeout: 5_000 });
+    const db = new DatabaseSync(file, { readOnly: existsSync(`${file}-wal`) });
     try {
       return modeOf(db, now);
     } catch (error) {
@@ -28,7 +28,7 @@ export function sqliteMode(path: string, now: number): FoundMode {
   });
 }
 
-function modeOf(db: DatabaseSync, now: number): FoundMode {
+export function modeOf(db: DatabaseSync, now: number): FoundMode {
   const columns = db
     .prepare(
       `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
@@ -37,19 +37,6 @@ function modeOf(db: DatabaseSync, now: number): FoundMode {
     .all();
   const query = modeQuery(new Set(columns.map(({ name }) => name as string)), now);
   return query === undefined ? {} : toMode(db.prepare(query).get()!);
-}
-
-/**
- * Stores the mode of a copy that has none.
- * @throws StorageError if the copy has the other mode
- */
-export function storeMode(path: string, mode: Mode): void {
-  const db = new DatabaseSync(path);
-  try {
-    claimMode(db, mode);
-  } finally {
-    db.close();
-  }
 }
 
 /**

@@ -20,7 +20,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
 import { mountSmallDisk } from "../../testing/small-disk.ts";
 import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
-import { backupSqlite } from "./backup.ts";
+import { backupUnused } from "./backup.ts";
 import { openSqlite } from "./index.ts";
 import { restoreSqlite } from "./restore.ts";
 
@@ -33,12 +33,12 @@ beforeEach(async () => {
   path = join(folder, "server.db");
   backup = join(folder, "backup.db");
   await addAt(path, "Before");
-  backupSqlite(path, backup);
+  await backupUnused(path, backup);
   await addAt(path, "After");
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const open = (at: string, server = true) => openSqlite(at, { clock: createFakeClock(), server });
+const open = (at: string) => openSqlite(at, { clock: createFakeClock(), server: true });
 async function addAt(at: string, name: string): Promise<void> {
   const storage = open(at);
   await addMerchant(storage, { name });
@@ -54,7 +54,7 @@ const restore = ({ replace = true, from = backup, to = path, now = 0 } = {}) =>
   restoreSqlite(to, from, { replace, suffix: "old", now });
 
 test("replaces the database and keeps the old one, complete", async () => {
-  expect(restore()).toEqual({ version: VERSION, kept: `${path}.old` });
+  expect(await restore()).toEqual({ version: VERSION, kept: `${path}.old` });
   expect(await namesIn(path)).toEqual(["Before"]);
   expect(await namesIn(`${path}.old`)).toEqual(["Before", "After"]);
   expect(await namesIn(backup)).toEqual(["Before"]);
@@ -76,9 +76,9 @@ test("what a rail may have been asked since the backup is in doubt, and what is 
   await storage.close();
   const waiting = await pay(id, "waiting");
   rmSync(backup);
-  backupSqlite(path, backup);
+  await backupUnused(path, backup);
   const lost = await pay(id, "lost");
-  restore({ now: NOW });
+  await restore({ now: NOW });
   expect(await pay(id, "lost")).toBe(lost);
   const restored = open(path);
   const lanes = await restored.handoverLanes({ limit: 1 });
@@ -97,19 +97,19 @@ test("what a rail may have been asked since the backup is in doubt, and what is 
 
 test("a missing or empty database needs no confirmation", async () => {
   const missing = join(folder, "new", "server.db");
-  expect(restore({ replace: false, to: missing })).toEqual({ version: VERSION });
+  expect(await restore({ replace: false, to: missing })).toEqual({ version: VERSION });
   expect(await namesIn(missing)).toEqual(["Before"]);
   const empty = join(folder, "empty.db");
   writeFileSync(empty, "");
-  expect(restore({ replace: false, to: empty })).toMatchObject({ kept: `${empty}.old` });
+  expect(await restore({ replace: false, to: empty })).toMatchObject({ kept: `${empty}.old` });
   const unused = join(folder, "unused.db");
   await open(unused).close();
-  restore({ replace: false, to: unused });
+  await restore({ replace: false, to: unused });
   for (const each of [empty, unused]) expect(await namesIn(each)).toEqual(["Before"]);
 });
 
 test("refuses to replace data without confirmation", async () => {
-  expect(() => restore({ replace: false })).toThrow(
+  await expect(restore({ replace: false })).rejects.toThrow(
     /server\.db has data\. Add --replace .+ kept under another name\.$/,
   );
   expect(await namesIn(path)).toEqual(["Before", "After"]);
@@ -118,19 +118,15 @@ test("refuses to replace data without confirmation", async () => {
 test("a symbolic link still leads to the database", async () => {
   const link = join(folder, "link.db");
   symlinkSync(path, link);
-  expect(restore({ to: link })).toMatchObject({ kept: `${path}.old` });
+  expect(await restore({ to: link })).toMatchObject({ kept: `${path}.old` });
   expect(await namesIn(link)).toEqual(["Before"]);
   expect(await namesIn(path)).toEqual(["Before"]);
 });
 
-test("refuses while a server or a command uses the database", async () => {
+test("refuses while another program uses the database", async () => {
   const server = open(path);
-  expect(() => restore()).toThrow(/^Another server is using .+\. Stop it/);
+  await expect(restore()).rejects.toThrow(/^Another server or command is using .+\. Stop it/);
   await server.close();
-  const command = open(path, false);
-  await command.listMerchants();
-  expect(() => restore()).toThrow(/^Another program is using .+\. Close it, then restore the backup\.$/);
-  await command.close();
   expect(await namesIn(path)).toEqual(["Before", "After"]);
   expect(readdirSync(folder).filter((name) => /old|restoring/.test(name))).toEqual([]);
 });
@@ -142,8 +138,8 @@ test("replaces a damaged database after confirmation, and never applies its log 
   for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
   await storage.close();
   writeFileSync(crashed, "damaged ".repeat(1_000));
-  expect(() => restore({ replace: false, to: crashed })).toThrow(/crashed\.db is damaged\. Add --replace /);
-  restore({ to: crashed });
+  await expect(restore({ replace: false, to: crashed })).rejects.toThrow(/crashed\.db is damaged\. Add --replace /);
+  await restore({ to: crashed });
   expect(readFileSync(`${crashed}.old`, "utf8")).toMatch(/^damaged /);
   expect(statSync(`${crashed}.old-wal`).size).toBeGreaterThan(0);
   expect(await namesIn(crashed)).toEqual(["Before"]);
@@ -155,7 +151,7 @@ test("a log whose database was moved away is not applied to the backup", async (
   const moved = join(folder, "moved.db");
   copyFileSync(`${path}-wal`, `${moved}-wal`);
   await storage.close();
-  expect(restore({ replace: false, to: moved })).toEqual({ version: VERSION });
+  expect(await restore({ replace: false, to: moved })).toEqual({ version: VERSION });
   expect(await namesIn(moved)).toEqual(["Before"]);
 });
 
@@ -165,7 +161,7 @@ test("what the log of a crashed server contains is in the kept file", async () =
   const crashed = join(folder, "crashed.db");
   for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
   await storage.close();
-  restore({ to: crashed });
+  await restore({ to: crashed });
   expect(await namesIn(`${crashed}.old`)).toEqual(["Before", "After", "In the log"]);
 });
 
@@ -180,26 +176,28 @@ test.each<[string, (file: string) => void, RegExp]>([
   ["damaged", damage, /backup\.db is damaged: Tree .+ Use an undamaged copy\.$/],
 ])("refuses a backup that is %s, and changes nothing", async (_, change, message) => {
   change(backup);
-  expect(() => restore()).toThrow(message);
+  await expect(restore()).rejects.toThrow(message);
   expect(await namesIn(path)).toEqual(["Before", "After"]);
   expect(existsSync(`${path}.old`)).toBe(false);
 });
 
-test("refuses the database itself as its backup", () => {
-  expect(() => restore({ from: path })).toThrow(/is the database of DATABASE_URL itself/);
-  expect(() => restoreSqlite(":memory:", backup, { replace: true, suffix: "old", now: 0 })).toThrow(/names no file/);
+test("refuses the database itself as its backup", async () => {
+  await expect(restore({ from: path })).rejects.toThrow(/is the database of DATABASE_URL itself/);
+  await expect(restoreSqlite(":memory:", backup, { replace: true, suffix: "old", now: 0 })).rejects.toThrow(
+    /names no file/,
+  );
 });
 
-test("a backup to a disk that becomes full leaves nothing behind, and a later one succeeds", ({ skip }) => {
+test("a backup to a disk that becomes full leaves nothing behind, and a later one succeeds", async ({ skip }) => {
   const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux, root and a loop device");
   onTestFinished(() => disk.close());
   const before = readdirSync(disk.folder);
   const file = join(disk.folder, "copy.db");
   disk.fill();
-  expect(() => backupSqlite(path, file)).toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
+  await expect(backupUnused(path, file)).rejects.toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
   disk.empty();
   expect(readdirSync(disk.folder)).toEqual(before);
-  backupSqlite(path, file);
+  await backupUnused(path, file);
   expect(statSync(file).size).toBeGreaterThan(50_000);
 });
 

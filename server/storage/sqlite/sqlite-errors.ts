@@ -1,10 +1,8 @@
-import type { Harm } from "./file-watch.ts";
-
 /** The reasons why the storage cannot record anything. */
-export type Trouble = "busy" | "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | Harm;
+export type Trouble = "read-only" | "damaged" | "full" | "unwritable" | "unflushed";
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
-const [BUSY, LOCKED, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 6, 8, 10, 11, 13, 26, 778];
+const [BUSY, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 8, 10, 11, 13, 26, 778];
 
 /** Returns the trouble behind an error after which nothing was recorded; undefined for any other error. */
 export function troubleOf(error: unknown): Trouble | undefined {
@@ -12,8 +10,6 @@ export function troubleOf(error: unknown): Trouble | undefined {
   if (code !== "ERR_SQLITE_ERROR") return undefined;
   if (errcode === IOERR_WRITE) return "unwritable";
   const byCode: Record<number, Trouble> = {
-    [BUSY!]: "busy",
-    [LOCKED!]: "busy",
     [READONLY!]: "read-only",
     [CORRUPT!]: "damaged",
     [NOTADB!]: "damaged",
@@ -28,14 +24,14 @@ const FLUSHES = new Set([1_034, 1_290]);
 /** True if a flush failed, so that nobody knows what is on the disk. */
 export const isFlush = (error: unknown): boolean => FLUSHES.has((error as { errcode?: number }).errcode ?? 0);
 
-export const isBusy = (error: unknown): boolean => troubleOf(error) === "busy";
+/** True if another connection has the file. */
+export const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY;
 
 const DISK = "Its disk may be full, read-only or broken: free space or repair it, then start again.";
 
 /** Returns the advice for an operator about a database that cannot be opened. */
 export function adviceOf(error: unknown): string {
   const { errcode = 0 } = error as { errcode?: number };
-  if (isBusy(error)) return "Another program is writing to it. End that program, then try again.";
   if ((errcode & 0xff) === CORRUPT) return "The file is damaged: restore it from a backup.";
   return [IOERR, FULL].includes(errcode & 0xff) ? DISK : "Check DATABASE_URL.";
 }

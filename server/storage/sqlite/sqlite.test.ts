@@ -23,7 +23,7 @@ const remove = (path: string) => rmSync(path, { recursive: true });
 
 // In memory, because a file waits for the disk. file.full.test.ts runs the suite in files.
 storageSuite("SQLite in memory", async (how) => {
-  const storage = openSqlite(":memory:", { ...how, server: true, inASegment: 2 });
+  const storage = openSqlite(":memory:", { ...how, server: true });
   return { storage, close: () => storage.close() };
 });
 
@@ -52,9 +52,6 @@ const ALLOWED = [
   { sql: /^SELECT r\.merchant_id, r\.currency, .+ GROUP BY /, why: "groups one step of the books of a merchant" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
   { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
-  { sql: /^SELECT r\.rowid, r\.\* FROM disbursements r WHERE r\.reference > /, why: "the payouts of one segment" },
-  { sql: /^SELECT r\.rowid, r\.\* FROM payouts_by_phone p /, why: "sorts the payouts to one phone number" },
-  { sql: /^INSERT INTO payouts_by_phone /, why: "sorts the payouts of one segment" },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
   {
     sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/,

@@ -1,36 +1,39 @@
 import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { toWork, workQuery, type DatabaseStatus } from "../status.ts";
-import { explained, isLocked } from "./database.ts";
+import { explained } from "./database.ts";
 import { schemaOf } from "./migrate.ts";
 
 /**
- * Reads the status of a database file, also while a server uses it.
+ * Reads the status of a database file that no other program uses.
  * @param now real time
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export function sqliteStatus(path: string, now: number): DatabaseStatus {
   return explained(path, () => {
-    const file = realpathSync(path);
-    const db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+    const db = new DatabaseSync(realpathSync(path), { readOnly: true });
     try {
-      const schema = schemaOf(db);
-      const names = db
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-        .all();
-      const rows = names.map(({ name }) => [name, db.prepare(`SELECT count(*) AS count FROM ${name}`).get()!.count]);
-      const bytes = [file, `${file}-wal`].map((each) => statSync(each, { throwIfNoEntry: false })?.size ?? 0);
-      const isCurrent = schema.pending.length === 0;
-      const query = workQuery({ ready: "r.ready = 1", now: ":now" });
-      return {
-        place: { storage: "sqlite", file, inUse: isLocked(path) },
-        schema,
-        bytes: bytes.reduce((sum, size) => sum + size),
-        rows: Object.fromEntries(rows.toSorted()),
-        ...(isCurrent && { work: toWork(db.prepare(query).get({ now })!) }),
-      };
+      return statusOf(db, path, { now, inUse: false });
     } finally {
       db.close();
     }
   });
+}
+
+const WORK = workQuery({ ready: "r.ready = 1", now: ":now" });
+
+export function statusOf(
+  db: DatabaseSync,
+  path: string,
+  { now, inUse }: { now: number; inUse: boolean },
+): DatabaseStatus {
+  const file = realpathSync(path);
+  const schema = schemaOf(db);
+  const bytes = [file, `${file}-wal`].map((each) => statSync(each, { throwIfNoEntry: false })?.size ?? 0);
+  return {
+    place: { storage: "sqlite", file, inUse },
+    schema,
+    bytes: bytes.reduce((sum, size) => sum + size),
+    ...(schema.pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
+  };
 }

@@ -8,7 +8,7 @@ import { StorageError } from "../storage-error.ts";
  * @param write fills the empty file at the given path, which only its owner may read
  * @throws StorageError if the file exists or cannot be created
  */
-export function createWhole(file: string, write: (partial: string) => void): void {
+export async function createWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
   if (existsSync(file)) throw cannotCreate(file, new Error("it exists"));
   const partial = `${file}.partial-${process.pid}`;
   let descriptor: number;
@@ -18,7 +18,7 @@ export function createWhole(file: string, write: (partial: string) => void): voi
     throw cannotCreate(file, error as Error);
   }
   try {
-    write(partial);
+    await write(partial);
     fsyncSync(descriptor);
     publish(partial, file);
   } finally {

@@ -17,7 +17,6 @@ beforeEach(() => {
 });
 afterEach(() => db.close());
 
-const sleep = async () => undefined;
 const insert = (value: string) => () => {
   steps.push(value);
   return db.prepare("INSERT INTO rows VALUES (?) RETURNING value").get(value)!.value;
@@ -29,7 +28,7 @@ const stored = () =>
     .map(({ value }) => value);
 
 test("writes of one turn of the event loop share a commit and resolve after it", async () => {
-  const { write } = createWriter(db, { sleep });
+  const { write } = createWriter(db, {});
   const values = ["a", "b", "c"];
   const resolved = values.map(async (value) => steps.push(`resolved ${await write(insert(value))}`));
   expect(steps).toEqual([]);
@@ -38,14 +37,14 @@ test("writes of one turn of the event loop share a commit and resolve after it",
 });
 
 test("writes of the next turn have their own commit", async () => {
-  const { write } = createWriter(db, { sleep });
+  const { write } = createWriter(db, {});
   await write(insert("a"));
   await write(insert("b"));
   expect(steps.filter((step) => step === "COMMIT")).toHaveLength(2);
 });
 
 test("refuses new work beyond its capacity, but not what goes on with a request or ends what was begun", async () => {
-  const { write, writeNew, writeSoon } = createWriter(db, { sleep, capacity: 2 });
+  const { write, writeNew, writeSoon } = createWriter(db, { capacity: 2 });
   const waiting = ["a", "b"].map((value) => writeNew(insert(value)));
   await expect(writeNew(insert("c"))).rejects.toMatchObject({ code: "unavailable", details: { retryAfterSeconds: 1 } });
   await Promise.all([...waiting, write(insert("d")), writeSoon(insert("e"))]);
@@ -54,7 +53,7 @@ test("refuses new work beyond its capacity, but not what goes on with a request 
 });
 
 test("a job that throws fails alone; the others of its batch take effect once", async () => {
-  const { write } = createWriter(db, { sleep });
+  const { write } = createWriter(db, {});
   const results = await Promise.allSettled([
     write(insert("a")),
     write(insert("b")),
@@ -70,7 +69,7 @@ test("a job that throws fails alone; the others of its batch take effect once", 
 });
 
 test("every write of a batch rejects if the commit fails", async () => {
-  const { write } = createWriter(db, { sleep });
+  const { write } = createWriter(db, {});
   const exec = vi.mocked(db.exec).getMockImplementation()!;
   vi.mocked(db.exec).mockImplementation((sql) => {
     if (sql === "COMMIT") throw new Error("disk full");
@@ -87,7 +86,7 @@ test("every write of a batch rejects if the commit fails", async () => {
 const paceOf = (delay: number) => ({ delayMs: () => delay, count: (commit: () => void) => commit() });
 
 test("a commit is flushed to disk unless all of its work can be done again", async () => {
-  const { write, writeSoon, writeUnflushed } = createWriter(db, { sleep });
+  const { write, writeSoon, writeUnflushed } = createWriter(db, {});
   const flushes = () => db.prepare("PRAGMA synchronous").get()!.synchronous === 2;
   const seen: [string, boolean][] = [];
   const look = (name: string) => () => void seen.push([name, flushes()]);
@@ -108,7 +107,7 @@ test("a commit is flushed to disk unless all of its work can be done again", asy
 test("background work commits with the next write, or alone when the pace allows", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  const { write, writeSoon } = createWriter(db, { sleep, pace: paceOf(20) });
+  const { write, writeSoon } = createWriter(db, { pace: paceOf(20) });
   const joined = writeSoon(insert("a"));
   await write(insert("b"));
   await joined;
@@ -124,53 +123,19 @@ test("background work commits with the next write, or alone when the pace allows
 });
 
 test("background work within the pace commits in the same turn", async () => {
-  const { write, writeSoon } = createWriter(db, { sleep, pace: paceOf(0) });
+  const { write, writeSoon } = createWriter(db, { pace: paceOf(0) });
   expect(await Promise.all([writeSoon(insert("a")), write(insert("b"))])).toEqual(["a", "b"]);
   expect(steps.filter((step) => step === "COMMIT")).toHaveLength(1);
 });
 
-/** An error as node:sqlite throws it while another program holds the write lock. */
-const locked = () => Object.assign(new Error("database is locked"), { code: "ERR_SQLITE_ERROR", errcode: 5 });
-
-test("while another program holds the lock, writes wait without blocking, and then share one commit", async () => {
-  const { write } = createWriter(db, { sleep: () => gate });
-  const exec = vi.mocked(db.exec).getMockImplementation()!;
-  let refusals = 3;
-  let open!: () => void;
-  const gate = new Promise<void>((resolve) => (open = resolve));
-  vi.mocked(db.exec).mockImplementation((sql) => {
-    if (sql === "BEGIN IMMEDIATE" && refusals-- > 0) throw locked();
-    exec(sql);
-  });
-  const first = write(insert("a"));
-  // Let the first attempt fail. The event loop is free meanwhile, so another write can join.
-  await expect.poll(() => refusals).toBe(2);
-  const second = write(insert("b"));
-  open();
-  expect(await Promise.all([first, second])).toEqual(["a", "b"]);
-  expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "COMMIT"]);
-});
-
-test("work apart from payments shares no commit with them, also after it has waited for another program", async () => {
-  const { write, writeSoon, writeApart } = createWriter(db, { sleep: () => gate });
-  const exec = vi.mocked(db.exec).getMockImplementation()!;
-  let [refused, isLocked] = [0, true];
-  let open!: () => void;
-  const gate = new Promise<void>((resolve) => (open = resolve));
-  vi.mocked(db.exec).mockImplementation((sql) => {
-    if (sql === "BEGIN IMMEDIATE" && isLocked) {
-      refused += 1;
-      throw locked();
-    }
-    exec(sql);
-  });
-  const work = [writeApart(insert("log")), writeApart(insert("more of the log"))];
-  await expect.poll(() => refused).toBe(2);
-  const payments = [write(insert("payment")), writeSoon(insert("settlement"))];
-  await new Promise(setImmediate);
-  isLocked = false;
-  open();
-  await Promise.all([...work, ...payments]);
+test("work apart from payments shares no commit with them", async () => {
+  const { write, writeSoon, writeApart } = createWriter(db, {});
+  await Promise.all([
+    writeApart(insert("log")),
+    write(insert("payment")),
+    writeApart(insert("more of the log")),
+    writeSoon(insert("settlement")),
+  ]);
   const commits = steps
     .filter((step) => !step.startsWith("PRAGMA"))
     .join()
@@ -181,36 +146,4 @@ test("work apart from payments shares no commit with them, also after it has wai
     "more of the log",
     "payment,settlement",
   ]);
-});
-
-test("work apart from payments rejects if the database stays locked", async () => {
-  const { writeApart } = createWriter(db, { sleep });
-  vi.mocked(db.exec).mockImplementation(() => {
-    throw locked();
-  });
-  await expect(writeApart(insert("log"))).rejects.toMatchObject({ errcode: 5 });
-});
-
-test("writes reject if the database stays locked", async () => {
-  let waitedMs = 0;
-  const { write } = createWriter(db, { sleep: async (ms) => void (waitedMs += ms) });
-  vi.mocked(db.exec).mockImplementation(() => {
-    throw locked();
-  });
-  const results = await Promise.allSettled([write(insert("a")), write(insert("b"))]);
-  expect(results).toMatchObject([{ reason: { errcode: 5 } }, { reason: { errcode: 5 } }]);
-  expect(waitedMs).toBeGreaterThan(4_000);
-  expect(waitedMs).toBeLessThanOrEqual(5_000);
-  expect(stored()).toEqual([]);
-});
-
-test("the reads of a turn share a transaction, which ends before the turn's writes", async () => {
-  const { write, read } = createWriter(db, { sleep });
-  const count = () => read(() => db.prepare("SELECT count(*) AS count FROM rows").get()!.count);
-  expect([count(), db.isTransaction, count()]).toEqual([0, true, 0]);
-  await write(insert("a"));
-  expect(db.isTransaction).toBe(false);
-  expect(count()).toBe(1);
-  await new Promise(setImmediate);
-  expect(db.isTransaction).toBe(false);
 });

@@ -1,8 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { overloaded } from "../overloaded.ts";
 import type { Pace } from "./pace.ts";
-import { UnknownOutcome } from "../storage-error.ts";
-import { isBusy } from "./sqlite-errors.ts";
 
 /** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
 export type Write = <T>(work: () => T) => Promise<T>;
@@ -10,32 +8,18 @@ export type Write = <T>(work: () => T) => Promise<T>;
 interface Hooks {
   /** Runs before each transaction; if it throws, nothing is written. */
   beforeBegin?(): void;
-  /** Runs at the beginning of each transaction. */
-  begun?(): void;
   /** Runs at the end of each transaction. */
   beforeCommit?(): void;
-  /** Runs after each commit. If it throws, the outcome of the writes is unknown. */
-  afterCommit?(): void;
-  /**
-   * Runs after each commit that `afterCommit` accepts, with the number of jobs and the time from the start of the
-   * transaction.
-   */
+  /** Runs after each commit, with the number of jobs and the time from the start of the transaction. */
   onCommit?(jobs: number, durationMs: number): void;
   onRollback?(): void;
-  sleep(milliseconds: number): Promise<void>;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
   /** How many writes may wait. Further calls of `writeNew` are refused. */
   capacity?: number;
 }
 
-/** While another program holds the write lock, the writes are retried this often, and reads go on. */
-const RETRY_EVERY_MS = 25;
-const MOST_TRIES = 200;
 const CAPACITY = 10_000;
-
-/** Runs `work`, which only reads, in the read transaction of this turn of the event loop. */
-export type Read = <T>(work: () => T) => T;
 
 export interface Writer {
   /** Commits at the end of this turn of the event loop. */
@@ -54,15 +38,12 @@ export interface Writer {
   writeUnflushed: Write;
   /** Commits alone, in a later turn and without a flush to disk. For work that must not share a payment's transaction. */
   writeApart: Write;
-  read: Read;
 }
 
 interface Job {
   work: () => unknown;
   resolve: (value: any) => void;
   reject: (error: unknown) => void;
-  /** How often another program's lock has prevented the job. */
-  tries: number;
   /** True if the job's commit must be flushed to disk. */
   flushed: boolean;
 }
@@ -70,9 +51,6 @@ interface Job {
 /**
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
  * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a separate transaction.
- *
- * The reads of one turn share a transaction too, so that they take SQLite's locks once. This transaction ends before
- * the turn's writes begin, so that later reads see those writes.
  */
 export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let jobs: Job[] = [];
@@ -84,43 +62,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let timer: NodeJS.Timeout | undefined;
   /** True while commits are flushed to disk, as `openDatabase` sets it. */
   let flushing = true;
-  const beginReading = db.prepare("BEGIN");
-  const endReading = db.prepare("COMMIT");
-  let reading = false;
-
-  function endTurn() {
-    if (!reading) return;
-    reading = false;
-    // The storage may have been closed in the turn of a read.
-    if (db.isOpen) endReading.run();
-  }
-
-  function read<T>(work: () => T): T {
-    if (!reading) {
-      beginReading.run();
-      reading = true;
-      setImmediate(endTurn);
-    }
-    return work();
-  }
-
-  /** Rejects the jobs that have been attempted too often. Returns the others. */
-  function stillOpen(batch: readonly Job[], error: unknown): Job[] {
-    return batch.filter((job) => {
-      job.tries += 1;
-      if (job.tries >= MOST_TRIES) job.reject(error);
-      return job.tries < MOST_TRIES;
-    });
-  }
-
-  /** Puts jobs that the lock of another program prevents back into the queue, without blocking the event loop. */
-  function postpone(batch: readonly Job[], error: unknown) {
-    const open = stillOpen(batch, error);
-    if (open.length === 0) return;
-    if (!isDue) void hooks.sleep(RETRY_EVERY_MS).then(flush);
-    isDue = true;
-    jobs = [...open, ...jobs];
-  }
 
   function setFlushing(wanted: boolean) {
     if (flushing === wanted) return;
@@ -128,21 +69,18 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     flushing = wanted;
   }
 
-  /** @param retryLater keeps the jobs that another program's lock prevents */
-  function run(batch: readonly Job[], retryLater = postpone): void {
+  function run(batch: readonly Job[]): void {
     const begun = performance.now();
     try {
       hooks.beforeBegin?.();
       setFlushing(batch.some(({ flushed }) => flushed));
       db.exec("BEGIN IMMEDIATE");
     } catch (error) {
-      if (isBusy(error)) retryLater(batch, error);
-      else for (const job of batch) job.reject(error);
+      for (const job of batch) job.reject(error);
       return;
     }
     let results: unknown[];
     try {
-      hooks.begun?.();
       results = batch.map((job) => job.work());
       hooks.beforeCommit?.();
       db.exec("COMMIT");
@@ -154,13 +92,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       else for (const job of batch) run([job]);
       return;
     }
-    try {
-      hooks.afterCommit?.();
-    } catch (error) {
-      const unknown = new UnknownOutcome((error as Error).message, { cause: error });
-      for (const job of batch) job.reject(unknown);
-      return;
-    }
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
     hooks.onCommit?.(batch.length, performance.now() - begun);
   }
@@ -169,7 +100,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     isDue = false;
     clearTimeout(timer);
     timer = undefined;
-    endTurn();
     const batch = jobs;
     jobs = [];
     if (batch.length === 0) return;
@@ -179,7 +109,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   }
 
   const add = <T>(work: () => T, flushed = true) =>
-    new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, tries: 0, flushed }));
+    new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, flushed }));
 
   function commitThisTurn() {
     if (!isDue) setImmediate(flush);
@@ -214,23 +144,11 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     return add(work, false);
   }
 
-  /**
-   * Commits jobs in a transaction of their own. While another program locks the database, the jobs are retried without
-   * entering the queue.
-   */
-  function commitApart(batch: readonly Job[]) {
-    endTurn();
-    run(batch, (postponed, error) => {
-      const open = stillOpen(postponed, error);
-      if (open.length > 0) void hooks.sleep(RETRY_EVERY_MS).then(() => commitApart(open));
-    });
-  }
-
   function writeApart<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      setImmediate(commitApart, [{ work, resolve, reject, tries: 0, flushed: false }]);
+      setImmediate(run, [{ work, resolve, reject, flushed: false }]);
     });
   }
 
-  return { write, writeNew, writeSoon, writeUnflushed, writeApart, read };
+  return { write, writeNew, writeSoon, writeUnflushed, writeApart };
 }

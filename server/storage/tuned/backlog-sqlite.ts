@@ -32,7 +32,7 @@ function earliest(...times: unknown[]): number | null {
   return least === Infinity ? null : least;
 }
 
-export function backlog({ db, read, now, leased, merchantOf }: Context): Storage["readBacklog"] {
+export function backlog({ db, now, leased, merchantOf }: Context): Storage["readBacklog"] {
   const counts = db.prepare(COUNTS);
   const firstOfLane = db.prepare(
     `SELECT merchant_id, host, next_attempt_at FROM events WHERE ready = 1 AND ${afterLane("host")}
@@ -54,15 +54,14 @@ export function backlog({ db, read, now, leased, merchantOf }: Context): Storage
     return oldest;
   }
 
-  return async () =>
-    read(() => {
-      const row = counts.get({ now: now(), leased: leased() })!;
-      return toBacklog({
-        due_deliveries: Math.min(MOST_COUNTED, (row.ready as number) + (row.lapsed as number)),
-        waiting_deliveries: row.waiting_deliveries,
-        oldest_delivery: earliest(row.oldest_lapsed, oldestReady()),
-        due_settlements: Math.min(MOST_COUNTED, row.due_settlements as number),
-        oldest_settlement: earliest(row.oldest_disbursements, row.oldest_checkouts),
-      });
+  return async () => {
+    const row = counts.get({ now: now(), leased: leased() })!;
+    return toBacklog({
+      due_deliveries: Math.min(MOST_COUNTED, (row.ready as number) + (row.lapsed as number)),
+      waiting_deliveries: row.waiting_deliveries,
+      oldest_delivery: earliest(row.oldest_lapsed, oldestReady()),
+      due_settlements: Math.min(MOST_COUNTED, row.due_settlements as number),
+      oldest_settlement: earliest(row.oldest_disbursements, row.oldest_checkouts),
     });
+  };
 }

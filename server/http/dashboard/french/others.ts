@@ -15,7 +15,6 @@ export const others = {
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",
   // A storage that does not work.
   "The server's database is not available.": "La base de données du serveur n’est pas disponible.",
-  "Another program is using the server's database.": "Un autre programme utilise la base de données du serveur.",
   "The server's database is read-only.": "La base de données du serveur est en lecture seule.",
   "The server's database is damaged.": "La base de données du serveur est endommagée.",
   "The server's storage is full.": "Le stockage du serveur est plein.",
@@ -23,16 +22,6 @@ export const others = {
     "Le stockage du serveur n’accepte plus d’écriture. Son disque est peut-être plein, en lecture seule ou en panne.",
   "The disk has failed to store what the server's database wrote. Check the disk, then stop the server and start it again.":
     "Le disque n’a pas enregistré ce que la base de données du serveur a écrit. Vérifiez le disque, puis arrêtez le serveur et redémarrez-le.",
-  "The server's database file was deleted or replaced. Stop the server with SIGTERM, do not kill it: it may hold what the files no longer have.":
-    "Le fichier de la base de données du serveur a été supprimé ou remplacé. Arrêtez le serveur avec SIGTERM, sans le tuer : il détient peut-être ce que les fichiers n’ont plus.",
-  "The -shm file beside the server's database was deleted or replaced. Stop the server and start it again.":
-    "Le fichier -shm à côté de la base de données du serveur a été supprimé ou remplacé. Arrêtez le serveur et redémarrez-le.",
-  "The server's database is damaged: another program changed its file.":
-    "La base de données du serveur est endommagée : un autre programme a modifié son fichier.",
-  "The server's database is damaged: another program changed its -wal file.":
-    "La base de données du serveur est endommagée : un autre programme a modifié son fichier -wal.",
-  "Another server has taken over the database of this server.":
-    "Un autre serveur a repris la base de données de celui-ci.",
   "The server is overloaded.": "Le serveur est surchargé.",
   "A live server serves no dashboard over plain http, because others could read who is signed in. Set PUBLIC_URL to an https address.":
     "Un serveur de production ne sert pas de tableau de bord en http simple, car d’autres pourraient lire qui est connecté. Donnez à PUBLIC_URL une adresse https.",

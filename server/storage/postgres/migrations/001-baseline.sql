@@ -104,8 +104,8 @@ CREATE INDEX disbursements_due ON disbursements (due_real) WHERE due_real IS NOT
 CREATE INDEX disbursements_due_of_merchant ON disbursements (merchant_id, epoch, due_at, reference)
   WHERE due_at IS NOT NULL;
 CREATE INDEX disbursements_by_status ON disbursements (merchant_id, epoch, status, created_at, id);
--- The dashboard finds records by phone number. As in a list of all records, each status is one range of the index.
-CREATE INDEX disbursements_by_phone ON disbursements (merchant_id, epoch, phone_number, status, created_at, id);
+-- The dashboard finds records by phone number.
+CREATE INDEX disbursements_by_phone ON disbursements (merchant_id, epoch, phone_number, created_at, id);
 CREATE INDEX disbursements_waiting ON disbursements (merchant_id, created_at)
   WHERE approval IS NOT NULL AND status = 'pending';
 
@@ -142,7 +142,7 @@ CREATE INDEX checkouts_public ON checkouts (reference);
 CREATE INDEX checkouts_due ON checkouts (due_real) WHERE due_real IS NOT NULL;
 CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, epoch, due_at, reference) WHERE due_at IS NOT NULL;
 CREATE INDEX checkouts_by_status ON checkouts (merchant_id, epoch, status, created_at, id);
-CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, epoch, phone_number, status, created_at, id)
+CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, epoch, phone_number, created_at, id)
   WHERE phone_number IS NOT NULL;
 
 CREATE TABLE refusals (

@@ -141,43 +141,10 @@ CREATE TABLE checkouts (
 CREATE INDEX checkouts_due ON checkouts (due_real) WHERE due_real IS NOT NULL;
 CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, epoch, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX checkouts_by_status ON checkouts (merchant_id, epoch, status, created_at);
--- The dashboard finds records by phone number. As in a list of all records, each status is one range of the index.
-CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, epoch, phone_number, status, created_at)
+-- The dashboard finds records by phone number.
+CREATE INDEX disbursements_by_phone ON disbursements (merchant_id, epoch, phone_number, created_at);
+CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, epoch, phone_number, created_at)
   WHERE phone_number IS NOT NULL;
-
--- Payouts by phone number. An index would make each create change a random page. A segment holds the payouts with the
--- next 4,096 references (references begin with the time), and is written at once. Payouts after the last segment are
--- searched without an index. The triggers keep the segments complete.
-CREATE TABLE phone_segments (
-  number INTEGER PRIMARY KEY,
-  last_reference TEXT NOT NULL UNIQUE
-) STRICT;
-CREATE TABLE payouts_by_phone (
-  segment INTEGER NOT NULL,
-  phone_number TEXT NOT NULL,
-  merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  reference TEXT NOT NULL,
-  PRIMARY KEY (segment, phone_number, merchant_id, epoch, created_at, reference)
-) STRICT, WITHOUT ROWID;
--- A payout whose reference was made before the last segment was written.
-CREATE TRIGGER payout_with_earlier_reference AFTER INSERT ON disbursements BEGIN
-  INSERT INTO payouts_by_phone SELECT number, new.phone_number, new.merchant_id, new.epoch, new.created_at, new.reference
-    FROM phone_segments WHERE last_reference >= new.reference ORDER BY last_reference LIMIT 1;
-END;
-CREATE TRIGGER payout_deleted AFTER DELETE ON disbursements BEGIN
-  DELETE FROM payouts_by_phone WHERE phone_number = old.phone_number AND merchant_id = old.merchant_id
-    AND epoch = old.epoch AND created_at = old.created_at AND reference = old.reference
-    AND segment = (SELECT number FROM phone_segments WHERE last_reference >= old.reference ORDER BY last_reference LIMIT 1);
-END;
-CREATE TRIGGER payout_with_other_phone AFTER UPDATE OF phone_number ON disbursements BEGIN
-  DELETE FROM payouts_by_phone WHERE phone_number = old.phone_number AND merchant_id = old.merchant_id
-    AND epoch = old.epoch AND created_at = old.created_at AND reference = old.reference
-    AND segment = (SELECT number FROM phone_segments WHERE last_reference >= old.reference ORDER BY last_reference LIMIT 1);
-  INSERT INTO payouts_by_phone SELECT number, new.phone_number, new.merchant_id, new.epoch, new.created_at, new.reference
-    FROM phone_segments WHERE last_reference >= new.reference ORDER BY last_reference LIMIT 1;
-END;
 
 CREATE TABLE refusals (
   merchant_id TEXT NOT NULL,
@@ -244,18 +211,13 @@ CREATE TABLE attempts (
   PRIMARY KEY (event_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- The server that uses this database. Each transaction checks that this server still uses the database.
+-- The state of the server that uses this database.
 CREATE TABLE server (
   id INTEGER PRIMARY KEY CHECK (id = 1),
-  -- A random text that identifies the process.
-  instance TEXT NOT NULL,
-  -- The identity of the lock file that the server holds.
-  lock_file TEXT NOT NULL,
-  -- A random text that a second server leaves here. A running server removes it, which shows that it is alive.
-  challenge TEXT,
   -- Filled and emptied to find out whether a full disk has room again.
   room BLOB
 ) STRICT;
+INSERT INTO server (id) VALUES (1);
 
 -- The audit trail (D41): who did what, and when. A reset of a merchant's sandbox keeps it. Details are JSON without
 -- secrets.
