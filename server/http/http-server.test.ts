@@ -27,13 +27,6 @@ async function ask(socket: Socket, fields: string): Promise<string> {
 describe("malformed HTTP gets an error in the shape of §7, with a request id", () => {
   test.each<[string, number, () => string | Uint8Array]>([
     ["text that is not HTTP", 400, () => "hello\r\n\r\n"],
-    ["bytes", 400, () => Uint8Array.from({ length: 200 }, (_, index) => 255 - index)],
-    ["a TLS handshake", 400, () => Buffer.from("16030100c8010000c40303", "hex")],
-    ["HTTP/2", 400, () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-    ["an unknown method", 400, () => `PAY ${path} HTTP/1.1\r\nHost: a\r\n\r\n`],
-    ["a method in lower case", 400, () => `get / HTTP/1.1\r\nHost: a\r\n\r\n`],
-    ["a space in the path", 400, () => `GET /v1 /x HTTP/1.1\r\nHost: a\r\n\r\n`],
-    ["a header without a colon", 400, () => `${GET}Host a\r\n\r\n`],
     ["a space before a header's colon", 400, () => `${GET}Host : a\r\n\r\n`],
     ["NUL in a header", 400, () => `${GET}Host: a\0b\r\n\r\n`],
     ["a header that is too long", 431, () => `${GET}Host: a\r\nx: ${"x".repeat(20_000)}\r\n\r\n`],
@@ -44,29 +37,15 @@ describe("malformed HTTP gets an error in the shape of §7, with a request id", 
       400,
       () => `${POST}${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
     ],
-    ["an invalid length", 400, () => `${POST}${head}Content-Length: 2x\r\n\r\n{}`],
-    ["a negative length", 400, () => `${POST}${head}Content-Length: -2\r\n\r\n{}`],
-    ["an unknown transfer encoding", 400, () => `${POST}${head}Transfer-Encoding: wat\r\n\r\n{}`],
     ["a chunk without a size", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}`],
     ["a body that ends early", 400, () => `${POST}${head}Content-Length: 100\r\n\r\n{}`],
-    ["chunks that end early", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
     ["no Host", 400, () => `${GET}${end}`],
     ["two Hosts", 400, () => `${GET}Host: a\r\nhost: a\r\n${end}`],
-    ["two Hosts in HTTP/1.0", 400, () => `GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n${end}`],
     ["a Host with a path", 400, () => `${GET}Host: a/b\r\n${end}`],
-    ["a Host with a user", 400, () => `${GET}Host: a@b\r\n${end}`],
-    ["a Host with a space", 400, () => `${GET}Host: a b\r\n${end}`],
-    ["a Host with an invalid port", 400, () => `${GET}Host: a:b\r\n${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ])("%s: %i", async (_, status, bytes) => {
     const responses = await exchange(server.port, bytes());
     expect(responses.map((response) => response.status)).toEqual([status]);
-  });
-
-  test("the request id appears in the log", async () => {
-    const [response] = await exchange(server.port, "hello\r\n\r\n");
-    const requestId = response!.headers["x-request-id"];
-    expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status: 400 });
   });
 });
 
@@ -178,10 +157,7 @@ describe("unusual but valid HTTP is handled", () => {
   test.each<[string, number, () => string]>([
     ["HTTP/1.0 without Host", 404, () => `GET ${path}/nothing HTTP/1.0\r\nx-api-key: ${server.key}\r\n\r\n`],
     ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
-    ["an absolute URL with ..", 404, () => `GET http://elsewhere.example/.. HTTP/1.1\r\n${head}${end}`],
     ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
-    ["an absolute URL without a host", 404, () => `POST http:// HTTP/1.1\r\n${head}${end}`],
-    ["an absolute URL with another scheme", 404, () => `POST ftp://x${path} HTTP/1.1\r\n${head}${end}`],
     ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
     ["the asterisk form", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
     ["an unknown expectation", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
@@ -219,12 +195,6 @@ describe("unusual but valid HTTP is handled", () => {
     socket.write(body);
     expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 401 /);
     socket.destroy();
-  });
-
-  test("sends 100 Continue for a valid request", async () => {
-    const body = JSON.stringify(aPayout());
-    const bytes = `${POST}${head}Expect: 100-continue\r\nContent-Length: ${body.length}\r\n${end}${body}`;
-    expect(await exchange(server.port, bytes)).toMatchObject([{ status: 200 }]);
   });
 
   test("responds in order to pipelined requests", async () => {

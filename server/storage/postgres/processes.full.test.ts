@@ -7,13 +7,13 @@ import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { seededRandom } from "../../testing/random.ts";
 import {
+  aCheckout,
   ACTOR,
   addDelivery,
+  addKey,
   addMerchant,
-  aCheckout,
   aDisbursement,
   aFinalDisbursement,
-  aKey,
   claimAll,
   concurrently,
   DAY,
@@ -109,24 +109,9 @@ test("each record is settled by one process, with one event", async () => {
   }
 });
 
-test("each delivery is claimed by one process, and a claim fences out the process that lost it", async () => {
-  const merchant = await addMerchant(each(0));
-  await concurrently(40, (index) => addDelivery(each(index), merchant.id));
-  const claimed = (await concurrently(8, (index) => claimAll(each(index), { leaseMs: MINUTE, count: 7 }))).flat();
-  expect(new Set(claimed.map(({ event }) => event.id)).size).toBe(40);
-  expect(claimed).toHaveLength(40);
-  clock.advance(MINUTE);
-  const [again] = await claimAll(each(1), { leaseMs: MINUTE, count: 1 });
-  const late = claimed.find(({ event }) => event.id === again!.event.id)!;
-  const attempt = { at: START, sentAt: START, latencyMs: 1 };
-  expect(await each(0).recordAttempt(late, attempt, { status: "delivered", step: 1 })).toBe(false);
-  expect(await each(1).recordAttempt(again!, attempt, { status: "ended", step: 1 })).toBe(true);
-});
-
 test("a revoked key, a moved clock and a reset take effect in every process immediately", async () => {
   const merchant = await addMerchant(each(0));
-  const key = aKey(merchant.id);
-  await each(0).insertKey(key, ACTOR);
+  const key = await addKey(each(0), merchant.id);
   expect((await each(1).findMerchantByKey(key.hash))?.merchant.clockOffset).toBe(0);
   await each(0).moveClock(merchant.id, { by: HOUR }, LATEST);
   expect((await each(1).findMerchantByKey(key.hash))?.merchant.clockOffset).toBe(HOUR);
@@ -177,12 +162,6 @@ test("dates do not go back when the database's clock is set back", async () => {
   await storage.close();
 });
 
-test("concurrent moves of a clock by several processes add up", async () => {
-  const { id } = await addMerchant(each(0));
-  await concurrently(10, (index) => each(index).moveClock(id, { by: MINUTE }, LATEST));
-  expect(await each(0).findMerchant(id)).toMatchObject({ clockOffset: 10 * MINUTE });
-});
-
 test("following events misses none that several processes write", async () => {
   const { id: merchantId } = await addMerchant(each(0));
   const query = { merchantId, limit: 10, direction: "newer" } as const;
@@ -224,8 +203,7 @@ test("two processes accept exactly as many payouts as balance and limit permit, 
     await each(0).adjustBalance(id, topUp, ACTOR);
   }
   // The limit of the first merchant's key is lower than its balance.
-  const key = aKey(merchants[0]!.id);
-  await each(0).insertKey(key, ACTOR);
+  const key = await addKey(each(0), merchants[0]!.id);
   await each(1).setKeyLimits(key.id, { perDay: { XOF: 240_000 } }, ACTOR);
   const results = await concurrently(1_000, (index) => {
     const { id } = merchants[(index >> 1) % 2]!;

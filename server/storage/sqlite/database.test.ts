@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { ACTOR, addMerchant, aDisbursement, aKey, LATEST } from "../../testing/storage/fixtures.ts";
+import { ACTOR, addKey, addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
 import { LOG_BYTES, openDatabase } from "./database.ts";
 import { openSqlite } from "./index.ts";
 
@@ -78,8 +78,7 @@ describe("one server per file", () => {
     const storage = openSqlite(path, server);
     const beside = openSqlite(path, { clock, server: false });
     const { id } = await addMerchant(storage);
-    const key = aKey(id);
-    await storage.insertKey(key, ACTOR);
+    const key = await addKey(storage, id);
     const refused = async () => (await storage.insertDisbursement(aDisbursement(id, { keyId: key.id }))).refusal?.code;
     expect(await refused()).toBeUndefined();
     await beside.setMerchantState(id, "suspended", ACTOR);

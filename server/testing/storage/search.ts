@@ -2,17 +2,7 @@ import { expect, test } from "vitest";
 import type { DeliverySearch, DeliveryStatus } from "../../domain/deliveries.ts";
 import type { PageQuery } from "../../domain/event-log.ts";
 import type { Current } from "./current.ts";
-import {
-  addDelivery,
-  addMerchant,
-  aDisbursement,
-  attempted,
-  concurrently,
-  HOUR,
-  LATEST,
-  MINUTE,
-  START,
-} from "./fixtures.ts";
+import { addDelivery, addMerchant, attempted, concurrently, MINUTE, START } from "./fixtures.ts";
 
 const HOSTS = ["a.example", "b.example:8443"] as const;
 
@@ -95,20 +85,6 @@ export function searchTests(storage: Current): void {
       cursor = page.cursor;
     }
     expect(pages).toEqual(await found({ ...period, limit: 100 }));
-  });
-
-  test("finds the events of a period whose time a move of the clock has skipped, although later ones precede them", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    const { record } = await storage().insertDisbursement(
-      aDisbursement(merchantId, { webhookURL: "https://a.example/", due: { afterMs: MINUTE, status: "success" } }),
-    );
-    await storage().moveClock(merchantId, { by: HOUR }, LATEST);
-    const later = await addDelivery(storage(), merchantId);
-    expect(await storage().settleDue(10)).toBe(1);
-    const references = async (search: DeliverySearch) =>
-      (await storage().listDeliveries({ merchantId, limit: 10, ...search })).items.map(({ reference }) => reference);
-    expect(await references({ createdBefore: START + HOUR })).toEqual([record.reference]);
-    expect(await references({ createdAfter: START + HOUR })).toEqual([later.reference]);
   });
 
   test("a page looks at a bounded number of deliveries, and says how far it got", { timeout: 60_000 }, async () => {
