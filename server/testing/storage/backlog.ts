@@ -19,7 +19,7 @@ export function backlogTests(storage: Current): void {
     });
   });
 
-  test("has the deliveries that are due, also after a failed ATTEMPT, and the oldest of all receivers", async () => {
+  test("has the deliveries that are due, also after a failed attempt, and the oldest of all receivers", async () => {
     const { id } = await addMerchant(storage());
     await addDelivery(storage(), id, { webhookURL: "https://b.example" });
     const [claimed] = await claimAll(storage());

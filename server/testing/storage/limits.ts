@@ -93,17 +93,6 @@ export function limitTests(storage: Current): void {
     expect((await create()).inserted).toBe(true);
   });
 
-  test("a suspended merchant creates nothing, even if the request began before", async () => {
-    const { merchant, create } = await limited({});
-    await storage().setMerchantState(merchant.id, "suspended", ACTOR);
-    const refused = { inserted: false, refusal: { code: "merchant_suspended" } };
-    expect(await create({ merchantsReference: "p1" })).toMatchObject(refused);
-    expect(await storage().insertCheckout(aCheckout(merchant.id, { merchantsReference: "c1" }))).toMatchObject(refused);
-    await storage().setMerchantState(merchant.id, undefined, ACTOR);
-    expect((await create({ merchantsReference: "p1" })).inserted).toBe(true);
-    expect((await storage().insertCheckout(aCheckout(merchant.id, { merchantsReference: "c1" }))).inserted).toBe(true);
-  });
-
   const REFUSALS: [code: string, who: string, begin: (merchantId: string, keyId: string) => Promise<unknown>][] = [
     ["merchant_suspended", "the merchant's state", (id) => storage().setMerchantState(id, "suspended", ACTOR)],
     ["limit_exceeded", "a limit of the merchant", (id) => storage().setMerchantLimits(id, { countries: [] }, ACTOR)],

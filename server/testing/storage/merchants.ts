@@ -207,24 +207,6 @@ export function merchantTests(storage: Current): void {
     expect(await take(9, 7)).toBe(7);
   });
 
-  test("a second rotation does not end the first secret: each keeps its own expiry (D12)", async () => {
-    const { id } = await addMerchant(storage());
-    const { current: first } = await storage().readSecrets(id);
-    await rotate(id, "whsec_b");
-    storage.clock().advance(HOUR);
-    await rotate(id, "whsec_c");
-    expect(await storage().readSecrets(id)).toEqual({
-      current: "whsec_c",
-      previous: [
-        { secret: "whsec_b", expiresAt: START + HOUR + DAY },
-        { secret: first, expiresAt: START + DAY },
-      ],
-    });
-    storage.clock().advance(DAY);
-    await rotate(id, "whsec_d");
-    expect((await storage().readSecrets(id)).previous.map(({ secret }) => secret)).toEqual(["whsec_c"]);
-  });
-
   test("concurrent rotations keep every secret", async () => {
     const { id } = await addMerchant(storage());
     const { current: first } = await storage().readSecrets(id);

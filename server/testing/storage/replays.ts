@@ -184,21 +184,6 @@ export function replayByFilterTests(storage: Current): void {
     }
   });
 
-  test("a reset ends a replay", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    await failed(merchantId, 10);
-    const { id } = (await start(merchantId, { pace: 4 }))!;
-    await storage().advanceReplay();
-    await storage().reset(merchantId);
-    storage.clock().advance(MINUTE);
-    expect(await storage().advanceReplay()).toBeUndefined();
-    expect(await readyIds()).toEqual([]);
-    const replay = await find(merchantId, id);
-    expect(replay).toMatchObject({ state: "stopped", endedAt: START });
-    expect(replay).not.toHaveProperty("stoppedBy");
-    expect(await start(merchantId)).toBeDefined();
-  });
-
   test("replays a period, and is exact also after a move of the clock", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const before = await attempted(storage(), merchantId, "ended");
