@@ -1,13 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createSystemClock } from "../../domain/clock.ts";
-import { createIds } from "../../domain/ids.ts";
-import { prepareFirstMerchant } from "../../domain/merchants.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import { seededRandom } from "../../testing/random.ts";
 import {
-  aCheckout,
   ACTOR,
   addDelivery,
   addKey,
@@ -55,20 +51,6 @@ test("concurrent first starts create the schema once", async () => {
   await Promise.all(opened.map((storage) => storage.close()));
   await fresh.drop();
 });
-
-test.each([undefined, "sk_the_same_key_for_all"])(
-  "concurrent first starts create one merchant and key (%s)",
-  async (key) => {
-    const random = seededRandom(1).bytes;
-    const context = { clock, ids: createIds(random), random, actor: ACTOR } as const;
-    const results = await concurrently(4, (index) =>
-      each(index).exclusively(() => prepareFirstMerchant({ storage: each(index), ...context }, "First Merchant", key)),
-    );
-    expect(await each(0).listMerchants()).toHaveLength(1);
-    expect(await each(1).listKeys()).toHaveLength(1);
-    expect(results.filter(({ newKey }) => newKey !== undefined)).toHaveLength(key === undefined ? 1 : 0);
-  },
-);
 
 test("concurrent batches with the same references store each once, without deadlock", async () => {
   const merchants = [await addMerchant(each(0)), await addMerchant(each(1))];
@@ -182,18 +164,6 @@ test("following events misses none that several processes write", async () => {
     }
   }
   expect(seen.toSorted()).toEqual((await writing).map(({ id }) => id).toSorted());
-});
-
-test("a move that the end of a process interrupted is finished by another after a while", async () => {
-  const { id } = await addMerchant(each(0));
-  const { record } = await each(0).insertCheckout(aCheckout(id));
-  const [moved] = await Promise.allSettled([each(0).moveClock(id, { by: 29 * MINUTE }, LATEST), each(0).close()]);
-  expect(moved.status).toBe("rejected");
-  clock.advance(MINUTE);
-  expect(await each(1).settleDue(1)).toBe(0);
-  await each(1).prune(1);
-  expect(await each(1).settleDue(1)).toBe(1);
-  expect(await each(1).findCheckout(id, record.reference)).toMatchObject({ status: "cancelled" });
 });
 
 test("two processes accept exactly as many payouts as balance and limit permit, and the books are right", async () => {
