@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { startServer } from "../testing/server.ts";
 
-test("a statement has every change with the balance after it, as JSON and as CSV, of a period", async () => {
+test("a statement has every change of its merchant with the balance after it, as JSON and CSV, of a period", async () => {
   const server = await startServer();
   const get = async (path: string) => (await server.request("GET", path)).body.data.items;
   const body = { currency: "XOF", available: 10_100, enforced: true };
@@ -32,5 +32,8 @@ test("a statement has every change with the balance after it, as JSON and as CSV
   });
   expect(await get("/v1/statements?from=2026-11-20T09:30:00.001Z")).toEqual(items.slice(0, 1));
   expect(await get("/v1/statements?to=2026-11-20T09:30:00.001Z")).toEqual(items.slice(1));
+  const { key } = await server.addMerchant("Other");
+  for (const path of ["/v1/balances", "/v1/statements"])
+    expect((await server.request("GET", path, { key })).body.data.items).toEqual([]);
   await server.close();
 });

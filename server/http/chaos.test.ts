@@ -49,6 +49,9 @@ describe("while it is on", () => {
     expect((await server.createCheckout({}, { key })).status).toBe(500);
     expect((await request("GET", "/v1/disbursements/DSB0")).status).toBe(500);
     expect(await recorded()).toEqual([]);
+    // Other merchants and the paths under /sandbox are spared.
+    expect((await server.createPayout()).status).toBe(200);
+    expect((await request("GET", "/sandbox/clock")).status).toBe(200);
   });
 
   test("a lost response leaves the payment recorded once, so a retry gets 409", async () => {

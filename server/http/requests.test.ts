@@ -2,6 +2,7 @@
 // against the contract.
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createKey, revokeKey } from "../domain/merchants.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
 import { table } from "../testing/table.ts";
@@ -197,6 +198,16 @@ describe("the API key", () => {
     } finally {
       await close();
     }
+  });
+
+  test("is needed by every operation, and the whole key is compared", async () => {
+    for (const [template, item] of Object.entries(openapi.paths))
+      for (const method of Object.keys(item))
+        for (const key of [null, "", "sk_wrong", `${server.key}x`, server.key.slice(0, -1), server.key.toUpperCase()]) {
+          const path = template.replaceAll(/\{\w+\}/g, "nothing");
+          const { status, body } = await server.request(method.toUpperCase(), path, { key });
+          expect.soft([method, path, status, body.code]).toEqual([method, path, 401, "unauthorized"]);
+        }
   });
 
   test("twice in one request returns 401", async () => {

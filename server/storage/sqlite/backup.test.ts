@@ -39,6 +39,10 @@ test("a copy made beside a running server has every commit so far, and a server 
 test("replaces no file, not even the database", async () => {
   const merchant = await addMerchant(storage);
   expect(() => backupSqlite(path, path)).toThrow(StorageError);
+  const file = join(folder, "precious");
+  writeFileSync(file, "precious");
+  expect(() => backupSqlite(path, file)).toThrow(/^Cannot create .+: it exists\. Choose another file\.$/);
+  expect(readFileSync(file, "utf8")).toBe("precious");
   expect(() => backupSqlite(path, join(folder, "missing", "copy.db"))).toThrow(
     /^Cannot create .+ Choose another file\.$/,
   );
@@ -73,13 +77,6 @@ test("a backup is complete and private from its first moment under its name, and
   backupSqlite(path, file);
   expect(readdirSync(folder).filter((name) => name.startsWith("copy"))).toEqual(["copy.db"]);
   expect([statSync(file).mode & 0o777, statSync(file).nlink]).toEqual([0o600, 1]);
-});
-
-test("an existing file keeps its content", () => {
-  const file = join(folder, "precious");
-  writeFileSync(file, "precious");
-  expect(() => backupSqlite(path, file)).toThrow(/^Cannot create .+: it exists\. Choose another file\.$/);
-  expect(readFileSync(file, "utf8")).toBe("precious");
 });
 
 test("a disk that becomes full leaves nothing behind, and a later backup succeeds", async ({ skip }: TestContext) => {
