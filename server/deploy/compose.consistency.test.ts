@@ -1,5 +1,5 @@
 // Checks `compose.yaml` without Docker, as far as possible.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { RAIL_VARIABLES } from "../config.ts";
@@ -98,4 +98,15 @@ test("a server drains for longer than the load balancer takes to notice, and is 
   }
   // A server closes a connection without a valid key after five seconds.
   expect(seconds(inCaddyfile("keepalive"))).toBeLessThan(5);
+});
+
+test("the image has the tested version of Node, copies files that exist, and runs as an ordinary user", () => {
+  const dockerfile = read("Dockerfile");
+  const { dependencies } = JSON.parse(read("../../package.json")) as { dependencies: { node: string } };
+  expect(/^ARG NODE_IMAGE=node:([\d.]+)-slim/m.exec(dockerfile)![1]).toBe(dependencies.node);
+  for (const [, sources] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm))
+    for (const source of sources!.split(" "))
+      expect(existsSync(new URL(`../../${source}`, import.meta.url))).toBe(true);
+  expect(dockerfile).toMatch(/^USER node$/m);
+  expect(read("Dockerfile.dockerignore")).toMatch(/testing/);
 });

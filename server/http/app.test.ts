@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, test } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import packageJson from "../package.json" with { type: "json" };
-import type { Storage } from "../domain/storage.ts";
 import { LIVE } from "../testing/process.ts";
 import { startReceiver } from "../testing/receiver.ts";
-import { startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
+import { aPayout, startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
 
 const running: TestServer[] = [];
 async function start(options?: TestServerOptions): Promise<TestServer> {
@@ -16,48 +15,24 @@ afterEach(async () => {
   for (const server of running.splice(0)) await server.close();
 });
 
-describe("health", () => {
-  test.each([
-    ["sandbox", "simulator", {}],
-    ["live", "test", LIVE],
-  ])("/healthz of a %s server names its rail, %s", async (environment, rail, env) => {
-    const server = await start({ env });
-    const { status, body } = await server.request("GET", "/healthz", { key: null });
-    expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version, rail }]);
-  });
-
-  test("/readyz returns 503 while the storage fails, without details", async () => {
-    const server = await start();
-    const { storage } = server;
-    const ping = storage.ping;
-    const ready = () => server.request("GET", "/readyz", { key: null });
-    expect((await ready()).body).toEqual({ status: "ok" });
-
-    server.clock.advance(1_000);
-    storage.ping = () => Promise.reject(new Error("disk I/O error in /secret/place"));
-    const { status, text } = await ready();
-    expect(status).toBe(503);
-    expect(text).not.toContain("disk");
-    expect(JSON.stringify(server.logged())).toContain("disk I/O error");
-    expect((await server.request("GET", "/healthz")).status).toBe(200);
-
-    storage.ping = ping;
-    server.clock.advance(1_000);
-    expect((await ready()).status).toBe(200);
-  });
+test.each([
+  ["sandbox", "simulator", {}],
+  ["live", "test", LIVE],
+])("/healthz of a %s server names its rail, %s", async (environment, rail, env) => {
+  const server = await start({ env });
+  const { status, body } = await server.request("GET", "/healthz", { key: null });
+  expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version, rail }]);
 });
 
-describe("without the sandbox", () => {
+test("without the sandbox its paths return 404, with or without a key", async () => {
+  const server = await start({ env: { SANDBOX: "false" } });
   const paths = Object.entries(openapi.paths).filter(([path]) => path.startsWith("/sandbox/"));
-  test.each(paths)("%s returns 404, with or without a key", async (template, item) => {
-    const server = await start({ env: { SANDBOX: "false" } });
+  for (const [template, item] of paths) {
     const path = template.replaceAll(/\{\w+\}/g, "nothing");
-    for (const method of [...Object.keys(item), "delete", "options"]) {
-      for (const key of [server.key, null]) {
-        expect.soft((await server.request(method.toUpperCase(), path, { key })).status, method).toBe(404);
-      }
-    }
-  });
+    for (const method of [...Object.keys(item), "delete", "options"])
+      for (const key of [server.key, null])
+        expect.soft((await server.request(method.toUpperCase(), path, { key })).status, path).toBe(404);
+  }
 });
 
 /** Sends requests until one is refused. */
@@ -69,14 +44,6 @@ async function untilRefused(server: TestServer, options: { key?: string } = {}) 
 }
 
 describe("the rate limit (D15)", () => {
-  test("is off by default", async () => {
-    const server = await start();
-    const responses = await Promise.all(
-      Array.from({ length: 100 }, () => server.request("GET", "/v1/disbursements/x")),
-    );
-    expect(responses.filter(({ status }) => status !== 404)).toEqual([]);
-  });
-
   test("returns 429 with Retry-After, counted per merchant", async () => {
     const server = await start({ env: { RATE_LIMIT: "3" } });
     const { key } = await server.addMerchant("Kofi & Sons");
@@ -99,41 +66,33 @@ describe("the rate limit (D15)", () => {
   });
 });
 
-describe("unexpected errors", () => {
-  let storage: Storage;
+test.each(["GET", "POST"])("an unexpected error of a %s returns 500 without details, and is logged", async (method) => {
+  const server = await start();
   const SECRET = "whsec_c2VjcmV0IG9mIHRoZSBzdG9yYWdl /var/lib/place.db";
-
-  test.each<[string, string, string, (fault: () => Promise<never>) => void]>([
-    ["finding a key", "GET", "/v1/disbursements/x", (fault) => (storage.findMerchantByKey = fault)],
-    ["reading a disbursement", "GET", "/v1/disbursements/x", (fault) => (storage.findDisbursement = fault)],
-    ["writing a disbursement", "POST", "/v1/disbursements", (fault) => (storage.insertDisbursement = fault)],
-    ["writing a checkout", "POST", "/v1/checkouts", (fault) => (storage.insertCheckout = fault)],
-    ["advancing the clock", "POST", "/sandbox/clock/advance", (fault) => (storage.moveClock = fault)],
-    ["resetting", "POST", "/sandbox/reset", (fault) => (storage.reset = fault)],
-    ["listing events", "GET", "/sandbox/events", (fault) => (storage.listEvents = fault)],
-  ])(
-    "a failure while %s returns 500 without details and is logged with the request id",
-    async (_, method, path, breakIt) => {
-      const server = await start();
-      storage = server.storage;
-      breakIt(() => Promise.reject(new Error(SECRET)));
-      const bodies: Record<string, unknown> = { "/sandbox/clock/advance": { seconds: 1 } };
-      const options = { body: bodies[path] };
-      let response;
-      if (path === "/v1/disbursements" && method === "POST") response = await server.createPayout();
-      else if (path === "/v1/checkouts") response = await server.createCheckout();
-      else response = await server.request(method, path, options);
-
-      expect(response.status).toBe(500);
-      expect(response.body.message).toBe(
-        `The server failed to process the request. Include the x-request-id when you report this.${method === "POST" ? " Nothing was recorded." : ""}`,
-      );
-      for (const line of Object.values(response.headers)) expect(String(line)).not.toContain("whsec");
-      const logged = server.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);
-      expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);
-      expect(logged.at(-1)).toMatchObject({ method, route: path.replace("/x", "/:reference"), status: 500 });
-    },
+  const fault = () => Promise.reject(new Error(SECRET));
+  Object.assign(server.storage, { findDisbursement: fault, insertDisbursement: fault });
+  const path = method === "GET" ? "/v1/disbursements/x" : "/v1/disbursements";
+  const response = await server.request(method, path, method === "GET" ? {} : { body: aPayout() });
+  expect(response.status).toBe(500);
+  expect(response.body.message).toBe(
+    `The server failed to process the request. Include the x-request-id when you report this.${method === "POST" ? " Nothing was recorded." : ""}`,
   );
+  expect(JSON.stringify(response.headers)).not.toContain("whsec");
+  const logged = server.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);
+  expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);
+  expect(logged.at(-1)).toMatchObject({ method, route: path.replace("/x", "/:reference"), status: 500 });
+});
+
+test("the rate that was agreed with a merchant counts for this merchant only", async () => {
+  const server = await start();
+  const other = await server.addMerchant("Other");
+  await server.storage.setMerchantTerms(server.merchant.id, { rateLimit: 2 }, "command ada@host");
+  const list = async (key: string) => (await server.request("GET", "/v1/disbursements", { key })).status;
+  const inTurn = async (key: string) => [await list(key), await list(key), await list(key)];
+  expect(await inTurn(server.key)).toEqual([200, 200, 429]);
+  expect(await inTurn(other.key)).toEqual([200, 200, 200]);
+  server.clock.advance(1_000);
+  expect(await list(server.key)).toBe(200);
 });
 
 describe("the log", () => {
@@ -170,18 +129,6 @@ describe("the log", () => {
     ];
     for (const secret of secrets) expect.soft(text).not.toContain(secret);
     await receiver.close();
-  });
-
-  test("every response has a new, logged request id; the caller's is ignored (D20)", async () => {
-    const server = await start();
-    const headers = { "x-request-id": "req_0123456789abcdef" };
-    const ids = [];
-    for (const path of ["/healthz", "/v1/disbursements/x", "/nothing", "/v1/disbursements/%zz"]) {
-      ids.push((await server.request("GET", path, { headers })).headers["x-request-id"]);
-    }
-    expect(new Set(ids).size).toBe(4);
-    expect(ids).not.toContain("req_0123456789abcdef");
-    expect(server.logged().map(({ requestId }) => requestId)).toEqual(ids);
   });
 
   test("a response that was never sent is logged without a status", async () => {

@@ -20,21 +20,11 @@ beforeEach(async () => {
 
 const request = (method: string, path: string, body?: unknown) => server.request(method, path, { key, body });
 const set = (settings: Partial<Chaos>) => request("PUT", "/sandbox/chaos", settings);
-const read = async () => (await request("GET", "/sandbox/chaos")).body.data;
 const create = (changes: Parameters<TestServer["createPayout"]>[0] = {}) => server.createPayout(changes, { key });
 const delivery = async () => (await request("GET", "/sandbox/deliveries")).body.data.items[0];
 const recorded = async () => (await server.storage.listDisbursements({ merchantId, limit: 100 })).items;
 
 describe("the switch", () => {
-  test("is off at first, keeps what was set, and a reset switches it off", async () => {
-    expect(await read()).toEqual(NO_CHAOS);
-    const settings = { latencyMs: 10_000, failedRequestsPercent: 1, lostResponsesPercent: 2, lostWebhooksPercent: 100 };
-    expect((await set(settings)).body.data).toEqual(settings);
-    expect(await read()).toEqual(settings);
-    await request("POST", "/sandbox/reset");
-    expect(await read()).toEqual(NO_CHAOS);
-  });
-
   test("is set as a whole: what is left out becomes 0", async () => {
     await set({ latencyMs: 5, lostWebhooksPercent: 5 });
     expect((await set({ latencyMs: 6, unknown: 7 } as Partial<Chaos>)).body.data).toEqual({
@@ -49,19 +39,6 @@ describe("the switch", () => {
       { action: "sandbox.chaos", details: { latencyMs: "5", lostWebhooksPercent: "5" } },
     ]);
   });
-
-  test.each([
-    [{ latencyMs: 10_001 }, 422],
-    [{ latencyMs: -1 }, 422],
-    [{ lostResponsesPercent: 101 }, 422],
-    [{ failedRequestsPercent: 0.5 }, 400],
-    [{ lostWebhooksPercent: "5" }, 400],
-  ])("refuses %j with %i", async (body, status) => {
-    const response = await request("PUT", "/sandbox/chaos", body);
-    expect(response.status).toBe(status);
-    expect(response.body.message).toContain(Object.keys(body)[0]);
-    expect(await read()).toEqual(NO_CHAOS);
-  });
 });
 
 describe("while it is on", () => {
@@ -72,6 +49,9 @@ describe("while it is on", () => {
     expect((await server.createCheckout({}, { key })).status).toBe(500);
     expect((await request("GET", "/v1/disbursements/DSB0")).status).toBe(500);
     expect(await recorded()).toEqual([]);
+    // Other merchants and the paths under /sandbox are spared.
+    expect((await server.createPayout()).status).toBe(200);
+    expect((await request("GET", "/sandbox/clock")).status).toBe(200);
   });
 
   test("a lost response leaves the payment recorded once, so a retry gets 409", async () => {
@@ -123,14 +103,6 @@ describe("while it is on", () => {
     expect(accepted).toBeLessThan(35);
     await set({});
     expect(await recorded()).toHaveLength(accepted);
-  });
-
-  test("other merchants and the paths under /sandbox are spared", async () => {
-    await set({ latencyMs: 10_000, failedRequestsPercent: 100, lostResponsesPercent: 100 });
-    expect((await server.createPayout()).status).toBe(200);
-    for (const path of ["/sandbox/clock", "/sandbox/events", "/sandbox/chaos"]) {
-      expect((await request("GET", path)).status).toBe(200);
-    }
   });
 });
 

@@ -1,39 +1,55 @@
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { exchange } from "../testing/raw.ts";
-import { aPayout, startServer, type TestServer } from "../testing/server.ts";
+import { aPayout, startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
 
 let server: TestServer;
 let head: string;
 beforeAll(async () => {
   server = await startServer();
-  head = `Host: a\r\nx-api-key: ${server.key}\r\ncontent-type: application/json\r\n`;
+  head = headOf(server);
 });
 afterAll(() => server.close());
 
 const path = "/v1/disbursements";
 const GET = `GET ${path}/nothing HTTP/1.1\r\n`;
 const POST = `POST ${path} HTTP/1.1\r\n`;
+const HEALTH = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 const end = "Connection: close\r\n\r\n";
+const headOf = ({ key }: { key: string }) => `Host: a\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n`;
+/** The end of the head, and the body. */
+const withBody = (body: string, sent = body) => `Content-Length: ${body.length}\r\n\r\n${sent}`;
+const turns = async () => {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+};
 
-/** Sends a GET on an open connection. Returns the status of the response. */
-async function ask(socket: Socket, fields: string): Promise<string> {
-  socket.write(`GET ${path}/x HTTP/1.1\r\nHost: a\r\n${fields}\r\n`);
-  return String((await once(socket, "data"))[0]).slice(9, 12);
+/** Opens a connection until the end of the test, and sends bytes. `status` is the status of the next response. */
+async function open({ port }: TestServer, bytes: string | Uint8Array = "", allowHalfOpen = false) {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen }).on("error", () => undefined);
+  onTestFinished(() => void socket.destroy());
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  await once(socket, "connect");
+  if (bytes.length > 0) socket.write(bytes);
+  const status = async () => Number(String((await once(socket, "data"))[0]).slice(9, 12));
+  const send = (more: string) => (socket.write(more), status());
+  return { socket, closed, status, send };
+}
+/** Starts a server until the end of the test, which ends connections that are still open. */
+async function startOwn(options: TestServerOptions) {
+  const own = await startServer({ seed: 7, ...options });
+  onTestFinished(async () => {
+    const closed = own.close();
+    own.clock.advance(10_000);
+    await closed;
+  });
+  return own;
 }
 
 describe("malformed HTTP gets an error in the shape of §7, with a request id", () => {
   test.each<[string, number, () => string | Uint8Array]>([
     ["text that is not HTTP", 400, () => "hello\r\n\r\n"],
-    ["bytes", 400, () => Uint8Array.from({ length: 200 }, (_, index) => 255 - index)],
-    ["a TLS handshake", 400, () => Buffer.from("16030100c8010000c40303", "hex")],
-    ["HTTP/2", 400, () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-    ["an unknown method", 400, () => `PAY ${path} HTTP/1.1\r\nHost: a\r\n\r\n`],
-    ["a method in lower case", 400, () => `get / HTTP/1.1\r\nHost: a\r\n\r\n`],
-    ["a space in the path", 400, () => `GET /v1 /x HTTP/1.1\r\nHost: a\r\n\r\n`],
-    ["a header without a colon", 400, () => `${GET}Host a\r\n\r\n`],
     ["a space before a header's colon", 400, () => `${GET}Host : a\r\n\r\n`],
     ["NUL in a header", 400, () => `${GET}Host: a\0b\r\n\r\n`],
     ["a header that is too long", 431, () => `${GET}Host: a\r\nx: ${"x".repeat(20_000)}\r\n\r\n`],
@@ -44,102 +60,58 @@ describe("malformed HTTP gets an error in the shape of §7, with a request id", 
       400,
       () => `${POST}${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
     ],
-    ["an invalid length", 400, () => `${POST}${head}Content-Length: 2x\r\n\r\n{}`],
-    ["a negative length", 400, () => `${POST}${head}Content-Length: -2\r\n\r\n{}`],
-    ["an unknown transfer encoding", 400, () => `${POST}${head}Transfer-Encoding: wat\r\n\r\n{}`],
     ["a chunk without a size", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}`],
     ["a body that ends early", 400, () => `${POST}${head}Content-Length: 100\r\n\r\n{}`],
-    ["chunks that end early", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n`],
     ["no Host", 400, () => `${GET}${end}`],
     ["two Hosts", 400, () => `${GET}Host: a\r\nhost: a\r\n${end}`],
-    ["two Hosts in HTTP/1.0", 400, () => `GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n${end}`],
     ["a Host with a path", 400, () => `${GET}Host: a/b\r\n${end}`],
-    ["a Host with a user", 400, () => `${GET}Host: a@b\r\n${end}`],
-    ["a Host with a space", 400, () => `${GET}Host: a b\r\n${end}`],
-    ["a Host with an invalid port", 400, () => `${GET}Host: a:b\r\n${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
   ])("%s: %i", async (_, status, bytes) => {
     const responses = await exchange(server.port, bytes());
     expect(responses.map((response) => response.status)).toEqual([status]);
-  });
-
-  test("the request id appears in the log", async () => {
-    const [response] = await exchange(server.port, "hello\r\n\r\n");
-    const requestId = response!.headers["x-request-id"];
-    expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status: 400 });
+    const requestId = responses[0]!.headers["x-request-id"];
+    expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status });
   });
 });
 
 describe("connections", () => {
   test("a refused request that never sends its body is closed a second after the response", async () => {
-    const socket = connect(server.port, "127.0.0.1");
-    socket.write(`${POST}Host: a\r\nx-api-key: wrong\r\nContent-Length: 1000\r\n\r\n{`);
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 401 /);
-    expect(socket.readableEnded).toBe(false);
-    const closed = once(socket, "close");
+    const { socket, status, closed } = await open(
+      server,
+      `${POST}Host: a\r\nx-api-key: wrong\r\n${withBody("{}", "{")}`,
+    );
+    expect([await status(), socket.readableEnded]).toEqual([401, false]);
     server.clock.advance(1_000);
     await closed;
   });
 
   test("a refused request that sends its body in time keeps its connection", async () => {
-    const socket = connect(server.port, "127.0.0.1");
-    socket.write(`${POST}Host: a\r\nx-api-key: wrong\r\nContent-Length: 3\r\n\r\n{`);
-    await once(socket, "data");
-    socket.write("}}");
-    socket.write(`GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
+    const { status, send } = await open(server, `${POST}Host: a\r\nx-api-key: wrong\r\n${withBody("{}}", "{")}`);
+    expect(await status()).toBe(401);
+    expect(await send(`}}${HEALTH}`)).toBe(200);
     server.clock.advance(1_000);
-    socket.write(`GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 200 /);
-    socket.destroy();
-  });
-
-  test("at the limit, a new one replaces the oldest idle one, and those with a valid key last", async () => {
-    const own = await startServer({ maxConnections: 3, seed: 7 });
-    const open = async () => {
-      const socket = connect(own.port, "127.0.0.1");
-      await once(socket, "connect");
-      return socket;
-    };
-    const owner = await open();
-    expect(await ask(owner, `x-api-key: ${own.key}\r\n`)).toBe("404");
-    const idle = [await open(), await open()];
-    const closed = idle.map((socket) => once(socket, "close"));
-    const next = [await open(), await open()];
-    await Promise.all(closed);
-    for (const socket of next) expect(await ask(socket, "")).toBe("401");
-    expect(await ask(owner, `x-api-key: ${own.key}\r\n`)).toBe("404");
-    for (const socket of [owner, ...next]) socket.destroy();
-    await own.close();
+    expect(await send(HEALTH)).toBe(200);
   });
 });
 
 describe("at the limit, a new connection replaces the oldest one of a stranger", () => {
   const CROWD = 3;
+  let own: TestServer;
+  beforeEach(async () => {
+    own = await startOwn({ maxConnections: CROWD });
+  });
   const slow = (target: string, fields = "") =>
     `POST ${target} HTTP/1.1\r\nHost: a\r\nOrigin: ${own.url}\r\n${fields}Content-Length: 1000\r\n\r\na`;
   const form = "Content-Type: application/x-www-form-urlencoded\r\n";
-
-  /** Fills a server with connections that send these bytes, and waits until the server has read them. */
+  /** Fills the server with connections that send these bytes, and waits until it has read them. */
   async function crowd(bytes: string) {
-    const sockets = Array.from({ length: CROWD }, () => connect(own.port, "127.0.0.1").on("error", () => undefined));
-    await Promise.all(sockets.map((socket) => once(socket, "connect")));
-    for (const socket of sockets) socket.write(bytes);
-    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
-    return sockets;
+    const all = await Promise.all(Array.from({ length: CROWD }, () => open(own, bytes)));
+    await turns();
+    return all;
   }
 
-  let own: TestServer;
-  beforeEach(async () => {
-    own = await startServer({ maxConnections: CROWD, seed: 7 });
-    return async () => {
-      const closed = own.close();
-      own.clock.advance(10_000);
-      await closed;
-    };
-  });
-
   test.each<[string, () => Promise<string> | string]>([
+    ["that is idle", () => ""],
     ["that sends a slow form to sign in", () => slow("/dashboard/sign-in", form)],
     [
       "that sends a slow form to a payment page",
@@ -150,27 +122,22 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
     ["that does not read what it asked for", () => "GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".repeat(50)],
     ["whose request was refused", () => "no HTTP\r\n\r\n"],
   ])("%s", async (_, bytes) => {
-    const sockets = await crowd(await bytes());
-    for (const socket of sockets) socket.pause();
-    onTestFinished(() => sockets.forEach((socket) => socket.destroy()));
-    const merchant = connect(own.port, "127.0.0.1");
-    onTestFinished(() => void merchant.destroy());
-    expect(await ask(merchant, `x-api-key: ${own.key}\r\n`)).toBe("404");
+    for (const { socket } of await crowd(await bytes())) socket.pause();
+    const request = `${GET}${headOf(own)}\r\n`;
+    const merchant = await open(own, request);
+    expect(await merchant.status()).toBe(404);
     // The next strangers replace strangers, and never the merchant.
-    for (const socket of await crowd("GET / HTTP/1.1\r\n")) socket.destroy();
-    expect(await ask(merchant, `x-api-key: ${own.key}\r\n`)).toBe("404");
+    for (const { socket } of await crowd("GET / HTTP/1.1\r\n")) socket.destroy();
+    expect(await merchant.send(request)).toBe(404);
   });
 
   test("but none whose request has a key, also while it is handled", async () => {
     const body = JSON.stringify(aPayout());
-    const fields = `x-api-key: ${own.key}\r\ncontent-type: application/json\r\nContent-Length: ${body.length}\r\n`;
-    const merchants = await crowd(`${POST}Host: a\r\n${fields}\r\n${body.slice(0, -1)}`);
-    const next = connect(own.port, "127.0.0.1").on("error", () => undefined);
-    await once(next, "close");
-    const [first] = merchants;
-    first!.write(body.slice(-1));
-    expect(String((await once(first!, "data"))[0])).toMatch(/^HTTP\/1.1 200 /);
-    for (const socket of merchants) socket.destroy();
+    const [first] = await crowd(`${POST}${headOf(own)}${withBody(body, body.slice(0, -1))}`);
+    const next = await open(own);
+    next.socket.resume();
+    await next.closed;
+    expect(await first!.send(body.slice(-1))).toBe(200);
   });
 });
 
@@ -178,10 +145,7 @@ describe("unusual but valid HTTP is handled", () => {
   test.each<[string, number, () => string]>([
     ["HTTP/1.0 without Host", 404, () => `GET ${path}/nothing HTTP/1.0\r\nx-api-key: ${server.key}\r\n\r\n`],
     ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
-    ["an absolute URL with ..", 404, () => `GET http://elsewhere.example/.. HTTP/1.1\r\n${head}${end}`],
     ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
-    ["an absolute URL without a host", 404, () => `POST http:// HTTP/1.1\r\n${head}${end}`],
-    ["an absolute URL with another scheme", 404, () => `POST ftp://x${path} HTTP/1.1\r\n${head}${end}`],
     ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
     ["the asterisk form", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
     ["an unknown expectation", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
@@ -194,69 +158,45 @@ describe("unusual but valid HTTP is handled", () => {
   });
 
   test.each([
-    ["has an invalid key", 401, "x-api-key: another", 10],
-    ["is too large", 413, "", 1_000_000_000],
+    ["has an invalid key", 401, () => "another", 10],
+    ["is too large", 413, () => server.key, 1_000_000_000],
   ])("does not send 100 Continue for a body that %s: %i", async (_, status, key, length) => {
-    const fields = `Host: x\r\n${key || `x-api-key: ${server.key}`}\r\nConnection: close\r\n`;
-    const bytes = `${POST}${fields}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
-    const socket = connect(server.port, "127.0.0.1");
-    socket.write(bytes);
-    const [response] = await once(socket, "data");
-    expect(String(response)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    socket.destroy();
+    const fields = `Host: x\r\nx-api-key: ${key()}\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n${end}`;
+    expect(await (await open(server, POST + fields)).status()).toBe(status);
   });
 
   test("refuses a key that is revoked while the body is being sent", async () => {
     const { merchant, key } = await server.addMerchant("Kofi");
-    const { id } = (await server.storage.listKeys()).find(({ merchantId }) => merchantId === merchant.id)!;
+    const [own] = await server.storage.listKeysOf(merchant.id);
     const body = JSON.stringify(aPayout());
-    const socket = connect(server.port, "127.0.0.1");
-    const fields = `Host: a\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\nExpect: 100-continue\r\n`;
-    socket.write(`${POST}${fields}Content-Length: ${body.length}\r\n${end}`);
+    const fields = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n${end}`;
+    const { status, send } = await open(server, POST + headOf({ key }) + fields);
     // The server sends 100 Continue once it has checked the key.
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 100 /);
-    await server.storage.revokeKey(id, server.clock.now(), "command ada@host");
-    socket.write(body);
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1\.1 401 /);
-    socket.destroy();
-  });
-
-  test("sends 100 Continue for a valid request", async () => {
-    const body = JSON.stringify(aPayout());
-    const bytes = `${POST}${head}Expect: 100-continue\r\nContent-Length: ${body.length}\r\n${end}${body}`;
-    expect(await exchange(server.port, bytes)).toMatchObject([{ status: 200 }]);
+    expect(await status()).toBe(100);
+    await server.storage.revokeKey(own!.id, server.clock.now(), "command ada@host");
+    expect(await send(body)).toBe(401);
   });
 
   test("responds in order to pipelined requests", async () => {
-    const create = (reference: string) => {
-      const body = JSON.stringify(aPayout({ reference }));
-      return `${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-    };
-    const responses = await exchange(
-      server.port,
-      `${create("first")}${GET}${head}\r\n${create("first")}${GET}${head}${end}`,
-    );
+    const create = `${POST}${head}${withBody(JSON.stringify(aPayout({ reference: "first" })))}`;
+    const responses = await exchange(server.port, `${create}${GET}${head}\r\n${create}${GET}${head}${end}`);
     expect(responses.map(({ status }) => status)).toEqual([200, 404, 409, 404]);
   });
 });
 
 test("returns no response for garbage after a payout, which would be taken for the payout's", async () => {
   const payout = aPayout();
-  const body = JSON.stringify(payout);
-  const responses = await exchange(
-    server.port,
-    `${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}garbage\r\n\r\n`,
-  );
+  const bytes = `${POST}${head}${withBody(JSON.stringify(payout))}garbage\r\n\r\n`;
+  const responses = await exchange(server.port, bytes);
   expect(responses.filter(({ status }) => status !== 200)).toEqual([]);
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
 });
 
 test("completes a request whose caller disconnects", async () => {
   const payout = aPayout();
-  const body = JSON.stringify(payout);
-  const socket = connect(server.port, "127.0.0.1");
-  socket.write(`${POST}${head}Content-Length: ${body.length}\r\n\r\n${body}`, () => socket.destroy());
-  await once(socket, "close");
+  const { socket, closed } = await open(server);
+  socket.write(`${POST}${head}${withBody(JSON.stringify(payout))}`, () => socket.destroy());
+  await closed;
   // Whether the server had read the request when the connection closed is not known. It records at most one payout.
   expect([200, 409]).toContain((await server.request("POST", path, { body: payout })).status);
   expect((await server.request("POST", path, { body: payout })).status).toBe(409);
@@ -264,11 +204,10 @@ test("completes a request whose caller disconnects", async () => {
 
 test("outlives a client that resets its connection after CONNECT", async () => {
   for (let tries = 0; tries < 5; tries += 1) {
-    const socket = connect(server.port, "127.0.0.1").on("error", () => undefined);
-    socket.write("CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n");
-    await once(socket, "data");
+    const { socket, status, closed } = await open(server, "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n");
+    await status();
     socket.resetAndDestroy();
-    await once(socket, "close");
+    await closed;
     expect((await server.request("GET", "/healthz")).status).toBe(200);
   }
 });
@@ -276,19 +215,9 @@ test("outlives a client that resets its connection after CONNECT", async () => {
 describe("a client that takes too long to send its request", () => {
   let own: TestServer;
   beforeEach(async () => {
-    own = await startServer({ requestTimeoutMs: 200 });
-    return async () => {
-      const closed = own.close();
-      own.clock.advance(10_000);
-      await closed;
-    };
+    own = await startOwn({ requestTimeoutMs: 200 });
   });
-  const begin = (body: string) => {
-    const socket = connect({ port: own.port, host: "127.0.0.1", allowHalfOpen: true });
-    socket.write(`${POST}Host: a\r\nx-api-key: ${own.key}\r\ncontent-type: application/json\r\n`);
-    socket.write(`Content-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`);
-    return socket;
-  };
+  const begin = (body: string) => open(own, `${POST}${headOf(own)}${withBody(body, body.slice(0, -1))}`, true);
 
   test.each([
     ["while the body is read", 0],
@@ -299,13 +228,13 @@ describe("a client that takes too long to send its request", () => {
     if (lookups > 0) own.storage.findMerchantByKey = (hash) => told.promise.then(() => findMerchantByKey(hash));
     const payout = aPayout();
     const body = JSON.stringify(payout);
-    const socket = begin(body).on("error", () => undefined);
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 408 /);
+    const { socket, status } = await begin(body);
+    expect(await status()).toBe(408);
     told.resolve();
     // The app begins to read the body in one of the next turns.
-    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
+    await turns();
     socket.write(body.slice(-1));
-    for (let turns = 0; turns < 50; turns += 1) await new Promise(setImmediate);
+    await turns();
     own.clock.advance(1_000);
     // A connection that the other side has closed refuses what is written to it.
     for (; !socket.destroyed; socket.write(" ")) await new Promise(setImmediate);
@@ -316,25 +245,23 @@ describe("a client that takes too long to send its request", () => {
     ["whose operation reads none", () => ["POST /sandbox/webhook-secret/rotate", Buffer.from("{")]],
     ["whose compressed body has ended", (body) => [`POST ${path}`, Buffer.concat([gzipSync(body), Buffer.alloc(9)])]],
   ])("does nothing for a request that was told 408, %s", async (_, request) => {
-    const body = JSON.stringify(aPayout());
-    const [line, sent] = request(body);
+    const payout = aPayout();
+    const [line, sent] = request(JSON.stringify(payout));
     const secret = async () => (await own.request("GET", "/sandbox/webhook-secret")).body.data;
     const before = await secret();
-    const socket = connect(own.port, "127.0.0.1").on("error", () => undefined);
-    const encoding = line.includes(path) ? "Content-Encoding: gzip\r\n" : "";
-    socket.write(`${line} HTTP/1.1\r\n${head.replace(server.key, own.key)}${encoding}Content-Length: 5000\r\n\r\n`);
+    const fields = `${line.includes(path) ? "Content-Encoding: gzip\r\n" : ""}Content-Length: 5000\r\n\r\n`;
+    const { socket, status } = await open(own, `${line} HTTP/1.1\r\n${headOf(own)}${fields}`);
     socket.write(sent);
-    expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 408 /);
+    expect(await status()).toBe(408);
     expect(await secret()).toEqual(before);
-    expect((await own.request("POST", path, { body: JSON.parse(body) })).status).toBe(200);
+    expect((await own.request("POST", path, { body: payout })).status).toBe(200);
   });
 
   test("does not delay others, also if the time of many is over at once", async () => {
-    const slow = Array.from({ length: 200 }, () => begin("{}"));
-    await Promise.race(slow.map((socket) => once(socket, "data")));
+    const slow = await Promise.all(Array.from({ length: 200 }, () => begin("{}")));
+    await Promise.race(slow.map(({ status }) => status()));
     expect((await own.request("GET", "/healthz")).status).toBe(200);
     expect(own.logged().filter(({ status, msg }) => status === 408 && msg).length).toBeLessThan(slow.length);
-    for (const socket of slow) socket.destroy();
   });
 });
 
@@ -349,14 +276,12 @@ describe("closing", () => {
   });
 
   test("sends responses in progress and closes idle connections", async () => {
-    const unused = connect(own.port, "127.0.0.1");
-    await once(unused, "connect");
-    const kept = connect(own.port, "127.0.0.1");
-    kept.write(`GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await once(kept, "data");
+    const [unused, kept] = [await open(own), await open(own, HEALTH)];
+    expect(await kept.status()).toBe(200);
+    for (const { socket } of [unused, kept]) socket.resume();
     const closed = own.close();
     expect((await held).status).toBe(200);
-    await Promise.all([closed, once(unused, "close"), once(kept, "close")]);
+    await Promise.all([closed, unused.closed, kept.closed]);
     await expect(own.request("GET", "/healthz")).rejects.toThrow(/ECONNREFUSED/);
   });
 
@@ -365,12 +290,12 @@ describe("closing", () => {
       const { findMerchantByKey } = own.storage;
       own.storage.findMerchantByKey = (hash) => (resolve(), findMerchantByKey(hash));
     });
-    const socket = connect(own.port, "127.0.0.1");
-    socket.write(`${POST}Host: a\r\nx-api-key: ${own.key}\r\nContent-Length: 100\r\n\r\n{`);
+    const { socket, closed: ended } = await open(own, `${POST}${headOf(own)}Content-Length: 100\r\n\r\n{`);
+    socket.resume();
     await asked;
     const closed = own.close();
     expect((await held).status).toBe(200);
     own.clock.advance(10_000);
-    await Promise.all([closed, once(socket, "close")]);
+    await Promise.all([closed, ended]);
   });
 });

@@ -130,17 +130,6 @@ describe.each(["payout", "checkout"] as const)("a known %s", (kind) => {
     expect([status, headers.location]).toEqual(mayRead ? [409, location] : [403, undefined]);
   });
 
-  test("is what the request's own text makes of it first", async () => {
-    const { key } = await withKnown(sandbox, kind);
-    const send = async (body: unknown, headers = {}) =>
-      (await sandbox.request("POST", PATHS[kind], { key, body, headers } as never)).status;
-    const { country: _, ...incomplete } = bodyOf(kind, "known");
-    expect(await send(incomplete)).toBe(400);
-    expect(await send(bodyOf(kind, "known", { country: "Ghana" }))).toBe(422);
-    expect(await send(bodyOf(kind, "known"), { "content-type": "text/plain" })).toBe(415);
-    expect(await send(bodyOf(kind, "known"))).toBe(409);
-  });
-
   test("is nothing to a revoked key", async () => {
     const { merchant, key } = await withKnown(sandbox, kind);
     const [made] = await sandbox.storage.listKeysOf(merchant.id);

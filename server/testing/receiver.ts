@@ -24,14 +24,16 @@ export interface Receiver {
 }
 
 /**
- * A merchant's webhook receiver on a free port. It checks each webhook against the contract before responding.
- * @param responseBody the body of its responses
+ * A merchant's site on a free port, which receives webhooks. It checks each webhook against the contract before
+ * responding.
+ * @param responseBody the body of its responses, also to GET
  */
 export async function startReceiver(status = 204, responseBody = ""): Promise<Receiver> {
   let current = status;
   const received: Received[] = [];
   const arrivals = new EventEmitter();
   const { url, close } = await serve(async (request, response) => {
+    if (request.method === "GET") return void response.setHeader("content-type", "text/html").end(responseBody);
     const content = await text(request);
     const body: unknown = JSON.parse(content);
     checkWebhook(body);

@@ -1,29 +1,15 @@
 // A merchant's shop for tests: its requests to the server and the webhooks it receives.
-import { json } from "node:stream/consumers";
 import type { components } from "../../generated/openapi.ts";
 import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
 import type { Rails } from "../domain/rails.ts";
-import { checkWebhook } from "./contract.ts";
-import { serve } from "./serve.ts";
+import { startReceiver } from "./receiver.ts";
 import { startServer } from "./server.ts";
 
 type Schemas = components["schemas"];
 
 export const MERCHANT = "Boutique Adjoua & Fils";
 
-/** The shop's web server. GET returns a thank-you page; POST receives a webhook. */
-async function startSite() {
-  const webhooks: Schemas["WebhookEvent"][] = [];
-  const { url, close } = await serve(async (request, response) => {
-    if (request.method === "POST") {
-      const body = await json(request);
-      checkWebhook(body);
-      webhooks.push(body as Schemas["WebhookEvent"]);
-    }
-    response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Shop</title><h1>Back at the shop</h1>");
-  });
-  return { url, webhooks, close };
-}
+const PAGE = "<!doctype html><title>Shop</title><h1>Back at the shop</h1>";
 
 /**
  * Starts a server and a shop that uses it.
@@ -31,7 +17,16 @@ async function startSite() {
  * @param rails what carries the money of a live server
  */
 export async function openShop(env: Record<string, string> = {}, rails?: Rails) {
-  const [server, site] = await Promise.all([startServer({ env, ...(rails && { rails }) }), startSite()]);
+  const [server, receiver] = await Promise.all([
+    startServer({ env, ...(rails && { rails }) }),
+    startReceiver(200, PAGE),
+  ]);
+  const site = {
+    url: new URL(receiver.url).origin,
+    get webhooks() {
+      return receiver.received.map(({ body }) => body as Schemas["WebhookEvent"]);
+    },
+  };
   const { key } = await server.addMerchant(MERCHANT);
 
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
@@ -71,8 +66,8 @@ export async function openShop(env: Record<string, string> = {}, rails?: Rails) 
     settle: () => server.pass(server.config.settleDelayMs),
     expire: () => server.pass(CHECKOUT_LIFETIME_MS),
     async close() {
-      await site.close();
       await server.close();
+      await receiver.close();
     },
   };
 }

@@ -50,38 +50,6 @@ describe.each([...pages.map(({ name }) => name), "search?q=webhook+reference", "
   });
 });
 
-test("a block of code has a button that copies it", async () => {
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.url });
-  await open("first-payout");
-  const block = page.locator(".code").first();
-  await block.getByRole("button", { name: "Copy" }).click();
-  await block.getByRole("button", { name: "Copied" }).waitFor();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("export API_KEY=test_…");
-});
-
-test("the button is on its code also beside the list of a page's parts, which follows the title", async () => {
-  await page.setViewportSize(DESKTOP);
-  await open("tutorial");
-  await page.locator("h1 + .contents > summary").click();
-  const edges = await page.locator(".code").evaluateAll((blocks) =>
-    blocks.flatMap((block) => {
-      const button = block.querySelector("button");
-      return button
-        ? [block.querySelector("pre")!.getBoundingClientRect().right - button.getBoundingClientRect().right]
-        : [];
-    }),
-  );
-  expect(edges.length).toBeGreaterThan(5);
-  expect(Math.min(...edges)).toBeGreaterThan(0);
-});
-
-test("on a phone, drawings keep the size of their words, and scroll", async () => {
-  await open("for-maintainers");
-  const drawing = page.locator("figure:has(svg)");
-  expect(await drawing.evaluate((figure) => figure.scrollWidth > figure.clientWidth)).toBe(true);
-  expect(await width()).toBe(PHONE.width);
-});
-
 test("the keyboard leads from the search field to the part that was found", async () => {
   await open("first-payout");
   await page.getByRole("searchbox").focus();

@@ -97,14 +97,6 @@ describe.each(everywhere)("$name, in $locale", ({ locale, reach }) => {
   });
 });
 
-test("the note about the sandbox is at the top of the card, and the only line with a background of its own", async () => {
-  await page.goto((await shop.checkout()).url);
-  const [note, last, card] = [page.locator("p").first(), page.locator("p").last(), page.locator("main")];
-  expect((await note.boundingBox())!.y).toBe((await card.boundingBox())!.y);
-  const background = () => last.evaluate((element) => getComputedStyle(element).backgroundColor);
-  expect(await background()).toBe("rgba(0, 0, 0, 0)");
-});
-
 /** The focused element, and whether its focus is visible. */
 const focused = () =>
   page.locator(":focus").evaluate((element) => ({
@@ -144,13 +136,5 @@ describe("with only the keyboard", () => {
     expect(await page.title()).toMatch(/^Erreur/);
     expect(await field.getAttribute("aria-describedby")).toBe("fault hint");
     expect(await field.inputValue()).toBe("07 03 81 02 47");
-  });
-
-  test("Space on Cancel cancels", async () => {
-    await page.goto((await shop.checkout()).url);
-    for (let i = 0; i < 3; i++) await page.keyboard.press("Tab");
-    await page.keyboard.press("Space");
-    await page.waitForURL("**/thanks**");
-    expect(new URL(page.url()).searchParams.get("status")).toBe("cancelled");
   });
 });

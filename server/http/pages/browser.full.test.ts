@@ -19,15 +19,19 @@ afterEach(async () => {
   for (const context of contexts.splice(0)) await context.close();
 });
 
-/** A customer's browser. `blocked` collects what a page's security policy blocked. */
-async function customer(options: BrowserContextOptions = {}) {
+/** What a page's security policy blocked. */
+const blocked: string[] = [];
+
+/** A customer's browser that has opened a checkout. */
+async function customer(options: BrowserContextOptions = {}, locale: Locale = "en") {
   const context = await browser.newContext(options);
   contexts.push(context);
-  const blocked: string[] = [];
   context.on("console", (message) => {
     if (!message.text().startsWith("Failed to load resource")) blocked.push(message.text());
   });
-  return { page: await context.newPage(), context, blocked };
+  const [page, checkout] = [await context.newPage(), await shop.checkout({ locale })];
+  await page.goto(checkout.url);
+  return { page, checkout };
 }
 
 const atShop = (page: Page) => page.waitForURL(`${shop.site.url}/thanks**`);
@@ -38,6 +42,7 @@ const atShop = (page: Page) => page.waitForURL(`${shop.site.url}/thanks**`);
 async function agreed({ reference, merchantsReference }: Checkout, page?: Page): Promise<string> {
   const record = await shop.record(reference);
   const { status } = record;
+  expect(blocked.splice(0)).toEqual([]);
   if (page) {
     const { searchParams, hash } = new URL(page.url());
     expect(Object.fromEntries(searchParams)).toEqual({ cart: "a b", reference, merchantsReference, status });
@@ -63,31 +68,23 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     ["+225 07 00 00 00 01", "success"],
     ["+225 07 00 00 00 02", "failed"],
   ])("a payment with %s returns to the shop immediately: %s", async (typed, status) => {
-    const { page, blocked } = await customer(options);
-    const checkout = await shop.checkout({ locale });
-    await page.goto(checkout.url);
+    const { page, checkout } = await customer(options, locale);
     await payWith(page, typed);
     await atShop(page);
     expect(await agreed(checkout, page)).toBe(status);
-    expect(blocked).toEqual([]);
   });
 
   test("a pending payment shows the waiting page, which returns to the shop once it settles", async () => {
-    const { page, blocked } = await customer(options);
-    const checkout = await shop.checkout({ locale });
-    await page.goto(checkout.url);
+    const { page, checkout } = await customer(options, locale);
     await payWith(page, slow);
     await waits(page, locale);
     await shop.settle();
     await atShop(page);
     expect(await agreed(checkout, page)).toBe(slowStatus);
-    expect(blocked).toEqual([]);
   });
 
   test("a payment that settles while the response to the form is in transit returns to the shop", async () => {
-    const { page, blocked } = await customer(options);
-    const checkout = await shop.checkout({ locale });
-    await page.goto(checkout.url);
+    const { page, checkout } = await customer(options, locale);
     await page.route(checkout.url, async (route) => {
       const response = await route.fetch({ maxRedirects: 0 });
       expect((await shop.record(checkout.reference)).status).toBe("pending");
@@ -97,26 +94,20 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
     await payWith(page, slow);
     await atShop(page);
     expect(await agreed(checkout, page)).toBe(slowStatus);
-    expect(blocked).toEqual([]);
   });
 
   test("a cancelled payment returns to the shop, whether or not a number was typed", async () => {
     for (const typed of ["", "0"]) {
-      const { page, blocked } = await customer(options);
-      const checkout = await shop.checkout({ locale });
-      await page.goto(checkout.url);
+      const { page, checkout } = await customer(options, locale);
       await number(page).fill(typed);
       await cancelButton(page).click();
       await atShop(page);
       expect(await agreed(checkout, page)).toBe("cancelled");
-      expect(blocked).toEqual([]);
     }
   });
 
   test("a customer who pays too late sees that it expired and returns by a link", async () => {
-    const { page } = await customer(options);
-    const checkout = await shop.checkout({ locale });
-    await page.goto(checkout.url);
+    const { page, checkout } = await customer(options, locale);
     await shop.expire();
     await payWith(page, "2250700000001");
     await shows(page, results.expired.heading);
@@ -129,9 +120,7 @@ describe.each<[string, string, string, Locale, BrowserContextOptions]>([
 
 describe("a customer who does something unusual", () => {
   test("a double click pays once", async () => {
-    const { page } = await customer();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
+    const { page, checkout } = await customer();
     await number(page).fill("2250700000001");
     await payButton(page).dblclick();
     await atShop(page);
@@ -139,9 +128,7 @@ describe("a customer who does something unusual", () => {
   });
 
   test("a customer who presses Pay again while waiting for the response pays once and returns to the shop", async () => {
-    const { page } = await customer();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
+    const { page, checkout } = await customer();
     await number(page).fill("2250700000001");
     const posts: string[] = [];
     await page.route(checkout.url, async (route) => {
@@ -162,9 +149,7 @@ describe("a customer who does something unusual", () => {
   test.each(["2250700000001", "2257038102473"])(
     "the Back button after paying with %s shows the result",
     async (typed) => {
-      const { page } = await customer();
-      const checkout = await shop.checkout();
-      await page.goto(checkout.url);
+      const { page, checkout } = await customer();
       await payWith(page, typed);
       if (typed.endsWith("473")) await waits(page);
       await shop.settle();
@@ -178,115 +163,4 @@ describe("a customer who does something unusual", () => {
       expect(await agreed(checkout, page)).toBe("success");
     },
   );
-
-  test("with two tabs, paying with another number in the second shows the result of the first", async () => {
-    const { page, context } = await customer();
-    const second = await context.newPage();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
-    await second.goto(checkout.url);
-    await payWith(page, "2250700000002");
-    await atShop(page);
-    await payWith(second, "2250700000001");
-    await shows(second, "Payment failed");
-    await second.getByRole("link", { name: "Back to" }).click();
-    await atShop(second);
-    expect(await agreed(checkout, second)).toBe("failed");
-  });
-
-  test("with two tabs, a payment in one cannot be cancelled in the other, nor a cancelled one paid", async () => {
-    const { page, context } = await customer();
-    const second = await context.newPage();
-    const paid = await shop.checkout();
-    await page.goto(paid.url);
-    await second.goto(paid.url);
-    await payWith(page, "2250700000001");
-    await atShop(page);
-    await cancelButton(second).click();
-    await shows(second, "Payment complete");
-    expect(await agreed(paid, page)).toBe("success");
-
-    const cancelled = await shop.checkout();
-    await page.goto(cancelled.url);
-    await second.goto(cancelled.url);
-    await cancelButton(page).click();
-    await atShop(page);
-    await payWith(second, "2250700000001");
-    await shows(second, "Payment cancelled");
-    expect(await agreed(cancelled, page)).toBe("cancelled");
-  });
-
-  test("two waiting tabs both return to the shop", async () => {
-    const { page, context } = await customer();
-    const second = await context.newPage();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
-    await payWith(page, "2257038102473");
-    await second.goto(checkout.url);
-    await waits(second);
-    await shop.settle();
-    await Promise.all([atShop(page), atShop(second)]);
-    expect(await agreed(checkout, second)).toBe("success");
-  });
-
-  test("reloading the waiting page neither pays again nor opens a dialog", async () => {
-    const { page } = await customer();
-    const dialogs: string[] = [];
-    page.on("dialog", (dialog) => void dialogs.push(dialog.message()));
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
-    await payWith(page, "2250700000089");
-    for (let i = 0; i < 3; i++) {
-      await waits(page);
-      await page.reload();
-    }
-    await page.getByRole("link", { name: "Check now" }).click();
-    await waits(page);
-    await shop.settle();
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe("failed");
-    expect(dialogs).toEqual([]);
-  });
-
-  test("a payment refused twice keeps the number and succeeds at the third attempt", async () => {
-    const { page } = await customer();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
-    await number(page).fill("+225 07 00 00 05 03");
-    for (let i = 0; i < 2; i++) {
-      await payButton(page).click();
-      expect(await page.getByRole("alert").innerText()).toContain("busy");
-      expect(await number(page).inputValue()).toBe("+225 07 00 00 05 03");
-    }
-    await payButton(page).click();
-    await waits(page);
-    await shop.settle();
-    await page.getByRole("link", { name: "Check now" }).click();
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe("success");
-  });
-
-  test("the error page links back to the form", async () => {
-    const { page } = await customer();
-    const checkout = await shop.checkout();
-    await page.goto(checkout.url);
-    await payWith(page, "2250700000500");
-    await shows(page, "Something went wrong");
-    await page.getByRole("link", { name: "Back to the payment" }).click();
-    await payWith(page, "2250700000001");
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe("success");
-  });
-
-  test("without a redirectURL the result stays on the page", async () => {
-    const { page } = await customer();
-    const checkout = await shop.checkout({ redirectURL: undefined });
-    await page.goto(checkout.url);
-    await payWith(page, "2257038102473");
-    await waits(page);
-    await shop.settle();
-    await shows(page, "Payment complete");
-    expect(await page.getByText("You can close this page.").isVisible()).toBe(true);
-    expect(await agreed(checkout)).toBe("success");
-  });
 });

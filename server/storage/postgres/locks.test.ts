@@ -3,12 +3,12 @@ import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import {
-  ACTOR,
   aCheckout,
+  ACTOR,
+  addKey,
   addMerchant,
   aDisbursement,
   aFinalDisbursement,
-  aKey,
 } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
 
@@ -45,6 +45,7 @@ const EXCLUSIVE: [name: string, act: (storage: Storage, merchant: string, key: s
   ["closes the merchant", (storage, id) => storage.setMerchantState(id, "closed", ACTOR)],
   ["limits the merchant", (storage, id) => storage.setMerchantLimits(id, { perPayment: { XOF: 1 } }, ACTOR)],
   ["limits the key", (storage, _, key) => storage.setKeyLimits(key, { perPayment: { XOF: 1 } }, ACTOR)],
+  ["revokes the key", (storage, _, key) => storage.revokeKey(key, 1, ACTOR)],
   ["moves the clock", (storage, id) => storage.moveClock(id, { by: 1_000 }, 86_400_000, ACTOR)],
   ["resets the merchant", (storage, id) => storage.reset(id, ACTOR)],
   [
@@ -57,8 +58,7 @@ test.each(EXCLUSIVE)("new payments wait behind an earlier transaction that %s", 
   // A failed test may have left a transaction.
   await database.run("ROLLBACK");
   const { id } = await addMerchant(storages[0]!);
-  const key = aKey(id);
-  await storages[0]!.insertKey(key, ACTOR);
+  const key = await addKey(storages[0]!, id);
   await storages[0]!.insertDisbursement(aDisbursement(id));
 
   // This create waits for the account, so its transaction does not end.

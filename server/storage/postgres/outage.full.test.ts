@@ -7,15 +7,7 @@ import { createFakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
 import { seededRandom } from "../../testing/random.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import {
-  ACTOR,
-  addMerchant,
-  aDisbursement,
-  aFinalDisbursement,
-  concurrently,
-  HOUR,
-  LATEST,
-} from "../../testing/storage/fixtures.ts";
+import { ACTOR, addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
 
 let database: TestDatabase;
@@ -115,18 +107,6 @@ test("connections cut off at random lose and double no payout, under load and wi
   await worker.close();
 });
 
-test("a clock that has moved is noted as a change if the rest of the move fails", async () => {
-  const { id } = await addMerchant(storage);
-  // The rest reads the payouts, and waits for this lock in vain.
-  await database.run("BEGIN; LOCK TABLE disbursements IN ACCESS EXCLUSIVE MODE");
-  const changes: Change[] = [];
-  const moved = noteChanges(changes, () => storage.moveClock(id, { by: HOUR }, LATEST, ACTOR));
-  await expect(moved).rejects.toThrow(Error);
-  expect(changes).toMatchObject([{ isCertain: true, action: "sandbox.advance" }]);
-  await database.run("ROLLBACK");
-  expect((await storage.findMerchant(id))?.clockOffset).toBe(HOUR);
-});
-
 test.each(["cut-before", "cut-after"] as const)(
   "a top-up whose commit is cut off (%s) is booked once, and succeeds",
   async (onCommit) => {
@@ -141,17 +121,6 @@ test.each(["cut-before", "cut-after"] as const)(
     expect(changes).toMatchObject([{ isCertain, action: "balance.top-up", details: { reference: "a-top-up" } }]);
   },
 );
-
-test("a change whose commit is unknown is noted as doubtful", async () => {
-  const { id } = await addMerchant(storage);
-  for (const onCommit of ["cut-before", "cut-after"] as const) {
-    const changes: Change[] = [];
-    proxy.onCommit = onCommit;
-    const lost = noteChanges(changes, () => storage.revealSecrets(id, ACTOR));
-    await expect(lost).rejects.toThrow(Error);
-    expect(changes).toMatchObject([{ isCertain: false, action: "secret.reveal" }]);
-  }
-});
 
 test("an operation that must not run twice reports that its outcome is unknown", async () => {
   const { id } = await addMerchant(storage);

@@ -1,19 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { createSystemClock } from "../../domain/clock.ts";
-import { createIds } from "../../domain/ids.ts";
-import { prepareFirstMerchant } from "../../domain/merchants.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import { seededRandom } from "../../testing/random.ts";
 import {
   ACTOR,
   addDelivery,
+  addKey,
   addMerchant,
-  aCheckout,
   aDisbursement,
   aFinalDisbursement,
-  aKey,
   claimAll,
   concurrently,
   DAY,
@@ -56,20 +52,6 @@ test("concurrent first starts create the schema once", async () => {
   await fresh.drop();
 });
 
-test.each([undefined, "sk_the_same_key_for_all"])(
-  "concurrent first starts create one merchant and key (%s)",
-  async (key) => {
-    const random = seededRandom(1).bytes;
-    const context = { clock, ids: createIds(random), random, actor: ACTOR } as const;
-    const results = await concurrently(4, (index) =>
-      each(index).exclusively(() => prepareFirstMerchant({ storage: each(index), ...context }, "First Merchant", key)),
-    );
-    expect(await each(0).listMerchants()).toHaveLength(1);
-    expect(await each(1).listKeys()).toHaveLength(1);
-    expect(results.filter(({ newKey }) => newKey !== undefined)).toHaveLength(key === undefined ? 1 : 0);
-  },
-);
-
 test("concurrent batches with the same references store each once, without deadlock", async () => {
   const merchants = [await addMerchant(each(0)), await addMerchant(each(1))];
   const results = await concurrently(400, (index) => {
@@ -109,24 +91,9 @@ test("each record is settled by one process, with one event", async () => {
   }
 });
 
-test("each delivery is claimed by one process, and a claim fences out the process that lost it", async () => {
-  const merchant = await addMerchant(each(0));
-  await concurrently(40, (index) => addDelivery(each(index), merchant.id));
-  const claimed = (await concurrently(8, (index) => claimAll(each(index), { leaseMs: MINUTE, count: 7 }))).flat();
-  expect(new Set(claimed.map(({ event }) => event.id)).size).toBe(40);
-  expect(claimed).toHaveLength(40);
-  clock.advance(MINUTE);
-  const [again] = await claimAll(each(1), { leaseMs: MINUTE, count: 1 });
-  const late = claimed.find(({ event }) => event.id === again!.event.id)!;
-  const attempt = { at: START, sentAt: START, latencyMs: 1 };
-  expect(await each(0).recordAttempt(late, attempt, { status: "delivered", step: 1 })).toBe(false);
-  expect(await each(1).recordAttempt(again!, attempt, { status: "ended", step: 1 })).toBe(true);
-});
-
 test("a revoked key, a moved clock and a reset take effect in every process immediately", async () => {
   const merchant = await addMerchant(each(0));
-  const key = aKey(merchant.id);
-  await each(0).insertKey(key, ACTOR);
+  const key = await addKey(each(0), merchant.id);
   expect((await each(1).findMerchantByKey(key.hash))?.merchant.clockOffset).toBe(0);
   await each(0).moveClock(merchant.id, { by: HOUR }, LATEST);
   expect((await each(1).findMerchantByKey(key.hash))?.merchant.clockOffset).toBe(HOUR);
@@ -177,12 +144,6 @@ test("dates do not go back when the database's clock is set back", async () => {
   await storage.close();
 });
 
-test("concurrent moves of a clock by several processes add up", async () => {
-  const { id } = await addMerchant(each(0));
-  await concurrently(10, (index) => each(index).moveClock(id, { by: MINUTE }, LATEST));
-  expect(await each(0).findMerchant(id)).toMatchObject({ clockOffset: 10 * MINUTE });
-});
-
 test("following events misses none that several processes write", async () => {
   const { id: merchantId } = await addMerchant(each(0));
   const query = { merchantId, limit: 10, direction: "newer" } as const;
@@ -205,18 +166,6 @@ test("following events misses none that several processes write", async () => {
   expect(seen.toSorted()).toEqual((await writing).map(({ id }) => id).toSorted());
 });
 
-test("a move that the end of a process interrupted is finished by another after a while", async () => {
-  const { id } = await addMerchant(each(0));
-  const { record } = await each(0).insertCheckout(aCheckout(id));
-  const [moved] = await Promise.allSettled([each(0).moveClock(id, { by: 29 * MINUTE }, LATEST), each(0).close()]);
-  expect(moved.status).toBe("rejected");
-  clock.advance(MINUTE);
-  expect(await each(1).settleDue(1)).toBe(0);
-  await each(1).prune(1);
-  expect(await each(1).settleDue(1)).toBe(1);
-  expect(await each(1).findCheckout(id, record.reference)).toMatchObject({ status: "cancelled" });
-});
-
 test("two processes accept exactly as many payouts as balance and limit permit, and the books are right", async () => {
   const merchants = [await addMerchant(each(0)), await addMerchant(each(1))];
   for (const { id } of merchants) {
@@ -224,8 +173,7 @@ test("two processes accept exactly as many payouts as balance and limit permit, 
     await each(0).adjustBalance(id, topUp, ACTOR);
   }
   // The limit of the first merchant's key is lower than its balance.
-  const key = aKey(merchants[0]!.id);
-  await each(0).insertKey(key, ACTOR);
+  const key = await addKey(each(0), merchants[0]!.id);
   await each(1).setKeyLimits(key.id, { perDay: { XOF: 240_000 } }, ACTOR);
   const results = await concurrently(1_000, (index) => {
     const { id } = merchants[(index >> 1) % 2]!;

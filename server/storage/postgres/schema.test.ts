@@ -99,5 +99,5 @@ storageSuite(
     const storage = await open(clock, `${database.url}?${WITHOUT_SKIP_LOCKED}`);
     return { storage, close: () => storage.close() };
   },
-  ["settlement", "delivery queue", "claims and attempts", "reset"],
+  ["payments", "deliveries", "reset"],
 );

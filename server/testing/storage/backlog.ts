@@ -1,13 +1,8 @@
 import { expect, test } from "vitest";
 import type { Current } from "./current.ts";
-import { addDelivery, addMerchant, aDisbursement, claimAll, HOUR, LATEST, SECOND, START } from "./fixtures.ts";
+import { addDelivery, addMerchant, aDisbursement, claimAll, HOUR, LATEST, SECOND, START, ATTEMPT } from "./fixtures.ts";
 
 export function backlogTests(storage: Current): void {
-  test("is empty at first", async () => {
-    await addMerchant(storage());
-    expect(await storage().readBacklog()).toEqual({ dueDeliveries: 0, waitingDeliveries: 0, dueSettlements: 0 });
-  });
-
   test("has the records that are due, and when the oldest fell due", async () => {
     const { id } = await addMerchant(storage());
     for (const afterMs of [2 * SECOND, 5 * SECOND, HOUR]) {
@@ -28,9 +23,8 @@ export function backlogTests(storage: Current): void {
     const { id } = await addMerchant(storage());
     await addDelivery(storage(), id, { webhookURL: "https://b.example" });
     const [claimed] = await claimAll(storage());
-    const attempt = { at: START, sentAt: START, latencyMs: 1 };
     const next = { status: "pending", step: 1, nextAttemptAt: START + 5 * SECOND } as const;
-    await storage().recordAttempt(claimed!, attempt, next);
+    await storage().recordAttempt(claimed!, ATTEMPT, next);
     expect(await storage().readBacklog()).toEqual({ dueDeliveries: 0, waitingDeliveries: 1, dueSettlements: 0 });
 
     storage.clock().advance(5 * SECOND);

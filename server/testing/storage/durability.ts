@@ -2,12 +2,13 @@ import { expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import {
+  aCheckout,
   ACTOR,
   addDelivery,
+  addKey,
   addMerchant,
-  aCheckout,
   aDisbursement,
-  aKey,
+  ATTEMPT,
   attempted,
   claimAll,
   concurrently,
@@ -23,8 +24,6 @@ export interface ReopenOptions {
 }
 
 export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions) => Promise<Storage>): void {
-  const attempt = { at: START, sentAt: START, latencyMs: 1 };
-
   test("a claim to hand a payment over is durable, because the rail may have been asked", async () => {
     const clock = createFakeClock();
     const before = await open(clock);
@@ -79,13 +78,12 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     const clock = createFakeClock();
     const before = await open(clock);
     const merchant = await addMerchant(before);
-    const key = aKey(merchant.id);
-    await before.insertKey(key, ACTOR);
+    const key = await addKey(before, merchant.id);
     const { record: disbursement } = await before.insertDisbursement(aDisbursement(merchant.id));
     const { record: checkout } = await before.insertCheckout(aCheckout(merchant.id));
     await before.countRefusal(merchant.id, "refused");
     const { id } = await addDelivery(before, merchant.id);
-    await before.recordAttempt((await claimAll(before))[0]!, attempt, { status: "ended", step: 1 });
+    await before.recordAttempt((await claimAll(before))[0]!, ATTEMPT, { status: "ended", step: 1 });
     const delivery = await before.findDelivery(merchant.id, id);
     const moved = await before.moveClock(merchant.id, { by: MINUTE }, LATEST);
     await before.close();
@@ -116,35 +114,6 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     await after.close();
   });
 
-  test("continues settlement", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
-    const merchant = await addMerchant(before);
-    const { record } = await before.insertDisbursement(aDisbursement(merchant.id));
-    await before.close();
-
-    clock.advance(MINUTE);
-    const after = await open(clock);
-    expect(await after.settleDue(10)).toBe(1);
-    expect(await after.findDisbursement(merchant.id, record.reference)).toMatchObject({ status: "success" });
-    await after.close();
-  });
-
-  test("a start does not affect other processes' claims; a dead process's lease expires", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
-    const merchant = await addMerchant(before);
-    const { id } = await addDelivery(before, merchant.id);
-    expect(await claimAll(before)).toHaveLength(1);
-    await before.close();
-
-    const after = await open(clock);
-    expect(await claimAll(after)).toEqual([]);
-    clock.advance(MINUTE);
-    expect(await claimAll(after)).toMatchObject([{ event: { id } }]);
-    await after.close();
-  });
-
   test("finishes a move of the clock that the end of the process interrupted", async () => {
     const clock = createFakeClock();
     const before = await open(clock);
@@ -153,7 +122,7 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     await before.insertCheckout(aCheckout(merchant.id, { due: { afterMs: 2_000, status: "cancelled" } }));
     const { id } = await addDelivery(before, merchant.id);
     const retry = { status: "pending", step: 1, nextAttemptAt: START + 2_000 } as const;
-    await before.recordAttempt((await claimAll(before))[0]!, attempt, retry);
+    await before.recordAttempt((await claimAll(before))[0]!, ATTEMPT, retry);
     const [moved] = await Promise.allSettled([before.moveClock(merchant.id, { by: 1_000 }, LATEST), before.close()]);
     expect(moved.status).toBe("rejected");
 
@@ -181,7 +150,7 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
       storage = await open(clock);
       for (const claimed of await claimAll(storage)) {
         ready.push(claimed.event.id);
-        await storage.recordAttempt(claimed, attempt, { status: "ended", step: 1 });
+        await storage.recordAttempt(claimed, ATTEMPT, { status: "ended", step: 1 });
       }
       clock.advance(MINUTE);
     }

@@ -21,6 +21,9 @@ export const ACTOR = "command ada@host";
  */
 export const LATEST = Date.UTC(9999, 11, 31);
 
+/** An attempt to deliver a webhook, without a response. */
+export const ATTEMPT = { at: START, sentAt: START, latencyMs: 1 };
+
 let made = 0;
 /** A UUID that is unique in this run and sorts after all earlier UUIDs. */
 export function nextId(): string {
@@ -44,6 +47,13 @@ export function aKey(merchantId: string, changes: Partial<ApiKey> = {}): ApiKey 
   const id = nextId();
   const hash = made.toString(16).padStart(64, "0");
   return { id, merchantId, hash, hint: "wxyz", createdAt: START, ...changes };
+}
+
+/** Stores a key that ACTOR makes. */
+export async function addKey(storage: Storage, merchantId: string, changes: Partial<ApiKey> = {}): Promise<ApiKey> {
+  const key = aKey(merchantId, changes);
+  await storage.insertKey(key, ACTOR);
+  return key;
 }
 
 /** A pending disbursement that settles as success after two seconds. */
@@ -115,9 +125,8 @@ export async function attempted(
 ) {
   const delivery = await addDelivery(storage, merchantId, changes);
   const claimed = (await claimAll(storage, { merchantId })).find(({ event }) => event.id === delivery.id);
-  const attempt = { at: START, sentAt: START, latencyMs: 1 };
   const next = { status, step: 1, ...(status === "pending" && { nextAttemptAt: LATEST }) };
-  await storage.recordAttempt(claimed!, attempt, next);
+  await storage.recordAttempt(claimed!, ATTEMPT, next);
   return delivery;
 }
 

@@ -361,12 +361,6 @@ export function handoverTests(storage: Current): void {
     });
   });
 
-  test("a rail that says cancelled of a payout has failed it", async () => {
-    const { reference, claim } = await claimed();
-    expect(await storage().recordHandover(claim, report({ answer: { status: "cancelled" } }))).toBe("final");
-    expect([await statusOf(reference), await eventsOf(reference)]).toEqual(["failed", ["disbursement.failed"]]);
-  });
-
   test("what needs a person is listed oldest first: unknown for too long, and every conflict", async () => {
     const references: string[] = [];
     for (let made = 0; made < 3; made += 1) {
@@ -392,18 +386,6 @@ export function handoverTests(storage: Current): void {
     // After an answer of the rail, the outcome is known.
     await notified(references[0]!, "success");
     expect(await attention()).toEqual([...references.slice(1), settled]);
-  });
-
-  test("the last hundred exchanges of a payment are kept", async () => {
-    const { reference, claim } = await claimed();
-    const exchanges = Array.from({ length: 103 }, (_, index) => exchange({ detail: `attempt ${index + 1}` }));
-    await storage().recordHandover(claim, report({ isUnknown: true, exchanges }));
-    const kept = await storage().listExchanges(reference);
-    expect([kept.length, kept[0], kept.at(-1)]).toMatchObject([
-      100,
-      { number: 4, detail: "attempt 4", result: "unknown", latencyMs: 12 },
-      { number: 103 },
-    ]);
   });
 
   test("payments of a rail are read page by page, in the order of their creation", async () => {

@@ -7,12 +7,12 @@ import type { Draft } from "../../domain/records.ts";
 import type { StatementEntry } from "../../domain/ledger.ts";
 import type { Current } from "./current.ts";
 import {
-  ACTOR,
-  addMerchant,
   aCheckout,
+  ACTOR,
+  addKey,
+  addMerchant,
   aDisbursement,
   aFinalDisbursement,
-  aKey,
   concurrently,
   LATEST,
   MINUTE,
@@ -62,17 +62,6 @@ export function ledgerTests(storage: Current): void {
     await storage().insertDisbursement(aFinalDisbursement(merchant.id, { amount: 5, fee: 1, status: "failed" }));
     await storage().insertDisbursement(aFinalDisbursement(merchant.id, { amount: 5, fee: 1, status: "success" }));
     expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: -1_016, reserved: 0 }]);
-  });
-
-  test("a paid checkout credits its amount less the fee, and another changes nothing", async () => {
-    const { id } = await addMerchant(storage());
-    for (const status of ["success", "failed", "cancelled"] as const) {
-      const draft = aCheckout(id, { amount: 1_000, fee: 48 });
-      await storage().insertCheckout(draft);
-      await storage().finishCheckout(draft.reference, status);
-      expect(await storage().finishCheckout(draft.reference, "success")).toBe(false);
-    }
-    expect(await balancesOf(id)).toEqual([{ currency: "XOF", available: 952, reserved: 0 }]);
   });
 
   test("keeps sums exact beyond the largest numbers of JavaScript and SQLite", async () => {
@@ -132,19 +121,6 @@ export function ledgerTests(storage: Current): void {
     expect(results.filter(({ inserted }) => inserted)).toHaveLength(100);
     expect(results.filter(({ refusal }) => refusal)).toHaveLength(100);
     expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 0, reserved: 101_000 }]);
-  });
-
-  test("a reset begins new books, and pruning deletes the old ones", async () => {
-    const merchant = await addMerchant(storage());
-    await topUp(merchant, 5_000);
-    await storage().insertDisbursement(aDisbursement(merchant.id));
-    await storage().reset(merchant.id);
-    expect(await balancesOf(merchant.id)).toEqual([]);
-    storage.clock().advance(MINUTE);
-    while ((await storage().settleDue(10)) > 0);
-    while ((await storage().prune(100)) > 0);
-    await topUp(merchant, 7);
-    expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 7, reserved: 0 }]);
   });
 
   test("reads a statement of a period in pages, newest first, in every currency", async () => {
@@ -260,8 +236,7 @@ export function ledgerTests(storage: Current): void {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const merchant = await addMerchant(storage());
-        const asking = aKey(merchant.id);
-        await storage().insertKey(asking, ACTOR);
+        const asking = await addKey(storage(), merchant.id);
         await storage().setKeyLimits(asking.id, { approvalFrom: { XOF: 1 } }, ACTOR);
         // What the books should contain, computed only from the results of the calls.
         let [funds, pending] = [0, [] as { cost: number; ends: "success" | "failed" }[]];

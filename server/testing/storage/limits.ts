@@ -5,7 +5,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
-import { ACTOR, addMerchant, aCheckout, aDisbursement, aKey, concurrently, DAY } from "./fixtures.ts";
+import { aCheckout, ACTOR, addKey, addMerchant, aDisbursement, concurrently, DAY } from "./fixtures.ts";
 
 type Changes = Partial<Draft<Disbursement>>;
 
@@ -15,8 +15,7 @@ export function limitTests(storage: Current): void {
   /** A merchant and a key, each with limits or without. */
   async function limited({ ofKey, ofMerchant }: { ofKey?: Limits; ofMerchant?: Limits }) {
     const merchant = await addMerchant(storage());
-    const key = aKey(merchant.id);
-    await storage().insertKey(key, ACTOR);
+    const key = await addKey(storage(), merchant.id);
     if (ofKey) expect(await storage().setKeyLimits(key.id, ofKey, ACTOR)).toBe(true);
     if (ofMerchant) await storage().setMerchantLimits(merchant.id, ofMerchant, ACTOR);
     const create = (changes: Changes = {}) =>
@@ -64,8 +63,7 @@ export function limitTests(storage: Current): void {
       ofKey: { perDay: { XOF: 150 } },
       ofMerchant: { perDay: { XOF: 350 } },
     });
-    const other = aKey(merchant.id);
-    await storage().insertKey(other, ACTOR);
+    const other = await addKey(storage(), merchant.id);
     expect((await create()).inserted).toBe(true);
     expect((await create()).refusal?.message).toMatch("this API key");
     expect((await create({ keyId: other.id })).inserted).toBe(true);
@@ -93,17 +91,6 @@ export function limitTests(storage: Current): void {
     expect(await storage().listBalances(merchant.id)).toMatchObject([{ available: -10_100, reserved: 10_100 }]);
     await storage().reset(merchant.id);
     expect((await create()).inserted).toBe(true);
-  });
-
-  test("a suspended merchant creates nothing, even if the request began before", async () => {
-    const { merchant, create } = await limited({});
-    await storage().setMerchantState(merchant.id, "suspended", ACTOR);
-    const refused = { inserted: false, refusal: { code: "merchant_suspended" } };
-    expect(await create({ merchantsReference: "p1" })).toMatchObject(refused);
-    expect(await storage().insertCheckout(aCheckout(merchant.id, { merchantsReference: "c1" }))).toMatchObject(refused);
-    await storage().setMerchantState(merchant.id, undefined, ACTOR);
-    expect((await create({ merchantsReference: "p1" })).inserted).toBe(true);
-    expect((await storage().insertCheckout(aCheckout(merchant.id, { merchantsReference: "c1" }))).inserted).toBe(true);
   });
 
   const REFUSALS: [code: string, who: string, begin: (merchantId: string, keyId: string) => Promise<unknown>][] = [
@@ -148,20 +135,6 @@ export function limitTests(storage: Current): void {
       }
     },
   );
-
-  test("what was agreed with a merchant is replaced and removed, with entries in the audit trail", async () => {
-    const { id } = await addMerchant(storage());
-    const terms = { disbursementFee: { basisPoints: 250, fixed: 7 }, rateLimit: 20 };
-    await storage().setMerchantTerms(id, terms, ACTOR);
-    expect(await storage().findMerchant(id)).toMatchObject({ terms });
-    await storage().setMerchantTerms(id, undefined, ACTOR);
-    expect(await storage().findMerchant(id)).not.toHaveProperty("terms");
-    const { items } = await storage().listAudit({ merchantId: id, limit: 2 });
-    expect(items).toMatchObject([
-      { action: "merchant.terms", details: {} },
-      { action: "merchant.terms", details: { disbursementFee: "250+7", rateLimit: "20" } },
-    ]);
-  });
 
   test("limits are replaced and removed, with entries in the audit trail", async () => {
     const { merchant, key } = await limited({ ofMerchant: { perPayment: { XOF: 5 } } });

@@ -4,12 +4,12 @@ import type { Current } from "./current.ts";
 import {
   ACTOR,
   addDelivery,
+  addKey,
   addMerchant,
   aKey,
   claimAll,
   concurrently,
   HOUR,
-  LATEST,
   MINUTE,
   START,
 } from "./fixtures.ts";
@@ -65,36 +65,12 @@ export function merchantTests(storage: Current): void {
 
   test("finds no owner for a revoked key, which keeps the time of its first revocation", async () => {
     const merchant = await addMerchant(storage());
-    const key = aKey(merchant.id);
-    await storage().insertKey(key, ACTOR);
+    const key = await addKey(storage(), merchant.id);
 
     expect(await storage().revokeKey(key.id, START + MINUTE, ACTOR)).toBe(true);
     expect(await storage().revokeKey(key.id, START + HOUR, ACTOR)).toBe(true);
     expect(await storage().findMerchantByKey(key.hash)).toBeUndefined();
     expect(await storage().findKey(key.hash)).toMatchObject({ id: key.id, revokedAt: START + MINUTE });
-  });
-
-  test("finding a key returns its merchant's current time", async () => {
-    const merchant = await addMerchant(storage());
-    const key = aKey(merchant.id);
-    await storage().insertKey(key, ACTOR);
-    await storage().findMerchantByKey(key.hash);
-    const moved = await storage().moveClock(merchant.id, { by: HOUR }, LATEST);
-    expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(moved);
-  });
-
-  test("reports that an unknown key cannot be revoked", async () => {
-    expect(await storage().revokeKey("nothing", START, ACTOR)).toBe(false);
-  });
-
-  test("lists keys oldest first, revoked ones included", async () => {
-    const merchant = await addMerchant(storage());
-    const later = aKey(merchant.id, { createdAt: START + 1, hint: "late" });
-    const earlier = aKey(merchant.id, { revokedAt: START + 5, hint: "soon" });
-    await storage().insertKey(later, ACTOR);
-    await storage().insertKey(earlier, ACTOR);
-    const listed = await storage().listKeys();
-    expect(listed).toEqual([earlier, later]);
   });
 
   const namesOf = async (merchantId: string) => (await storage().listKeysOf(merchantId)).map(({ name }) => name);
@@ -165,8 +141,7 @@ export function merchantTests(storage: Current): void {
 
   test("suspends and reopens a merchant, each once; its keys stay", async () => {
     const { id } = await addMerchant(storage());
-    const key = aKey(id);
-    await storage().insertKey(key, ACTOR);
+    const key = await addKey(storage(), id);
     for (const state of ["suspended", "suspended", undefined, undefined] as const) {
       expect(await storage().setMerchantState(id, state, ACTOR)).toBe(true);
       const owner = (await storage().findMerchantByKey(key.hash))!;
@@ -251,57 +226,6 @@ export function merchantTests(storage: Current): void {
     expect(await take(9, 7)).toBe(7);
   });
 
-  test("refuses an existing key", async () => {
-    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
-    const key = aKey(ada.id);
-    await storage().insertKey(key, ACTOR);
-    await expect(storage().insertKey(aKey(kofi.id, { hash: key.hash }), ACTOR)).rejects.toThrow(Error);
-    expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual(ada);
-  });
-
-  test("keeps secrets per merchant; a rotation keeps the previous secret until it expires", async () => {
-    const [ada, kofi] = [await addMerchant(storage()), await addMerchant(storage())];
-    const before = await storage().readSecrets(kofi.id);
-    const { current: first } = await storage().readSecrets(ada.id);
-    const rotated = { current: "whsec_new", previous: [{ secret: first, expiresAt: START + DAY }] };
-    expect(await rotate(ada.id, "whsec_new")).toEqual(rotated);
-    expect(await storage().readSecrets(ada.id)).toEqual(rotated);
-    expect(await storage().readSecrets(kofi.id)).toEqual(before);
-  });
-
-  test("a second rotation does not end the first secret: each keeps its own expiry (D12)", async () => {
-    const { id } = await addMerchant(storage());
-    const { current: first } = await storage().readSecrets(id);
-    await rotate(id, "whsec_b");
-    storage.clock().advance(HOUR);
-    await rotate(id, "whsec_c");
-    expect(await storage().readSecrets(id)).toEqual({
-      current: "whsec_c",
-      previous: [
-        { secret: "whsec_b", expiresAt: START + HOUR + DAY },
-        { secret: first, expiresAt: START + DAY },
-      ],
-    });
-    storage.clock().advance(DAY);
-    await rotate(id, "whsec_d");
-    expect((await storage().readSecrets(id)).previous.map(({ secret }) => secret)).toEqual(["whsec_c"]);
-  });
-
-  test("keeps the newest previous secrets, up to the limit", async () => {
-    const { id } = await addMerchant(storage());
-    for (const letter of "bcdefghi") await rotate(id, `whsec_${letter}`);
-    const { current, previous } = await storage().readSecrets(id);
-    expect([current, ...previous.map(({ secret }) => secret)]).toEqual(
-      [..."ihgfed"].map((letter) => `whsec_${letter}`),
-    );
-  });
-
-  test("expiry follows the merchant's sandbox time", async () => {
-    const { id } = await addMerchant(storage());
-    await storage().moveClock(id, { by: HOUR }, LATEST);
-    expect((await rotate(id, "whsec_new")).previous[0]?.expiresAt).toBe(START + HOUR + DAY);
-  });
-
   test("concurrent rotations keep every secret", async () => {
     const { id } = await addMerchant(storage());
     const { current: first } = await storage().readSecrets(id);
@@ -314,8 +238,7 @@ export function merchantTests(storage: Current): void {
   test("keeps what the chaos switch does, until it is off", async () => {
     const merchant = await addMerchant(storage());
     const { id } = merchant;
-    const key = aKey(id);
-    await storage().insertKey(key, ACTOR);
+    const key = await addKey(storage(), id);
     const chaos = { latencyMs: 250, failedRequestsPercent: 0, lostResponsesPercent: 5, lostWebhooksPercent: 100 };
     await storage().setChaos(id, chaos, ACTOR);
     expect((await storage().findMerchantByKey(key.hash))?.merchant).toEqual({ ...merchant, chaos });

@@ -13,6 +13,7 @@ import {
   replayAll,
   SECOND,
   START,
+  ATTEMPT,
 } from "./fixtures.ts";
 
 const newReplay = (merchantId: string, changes: Partial<NewReplay> = {}): NewReplay => ({
@@ -30,8 +31,7 @@ export function replayByFilterTests(storage: Current): void {
   async function failed(merchantId: string, count: number) {
     await concurrently(count, () => addDelivery(storage(), merchantId));
     for (const claimed of await claimAll(storage(), { merchantId })) {
-      const attempt = { at: START, sentAt: START, latencyMs: 1 };
-      await storage().recordAttempt(claimed, attempt, { status: "exhausted", step: 10 });
+      await storage().recordAttempt(claimed, ATTEMPT, { status: "exhausted", step: 10 });
     }
     const query = { merchantId, status: "failed", direction: "newer", limit: 100 } as const;
     return (await storage().listDeliveries(query)).items.map(({ id }) => id);
@@ -85,17 +85,6 @@ export function replayByFilterTests(storage: Current): void {
     expect(await storage().findDelivery(merchantId, later.id)).toMatchObject({ status: "ended" });
   });
 
-  test("a filter by status finds what waits for a retry, which is then due only once", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    const { id } = await attempted(storage(), merchantId, "pending");
-    await attempted(storage(), merchantId, "delivered");
-    expect(await storage().countDeliveries(merchantId, { status: "pending" })).toMatchObject({ count: 1 });
-    await start(merchantId, { filter: { status: "pending" } });
-    await replayAll(storage(), storage.clock());
-    expect(await storage().countDeliveries(merchantId, { status: "pending" })).toMatchObject({ count: 0 });
-    expect(await readyIds()).toEqual([id]);
-  });
-
   test("makes the retries of one receiver due earlier, those first that are due first, and counts no attempt", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const host = "b.example";
@@ -113,23 +102,6 @@ export function replayByFilterTests(storage: Current): void {
     );
     expect([await advance(1, 10), await advance(1, 10)]).toEqual([1, 0]);
     expect(await storage().advanceRetries({ merchantId: "nobody", host }, { least: 1, limit: 1 })).toBe(0);
-  });
-
-  test("visits each delivery once, although it fails again", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    const ids = await failed(merchantId, 6);
-    const { id } = (await start(merchantId, { pace: 4 }))!;
-    const attempts: string[] = [];
-    while ((await find(merchantId, id)).state === "running") {
-      if ((await storage().advanceReplay()) === undefined) storage.clock().advance(50);
-      for (const claimed of await claimAll(storage())) {
-        attempts.push(claimed.event.id);
-        const attempt = { at: START, sentAt: START, latencyMs: 1 };
-        await storage().recordAttempt(claimed, attempt, { status: "ended", step: 1 });
-      }
-    }
-    expect(attempts).toEqual(ids);
-    expect(await find(merchantId, id)).toMatchObject({ replayed: 6, skipped: 0 });
   });
 
   test("keeps its pace", async () => {
@@ -212,21 +184,6 @@ export function replayByFilterTests(storage: Current): void {
     }
   });
 
-  test("a reset ends a replay", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    await failed(merchantId, 10);
-    const { id } = (await start(merchantId, { pace: 4 }))!;
-    await storage().advanceReplay();
-    await storage().reset(merchantId);
-    storage.clock().advance(MINUTE);
-    expect(await storage().advanceReplay()).toBeUndefined();
-    expect(await readyIds()).toEqual([]);
-    const replay = await find(merchantId, id);
-    expect(replay).toMatchObject({ state: "stopped", endedAt: START });
-    expect(replay).not.toHaveProperty("stoppedBy");
-    expect(await start(merchantId)).toBeDefined();
-  });
-
   test("replays a period, and is exact also after a move of the clock", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const before = await attempted(storage(), merchantId, "ended");
@@ -239,13 +196,6 @@ export function replayByFilterTests(storage: Current): void {
     await start(merchantId, { filter });
     await replayAll(storage(), storage.clock());
     expect((await readyIds()).toSorted()).toEqual([before.id, during.id].toSorted());
-  });
-
-  test("a replay of nothing is done at once", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    const { id } = (await start(merchantId))!;
-    expect(await storage().advanceReplay()).toBe(0);
-    expect(await find(merchantId, id)).toMatchObject({ state: "done", replayed: 0, endedAt: START });
   });
 
   test("counts what would be replayed, by receiver", async () => {

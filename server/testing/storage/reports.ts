@@ -31,13 +31,4 @@ export function reportTests(storage: Current): void {
     await storage().settleDue(10, id);
     expect(reported("settled")).toEqual([{ name: "settled", merchantId: id, delayMs: 0 }]);
   });
-
-  test("a record that a reset has deleted is not reported", async () => {
-    const { id } = await addMerchant(storage());
-    await storage().insertDisbursement(aDisbursement(id));
-    await storage().reset(id);
-    storage.clock().advance(HOUR);
-    await storage().settleDue(10);
-    expect(reported("settled")).toEqual([]);
-  });
 }

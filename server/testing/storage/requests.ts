@@ -97,14 +97,6 @@ export function requestTests(storage: Current): void {
     expect(await list(kofi.id)).toHaveLength(1);
   });
 
-  test("counts requests without a response among those that failed", async () => {
-    const { id } = await addMerchant(storage());
-    const { status: _, ...lost } = aRequest(id);
-    const refused = Array.from({ length: REQUESTS_KEPT.newest }, () => aRequest(id, { status: 422 }));
-    await storage().insertRequests([lost, ...refused]);
-    expect(await idsOf(id)).not.toContain(lost.requestId);
-  });
-
   test("forgets requests after a day, and deletes them in steps", async () => {
     const { id } = await addMerchant(storage());
     await storage().insertRequests([aRequest(id), aRequest(id), aRequest(id), aRequest(id, { at: START + 1 })]);
@@ -115,14 +107,6 @@ export function requestTests(storage: Current): void {
     expect(await list(id)).toHaveLength(1);
     const steps = [await storage().prune(2), await storage().prune(2), await storage().prune(2)];
     expect(steps).toEqual([2, 1, 0]);
-  });
-
-  test("outlives a reset", async () => {
-    const { id } = await addMerchant(storage());
-    await storage().insertRequests([aRequest(id)]);
-    await storage().reset(id);
-    while ((await storage().prune(100)) > 0);
-    expect(await list(id)).toHaveLength(1);
   });
 
   test("has a transaction of its own, apart from a payment that arrives together with it", async () => {

@@ -3,18 +3,19 @@ import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Current } from "./current.ts";
 import {
-  ACTOR,
-  addDelivery,
-  addMerchant,
   aCheckout,
+  ACTOR,
+  aCustomer,
+  addDelivery,
+  addKey,
+  addMerchant,
   aDisbursement,
-  aKey,
+  ATTEMPT,
   claimAll,
   concurrently,
   HOUR,
   LATEST,
   START,
-  aCustomer,
   storedAt,
 } from "./fixtures.ts";
 
@@ -26,8 +27,7 @@ export function resetTests(storage: Current): void {
 
   async function busyMerchant(label: string) {
     const merchant = await addMerchant(storage());
-    const key = aKey(merchant.id);
-    await storage().insertKey(key, ACTOR);
+    const key = await addKey(storage(), merchant.id);
     await storage().insertDisbursement(aDisbursement(merchant.id, { merchantsReference: "same" }));
     await storage().insertCheckout(aCheckout(merchant.id, { reference: `CHK${label}` }));
     await addDelivery(storage(), merchant.id);
@@ -86,25 +86,12 @@ export function resetTests(storage: Current): void {
     expect(new Set(dates.map(String))).toEqual(new Set([String([START, START + 2_000])]));
   });
 
-  test("records and deliveries pending before a reset are never processed", async () => {
-    const { merchant } = await busyMerchant("gone");
-    await storage().reset(merchant.id);
-    storage.clock().advance(YEAR);
-    while ((await storage().settleDue(10)) > 0);
-    expect(await claimAll(storage())).toEqual([]);
-    expect(await storage().settleDue(10)).toBe(0);
-    expect(await storage().promoteDue(10)).toBe(0);
-    expect(await storage().readyLanes({ limit: 10 })).toEqual([]);
-    expect(await countOfEvents(merchant.id)).toBe(0);
-  });
-
   test("the result of an attempt in progress is dropped", async () => {
     const merchant = await addMerchant(storage());
     const { id } = await addDelivery(storage(), merchant.id);
     const [claimed] = await claimAll(storage());
     await storage().reset(merchant.id);
-    const attempt = { at: START, sentAt: START, latencyMs: 1 };
-    expect(await storage().recordAttempt(claimed!, attempt, { status: "delivered", step: 1 })).toBe(false);
+    expect(await storage().recordAttempt(claimed!, ATTEMPT, { status: "delivered", step: 1 })).toBe(false);
     expect(await storage().findDelivery(merchant.id, id)).toBeUndefined();
     expect((await storage().listDeliveries({ merchantId: merchant.id, limit: 10 })).items).toEqual([]);
   });

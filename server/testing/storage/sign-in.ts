@@ -35,13 +35,6 @@ export function signInTests(storage: Current): void {
     expect(await use(99)).toBeUndefined();
   });
 
-  test("a merchant's link begins a session of that merchant", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    await link(1, { merchantId, name: "Kofi" });
-    expect(await signIn(1, 2)).toMatchObject({ merchantId, name: "Kofi" });
-    expect(await use(2)).toMatchObject({ merchantId, name: "Kofi" });
-  });
-
   test("a sign-in at a provider begins a session without a link", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const ada = { merchantId, name: "Ada", role: "support" } as const;
@@ -74,17 +67,6 @@ export function signInTests(storage: Current): void {
     // Inserting a link deletes the expired links.
     await link(5);
     expect(await signIn(2, 6)).toBeUndefined();
-  });
-
-  test("finding a session is no use of it", async () => {
-    await link(1);
-    const session = await signIn(1, 2);
-    const find = () => storage().findSession(hash(2), 2 * HOUR);
-    storage.clock().advance(2 * HOUR - 1);
-    expect(await find()).toEqual(session);
-    expect(await storage().findSession(hash(9), 2 * HOUR)).toBeUndefined();
-    storage.clock().advance(1);
-    expect([await find(), await use(2)]).toEqual([undefined, undefined]);
   });
 
   test("a session ends at its expiry, and earlier if it is not used", async () => {

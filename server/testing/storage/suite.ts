@@ -5,12 +5,9 @@ import { createFakeClock, type FakeClock } from "../clock.ts";
 import { approvalTests } from "./approvals.ts";
 import { auditTests } from "./audit.ts";
 import { backlogTests } from "./backlog.ts";
-import { checkoutTests } from "./checkouts.ts";
-import { claimTests } from "./claims.ts";
 import { clockTests } from "./clock.ts";
 import type { Current, Report } from "./current.ts";
-
-import { disbursementTests } from "./disbursements.ts";
+import { deliveryTests } from "./deliveries.ts";
 import { erasureTests } from "./erasure.ts";
 import { durabilityTests, type ReopenOptions } from "./durability.ts";
 import { figureTests } from "./figures.ts";
@@ -19,16 +16,13 @@ import { ledgerTests } from "./ledger.ts";
 import { limitTests } from "./limits.ts";
 import { listTests } from "./lists.ts";
 import { merchantTests } from "./merchants.ts";
+import { paymentTests } from "./payments.ts";
 import { pruneTests } from "./prune.ts";
-import { queueTests } from "./queue.ts";
-import { recordListTests } from "./record-lists.ts";
-import { replayTests } from "./replay.ts";
 import { replayByFilterTests } from "./replays.ts";
 import { reportTests } from "./reports.ts";
 import { requestTests } from "./requests.ts";
 import { resetTests } from "./reset.ts";
 import { searchTests } from "./search.ts";
-import { settlementTests } from "./settlement.ts";
 import { signInTests } from "./sign-in.ts";
 
 /** A storage under test. */
@@ -40,22 +34,17 @@ export interface OpenedStorage {
 
 const PARTS = {
   "merchants and keys": merchantTests,
-  disbursements: disbursementTests,
-  checkouts: checkoutTests,
-  settlement: settlementTests,
+  payments: paymentTests,
   "merchants' clocks": clockTests,
   reset: resetTests,
-  "delivery queue": queueTests,
-  "claims and attempts": claimTests,
+  deliveries: deliveryTests,
   "hand-overs to rails": handoverTests,
   balances: ledgerTests,
   limits: limitTests,
   approvals: approvalTests,
-  replays: replayTests,
   "replays by filter": replayByFilterTests,
   lists: listTests,
   "search for deliveries": searchTests,
-  "lists of records": recordListTests,
   "old events": pruneTests,
   "old phone numbers": erasureTests,
   "audit trail": auditTests,
