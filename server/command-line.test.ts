@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import * as groups from "./commands/groups.ts";
+import { GROUPS } from "./commands/table.ts";
 import { runCommand } from "./testing/process.ts";
 
 /** No command that prints its help opens this database. */
@@ -8,7 +8,10 @@ const commands = [
   ["serve"],
   ["listen"],
   ["trigger"],
-  ...Object.entries(groups).flatMap(([group, { names }]) => [[group], ...names.map((name) => [group, name])]),
+  ...Object.entries(GROUPS).flatMap(([group, table]) => [
+    [group],
+    ...Object.keys(table.commands).map((name) => [group, name]),
+  ]),
 ];
 
 describe.each(["--help", "-h"])("%s explains", (flag) => {

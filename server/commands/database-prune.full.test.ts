@@ -65,15 +65,3 @@ test.each(["SQLite", "PostgreSQL"])("deletes old events beside a running server:
   server.kill("SIGTERM");
   await server.ended;
 });
-
-test.each([
-  [["--older-than"], /argument missing/],
-  [[], /^Say how old: --older-than 90d deletes what is older than 90 days\.\n$/],
-  [["--older-than", "0d"], /^--older-than must be a number of days or hours, such as 90d or 12h\.\nUsage: /],
-  [["--older-than", "90"], /^--older-than must be a number of days or hours/],
-  [["--older-than", "90d", "--yes"], /^Unknown option '--yes'/],
-])("%j exits with 2", async (args, message) => {
-  const { code, stdout, stderr } = await runCommand({ DATABASE_URL: database.url }, "db", "prune", ...args);
-  expect([code, stdout]).toEqual([2, ""]);
-  expect(stderr).toMatch(message);
-});
