@@ -3,7 +3,7 @@ import type { Clock } from "./clock.ts";
 import type { DisbursementStore } from "./disbursements.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf, type Failure } from "./failures.ts";
-import { feeFor, type FeeRule } from "./fees.ts";
+import { feeFor, type FeeRule } from "./terms.ts";
 import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
 import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";

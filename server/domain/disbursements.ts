@@ -3,7 +3,7 @@ import type { ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf } from "./failures.ts";
-import { feeFor, type FeeRule } from "./fees.ts";
+import { feeFor, type FeeRule } from "./terms.ts";
 import type { Ids } from "./ids.ts";
 import type { Balances } from "./ledger.ts";
 import type { Merchant } from "./merchants.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import type { PageQuery } from "../../domain/event-log.ts";
-import type { DeliveryStatus } from "../../domain/deliveries.ts";
+import type { DeliveryStatus, PageQuery } from "../../domain/deliveries.ts";
 import type { Current } from "./current.ts";
 import { addDelivery, addMerchant, aFinalDisbursement, claimAll, concurrently, START } from "./fixtures.ts";
 
