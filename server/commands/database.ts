@@ -24,7 +24,7 @@ export const databaseCommands = {
     summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
     async run({ config: { database }, clock }) {
       const { place, schema, bytes, rows, work } = await readStatus(database, clock.now());
-      const { mode } = await readMode(database, clock.now());
+      const { mode } = await readMode(database);
       const { version, pending } = schema;
       return {
         lines: [

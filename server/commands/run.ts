@@ -96,7 +96,7 @@ export function commandGroup(group: string, commands: Readonly<Record<string, Co
     const work = () =>
       chosen.opensStorage ? onStorage(context, chosen, input) : chosen.run(context as never, input as never);
     const result = await noteChanges(changes, work).catch((error: unknown) => {
-      throw withChanges(error, changes, input.id);
+      throw withChanges(error, changes, chosen.takes.includes("[--id]") ? input.id : undefined);
     });
     const { lines, json, isWrong = false } = typeof result === "string" ? { lines: [result], json: result } : result;
     printer.log(input.json ? printableJson(json, 2, inJson) : lines.map(printable).join("\n"));
@@ -152,7 +152,7 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
  * @throws StorageError if SANDBOX asks for the other mode
  */
 async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
-  const stored = await readMode(asked.database, createSystemClock().now());
+  const stored = await readMode(asked.database);
   requireNoOther(stored, asked.mode);
   const { mode } = stored;
   return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });

@@ -55,9 +55,9 @@ export async function openStorage(
 }
 
 /** Reads the mode of a database without changing it. @throws StorageError */
-export async function readMode(database: DatabaseAddress, now: number): Promise<FoundMode> {
-  if (database.kind === "sqlite") return sqliteMode(database.path, now);
-  return withConnection(database.url, (client) => postgresMode(client, now));
+export async function readMode(database: DatabaseAddress): Promise<FoundMode> {
+  if (database.kind === "sqlite") return sqliteMode(database.path);
+  return withConnection(database.url, postgresMode);
 }
 
 /** Returns the version of a database's schema without changing it. @throws StorageError */
@@ -103,7 +103,7 @@ export async function restoreStorage(
   { mode, ...options }: Omit<RestoreOptions, "mode"> & { mode: AskedMode },
 ): Promise<Restored> {
   if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
-  const [backup, target] = [file, database.path].map((path) => sqliteMode(path, options.now));
+  const [backup, target] = [file, database.path].map((path) => sqliteMode(path));
   const kept = modeAfterRestore(backup!, target!, mode);
   return restoreSqlite(database.path, file, { ...options, ...(kept && { mode: kept }) });
 }

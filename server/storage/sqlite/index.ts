@@ -65,7 +65,7 @@ function open(
   { clock, server, mode: asked, emit = silent, warn, secretKeys, inASegment }: Options,
 ): Storage {
   // Check the mode first, so that a refusal changes nothing, not even the schema.
-  const mode = asked && modeOfServer(sqliteMode(path, clock.now()), asked);
+  const mode = asked && modeOfServer(sqliteMode(path), asked);
   const lock = server ? lockDatabase(path) : undefined;
   try {
     const db = openDatabase(path);
