@@ -572,11 +572,7 @@ const REFUSALS: Row[] = [
   ["keys end-sessions", 2, /^Give either --name, for all .+, or --session for one session\.$/],
   ["keys end-sessions --name A --session b", 2, /^Give either --name/],
   ["keys end-sessions --name nobody", 2, /^No operator has such a session or link\. List them with/],
-  [
-    "keys replay {M} msg_nothing",
-    2,
-    /^The merchant has no delivery msg_nothing\. List them with the command deliveries\. /,
-  ],
+  ["keys replay {M} msg_nothing", 2, /^You have no delivery with this id\.$/],
   ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
   ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
   ["keys replay {M} --status failed --pace 501", 2, /^--pace must be a whole number from 1 to 500\.\n/],

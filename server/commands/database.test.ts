@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -32,8 +32,6 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 const rows = (...table: Row[]) => createTerminal(env).rows(...table);
 const json = (typed: string) => createTerminal(env).json(typed);
-const withStorage = (server: boolean) => openSqlite(path, { clock: createSystemClock(), server });
-
 /** Stores two merchants, two pending payouts, a checkout and four deliveries: waiting, due, replayed and failed. */
 async function fill(storage: Storage): Promise<void> {
   const [ada, kofi] = [await addMerchant(storage), await addMerchant(storage)];
@@ -76,7 +74,7 @@ describe("SQLite", () => {
   });
 
   test("status says what waits and whether a server runs; check finds damage, also beside a server", async () => {
-    const storage = withStorage(true);
+    const storage = openSqlite(path, { clock: createSystemClock(), server: true, mode: "sandbox" });
     await fill(storage);
     const status = await json("db status");
     expect(status).toMatchObject({ storage: "sqlite", inUse: true, work: WORK, rows: { disbursements: 6, audit: 2 } });
@@ -115,6 +113,8 @@ describe("SQLite", () => {
     env.SANDBOX = "true";
     const backup = join(folder, "backup.db");
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
     const server = await startProcess(env);
     await rows([`db restore ${backup} --replace`, 2, /^Another server is using .+ Stop it/]);
     server.kill("SIGTERM");

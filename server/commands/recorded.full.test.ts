@@ -145,6 +145,8 @@ test.each(writing)("%s %s says the truth, whatever fails after a write", async (
     if (written > 0) expect(text).not.toMatch(/[Nn]othing was/);
     if (code === 0 || written === 0) continue;
     expect([code, text]).toEqual([1, expect.stringMatching(/Recorded before this error: .*keys audit/)]);
+    // Only a command with this option can be repeated with its id.
+    expect(text.includes("add --id")).toBe(name === "top-up" || name === "withdraw");
   }
 
   async function asIs<T>(work: () => T | Promise<T>): Promise<T> {

@@ -59,13 +59,15 @@ export const webhookCommands = {
   replay: command({
     takes: `MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]`,
     summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
-    async run(context, { merchant: { id: merchantId }, deliveryId, pace, dryRun, yes, ...search }) {
-      const { storage, actor } = context;
+    async run(context, { merchant, deliveryId, pace, dryRun, yes, ...search }) {
+      const { storage, webhooks, actor } = context;
+      const { id: merchantId } = merchant;
       const filter = searchIn(search);
       const isSearch = Object.keys(filter).length > 0;
       if (deliveryId !== undefined) {
         if (isSearch || dryRun || yes) throw new UsageError("Give either a DELIVERY_ID or --status.");
-        return replayOne(context, merchantId, deliveryId);
+        await webhooks.replay(merchant, deliveryId, actor);
+        return `Replay of ${deliveryId} requested`;
       }
       if (!isSearch)
         throw new UsageError("Give a DELIVERY_ID, or --status or other conditions for all that meet them.");
@@ -137,22 +139,6 @@ function requireAllowed(url: string, { config }: Context): void {
     parseTarget(url, config.webhookAllowInsecure);
   } catch (error) {
     throw error instanceof Refusal ? new UsageError(error.message, { cause: error }) : error;
-  }
-}
-
-async function replayOne({ storage, actor }: Context, merchantId: string, deliveryId: string): Promise<string> {
-  switch (await storage.requestReplay(merchantId, deliveryId, actor)) {
-    case "requested":
-      return `Replay of ${deliveryId} requested`;
-    case "claimed":
-      throw new UsageError(
-        "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.",
-      );
-    case "unknown":
-      throw new UsageError(
-        `The merchant has no delivery ${deliveryId}. List them with the command deliveries. An event without an ` +
-          "address has no delivery.",
-      );
   }
 }
 
