@@ -506,7 +506,7 @@ describe("the lock", () => {
       const parent = spawn("sh", ["-c", `${child} & echo $!; exec sleep 60`]);
       try {
         const [pid] = (await once(parent.stdout, "data")).map((data) => String(data).trim());
-        await vi.waitUntil(() => readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z "), { timeout: 30_000 });
+        await expect.poll(() => readFileSync(`/proc/${pid}/stat`, "latin1")).toContain(") Z ");
         lockWith(holderOf(Number(pid)));
         expect(await before("a")).toBeUndefined();
       } finally {
@@ -522,9 +522,7 @@ describe("the lock", () => {
       copyFileSync("/bin/sleep", program);
       const child = spawn(program, ["60"]);
       try {
-        await vi.waitUntil(() => readFileSync(`/proc/${child.pid}/stat`, "latin1").includes("(a) Z) "), {
-          timeout: 30_000,
-        });
+        await expect.poll(() => readFileSync(`/proc/${child.pid}/stat`, "latin1")).toContain("(a) Z) ");
         lockWith(holderOf(child.pid));
         expect(await rejectionOf(before("a"))).toBeInstanceOf(UsageError);
       } finally {

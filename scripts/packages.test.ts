@@ -13,7 +13,7 @@ test("every workspace that is not private is a package", () => {
   expect(published).toEqual(["client", "client/mcp", "server", "conformance"]);
 });
 
-test.each(published)("npm packs %s, and the installed package runs", { timeout: 240_000 }, async (workspace) => {
+test.each(published)("npm packs %s, and the installed package runs", async (workspace) => {
   const { folder, installed, manifest, bin, remove } = await installPacked(workspace);
   const { PATH, HOME } = process.env;
   const run = (program: string, ...args: string[]) =>

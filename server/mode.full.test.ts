@@ -244,7 +244,7 @@ describe("a rail", () => {
     const reference = await pay(live);
     const record = () => live.client(KEY).request("GET", `/v1/disbursements/${reference}`);
     const status = async () => (await record()).body.data.status;
-    await expect.poll(status, { timeout: 10_000 }).toBe("success");
+    await expect.poll(status).toBe("success");
     expect((await record()).body.data.merchant).toEqual({ name: "First Merchant" });
   });
 });

@@ -13,7 +13,6 @@ import { sign } from "./webhooks/signature.ts";
 
 const METRICS_TOKEN = "a-token-for-the-metrics";
 const PAYOUTS = 3;
-const PATIENT = { timeout: 30_000, interval: 100 };
 
 let folder: string;
 let env: NodeJS.ProcessEnv;
@@ -286,11 +285,11 @@ test.each([
     };
     for (let count = 0; count < PAYOUTS; count++) await pay();
     await receiver.until(PAYOUTS);
-    await expect.poll(() => operator.countFailed(merchant), PATIENT).toBe(PAYOUTS);
+    await expect.poll(() => operator.countFailed(merchant)).toBe(PAYOUTS);
     receiver.respondWith(204);
     await operator.replayFailed(merchant);
     await receiver.until(2 * PAYOUTS);
-    await expect.poll(() => operator.countFailed(merchant), PATIENT).toBe(0);
+    await expect.poll(() => operator.countFailed(merchant)).toBe(0);
 
     const rotated = await operator.rotateSecret(merchant);
     expect(rotated).not.toBe(secret);
@@ -311,7 +310,7 @@ test.each([
     expect(refused.status).toBe(403);
 
     await operator.revokeKey(merchant, "Payroll");
-    await expect.poll(async () => (await request("GET", "/v1/disbursements")).status, PATIENT).toBe(401);
+    await expect.poll(async () => (await request("GET", "/v1/disbursements")).status).toBe(401);
     const trail = await operator.readTrail(merchant);
     // The command shows the names of actions, and the dashboard describes the actions in words.
     for (const action of [
@@ -379,13 +378,13 @@ test.each([
       [first, "success"],
       [second, "failed"],
     ])
-      await expect.poll(() => statusOf(reference!), PATIENT).toBe(status);
+      await expect.poll(() => statusOf(reference!)).toBe(status);
     await operator.suspend(merchant!, true);
-    await expect.poll(async () => (await pay(10_000)).body.code, PATIENT).toBe("merchant_suspended");
+    await expect.poll(async () => (await pay(10_000)).body.code).toBe("merchant_suspended");
     await operator.suspend(merchant!, false);
     let third = "";
-    await expect.poll(async () => (third = (await pay(10_000)).body.data?.reference), PATIENT).toMatch(/^DSB/);
-    await expect.poll(() => statusOf(third), PATIENT).toBe("success");
+    await expect.poll(async () => (third = (await pay(10_000)).body.data?.reference)).toMatch(/^DSB/);
+    await expect.poll(() => statusOf(third)).toBe("success");
     const paid = Object.entries({ [small]: 10_000, [first]: 60_000, [third]: 10_000 });
     const file = join(folder, "rail.csv");
     const rows = paid.map(([reference, amount]) => `${reference},${amount},XOF,success`);

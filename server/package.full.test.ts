@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pages } from "./http/docs/pages.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
@@ -47,7 +47,9 @@ function start(node: string, env: Record<string, string>, ...args: string[]) {
   const printed = { text: "" };
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (printed.text += String(chunk)));
   const ended = once(child, "close").then(([code]) => code as number);
-  const until = (text: RegExp) => vi.waitUntil(() => text.exec(printed.text), { timeout: 30_000 });
+  const until = async (text: RegExp) => {
+    await expect.poll(() => printed.text).toMatch(text);
+  };
   return { child, printed, ended, until };
 }
 
@@ -137,7 +139,7 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
   const headers = { "x-api-key": API_KEY, "content-type": "application/json" };
   const init = { method: "POST", headers, body: JSON.stringify(payout) };
   expect((await fetch(`http://127.0.0.1:${port}/v1/disbursements`, init)).status).toBe(200);
-  await vi.waitUntil(() => readdirSync(join(elsewhere, "out")).length === 1, { timeout: 10_000 });
+  await expect.poll(() => readdirSync(join(elsewhere, "out"))).toHaveLength(1);
   server.child.kill("SIGTERM");
   expect(await server.ended).toBe(0);
   rmSync(elsewhere, { recursive: true });

@@ -91,7 +91,7 @@ test("while the database is away, requests get 503 with Retry-After; later the s
   expect((await request("GET", "/healthz")).status).toBe(200);
   await proxy.restore();
   expect((await create()).status).toBe(200);
-  await expect.poll(async () => (await request("GET", "/readyz")).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await request("GET", "/readyz")).status).toBe(200);
   await proxy.close();
 });
 
@@ -99,7 +99,7 @@ test("a start without the database waits for it, says so without the password, a
   const DATABASE_URL = `postgres://ada:hunter2@127.0.0.1:${await reservePort()}/pay`;
   const waiting = launchServer({ ...env, DATABASE_URL });
   const attempts = () => waiting.output().match(/Cannot open the PostgreSQL database: [^"]*/g) ?? [];
-  await expect.poll(() => attempts().length, { timeout: 20_000 }).toBeGreaterThan(1);
+  await expect.poll(() => attempts().length).toBeGreaterThan(1);
   waiting.kill("SIGTERM");
   expect((await waiting.ended).code).toBe(0);
   expect(attempts()[0]).toMatch(
@@ -114,9 +114,9 @@ test("a start that waited serves requests when the database is there", async () 
   await proxy.refuse();
   const port = await reservePort();
   const server = launchServer({ ...env, DATABASE_URL: proxy.url, PORT: String(port) });
-  await expect.poll(server.output, { timeout: 20_000 }).toContain("The start waits for the database");
+  await expect.poll(server.output).toContain("The start waits for the database");
   await proxy.restore();
-  await expect.poll(server.output, { timeout: 20_000 }).toContain("curl ");
+  await expect.poll(server.output).toContain("curl ");
   const { request, close } = createHttpClient({ port, key: KEY, sandbox: true });
   expect((await request("POST", "/v1/disbursements", { body: aPayout() })).status).toBe(200);
   await close();

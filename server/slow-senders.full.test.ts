@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { startProcess, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
 
@@ -49,11 +49,11 @@ test.runIf(process.platform === "linux")(
     expect(await pay("before")).toBe(200);
     const before = handles();
     const slow = await Promise.all(Array.from({ length: SLOW }, slowSender));
-    await vi.waitFor(() => expect(handles()).toBeGreaterThanOrEqual(before + SLOW), { timeout: 30_000 });
+    await expect.poll(handles).toBeGreaterThanOrEqual(before + SLOW);
     const statuses = await Promise.all(Array.from({ length: 50 }, (_, index) => pay(`beside-${index}`)));
     expect(statuses).toEqual(statuses.map(() => 200));
     for (const socket of slow) socket.destroy();
     // The 50 connections of the requests above may stay open for a while.
-    await vi.waitFor(() => expect(handles()).toBeLessThanOrEqual(before + 50), { timeout: 30_000 });
+    await expect.poll(handles).toBeLessThanOrEqual(before + 50);
   },
 );

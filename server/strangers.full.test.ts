@@ -5,6 +5,7 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
 import { LIVE, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
 
@@ -15,6 +16,7 @@ const FORM = "content-type: application/x-www-form-urlencoded\r\n";
 
 let folder: string;
 let server: ServerProcess;
+let postgres: TestDatabase | undefined;
 const strangers: Socket[] = [];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "strangers-"));
@@ -23,6 +25,7 @@ afterEach(async () => {
   for (const socket of strangers.splice(0)) socket.destroy();
   server.kill("SIGKILL");
   await server.ended;
+  await postgres?.drop();
   rmSync(folder, { recursive: true });
 });
 
@@ -36,12 +39,13 @@ async function crowd(path: string, fields: string): Promise<void> {
 }
 
 test.runIf(process.platform === "linux").each([
-  ["forms to sign in", "sandbox"],
-  ["forms to a payment page", "sandbox"],
-  ["notifications of a rail", "live"],
-])("300 slow %s do not keep a merchant of a %s server out", async (kind, mode) => {
+  ["forms to sign in", "sandbox", "SQLite"],
+  ["forms to a payment page", "sandbox", "PostgreSQL"],
+  ["notifications of a rail", "live", "SQLite"],
+])("300 slow %s do not keep a merchant of a %s server with %s out", async (kind, mode, database) => {
+  postgres = database === "PostgreSQL" ? await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!()) : undefined;
   const env = {
-    DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
+    DATABASE_URL: postgres?.url ?? `sqlite:${join(folder, "server.db")}`,
     ...(mode === "live" ? LIVE : { SANDBOX: "true" }),
   };
   const { stdout } = await runKeys(env, "create-merchant", "Ama");

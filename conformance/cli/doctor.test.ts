@@ -62,10 +62,11 @@ test("what the caller did not provide is named, but is nothing to fix", async ()
 
 test.each([
   // Measured runs: checks, profile, effects, the median time of a GET, and the seconds that the run took.
-  [3, "core", "none", 11, 8],
+  [3, "core", "none", 1, 6],
   [34, "core", "reject", 250, 225],
-  [90, "core", "money", 11, 36],
+  [90, "core", "money", 2, 27],
   [90, "core", "money", 250, 126],
+  [220, "extended", "money", 3, 117],
   [220, "extended", "money", 30, 238],
 ] as const)("the time of %i checks (%s, %s) at %i ms is estimated within a half: %i s", (...run) => {
   const [checks, profile, effects, latencyMs, seconds] = run;

@@ -1,7 +1,5 @@
 // The commands beside a running live server, whose storage they use.
-import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { hostname, userInfo } from "node:os";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -11,6 +9,7 @@ import { createTerminal, startWithTerminal, type Row } from "../testing/commands
 import { send, signedIn } from "../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { serve } from "../testing/serve.ts";
 import { aPayout, type TestServer } from "../testing/server.ts";
 
 const ACTOR = `command ${userInfo().username}@${hostname()}`;
@@ -411,23 +410,19 @@ describe("webhooks", () => {
   });
 
   test("a delivery is not replayed while the server attempts it", async () => {
-    const slow = createServer();
-    await once(slow.listen(0, "127.0.0.1"), "listening");
-    const attempt = once(slow, "request");
-    const reference = await pay(server.key, {
-      webhookURL: `http://127.0.0.1:${(slow.address() as AddressInfo).port}/`,
-    });
+    const held: ServerResponse[] = [];
+    const slow = await serve((_, response) => held.push(response));
+    const reference = await pay(server.key, { webhookURL: slow.url });
     const passed = server.pass(0);
-    const [, response] = (await attempt) as [unknown, ServerResponse];
+    await expect.poll(() => held).toHaveLength(1);
     await rows([
       `keys replay {M} ${(await deliveryOf(reference)).id}`,
       2,
       /^An attempt of this delivery is in progress\./,
     ]);
-    response.writeHead(204).end();
+    held[0]!.writeHead(204).end();
     await passed;
-    slow.closeAllConnections();
-    slow.close();
+    await slow.close();
   });
 
   test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {

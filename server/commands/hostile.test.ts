@@ -1,10 +1,9 @@
 // `listen` and `trigger` against a wrong or hostile server, which runs in this process.
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { createGzip } from "node:zlib";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { serve } from "../testing/serve.ts";
 import { printJson, printLines } from "./listen-output.ts";
 import { runListener, type ListenerEvent } from "./listener.ts";
 import { printableLines } from "./printable.ts";
@@ -21,14 +20,10 @@ const endings: (() => unknown)[] = [];
 let answers: Record<string, unknown>;
 let requests: string[];
 
-async function serve(handle: (request: IncomingMessage, response: ServerResponse) => unknown): Promise<string> {
-  const http = createServer((request, response) => void handle(request, response));
-  await once(http.listen(0, "127.0.0.1"), "listening");
-  endings.push(() => {
-    http.closeAllConnections();
-    http.close();
-  });
-  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+async function serveHere(handle: RequestListener): Promise<string> {
+  const { url, close } = await serve(handle);
+  endings.push(close);
+  return url;
 }
 
 let base: string;
@@ -45,7 +40,7 @@ beforeEach(async () => {
     "GET /sandbox/events": { data: { items: [{ id: "msg_1", body: { event: "disbursement.completed" } }] } },
     "GET /sandbox/deliveries": { data: { items: [] } },
   };
-  base = await serve(async (request, response) => {
+  base = await serveHere(async (request, response) => {
     await text(request);
     const key = `${request.method} ${request.url!.split("?")[0]}`;
     requests.push(key);
@@ -145,7 +140,7 @@ test("prints no escape sequences of an event that it triggered, or of a refusal"
 
 test("gives the receiver the headers of a webhook and no others", async () => {
   const received: IncomingMessage["headers"][] = [];
-  const url = await serve((request, response) => {
+  const url = await serveHere((request, response) => {
     received.push(request.headers);
     response.writeHead(204).end();
   });
@@ -192,7 +187,7 @@ test("makes at most 20 attempts at once, however many deliveries the server send
     close: async () => undefined,
   };
   const listening = listen(receiver, 60);
-  await vi.waitUntil(() => release.length === 20, { timeout: 30_000 });
+  await expect.poll(() => release).toHaveLength(20);
   for (const end of release) end();
   await listening;
   expect(most).toBe(20);

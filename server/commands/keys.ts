@@ -1,4 +1,4 @@
-import { createKey, createMerchant, FIRST_KEY, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { createKey, createMerchant, renameMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
 import { limitTexts, parseLimits, type Limits } from "../domain/limits.ts";
 import { parseTerms, termTexts, type Terms } from "../domain/terms.ts";
 import { timestamp } from "../domain/representation.ts";
@@ -27,8 +27,8 @@ export const keyCommands = {
     summary: "Create a merchant with a first key. The key is shown only once.",
     creates: true,
     async run(context, { name }) {
-      const { id } = await createMerchant(context, name.trim());
-      const key = await createKey(context, id, { name: FIRST_KEY });
+      const key = context.ids.apiKey();
+      const { id } = await createMerchant(context, name.trim(), key);
       return { lines: [`Merchant ${id}`, `Key (shown only once): ${key}`] };
     },
   }),

@@ -1,20 +1,18 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
+import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { runListener, type ListenerEvent } from "./listener.ts";
 import { forwardTo, onlyEvents, respondWith, type Receiver } from "./receivers.ts";
 import { createRemote, Unreachable, type Remote } from "./remote.ts";
 
-const TIMEOUT = { timeout: 30_000 };
 /** The listener waits in real time. */
 const clock = () => ({ ...createSystemClock(), advance: () => undefined, set: () => undefined });
 
@@ -45,16 +43,12 @@ async function startReceiver(
   respond: (response: ServerResponse) => void = (response) => response.writeHead(204).end(),
 ) {
   const received: { headers: IncomingMessage["headers"]; body: string }[] = [];
-  const http = createServer(async (request, response) => {
+  const { url, close } = await serve(async (request, response) => {
     received.push({ headers: request.headers, body: (await buffer(request)).toString() });
     respond(response);
   });
-  await once(http.listen(0, "127.0.0.1"), "listening");
-  endings.push(async () => {
-    http.closeAllConnections();
-    http.close();
-  });
-  return { received, url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/hook` };
+  endings.push(close);
+  return { received, url: `${url}/hook` };
 }
 
 interface Running {
@@ -82,14 +76,14 @@ async function listen(receiver: Receiver, change: (remote: Remote) => Partial<Re
     return ended;
   };
   endings.push(() => stop().catch(() => undefined));
-  await vi.waitUntil(() => told.some(({ type }) => type === "connected"), TIMEOUT);
+  await expect.poll(() => told.map(({ type }) => type)).toContain("connected");
   const attempts = () => told.filter((event) => event.type === "attempt");
   return {
     told,
     ended,
     stop,
     async attempts(count) {
-      await vi.waitUntil(() => attempts().length >= count, TIMEOUT);
+      await expect.poll(() => attempts().length).toBeGreaterThanOrEqual(count);
       return attempts();
     },
   };
@@ -166,7 +160,7 @@ test("a stop finishes and reports the attempt in progress, and disconnects", asy
   const receiver = await startReceiver((response) => held.push(response));
   const listener = await listen(forwardTo(receiver.url));
   await pay();
-  await vi.waitUntil(() => held.length === 1, TIMEOUT);
+  await expect.poll(() => held).toHaveLength(1);
   const stopped = listener.stop();
   held[0]!.writeHead(204).end();
   expect(await stopped).toBe("stopped");

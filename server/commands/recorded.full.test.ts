@@ -170,7 +170,7 @@ test("a top-up that fails after its commit is booked once, however often it is r
   expect(given).toBe(reference);
   expect((await topUp("--id", given!)).text).toMatch(/available XOF.7\.00/);
   expect((await run("balances", "top-up", id, "800", "XOF", "--reason", "Other", "--id", given!)).text).toBe(
-    `The id ${given} belongs to another change.`,
+    `The id ${given} belongs to another change: top-up, 700 XOF. Give this change another id.`,
   );
   expect(await balanceOf(id)).toBe(700);
 });

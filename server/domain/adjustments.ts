@@ -14,7 +14,10 @@ export type Adjusted = "booked" | "proposed" | "not-covered";
 export type AdjustmentDecided = "booked" | "rejected" | "own" | "not-covered" | "unknown";
 
 export interface AdjustmentStore {
-  /** Stores a change that a second person must approve. A proposal with the same id stays as it is. */
+  /**
+   * Stores a change that a second person must approve. Repeated with the same id, stores it once.
+   * @throws ServiceError `invalid_value` if the id belongs to another change
+   */
   proposeAdjustment(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<void>;
   /** Lists what waits for a second person, oldest first. */
   listProposals(): Promise<Proposal[]>;

@@ -47,6 +47,7 @@ export interface MerchantStore {
     merchant: Pick<Merchant, "id" | "name" | "createdAt">,
     secrets: MerchantSecrets,
     actor: Actor,
+    firstKey?: ApiKey,
   ): Promise<void>;
   renameMerchant(id: string, name: string, actor: Actor): Promise<void>;
   /**
@@ -144,18 +145,20 @@ export interface MerchantContext {
 }
 
 /** The name of the key that a merchant gets with its creation. */
-export const FIRST_KEY = "First key";
+const FIRST_KEY = "First key";
 
 /**
- * Creates a merchant with its own webhook secret. It has no key yet.
+ * Creates a merchant with its own webhook secret.
+ * @param firstKey the text of a key that the merchant gets in the same transaction; by default it has no key
  * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
  */
-export async function createMerchant(context: MerchantContext, name: string): Promise<Merchant> {
+export async function createMerchant(context: MerchantContext, name: string, firstKey?: string): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
   const createdAt = clock.now();
   const merchant = { id: ids.merchant(), name: checkedName(name), createdAt };
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
-  await storage.insertMerchant(merchant, secrets, actor);
+  const key = firstKey === undefined ? undefined : newKey(context, merchant.id, { name: FIRST_KEY, text: firstKey });
+  await storage.insertMerchant(merchant, secrets, actor, key);
   return { ...merchant, clockOffset: 0, movedTo: 0 };
 }
 
@@ -184,18 +187,13 @@ interface KeyChoices {
   text?: string;
 }
 
-/**
- * Creates a key and returns its text, which is stored nowhere and cannot be read again.
- * @throws ServiceError `invalid_value` if the name is invalid or the merchant has too many keys
- * @throws KeyExistsError if a key with this id was created earlier
- */
-export async function createKey(
-  { storage, clock, ids, actor }: MerchantContext,
+function newKey(
+  { clock, ids }: MerchantContext,
   merchantId: string,
-  { id, name, scopes, text = ids.apiKey() }: KeyChoices = {},
-): Promise<string> {
+  { id, name, scopes, text }: KeyChoices & { text: string },
+): ApiKey {
   const createdAt = clock.now();
-  const key: ApiKey = {
+  return {
     id: id ?? ids.record(createdAt),
     merchantId,
     hash: hashKey(text),
@@ -204,7 +202,21 @@ export async function createKey(
     ...(scopes && { scopes }),
     createdAt,
   };
-  const stored = await storage.insertKey(key, actor);
+}
+
+/**
+ * Creates a key and returns its text, which is stored nowhere and cannot be read again.
+ * @throws ServiceError `invalid_value` if the name is invalid or the merchant has too many keys
+ * @throws KeyExistsError if a key with this id was created earlier
+ */
+export async function createKey(
+  context: MerchantContext,
+  merchantId: string,
+  choices: KeyChoices = {},
+): Promise<string> {
+  const text = choices.text ?? context.ids.apiKey();
+  const key = newKey(context, merchantId, { ...choices, text });
+  const stored = await context.storage.insertKey(key, context.actor);
   if (stored?.hash === key.hash) return text;
   if (stored) throw new KeyExistsError(stored);
   throw new ServiceError(

@@ -9,9 +9,10 @@ const file = join(folder, "limits");
 
 test.each([
   ["Max open files            64                   1048576              files", 32],
+  ["Max open files            256                  1048576              files", 192],
   ["Max open files            1024                 1048576              files", 921],
   ["Max open files            1048576              1048576              files", 10_000],
-  ["Max open files            10                   10                   files", 1],
+  ["Max open files            10                   10                   files", 5],
   ["Max open files            unlimited            unlimited            files", 9_000],
 ])("%s: %i connections", (line, expected) => {
   writeFileSync(file, `Limit                     Soft Limit           Hard Limit           Units\n${line}\n`);

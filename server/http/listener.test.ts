@@ -201,7 +201,7 @@ test("a waiting listener whose key is revoked gets no further webhook, and anoth
   const { session } = (await send("/sandbox/listener", { name: "eve", url: FORWARD_TO }, leaked)).body.data;
   const looks = vi.spyOn(storage, "claimForListener");
   const waiting = send("/sandbox/listener/claims", { session, limit: 10, waitSeconds: 10, holding: [] }, leaked);
-  await vi.waitFor(() => expect(looks).toHaveBeenCalled());
+  await expect.poll(() => looks).toHaveBeenCalled();
   const id = (await storage.findKey(hashKey(leaked)))!.id;
   await storage.revokeKey(id, server.clock.now(), "command ada@host");
   await pay();

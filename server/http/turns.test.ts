@@ -1,5 +1,5 @@
 // For each operation: while a merchant floods the operation, another merchant's single create is served next.
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createFakeClock } from "../testing/clock.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
@@ -54,7 +54,7 @@ describe("while a merchant floods an operation", () => {
     server.clock.advance(4);
     let served = 0;
     const flood = Array.from({ length: FLOOD }, () => send().finally(() => (served += 1)));
-    await vi.waitFor(() => expect(turns.waiting()).toBe(1 + FLOOD), 5_000);
+    await expect.poll(() => turns.waiting()).toBe(1 + FLOOD);
     // The other merchant has used less time, so its create does not wait.
     expect((await server.createPayout(aPayout(), { key: other })).status).toBe(200);
     expect(served).toBe(0);
@@ -86,7 +86,7 @@ test("a list that waits too long for the merchant's other lists gets 429 with a 
   const { key, merchant } = await server.addMerchant("Kofi & Sons");
   const list = (of?: string) => server.request("GET", "/v1/disbursements", of === undefined ? {} : { key: of });
   const running = [list(), list()];
-  await vi.waitFor(() => expect(lists).toHaveLength(2), 5_000);
+  await expect.poll(() => lists).toHaveLength(2);
   const late = list();
   expect((await list(key)).status).toBe(200);
   expect(lists).toEqual([server.merchant.id, server.merchant.id, merchant.id]);

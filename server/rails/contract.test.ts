@@ -211,7 +211,7 @@ railSuite("a service with this contract", {
       elsewhere: async () => railWith(behind.key),
       async notificationOf({ reference }) {
         const isOurs = ({ body }: Receiver["received"][number]) => body.data.merchantsReference === reference;
-        const { headers, text } = await vi.waitUntil(() => receiver.received.find(isOurs));
+        const { headers, text } = await vi.waitUntil(() => receiver.received.find(isOurs), 250_000);
         return { headers, body: Buffer.from(text) };
       },
       async close() {

@@ -56,13 +56,13 @@ async function postgres(): Promise<Place> {
 }
 
 /** Records of a merchant in every status and in two currencies; a reset has deleted the records of one currency. */
-async function fill(storage: Storage, clock: FakeClock): Promise<Merchant> {
+async function fill(storage: Storage, clock: FakeClock, settled = 3): Promise<Merchant> {
   const merchant = await addMerchant(storage);
   const topUp = { id: "top-up", currency: "XOF", amount: 1_000_000, reason: "Paid in" };
   for (const end of ["reset", "keep"]) {
     await storage.adjustBalance(merchant.id, { ...topUp, id: end }, ACTOR);
     for (const currency of ["XOF", "NGN"]) {
-      await concurrently(300, () => storage.insertDisbursement(aDisbursement(merchant.id, { currency, fee: 3 })));
+      await concurrently(settled, () => storage.insertDisbursement(aDisbursement(merchant.id, { currency, fee: 3 })));
       const failed = { afterMs: 2_000, status: "failed" } as const;
       await storage.insertDisbursement(aDisbursement(merchant.id, { currency, due: failed }));
       await storage.insertDisbursement(aFinalDisbursement(merchant.id, { currency, status: "failed" }));
@@ -118,7 +118,7 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
   });
 
   test("what a process without books has done is corrected once", async () => {
-    const { id } = await fill(storage, clock);
+    const { id } = await fill(storage, clock, 300);
     await storage.close();
     await place.run("UPDATE disbursements SET status = 'success' WHERE status = 'failed' AND currency = 'NGN'");
     storage = await place.open(clock);

@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders } from "node:http";
 import { json } from "node:stream/consumers";
+import { serve } from "./serve.ts";
 
 /** A span as OTLP sends it in JSON, with its attributes as an object. */
 export interface CollectedSpan {
@@ -40,7 +39,7 @@ const toObject = (attributes: Attributes) =>
 export async function startCollector(): Promise<Collector> {
   let status = 200;
   const bodies: unknown[] = [];
-  const server = createServer(async (request, response) => {
+  const { url, close } = await serve(async (request, response) => {
     const body = (await json(request)) as any;
     collector.headers = request.headers;
     collector.requests += 1;
@@ -55,9 +54,8 @@ export async function startCollector(): Promise<Collector> {
     }
     response.writeHead(status, { "content-type": "application/json" }).end("{}");
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
   const collector: Collector = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     spans: [],
     resource: {},
     requests: 0,
@@ -66,11 +64,7 @@ export async function startCollector(): Promise<Collector> {
     respondWith: (next) => {
       status = next;
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
   return collector;
 }

@@ -1,8 +1,8 @@
 import { EventEmitter, once } from "node:events";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import { checkWebhook } from "./contract.ts";
+import { serve } from "./serve.ts";
 
 export interface Received {
   headers: IncomingHttpHeaders;
@@ -31,7 +31,7 @@ export async function startReceiver(status = 204, responseBody = ""): Promise<Re
   let current = status;
   const received: Received[] = [];
   const arrivals = new EventEmitter();
-  const server = createServer(async (request, response) => {
+  const { url, close } = await serve(async (request, response) => {
     const content = await text(request);
     const body: unknown = JSON.parse(content);
     checkWebhook(body);
@@ -39,9 +39,8 @@ export async function startReceiver(status = 204, responseBody = ""): Promise<Re
     response.writeHead(current).end(responseBody);
     arrivals.emit("webhook");
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `${url}/hook`,
     received,
     async until(count) {
       while (received.length < count) await once(arrivals, "webhook");
@@ -49,10 +48,6 @@ export async function startReceiver(status = 204, responseBody = ""): Promise<Re
     respondWith: (next) => {
       current = next;
     },
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, "close");
-    },
+    close,
   };
 }

@@ -1,12 +1,10 @@
 // A merchant's shop for tests: its requests to the server and the webhooks it receives.
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 import type { components } from "../../generated/openapi.ts";
 import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
 import type { Rails } from "../domain/rails.ts";
 import { checkWebhook } from "./contract.ts";
+import { serve } from "./serve.ts";
 import { startServer } from "./server.ts";
 
 type Schemas = components["schemas"];
@@ -16,7 +14,7 @@ export const MERCHANT = "Boutique Adjoua & Fils";
 /** The shop's web server. GET returns a thank-you page; POST receives a webhook. */
 async function startSite() {
   const webhooks: Schemas["WebhookEvent"][] = [];
-  const server = createServer(async (request, response) => {
+  const { url, close } = await serve(async (request, response) => {
     if (request.method === "POST") {
       const body = await json(request);
       checkWebhook(body);
@@ -24,12 +22,6 @@ async function startSite() {
     }
     response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Shop</title><h1>Back at the shop</h1>");
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
   return { url, webhooks, close };
 }
 
@@ -79,7 +71,7 @@ export async function openShop(env: Record<string, string> = {}, rails?: Rails) 
     settle: () => server.pass(server.config.settleDelayMs),
     expire: () => server.pass(CHECKOUT_LIFETIME_MS),
     async close() {
-      site.close();
+      await site.close();
       await server.close();
     },
   };

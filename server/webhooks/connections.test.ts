@@ -81,5 +81,5 @@ test.each([
   await expect.poll(() => connections.receivers).toBe(1);
   deadline.abort();
   await sent;
-  await expect.poll(() => connections.receivers, { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => connections.receivers).toBe(0);
 });

@@ -108,14 +108,22 @@ export function createConnections(guard: GuardOptions): Connections {
       new Promise((resolve, reject) => {
         if (isClosed) throw new Closed();
         // Sockets skip the lookup for an IP address, so check it here.
-        const host = target.hostname.replaceAll(/^\[|\]$/g, "");
+        const host = target.hostname.startsWith("[") ? target.hostname.slice(1, -1) : target.hostname;
         const special = isIP(host) === 0 ? undefined : guard.forbidden(host);
         if (special) throw new Refusal(`${host} is ${special}; ${adviceFor(host)}.`);
         const send = target.protocol === "https:" ? httpsRequest : httpRequest;
-        const request = send(target, {
+        const request = send({
+          host,
+          port: target.port || undefined,
+          path: target.pathname + target.search,
           method: "POST",
           agent: agentOf(target),
-          headers: { ...headers, "content-length": Buffer.byteLength(body) },
+          // A list of headers costs less than an object, and Node adds none to it.
+          headers: [
+            ["host", target.host],
+            ["content-length", String(Buffer.byteLength(body))],
+            ...Object.entries(headers),
+          ].flat(),
           maxHeaderSize: HEADERS_BYTES,
         });
         inProgress.add(request);

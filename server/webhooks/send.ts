@@ -166,20 +166,23 @@ async function readResponse(response: IncomingMessage): Promise<Omit<AttemptResu
   };
 }
 
-/** Reads the first KiB. If the body is longer, the connection is closed; otherwise the next webhook can reuse it. */
-async function readStart(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      chunks.push(chunk);
-      size += chunk.length;
-      if (size > BODY_KEPT_BYTES) break;
-    }
-  } catch {
-    // The receiver or the deadline has cut the body off. Keep what was received.
-  }
-  return toText(Buffer.concat(chunks).subarray(0, BODY_KEPT_BYTES));
+/**
+ * Reads the first KiB. If the body is longer, the connection is closed; otherwise the next webhook can reuse it. If the
+ * receiver or the deadline cuts the body off, what was received counts. Events cost half as much as an async iterator.
+ */
+function readStart(response: IncomingMessage): Promise<string> {
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    response
+      .on("data", (chunk: Uint8Array) => {
+        chunks.push(chunk);
+        size += chunk.length;
+        if (size > BODY_KEPT_BYTES) response.destroy();
+      })
+      .on("error", () => {})
+      .on("close", () => resolve(size === 0 ? "" : toText(Buffer.concat(chunks).subarray(0, BODY_KEPT_BYTES))));
+  });
 }
 
 /**

@@ -1,13 +1,13 @@
 import { EventEmitter, once } from "node:events";
-import { createServer, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { claimAll } from "../testing/storage/fixtures.ts";
 
 let server: TestServer;
-let receiver: Server;
+let receiver: Awaited<ReturnType<typeof serve>>;
 /** Emits "held" with the pending response of each webhook request. */
 let arrivals: EventEmitter;
 let arrived: number;
@@ -16,23 +16,20 @@ beforeEach(async () => {
   server = await startServer();
   arrivals = new EventEmitter();
   arrived = 0;
-  receiver = createServer((request, response) => {
+  receiver = await serve((request, response) => {
     arrived += 1;
     request.resume().on("end", () => arrivals.emit("held", response));
   });
-  await once(receiver.listen(0, "127.0.0.1"), "listening");
 });
 afterEach(async () => {
-  receiver.closeAllConnections();
-  receiver.close();
+  await receiver.close();
   await server.close();
 });
 
 /** Creates a payout that is final immediately. Returns the pending response to its webhook. */
 async function heldAttempt(): Promise<ServerResponse> {
   const held = once(arrivals, "held");
-  const webhookURL = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
-  await server.createPayout({ phoneNumber: "2257038102001", webhookURL });
+  await server.createPayout({ phoneNumber: "2257038102001", webhookURL: receiver.url });
   const [response] = (await held) as [ServerResponse];
   return response;
 }

@@ -1,13 +1,12 @@
-import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { components } from "../../generated/openapi.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
 type Delivery = components["schemas"]["Delivery"];
@@ -148,7 +147,7 @@ test("retries follow the schedule in real time too", async () => {
 async function startBarrier(events: number) {
   const rounds: string[][] = [[]];
   const waiting: ServerResponse[] = [];
-  const barrier = createServer((request, response) => {
+  const { url, close } = await serve((request, response) => {
     request.resume();
     rounds.at(-1)!.push(String(request.headers["webhook-id"]));
     waiting.push(response);
@@ -156,13 +155,6 @@ async function startBarrier(events: number) {
     rounds.push([]);
     for (const each of waiting.splice(0)) each.writeHead(500).end();
   });
-  await once(barrier.listen(0, "127.0.0.1"), "listening");
-  const url = `http://127.0.0.1:${(barrier.address() as AddressInfo).port}/hook`;
-  const close = async () => {
-    barrier.closeAllConnections();
-    barrier.close();
-    await once(barrier, "close");
-  };
   return { url, rounds, close };
 }
 

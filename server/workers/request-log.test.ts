@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { ServiceError } from "../domain/errors.ts";
 import { createTelemetry, type Exchange, type TelemetryEvents } from "../domain/telemetry.ts";
 import type { LoggedRequest } from "../domain/request-log.ts";
@@ -43,10 +43,7 @@ function setUp() {
   /** Lets the time pass after which requests are stored. */
   const pass = async () => {
     const { length } = reports;
-    await vi.waitFor(() => {
-      clock.advance(500);
-      expect(reports.length).toBeGreaterThan(length);
-    });
+    await expect.poll(() => (clock.advance(500), reports.length)).toBeGreaterThan(length);
   };
   return { stored, reports, lines, state, end, pass, stop, clock };
 }

@@ -1,17 +1,14 @@
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
-const PATIENT = { timeout: 15_000 };
 const FINAL_IMMEDIATELY = "2257038102001";
 
 let server: TestServer;
 let healthy: Receiver;
 /** A receiver that accepts webhooks, and at some time hangs. */
-let moody: Server;
+let moody: Awaited<ReturnType<typeof serve>>;
 let hangs: boolean;
 let hanging: number;
 
@@ -19,15 +16,13 @@ beforeEach(async () => {
   server = await startServer();
   healthy = await startReceiver();
   [hangs, hanging] = [false, 0];
-  moody = createServer((request, response) => {
+  moody = await serve((request, response) => {
     if (hangs) hanging += 1;
     else request.resume().on("end", () => response.writeHead(204).end());
   });
-  await once(moody.listen(0, "127.0.0.1"), "listening");
 });
 afterEach(async () => {
-  moody.closeAllConnections();
-  moody.close();
+  await moody.close();
   await server.close();
   await healthy.close();
 });
@@ -38,11 +33,8 @@ const deliveries = async () => (await server.request("GET", "/sandbox/deliveries
 
 test("replays to a receiver that hangs take only its room, stay queued, and delay no webhook of others", async () => {
   const count = 90;
-  const url = `http://127.0.0.1:${(moody.address() as AddressInfo).port}/`;
-  await Promise.all(Array.from({ length: count }, () => pay(url)));
-  await expect
-    .poll(async () => (await deliveries()).every(({ status }: any) => status === "delivered"), PATIENT)
-    .toBe(true);
+  await Promise.all(Array.from({ length: count }, () => pay(moody.url)));
+  await expect.poll(async () => (await deliveries()).every(({ status }: any) => status === "delivered")).toBe(true);
   hangs = true;
 
   const replays = (await deliveries()).map(({ id }: { id: string }) =>
@@ -51,9 +43,9 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
 
   const { key } = await server.addMerchant("Kofi");
   await pay(healthy.url, key);
-  await expect.poll(() => healthy.received.length, PATIENT).toBe(1);
+  await expect.poll(() => healthy.received.length).toBe(1);
   // A merchant gets seven eighths of the 64 attempts to one receiver.
-  await expect.poll(() => hanging, PATIENT).toBe(56);
+  await expect.poll(() => hanging).toBe(56);
   // 32 replays of one merchant wait for their attempts.
   const answered: any[] = [];
   for (const replay of replays)
@@ -61,14 +53,14 @@ test("replays to a receiver that hangs take only its room, stay queued, and dela
       (response: any) => answered.push(response),
       () => undefined,
     );
-  await expect.poll(() => answered.length, PATIENT).toBe(count - 32);
+  await expect.poll(() => answered.length).toBe(count - 32);
   expect(answered.every(({ status, body }) => status === 200 && body.data.status === "pending")).toBe(true);
   expect(hanging).toBe(56);
 
   hangs = false;
-  moody.closeAllConnections();
+  moody.disconnect();
   await Promise.all(replays);
   await expect
-    .poll(async () => (await deliveries()).filter(({ status }: any) => status === "delivered").length, PATIENT)
+    .poll(async () => (await deliveries()).filter(({ status }: any) => status === "delivered").length)
     .toBe(count - 56);
 });

@@ -72,8 +72,12 @@ export const faults: readonly Fault[] = [
   fault("unasked-continue", "A 100 Continue precedes each record.", "json.no-unasked-continue", () =>
     responses(verifyDisbursement, (reply) => ({ ...reply, continued: true })),
   ),
-  quickFault("record-without-type", "The verify response has no Content-Type.", "json.content-type", () =>
-    responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
+  quickFault(
+    "record-without-type",
+    "The verify response has no Content-Type.",
+    "json.content-type",
+    () => responses(verifyDisbursement, (reply) => (isAccepted(reply) ? withHeader(reply, "content-type") : reply)),
+    "reads.verify-changes-nothing",
   ),
   fault(
     "checkout-as-text",

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { OptionsError } from "../../cli/options.ts";
 import { good, programOf } from "../../broken/clients/good.ts";
 import { inProcess } from "../../broken/clients/host.ts";
@@ -304,7 +304,7 @@ describe("a program", () => {
       await once(socket, "connect");
       socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nx-api-key: key\r\n\r\n`);
       socket.destroy();
-      await vi.waitUntil(() => service.calls[1]?.sent);
+      await expect.poll(() => service.calls[1]?.sent).toBeDefined();
       const response = await fetch(service.url + path, { headers });
       expect(service.calls[1]!.sent).toEqual({ failure: "the program had closed the connection" });
       expect(await response.json()).toMatchObject({ data: { status: "pending" } });

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type OutgoingHttpHeaders, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { CannotRun } from "../../cli/probe.ts";
 import { outageOf, startSubject } from "./process.ts";
 import { effectsFromCommand, effectsFromUrl, parseEffects } from "./subject.ts";
@@ -143,7 +143,7 @@ describe("the outage", () => {
     const env = { ...process.env, PORT: new URL(url).port };
     const outage = outageOf(`echo locked; ${listener}`, env);
     await outage.begin();
-    await vi.waitFor(async () => expect((await fetch(url)).status).toBe(200), 30_000);
+    await expect.poll(async () => (await fetch(url)).status).toBe(200);
     await outage.end();
     await expect(fetch(url)).rejects.toThrow("fetch failed");
   });

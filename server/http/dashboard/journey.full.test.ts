@@ -13,7 +13,6 @@ import { aPayout, startServer, type TestServer } from "../../testing/server.ts";
 const NARROW = { width: 380, height: 800 };
 const WIDE = { width: 1_280, height: 800 };
 const MOST_TABS = 100;
-const PATIENCE = { timeout: 30_000 };
 let server: TestServer;
 let receiver: Receiver;
 let browser: Browser;
@@ -21,7 +20,6 @@ let page: Page;
 beforeAll(async () => {
   [server, browser, receiver] = await Promise.all([startServer(), openBrowser(), startReceiver(500)]);
   page = await browser.newPage({ viewport: WIDE });
-  page.setDefaultTimeout(PATIENCE.timeout);
   page.on("console", (message) => expect.fail(message.text()));
 });
 afterAll(() => Promise.all([browser.close(), server.close(), receiver.close()]));
@@ -100,7 +98,7 @@ test("a merchant's first day, by keyboard alone", async () => {
   await heading(/disbursement\.completed/);
   receiver.respondWith(204);
   await press("button", "Replay");
-  await expect.poll(() => server.pass(0).then(() => receiver.received.length), PATIENCE).toBe(2);
+  await expect.poll(() => server.pass(0).then(() => receiver.received.length)).toBe(2);
   await shown("Attempt 2: status 204");
   await press("link", "Webhooks");
   await type("Host of the receiver", new URL(receiver.url).host);
@@ -110,7 +108,7 @@ test("a merchant's first day, by keyboard alone", async () => {
   await suitsEveryone("replay");
   await press("button", "Start the replay");
   await heading(/^Replay of webhooks/);
-  await expect.poll(() => server.pass(1_000).then(() => receiver.received.length), PATIENCE).toBe(3);
+  await expect.poll(() => server.pass(1_000).then(() => receiver.received.length)).toBe(3);
   await shown("1 of 1");
 
   await press("link", "Sandbox");
@@ -146,7 +144,7 @@ test("a merchant's first day, by keyboard alone", async () => {
   await page.keyboard.press("Enter");
   await press("button", `Revoke …${key.slice(-4)}`);
   await row.getByText("revoked", { exact: true }).waitFor();
-  await expect.poll(async () => (await server.createPayout({}, { key })).status, PATIENCE).toBe(401);
+  await expect.poll(async () => (await server.createPayout({}, { key })).status).toBe(401);
   await press("link", "Audit trail");
   await shown("Revoked the API key");
 }, 180_000);

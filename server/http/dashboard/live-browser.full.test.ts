@@ -50,7 +50,7 @@ test("a payment appears and settles on an open page, which keeps what is typed, 
   await server.createPayout({ reference: "second" });
   await server.pass(server.config.settleDelayMs);
   await shows(page, "second");
-  await expect.poll(() => page.locator("td .badge.success:visible").count(), { timeout: 20_000 }).toBe(2);
+  await expect.poll(() => page.locator("td .badge.success:visible").count()).toBe(2);
   expect(await search.inputValue()).toBe("half a refer");
   expect(await search.evaluate((element) => element === document.activeElement)).toBe(true);
   // The row is the same element with a new text, and the new row stands before it.
@@ -64,7 +64,7 @@ test("a page asks again after its server was away, gets nothing that it has, and
   const page = await opened();
   const statuses: number[] = [];
   page.on("response", (response) => void statuses.push(response.status()));
-  await expect.poll(() => statuses, { timeout: 20_000 }).toContain(304);
+  await expect.poll(() => statuses).toContain(304);
   await page.context().route("**/disbursements", (route) => route.abort());
   const away = page.getByText("The service does not respond.");
   await page.waitForEvent("requestfailed");

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
@@ -49,12 +49,9 @@ describe("what a page reads by itself", () => {
     })) {
       const read = follow(pageOf(id, name));
       // Earlier changes may still be on their way into the storage.
-      await vi.waitFor(async () => expect([await read(), await read()]).toEqual([304, 304]), 20_000);
+      await expect.poll(async () => [await read(), await read()]).toEqual([304, 304]);
       await step();
-      await vi.waitFor(async () => {
-        server.clock.advance(100);
-        expect(await read()).toBe(200);
-      }, 20_000);
+      await expect.poll(() => (server.clock.advance(100), read())).toBe(200);
     }
   });
 

@@ -199,7 +199,7 @@ test("compares once at a time, and for at most 60 seconds, also if the rail igno
   for (const read of [compare, download]) {
     signals.length = 0;
     const first = read();
-    await vi.waitFor(() => expect(signals).toHaveLength(1), 20_000);
+    await expect.poll(() => signals).toHaveLength(1);
     const second = await compare();
     expect([second.status, second.html]).toEqual([409, expect.stringContaining("Another comparison is in progress.")]);
     server.clock.advance(60_000 - 1);
@@ -220,10 +220,10 @@ test("ends when the visitor leaves, so that another visitor need not wait", asyn
   const left = new AbortController();
   const { cookie } = operator;
   const gone = fetch(`${server.url}/dashboard${PAGE}${asked()}`, { headers: { cookie }, signal: left.signal });
-  await vi.waitFor(() => expect(signals).toHaveLength(1), 20_000);
+  await expect.poll(() => signals).toHaveLength(1);
   left.abort();
   await expect(gone).rejects.toThrow("aborted");
-  await vi.waitFor(() => expect(signals[0]!.aborted).toBe(true), 20_000);
+  await expect.poll(() => signals[0]!.aborted).toBe(true);
   rail.list = list!;
   expect((await compare()).status).toBe(200);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { aPayout, startServer, type TestServer } from "../../testing/server.ts";
 
@@ -14,11 +14,10 @@ afterAll(() => server.close());
 
 /** Waits until the request is in its merchant's log. */
 async function logged(requestId: unknown, merchantId = server.merchant.id): Promise<void> {
-  await vi.waitFor(async () => {
-    server.clock.advance(500);
-    const { items } = await server.storage.listRequests({ merchantId, requestId: String(requestId), limit: 1 });
-    expect(items).toHaveLength(1);
-  }, 20_000);
+  const query = { merchantId, requestId: String(requestId), limit: 1 };
+  await expect
+    .poll(() => (server.clock.advance(500), server.storage.listRequests(query)))
+    .toMatchObject({ items: { length: 1 } });
 }
 
 /** The ids of the requests on a page, in order. */

@@ -117,7 +117,7 @@ test("shows when a key was last used, within a minute and without a write for ea
   off();
   expect(await page()).toContain("never used");
   server.clock.advance(60_000);
-  await expect.poll(page, { timeout: 20_000 }).toContain(`<time datetime="${at}">${at.slice(0, 10)} `);
+  await expect.poll(page).toContain(`<time datetime="${at}">${at.slice(0, 10)} `);
   expect(await page()).not.toContain("never used");
 });
 

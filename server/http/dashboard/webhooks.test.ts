@@ -1,9 +1,7 @@
-import { createServer, type Server } from "node:http";
-import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
+import { serve } from "../../testing/serve.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;
@@ -136,18 +134,16 @@ describe("a webhook", () => {
   });
 
   test("shows what a receiver returned as text", async () => {
-    const hostile: Server = createServer((_request, response) => {
+    const hostile = await serve((_request, response) => {
       response.writeHead(410).end("<script>alert(1)</script>");
     });
-    await once(hostile.listen(0, "127.0.0.1"), "listening");
-    const { id, reference } = await delivered(0, `http://127.0.0.1:${(hostile.address() as AddressInfo).port}/hook`);
+    const { id, reference } = await delivered(0, hostile.url);
     for (const page of [`${list}/${id}`, `/m/${server.merchant.id}/disbursements/${reference}`, list]) {
       const { html } = await visitor.get(page);
       expect(html).not.toMatch(/<script>|<img/);
       if (page !== list) expect(html).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
     }
-    hostile.closeAllConnections();
-    hostile.close();
+    await hostile.close();
   });
 });
 

@@ -2,14 +2,14 @@ import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
 import { areTwoPeople, nameOf, type Eyes } from "../../domain/audit.ts";
 import type { Adjustment } from "../../domain/ledger.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
-import { adjustLocked, detailsOf } from "./ledger.ts";
+import { adjustLocked, detailsOf, recordedAs } from "./ledger.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor } from "./query.ts";
 import { eyesOf } from "./sign-in.ts";
 import type { Row } from "../rows.ts";
 
 const INSERT = `INSERT INTO adjustments (merchant_id, id, currency, amount, reason, proposed_by, proposed_real)
-  VALUES (:merchant, :id, :currency, :amount, :reason, :by, :now) ON CONFLICT DO NOTHING`;
+  VALUES (:merchant, :id, :currency, :amount, :reason, :by, :now)`;
 const LIST = "SELECT * FROM adjustments ORDER BY proposed_real, merchant_id, id";
 const LOCK = "SELECT * FROM adjustments WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 const REMOVE = "DELETE FROM adjustments WHERE merchant_id = :merchant AND id = :id";
@@ -31,11 +31,11 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
       const entry = entryId();
       return write(
         function* () {
-          yield* lockMerchant(merchantId, "orders");
+          const merchant = yield* lockMerchant(merchantId, "orders");
           if (yield* wasRecorded(merchantId, entry)) return;
+          if ((yield* recordedAs(merchant, adjustment)) === "proposed") return;
           const by = yield* eyesOf(actor, merchantId);
-          const { count } = yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
-          if (count === 0) return;
+          yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
           yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
         },
         { repeatable: true },

@@ -24,9 +24,10 @@ const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available 
   FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
   AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
-/** If a form or a command is repeated, its change is booked once. */
-const BOOKED =
-  "SELECT currency, CAST(available AS text) AS available FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference";
+const RECORDED = `SELECT kind, currency, CAST(available AS text) AS amount FROM entries
+    WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference
+  UNION ALL SELECT 'proposal', currency, CAST(amount AS text) FROM adjustments
+    WHERE merchant_id = :merchant AND id = :reference`;
 
 const MERCHANTS = "SELECT id, epoch FROM merchants ORDER BY id";
 
@@ -53,21 +54,38 @@ export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<
 });
 
 /**
+ * Returns whether a change of a locked merchant is booked or proposed already, because its form or command is repeated.
+ * @throws ServiceError if its id belongs to another change
+ */
+export function* recordedAs(
+  { id: merchant, epoch }: LockedMerchant,
+  { id: reference, currency, amount }: Adjustment,
+): Work<"booked" | "proposed" | undefined> {
+  const { rows } = yield* run(RECORDED, { merchant, epoch, reference });
+  const other = rows.find((row) => row.currency !== currency || Number(row.amount) !== amount);
+  if (other) {
+    const [kind, change] = [other.kind as string, `${other.amount as string} ${other.currency as string}`];
+    const message = `The id ${reference} belongs to another change: ${kind}, ${change}. Give this change another id.`;
+    throw new ServiceError("invalid_value", message);
+  }
+  if (rows.some(({ kind }) => kind !== "proposal")) return "booked";
+  return rows.length > 0 ? "proposed" : undefined;
+}
+
+/**
  * Adjusts a balance of a locked merchant. Returns false if the balance is too small.
- * @throws ServiceError if an entry with this id is another change
+ * @throws ServiceError if the id belongs to another change
  */
 export function* adjustLocked(
   { lockAccount, book }: Pick<Executor, "lockAccount" | "book">,
   merchant: LockedMerchant,
-  { id: reference, currency, amount }: Adjustment,
+  adjustment: Adjustment,
   { actor, details }: { actor: Actor; details: Record<string, string> },
 ): Work<boolean> {
+  const { id: reference, currency, amount } = adjustment;
   const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
   const change = adjusted(merchant, place, BigInt(amount));
-  const { rows: booked } = yield* run(BOOKED, { merchant: merchant.id, epoch: merchant.epoch, reference });
-  if (booked.some((row) => row.currency !== currency || Number(row.available) !== amount))
-    throw new ServiceError("invalid_value", `The id ${reference} belongs to another change.`);
-  if (booked.length > 0) return true;
+  if ((yield* recordedAs(merchant, adjustment)) === "booked") return true;
   if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
   const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
   yield* recordAction({ actor, action, merchantId: merchant.id, details });

@@ -1,6 +1,7 @@
 import { chaosDetails } from "../../domain/chaos.ts";
 import { receiverOf } from "../../domain/events.ts";
-import { MOST_KEYS } from "../../domain/keys.ts";
+import type { Actor } from "../../domain/audit.ts";
+import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { termTexts } from "../../domain/terms.ts";
@@ -61,15 +62,24 @@ function* endAccess(merchant: string, at: number): Work<Record<string, string>> 
   return { keys: String(rows.length), sessions: String(ended.length) };
 }
 
+function* addKey(key: ApiKey, actor: Actor): Work<void> {
+  const { id, merchantId: merchant, hash, hint, name = null, createdAt: created, revokedAt: revoked = null } = key;
+  const by = yield* eyesOf(actor, merchant);
+  const scopes = key.scopes?.join() ?? null;
+  yield* run(INSERT_KEY, { id, merchant, hash: bytesOf(hash), hint, name, scopes, by, created, revoked });
+  yield* recordAction(keyCreated(key, actor));
+}
+
 /** The operations that every request needs are tuned for each database. */
 type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
 
 export function merchants({ read, readAll, write, sealing }: Executor): Omit<MerchantStore, Tuned> {
   return {
-    insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor) =>
+    insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor, firstKey) =>
       write(function* () {
         yield* run(INSERT_MERCHANT, { id, name, created: createdAt, customers, webhook: sealing.seal(id, webhook) });
         yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
+        if (firstKey) yield* addKey(firstKey, actor);
       }),
     renameMerchant: (merchantId, name, actor) =>
       write(function* () {
@@ -121,7 +131,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
     insertKey: (key, actor) =>
       write(
         function* () {
-          const { id, merchantId: merchant, hash, hint, name = null, scopes, createdAt, revokedAt = null } = key;
+          const { id, merchantId: merchant } = key;
           // The lock makes concurrent creations of keys count one after the other.
           const locked = yield* lockMerchant(merchant, "orders");
           const [known] = (yield* run(SELECT_WITH_ID, { merchant, id })).rows;
@@ -129,18 +139,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
           if (locked.state === "closed") requireActive(locked);
           const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
           if ((counted!.count as number) >= MOST_KEYS) return undefined;
-          const times = { created: createdAt, revoked: revokedAt };
-          yield* run(INSERT_KEY, {
-            id,
-            merchant,
-            hash: bytesOf(hash),
-            hint,
-            name,
-            scopes: scopes?.join() ?? null,
-            by: yield* eyesOf(actor, merchant),
-            ...times,
-          });
-          yield* recordAction(keyCreated(key, actor));
+          yield* addKey(key, actor);
           return key;
         },
         { repeatable: true },

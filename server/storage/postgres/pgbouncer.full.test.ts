@@ -52,7 +52,7 @@ describe.each(["session", "transaction"] as const)("in %s mode", (mode) => {
     expect([...statuses]).toEqual([200]);
     const settled = "SELECT reference FROM disbursements WHERE status = 'success' ORDER BY reference";
     const references = async () => (await database.run(settled)).map(({ reference }) => reference);
-    await expect.poll(references, { timeout: 30_000 }).toEqual(created.toSorted());
+    await expect.poll(references).toEqual(created.toSorted());
     for (const { request } of clients) expect((await request("GET", "/readyz")).status).toBe(200);
     await Promise.all(clients.map((client) => client.close()));
   });

@@ -44,7 +44,7 @@ describe("commands beside a server process", () => {
       }
     }
     const paying = [pay(), pay(), pay()];
-    await expect.poll(() => acknowledged.length, { timeout: 20_000 }).toBeGreaterThan(20);
+    await expect.poll(() => acknowledged.length).toBeGreaterThan(20);
     rmSync(`${path}-shm`);
     const command = await runKeys(envOf(path), "create-merchant", "Ada");
     expect([command.code, command.stderr]).toEqual([2, expect.stringMatching(/-shm file .+ was deleted or replaced/)]);

@@ -1,10 +1,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, onTestFinished, test, type TestContext } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { mountSmallDisk } from "../../testing/small-disk.ts";
 import { addMerchant } from "../../testing/storage/fixtures.ts";
 import { StorageError } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
@@ -80,18 +79,4 @@ test("an existing file keeps its content", () => {
   writeFileSync(file, "precious");
   expect(() => backupSqlite(path, file)).toThrow(/^Cannot create .+: it exists\. Choose another file\.$/);
   expect(readFileSync(file, "utf8")).toBe("precious");
-});
-
-test("a disk that becomes full leaves nothing behind, and a later backup succeeds", async ({ skip }: TestContext) => {
-  const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux, root and a loop device");
-  onTestFinished(() => disk.close());
-  await addMerchant(storage);
-  const before = readdirSync(disk.folder);
-  const file = join(disk.folder, "copy.db");
-  disk.fill();
-  expect(() => backupSqlite(path, file)).toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
-  disk.empty();
-  expect(readdirSync(disk.folder)).toEqual(before);
-  backupSqlite(path, file);
-  expect(statSync(file).size).toBeGreaterThan(50_000);
 });

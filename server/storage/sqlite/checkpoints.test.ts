@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { createCheckpoints } from "./checkpoints.ts";
 import { openDatabase } from "./database.ts";
 import { watchFiles } from "./file-watch.ts";
@@ -48,7 +48,7 @@ test("a thread copies a long log into the file, and no commit does", async () =>
   for (let count = 0; count < 15; count += 1) database.write();
   expect(database.file()).toBeLessThan(250 * PAGE);
   for (let count = 0; count < 2; count += 1) database.write();
-  await vi.waitFor(() => expect(database.file()).toBeGreaterThan(16 * 250 * PAGE), 30_000);
+  await expect.poll(() => database.file()).toBeGreaterThan(16 * 250 * PAGE);
   await database.close();
 });
 
@@ -92,7 +92,7 @@ test("a checkpoint that fails is reported, by the thread and by the event loop, 
   writeFileSync(file, "no database ".repeat(1_000));
   const checkpoints = createCheckpoints(db, file, { failed: (error) => errors.push(error) });
   checkpoints.committed({ all: 11_000, uncopied: 10_000 });
-  await vi.waitFor(() => expect(errors).toMatchObject([{ code: "ERR_SQLITE_ERROR", errcode: 26 }]), 30_000);
+  await expect.poll(() => errors).toMatchObject([{ code: "ERR_SQLITE_ERROR", errcode: 26 }]);
   db.close();
   checkpoints.committed({ all: 13_000, uncopied: 0 });
   expect(errors).toHaveLength(2);

@@ -16,8 +16,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
+import { mountSmallDisk } from "../../testing/small-disk.ts";
 import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
 import { backupSqlite } from "./backup.ts";
 import { openSqlite } from "./index.ts";
@@ -187,6 +188,19 @@ test.each<[string, (file: string) => void, RegExp]>([
 test("refuses the database itself as its backup", () => {
   expect(() => restore({ from: path })).toThrow(/is the database of DATABASE_URL itself/);
   expect(() => restoreSqlite(":memory:", backup, { replace: true, suffix: "old", now: 0 })).toThrow(/names no file/);
+});
+
+test("a backup to a disk that becomes full leaves nothing behind, and a later one succeeds", ({ skip }) => {
+  const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux, root and a loop device");
+  onTestFinished(() => disk.close());
+  const before = readdirSync(disk.folder);
+  const file = join(disk.folder, "copy.db");
+  disk.fill();
+  expect(() => backupSqlite(path, file)).toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
+  disk.empty();
+  expect(readdirSync(disk.folder)).toEqual(before);
+  backupSqlite(path, file);
+  expect(statSync(file).size).toBeGreaterThan(50_000);
 });
 
 function execute(file: string, sql: string): void {

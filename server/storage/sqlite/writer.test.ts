@@ -144,7 +144,7 @@ test("while another program holds the lock, writes wait without blocking, and th
   });
   const first = write(insert("a"));
   // Let the first attempt fail. The event loop is free meanwhile, so another write can join.
-  await vi.waitUntil(() => refusals === 2);
+  await expect.poll(() => refusals).toBe(2);
   const second = write(insert("b"));
   open();
   expect(await Promise.all([first, second])).toEqual(["a", "b"]);
@@ -165,7 +165,7 @@ test("work apart from payments shares no commit with them, also after it has wai
     exec(sql);
   });
   const work = [writeApart(insert("log")), writeApart(insert("more of the log"))];
-  await vi.waitUntil(() => refused === 2);
+  await expect.poll(() => refused).toBe(2);
   const payments = [write(insert("payment")), writeSoon(insert("settlement"))];
   await new Promise(setImmediate);
   isLocked = false;

@@ -228,6 +228,27 @@ export function ledgerTests(storage: Current): void {
     expect(await balancesOf(merchant.id)).toEqual([{ currency: "XOF", available: 500, reserved: 0 }]);
   });
 
+  test("an id belongs to one change, proposed or booked, which the refusal of another names", async () => {
+    const { id } = await addMerchant(storage());
+    const [proposed, booked] = [adjustment(500), adjustment(300)];
+    await storage().proposeAdjustment(id, proposed, ACTOR);
+    await storage().adjustBalance(id, booked, ACTOR);
+    for (const [known, recorded] of [
+      [proposed, "proposal, 500 XOF"],
+      [booked, "top-up, 300 XOF"],
+    ] as const) {
+      const message = `The id ${known.id} belongs to another change: ${recorded}. Give this change another id.`;
+      for (const change of [{ amount: -known.amount }, { amount: 501 }, { currency: "GHS" }]) {
+        const other = { ...known, ...change };
+        await expect(storage().proposeAdjustment(id, other, ACTOR)).rejects.toThrow(message);
+        await expect(storage().adjustBalance(id, other, ACTOR)).rejects.toThrow(message);
+      }
+    }
+    expect(await storage().listProposals()).toMatchObject([proposed]);
+    expect(await balancesOf(id)).toEqual([{ currency: "XOF", available: 300, reserved: 0 }]);
+    expect(await storage().decideAdjustment(id, proposed.id, "dashboard Grace", true)).toBe("booked");
+  });
+
   test("any sequence of creates, ends, top-ups, approvals, erasures, moves of the clock and resets keeps every sum", async () => {
     const amount = fc.integer({ min: 1, max: 50 });
     const step = fc.oneof(

@@ -44,6 +44,25 @@ export function merchantTests(storage: Current): void {
     expect(await storage().findKey(hashKey("no key"))).toBeUndefined();
   });
 
+  test("stores a merchant with its first key, or neither", async () => {
+    const taken = aKey((await addMerchant(storage())).id);
+    await storage().insertKey(taken, ACTOR);
+    const [ada, kofi] = [aKey("ada"), aKey("kofi", { hash: taken.hash })];
+    const insert = (key: ApiKey) =>
+      storage().insertMerchant(
+        { id: key.merchantId, name: "Ada Stores", createdAt: START },
+        { webhook: "whsec_", customers: "" },
+        ACTOR,
+        key,
+      );
+    await insert(ada);
+    expect((await storage().findMerchantByKey(ada.hash))?.merchant.id).toBe("ada");
+    await expect(insert(kofi)).rejects.toThrow(/unique/i);
+    expect(await storage().findMerchant("kofi")).toBeUndefined();
+    const { items } = await storage().listAudit({ merchantId: "ada", limit: 5 });
+    expect(items.map(({ action }) => action)).toEqual(["key.create", "merchant.create"]);
+  });
+
   test("finds no owner for a revoked key, which keeps the time of its first revocation", async () => {
     const merchant = await addMerchant(storage());
     const key = aKey(merchant.id);
