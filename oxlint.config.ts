@@ -48,6 +48,8 @@ export default defineConfig({
     "no-await-in-loop": "off",
     "no-unmodified-loop-condition": "off",
     "vitest/no-conditional-expect": "off",
+    // The rows of a table of commands are expectations (server/testing/commands.ts).
+    "vitest/expect-expect": ["error", { assertFunctionNames: ["assert", "expect", "expectTypeOf", "rows"] }],
     "import/no-unassigned-import": "off",
     "import/no-cycle": ["error", { ignoreTypes: false }],
   },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import * as groups from "./commands/groups.ts";
-import { runCommand } from "./testing/process.ts";
+import { GROUPS } from "./commands/table.ts";
+import { runCommand, runCommandProcess } from "./testing/process.ts";
 
 /** No command that prints its help opens this database. */
 const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing" };
@@ -8,7 +8,10 @@ const commands = [
   ["serve"],
   ["listen"],
   ["trigger"],
-  ...Object.entries(groups).flatMap(([group, { names }]) => [[group], ...names.map((name) => [group, name])]),
+  ...Object.entries(GROUPS).flatMap(([group, table]) => [
+    [group],
+    ...Object.keys(table.commands).map((name) => [group, name]),
+  ]),
 ];
 
 describe.each(["--help", "-h"])("%s explains", (flag) => {
@@ -32,4 +35,15 @@ describe.each(["--help", "-h"])("%s explains", (flag) => {
       expect(stdout.startsWith(`Usage: npx --no -- disbursement-checkout ${args.join(" ")}`)).toBe(true);
     }
   });
+});
+
+test.each([[[]], [["help"]], [["toString"]]])("%j prints the usage and exits with 2", async (args) => {
+  const { code, stdout, stderr } = await runCommand(env, ...args);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toMatch(/^Usage: npx --no -- disbursement-checkout COMMAND\n[^]+ serve [^]+ keys [^]+ db /);
+});
+
+test("serve starts the server: an invalid configuration ends it with 1", async () => {
+  const { code, stderr } = await runCommandProcess({ PORT: "none" }, "serve");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^Invalid configuration:\n {2}- PORT must be /)]);
 });

@@ -33,10 +33,10 @@ async function serve(args: readonly string[]): Promise<undefined> {
 
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => ({ run: serve, usage: () => SERVE_USAGE }),
-  keys: async () => (await import("./commands/groups.ts")).keys,
-  db: async () => (await import("./commands/groups.ts")).db,
-  balances: async () => (await import("./commands/groups.ts")).balances,
-  rails: async () => (await import("./commands/groups.ts")).rails,
+  keys: async () => (await import("./commands/table.ts")).GROUPS.keys,
+  db: async () => (await import("./commands/table.ts")).GROUPS.db,
+  balances: async () => (await import("./commands/table.ts")).GROUPS.balances,
+  rails: async () => (await import("./commands/table.ts")).GROUPS.rails,
   async listen() {
     const { listen, USAGE: usage } = await import("./commands/listen.ts");
     return { run: listen, usage: () => usage };

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { readAddress } from "./address-file.ts";
-import type { FeeRule } from "./domain/fees.ts";
+import type { FeeRule } from "./domain/terms.ts";
 import type { Balances } from "./domain/ledger.ts";
 import { toAmounts, type Amounts } from "./domain/limits.ts";
 import { otherModeOf } from "./domain/keys.ts";
@@ -100,8 +100,6 @@ const NO_RAIL =
   "SANDBOX=true";
 const RAIL_IN_SANDBOX =
   "is set, but the server is a sandbox, which moves no money. Set SANDBOX=false for a live service, or remove it";
-const NO_SIMULATION =
-  "SIMULATED_LIVE no longer exists: a live service hands every payment to a rail. Remove it, and set RAIL_URL or RAILS";
 
 const PROCESS_ROLES: readonly ProcessRole[] = ["all", "api", "worker"];
 const BALANCES: readonly Balances[] = ["enforced", "tracked"];
@@ -141,12 +139,6 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
   if (otherMode) problems.push(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
   const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
-  const traces = readTraces(read);
-  const retentionDays = read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500));
-  const secondPersonFrom = read("BALANCE_APPROVAL_FROM", undefined, amounts);
-  // Webhooks are sent for up to four days.
-  const phoneRetentionDays = read("PHONE_RETENTION_DAYS", undefined, wholeNumber(7, 36_500));
-  const rateLimit = read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000));
   const config: Config = {
     host,
     port,
@@ -155,10 +147,10 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     role: read("ROLE", "all", oneOf(PROCESS_ROLES)),
     sandbox,
     mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
-    ...(rails === undefined ? {} : { rails }),
-    ...(openId === undefined ? {} : { openId }),
-    ...(secretKeys === undefined ? {} : { secretKeys }),
-    ...(sandboxApiKey === undefined ? {} : { sandboxApiKey }),
+    rails,
+    openId,
+    secretKeys,
+    sandboxApiKey,
     settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
     webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
     webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
@@ -171,12 +163,13 @@ export function readConfig(env: Env, { server = false } = {}): Config {
     balances: read("BALANCES", sandbox ? "tracked" : "enforced", oneOf(BALANCES)),
     drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
     color: !env.NO_COLOR,
-    ...(retentionDays === undefined ? {} : { retentionDays }),
-    ...(secondPersonFrom === undefined ? {} : { secondPersonFrom }),
+    retentionDays: read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500)),
+    secondPersonFrom: read("BALANCE_APPROVAL_FROM", undefined, amounts),
     oneOperatorDecides: read("ONE_OPERATOR_DECIDES", false, boolean),
-    ...(phoneRetentionDays === undefined ? {} : { phoneRetentionDays }),
-    ...(rateLimit === undefined ? {} : { rateLimit }),
-    ...(traces === undefined ? {} : { traces }),
+    // Webhooks are sent for up to four days.
+    phoneRetentionDays: read("PHONE_RETENTION_DAYS", undefined, wholeNumber(7, 36_500)),
+    rateLimit: read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000)),
+    traces: readTraces(read),
     ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),
     fees: {
       // The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact
@@ -200,7 +193,6 @@ export function readConfig(env: Env, { server = false } = {}): Config {
   if (config.drainDelayMs >= config.shutdownTimeoutMs) {
     problems.push("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
   }
-  if (env.SIMULATED_LIVE) problems.push(NO_SIMULATION);
   if (server && !sandbox && !isRailSet(env)) problems.push(NO_RAIL);
   if (server && sandbox)
     problems.push(...RAIL_VARIABLES.filter((name) => env[name]).map((name) => `${name} ${RAIL_IN_SANDBOX}`));
@@ -334,9 +326,9 @@ function pairs(text: string): Record<string, string> {
 }
 
 function amounts(text: string): Amounts {
-  const found = toAmounts(text.split(",").map((one) => one.trim()));
-  if (typeof found !== "string") return found;
-  throw new Error(`${found}; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000`);
+  const read = toAmounts(text.split(",").map((one) => one.trim()));
+  if (typeof read !== "string") return read;
+  throw new Error(`${read}; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000`);
 }
 
 function boolean(text: string): boolean {

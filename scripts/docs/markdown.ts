@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
 import { referenceMarkdown } from "./reference.ts";
-import { errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
+import { commandTable, errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
 /** The Markdown of a page, with placeholders that each server fills in. */
 export async function markdownOf(page: DocsPage, document: Document): Promise<string> {
@@ -10,10 +10,18 @@ export async function markdownOf(page: DocsPage, document: Document): Promise<st
 }
 
 /** The tables that are made from code or from the contract. In a guide, a link to the table stands in its place. */
-const TABLES = { outcomes: outcomeTable, errors: errorTable, fields: fieldTable };
+const TABLES = {
+  outcomes: outcomeTable,
+  errors: errorTable,
+  fields: fieldTable,
+  keys: () => commandTable("keys"),
+  balances: () => commandTable("balances"),
+  rails: () => commandTable("rails"),
+  db: () => commandTable("db"),
+};
 
 const withTables = (text: string, tableOf: (name: keyof typeof TABLES) => string) =>
-  text.replaceAll(/^\[?Table: (outcomes|errors|fields)\b.*$/gm, (_, name: keyof typeof TABLES) => tableOf(name));
+  text.replaceAll(/^\[?Table: (\w+)\b.*$/gm, (_, name: keyof typeof TABLES) => tableOf(name));
 
 /** This note stands below the title, unless the server is a sandbox. */
 const NOTE = `

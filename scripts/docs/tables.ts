@@ -1,3 +1,4 @@
+import { GROUPS } from "../../server/commands/table.ts";
 import type { ErrorCode } from "../../server/domain/errors.ts";
 import {
   FORCED_OUTCOMES,
@@ -85,4 +86,13 @@ function rowsOf(document: Document, heading: string): Row[] {
       .split("|")
       .map((cell) => cell.trim()),
   );
+}
+
+/** The commands of a group, with what they do. */
+export function commandTable(group: keyof typeof GROUPS): string {
+  const rows = Object.entries(GROUPS[group].commands).map(([name, { takes, summary }]) => [
+    `\`${[name, takes].join(" ").trimEnd()}\``,
+    summary,
+  ]);
+  return table([`\`npx --no -- disbursement-checkout ${group} …\``, "What it does"], rows);
 }

@@ -1,20 +1,27 @@
 import { parseArgs } from "node:util";
-import { OPTIONS, type Options } from "./options.ts";
+import type { Merchant } from "../domain/merchants.ts";
+import { ARGUMENTS, OPTIONS } from "./options.ts";
 
-/** An option of the command line. An option with `value` takes a value, and `parse` refuses an invalid value. */
+/** An option of the command line. Only an option with a `value` takes one. */
 export interface Option {
   value?: string;
   /** True if the option may be repeated. Its values form a list. */
   multiple?: boolean;
   meaning: string;
-  parse(text: never): unknown;
+  /** @param name as it is written on the command line @throws Error if the value is invalid */
+  parse?(text: string, name: string): unknown;
+  /** The value if none is given. */
+  otherwise?(): unknown;
 }
 type Table = Readonly<Record<string, Option>>;
+type ValueOf<O> = O extends { parse(text: string, name: string): infer Value }
+  ? Value
+  : O extends { value: string }
+    ? string
+    : true;
 /** The values of the options that were given. */
 export type OptionValues<T extends Table> = {
-  readonly [Name in keyof T]?: T[Name] extends { multiple: true }
-    ? ReturnType<T[Name]["parse"]>[]
-    : ReturnType<T[Name]["parse"]>;
+  readonly [Name in keyof T]?: T[Name] extends { multiple: true } ? ValueOf<T[Name]>[] : ValueOf<T[Name]>;
 };
 
 /** A command was called in a wrong way. The message says what to do. */
@@ -30,39 +37,68 @@ export class FailedAfterChange extends Error {
 /** Prints results with `log` and errors with `error`, each as a line. */
 export type Printer = Pick<Console, "log" | "error">;
 
-/** The result of a command. It is printed as lines, or as JSON if the command has the option `json` and it is set. */
-export interface Output {
-  lines: string[];
-  json?: unknown;
-  /** True if a check found a problem. The exit code is then 1. */
-  found?: boolean;
-}
+type Words<Text extends string> = Text extends `${infer Word} ${infer Rest}` ? Word | Words<Rest> : Text;
+type Camel<Text extends string> = Text extends `${infer First}${"-" | "_"}${infer Rest}`
+  ? `${First}${Capitalize<Camel<Rest>>}`
+  : Text;
+type NameOf<Word> = Word extends `[${infer Inner}]`
+  ? NameOf<Inner>
+  : Word extends `--${infer Name}`
+    ? Camel<Name>
+    : Camel<Lowercase<Word & string>>;
+type Meant<Word> = Word extends `[${infer Inner}]`
+  ? Meant<Inner>
+  : Word extends `--${infer Name extends keyof typeof OPTIONS}`
+    ? (typeof OPTIONS)[Name]
+    : Word extends keyof typeof ARGUMENTS
+      ? { parse: (typeof ARGUMENTS)[Word] }
+      : Word extends "MERCHANT"
+        ? { parse(): Merchant }
+        : { value: string };
+type Optional<Word> = Word extends `[${string}]`
+  ? Meant<Word> extends { otherwise(): unknown }
+    ? never
+    : Word
+  : never;
+/** What a command gets, from how it is called: `MERCHANT [--dry-run]` becomes `{ merchant, dryRun? }`. */
+export type Input<Takes extends string> = {
+  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<Meant<Word>>;
+} & { readonly [Word in Optional<Words<Takes>> as NameOf<Word>]?: ValueOf<Meant<Word>> };
 
-/** A command. Its context has its dependencies, such as the storage. */
-export interface Command<Context> {
-  /** The names of the positional arguments; a name in brackets is optional. */
-  args: readonly string[];
-  options: readonly (keyof Options)[];
+/** How a command is called, and what its help says. */
+export interface Syntax {
+  /** The arguments, then the options, such as `MERCHANT [URL] --reason [--json]`. What is in brackets is optional. */
+  takes: string;
   summary: string;
-  /** True if the command may create the database. Other commands expect an existing database. */
-  creates?: boolean;
-  /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
-  onlyAdvises?: boolean;
-  run(context: Context, args: readonly string[], options: Options): Promise<Output>;
 }
-
-export type Commands<Context> = Readonly<Record<string, Command<Context>>>;
-type Syntax = Pick<Command<never>, "args" | "options">;
+export type SyntaxTable = Readonly<Record<string, Syntax>>;
 
 /** How to call the program, in the repository and wherever the package is installed. */
 export const PROGRAM = "npx --no -- disbursement-checkout";
 
 const flag = (name: string, { value }: Option): string => `--${name}${value === undefined ? "" : ` ${value}`}`;
 
-/** `deliveries MERCHANT [--status STATUS] …` */
-function synopsis(name: string, { args, options }: Syntax): string {
-  return [name, ...args, ...options.map((option) => `[${flag(option, OPTIONS[option])}]`)].join(" ");
+function wordsOf({ takes }: Syntax) {
+  return (takes === "" ? [] : takes.split(" ")).map((word) => {
+    const bare = word.replaceAll(/[[\]]/g, "");
+    const isOption = bare.startsWith("--");
+    const name = isOption ? bare.slice(2) : bare;
+    const parse = Object.hasOwn(ARGUMENTS, name) && { parse: ARGUMENTS[name as keyof typeof ARGUMENTS] };
+    const meant: Option = isOption ? OPTIONS[name as keyof typeof OPTIONS] : { value: name, meaning: "", ...parse };
+    const text = isOption ? flag(name, meant) : name;
+    return { name, isOption, meant, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
+  });
 }
+const optionsOf = (syntax: Syntax): Record<string, Option> =>
+  Object.fromEntries(
+    wordsOf(syntax)
+      .filter(({ isOption }) => isOption)
+      .map(({ name, meant }) => [name, meant]),
+  );
+
+/** `deliveries MERCHANT [--status STATUS] …` */
+export const synopsis = (name: string, syntax: Syntax): string =>
+  [name, ...wordsOf(syntax).map(({ text }) => text)].join(" ");
 
 /** The lines that explain the options of a table. */
 export function meaningsOf(table: Table): string {
@@ -72,29 +108,23 @@ export function meaningsOf(table: Table): string {
 }
 
 /** What `--help` prints after a group, or after one of its commands. */
-export function usageOf(group: string, commands: Commands<never>, one = ""): string {
-  const explained = Object.hasOwn(commands, one) ? commands[one] : undefined;
-  if (explained) {
-    const table = Object.fromEntries(explained.options.map((option) => [option, OPTIONS[option]]));
-    const usage = `Usage: ${PROGRAM} ${group} ${synopsis(one, explained)}\n\n${explained.summary}`;
-    return explained.options.length === 0 ? usage : `${usage}\n\n${meaningsOf(table)}`;
-  }
-  const entries = Object.entries(commands).map(
-    ([name, command]) => `  ${synopsis(name, command)}\n      ${command.summary}`,
-  );
-  const used = new Set(Object.values(commands).flatMap(({ options }) => options));
-  const meanings = [...used].map((name) => `  --${name.padEnd(12)} ${OPTIONS[name].meaning}`);
-  const parts = [`Usage: ${PROGRAM} ${group} COMMAND`, entries.join("\n"), meanings.join("\n")];
-  return parts.filter((part) => part !== "").join("\n\n");
+export function usageOf(group: string, commands: SyntaxTable, one = ""): string {
+  const explained = Object.hasOwn(commands, one) ? [commands[one]!] : Object.values(commands);
+  const options = Object.assign({}, ...explained.map(optionsOf)) as Record<string, Option>;
+  const entries = Object.entries(commands).map(([name, each]) => `  ${synopsis(name, each)}\n      ${each.summary}`);
+  const parts = Object.hasOwn(commands, one)
+    ? [`Usage: ${PROGRAM} ${group} ${synopsis(one, commands[one]!)}`, commands[one]!.summary]
+    : [`Usage: ${PROGRAM} ${group} COMMAND`, entries.join("\n")];
+  return [...parts, ...(Object.keys(options).length === 0 ? [] : [meaningsOf(options)])].join("\n\n");
 }
 
 /**
  * Parses the arguments of a command.
  * @throws UsageError if they do not fit the command
  */
-export function parseCommand<Context>(
+export function parseCommand<C extends Syntax>(
   group: string,
-  commands: Commands<Context>,
+  commands: Readonly<Record<string, C>>,
   [name = "", ...rest]: readonly string[],
 ) {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
@@ -106,11 +136,30 @@ export function parseCommand<Context>(
     );
   }
   const usage = `Usage: ${PROGRAM} ${group} ${synopsis(name, command)}`;
-  const required = command.args.filter((arg) => !arg.startsWith("["));
-  const table = Object.fromEntries(command.options.map((option) => [option, OPTIONS[option]]));
-  const { positionals, values } = parseOptions(table, rest, usage);
-  if (positionals.length < required.length || positionals.length > command.args.length) throw new UsageError(usage);
-  return { command, args: positionals, options: values as Options };
+  const { positionals, values } = parseOptions(optionsOf(command), rest, usage);
+  const words = wordsOf(command);
+  const places = words.filter(({ isOption }) => !isOption);
+  const required = places.filter(({ isOptional }) => !isOptional);
+  if (positionals.length < required.length || positionals.length > places.length) throw new UsageError(usage);
+  const given = places.slice(0, positionals.length).map((place, at) => {
+    return [place.name.toLowerCase(), parsed(place.meant, positionals[at]!, place.name, usage)] as const;
+  });
+  const missing = words.find((word) => word.isOption && !word.isOptional && !(word.name in values));
+  if (missing) throw new UsageError(`Give ${missing.text}: ${missing.meant.meaning}.\n${usage}`);
+  const added = words.flatMap(({ name: option, meant: { otherwise } }) => (otherwise ? [[option, otherwise()]] : []));
+  const input = Object.entries({ ...Object.fromEntries(added), ...values, ...Object.fromEntries(given) }).map(
+    ([word, value]) => [word.replace(/[-_](.)/g, (_, letter: string) => letter.toUpperCase()), value],
+  );
+  return { command, input: Object.fromEntries(input) as Record<string, unknown> };
+}
+
+function parsed({ value, parse }: Option, given: unknown, name: string, usage: string): unknown {
+  if (!parse) return value === undefined ? true : given;
+  try {
+    return Array.isArray(given) ? given.map((text: string) => parse(text, name)) : parse(given as string, name);
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
+  }
 }
 
 /**
@@ -128,18 +177,15 @@ export function parseOptions<T extends Table>(
   const types = Object.entries(table).map(([name, { value, multiple = false }]) => {
     return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
   });
+  let result;
   try {
-    const { positionals, values } = parseArgs({
-      args: [...args],
-      options: Object.fromEntries(types),
-      allowPositionals: true,
-    });
-    const read = Object.entries(values).map(([name, given]) => {
-      const parse = (text: unknown) => table[name]!.parse(text as never);
-      return [name, Array.isArray(given) ? given.map(parse) : parse(given)];
-    });
-    return { positionals, values: Object.fromEntries(read) as OptionValues<T> };
+    result = parseArgs({ args: [...args], options: Object.fromEntries(types), allowPositionals: true });
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
   }
+  const values = Object.entries(result.values).map(([name, given]) => [
+    name,
+    parsed(table[name]!, given, `--${name}`, usage),
+  ]);
+  return { positionals: result.positionals, values: Object.fromEntries(values) as OptionValues<T> };
 }

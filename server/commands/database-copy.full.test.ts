@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
+import { createTerminal } from "../testing/commands.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
-import { runCommand, startProcess, type ServerProcess } from "../testing/process.ts";
+import { startProcess, type ServerProcess } from "../testing/process.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { aPayout } from "../testing/server.ts";
 
@@ -27,8 +28,6 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const copy = (changes: NodeJS.ProcessEnv = {}) =>
-  runCommand({ ...sqlite, DATABASE_URL_TO: database.url, ...changes }, "db", "copy");
 async function stop(server: ServerProcess): Promise<void> {
   server.kill("SIGTERM");
   expect((await server.ended).code).toBe(0);
@@ -39,22 +38,15 @@ test("a service moves from SQLite to PostgreSQL", async () => {
   const payout = { body: aPayout({ reference: "payroll-1", webhookURL: receiver.url }) };
   const created = await before.client(KEY).request("POST", "/v1/disbursements", payout);
   expect(created.status).toBe(200);
-  const early = await copy();
-  expect([early.code, early.stderr]).toEqual([
-    2,
-    expect.stringMatching(/^Another server or command is using .+ Stop it/),
-  ]);
+  const { rows, run } = createTerminal({ ...sqlite, DATABASE_URL_TO: database.url });
+  await rows(["db copy", 2, /^Another server or command is using .+ Stop it/]);
   await stop(before);
 
-  const { code, stdout, stderr } = await copy();
-  expect([code, stderr]).toEqual([0, ""]);
-  expect(stdout).toMatch(
-    /^Copied and compared:\n {2}merchants: 1\n {2}api_keys: 1\n[^]+ {2}disbursements: 1, amounts /,
-  );
-  expect(stdout).toMatch(/Set DATABASE_URL to the new database/);
-  expect(stdout).not.toContain(new URL(database.url).password);
-  const second = await copy();
-  expect([second.code, second.stderr]).toEqual([2, expect.stringMatching(/^The destination is not empty: /)]);
+  const copied = await run("db copy");
+  expect(copied).toMatch(/^Copied and compared:\n  merchants: 1\n  api_keys: 1\n[^]+  disbursements: 1, amounts /);
+  expect(copied).toMatch(/Set DATABASE_URL to the new database/);
+  expect(copied).not.toContain(new URL(database.url).password);
+  await rows(["db copy", 2, /^The destination is not empty: /]);
 
   const after = await startProcess({ DATABASE_URL: database.url, ...SERVER });
   const client = after.client(KEY);
@@ -69,15 +61,14 @@ test("a service moves from SQLite to PostgreSQL", async () => {
   await stop(after);
 });
 
-test.each<[NodeJS.ProcessEnv, RegExp]>([
-  [{ DATABASE_URL_TO: "" }, /^Invalid configuration:\n {2}- DATABASE_URL_TO must be postgres:\/\/USER/],
+test.each<[Record<string, string>, RegExp]>([
+  [{ DATABASE_URL_TO: "" }, /^Invalid configuration:\n  - DATABASE_URL_TO must be postgres:\/\/USER/],
   [{ DATABASE_URL_TO: "sqlite:other.db" }, /DATABASE_URL_TO must be postgres:\/\/USER:PASSWORD@.+ empty database/],
   [{ DATABASE_URL_TO: "postgres://ada:confidential@[/shop" }, /DATABASE_URL_TO must be .+ \(its value is not shown\)/],
-  [{ DATABASE_URL: "postgres://ada:confidential@db/shop" }, /^db copy copies a SQLite database, .+ pg_restore\.\n$/],
+  [{ DATABASE_URL: "postgres://ada:confidential@db/shop" }, /^db copy copies a SQLite database, .+ pg_restore\.$/],
 ])("%j: says what is wrong, without the value", async (env, message) => {
   await openSqlite(join(folder, "server.db"), { clock: createSystemClock(), server: true }).close();
-  const { code, stdout, stderr } = await copy(env);
-  expect([code, stdout]).toEqual([2, ""]);
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toContain("confidential");
+  const refusal = await createTerminal({ ...sqlite, DATABASE_URL_TO: database.url, ...env }).run("db copy", 2);
+  expect(refusal).toMatch(message);
+  expect(refusal).not.toContain("confidential");
 });

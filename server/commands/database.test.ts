@@ -1,16 +1,16 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
-import { readMigrations } from "../storage/migrations.ts";
 import { openPostgres } from "../storage/postgres/index.ts";
 import { serveStorage } from "../storage/socket/serve.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
-import { runCommand } from "../testing/process.ts";
+import { createTerminal, type Row } from "../testing/commands.ts";
+import { startProcess } from "../testing/process.ts";
 import {
   addDelivery,
   addMerchant,
@@ -23,7 +23,7 @@ import {
 
 let folder: string;
 let path: string;
-let env: { DATABASE_URL: string };
+let env: Record<string, string>;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "db-"));
   path = join(folder, "server.db");
@@ -31,13 +31,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const db = (...args: string[]) => runCommand(env, "db", ...args);
-async function json(...args: string[]) {
-  const { code, stdout, stderr } = await db(...args, "--json");
-  expect([code, stderr]).toEqual([0, ""]);
-  return JSON.parse(stdout);
-}
-
+const rows = (...table: Row[]) => createTerminal(env).rows(...table);
+const json = (typed: string) => createTerminal(env).json(typed);
 /** Stores two merchants, two pending payouts, a checkout and four deliveries: waiting, due, replayed and failed. */
 async function fill(storage: Storage): Promise<void> {
   const [ada, kofi] = [await addMerchant(storage), await addMerchant(storage)];
@@ -63,107 +58,94 @@ const WORK = {
   oldestDueAt: expect.stringMatching(/^\d{4}-.+Z$/),
 };
 
+const NO_DATABASE = /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.$/;
+
 describe("SQLite", () => {
   test("migrates explicitly, after a check that changes nothing", async () => {
     writeFileSync(path, "");
-    const checked = await db("migrate", "--check");
-    expect([checked.code, checked.stderr]).toEqual([1, ""]);
-    expect(checked.stdout).toMatch(/^Version 0\. Pending migrations:\n {2}001-baseline\.sql\n/);
-    expect(await json("status")).toMatchObject({ version: 0, inUse: false });
-    expect((await db("status")).stdout).toContain("\nPayouts and deliveries: shown after `db migrate`\n");
-
-    const { code, stdout } = await db("migrate");
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Migrated from version 0 to \d+\.\n$/)]);
-    const { version, pending } = await json("migrate", "--check");
-    expect([stdout, pending]).toEqual([`Migrated from version 0 to ${version}.\n`, []]);
-    expect(await json("migrate")).toEqual({ from: version, to: version });
-    expect(await json("status")).toMatchObject({ version, pendingMigrations: [], work: { pendingPayouts: 0 } });
+    await rows(
+      ["db migrate --check", 1, /^Version 0\. Pending migrations:\n  001-baseline\.sql/],
+      ["db status", 0, /^Version: 0; pending migrations: 001-baseline\.sql$/m, "shown after `db migrate`"],
+      ["db migrate", 0, /^Migrated from version 0 to 1\.$/],
+      ["db migrate --check", 0, /^Version 1\. No migration is pending\.$/],
+      ["db migrate", 0, /^Version 1\. Nothing to do\.$/],
+    );
+    expect(await json("db migrate")).toEqual({ from: 1, to: 1 });
+    expect(await json("db status")).toMatchObject({ version: 1, pendingMigrations: [], work: { pendingPayouts: 0 } });
   });
 
-  test("a running server says how it is, and writes a backup, which can be checked", async () => {
-    const storage = openSqlite(path, { clock: createSystemClock(), server: true });
+  test("a running server says how it is, and writes a backup, which can be checked; damage is found", async () => {
+    const storage = openSqlite(path, { clock: createSystemClock(), server: true, mode: "sandbox" });
     const served = await serveStorage(path, storage, (reason) => expect.unreachable(reason));
     await fill(storage);
-    const status = await json("status");
+    const status = await json("db status");
     expect(status).toMatchObject({ storage: "sqlite", inUse: true, work: WORK });
     expect(status.file).toMatch(/server\.db$/);
     expect(status.bytes).toBeGreaterThan(100_000);
-    const check = await db("check");
-    expect([check.code, check.stderr]).toEqual([
-      2,
-      expect.stringMatching(/^A server is using .+`db backup FILE`, and/),
-    ]);
-    const refused = await db("migrate");
-    expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/^Another server or command is using /)]);
     const copy = join(folder, "copy.db");
-    expect((await db("backup", copy)).code).toBe(0);
+    await rows(
+      ["db migrate", 2, /^Another server or command is using /],
+      ["db check", 2, /^A server is using .+`db backup FILE`, and/],
+      [`db backup ${copy}`, 0],
+    );
     served.close();
     await storage.close();
-    env = { DATABASE_URL: `sqlite:${copy}` };
-    expect((await db("check")).stdout).toMatch(/^Checked \d+ pages .+ Nothing is damaged\.\n$/);
-    expect(await json("status")).toMatchObject({ inUse: false, work: WORK });
-  });
-
-  test("check exits with 1 if something is damaged", async () => {
-    const storage = openSqlite(path, { clock: createSystemClock(), server: true });
-    await fill(storage);
-    await storage.close();
+    const beside = createTerminal({ DATABASE_URL: `sqlite:${copy}` });
+    await beside.rows(["db check", 0, /^Checked \d+ pages .+ Nothing is damaged\.$/]);
+    expect(await beside.json("db status")).toMatchObject({ inUse: false, work: WORK });
+    await rows([
+      "db status",
+      0,
+      /^SQLite: .+server\.db\nNo server is using it\.\nMode: sandbox\nVersion: \d+\nSize: \d+\.\d MiB\nPending: 2 payouts, 1 checkouts, 2 deliveries\nDeliveries due: 1, the oldest since \S+Z\nDeliveries failed: 1$/,
+    ]);
     const damaged = new DatabaseSync(path);
     damaged.exec("DELETE FROM disbursements");
     damaged.close();
-    const { code, stdout } = await db("check");
-    expect(code).toBe(1);
-    expect(stdout).toMatch(
-      /^The database is damaged:\n {2}4 events of no payout or checkout\n {2}The entries of merchant \S+ in XOF do not agree/,
-    );
+    const found =
+      /^The database is damaged:\n  4 events of no payout or checkout\n  The entries of merchant \S+ in XOF do not/;
+    await rows(["db check", 1, found]);
   });
 
-  test("prints the status for people", async () => {
-    const storage = openSqlite(path, { clock: createSystemClock(), server: false });
-    await fill(storage);
-    await storage.close();
-    expect((await db("status")).stdout).toMatch(
-      new RegExp(
-        [
-          "^SQLite: .+server\\.db",
-          "No server is using it\\.",
-          "Mode: sandbox",
-          "Version: \\d+",
-          "Size: \\d+\\.\\d MiB",
-          "Pending: 2 payouts, 1 checkouts, 2 deliveries",
-          "Deliveries due: 1, the oldest since \\d{4}-\\S+Z",
-          "Deliveries failed: 1\n$",
-        ].join("\n"),
-      ),
-    );
-  });
-
-  test.each([
-    ["status", /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.\n$/],
-    ["migrate", /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.\n$/],
-  ])("%s refuses a file that is no database", async (command, message) => {
-    writeFileSync(path, "not a database, but longer than the header of one. ".repeat(20));
-    const { code, stdout, stderr } = await db(command);
-    expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(message)]);
-  });
-
-  test.each(["status", "migrate", "check", "backup copy"])("%s does not create a missing database", async (command) => {
-    const { code, stderr } = await db(...command.split(" "));
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^There is no database at .+ Start the server first/)]);
+  test("refuses what is no database of this program, and creates none", async () => {
+    for (const command of ["status", "migrate", "check", "backup copy"])
+      await rows([`db ${command}`, 2, /^There is no database at .+ Start the server first/]);
     expect(readdirSync(folder)).toEqual([]);
-  });
-
-  test.each(["status", "migrate"])("%s refuses a database of a newer server", async (command) => {
+    writeFileSync(path, "not a database, but longer than the header of one. ".repeat(20));
+    await rows(["db status", 2, NO_DATABASE], ["db migrate", 2, NO_DATABASE]);
+    rmSync(path);
     const newer = new DatabaseSync(path);
     newer.exec("PRAGMA user_version = 999");
     newer.close();
-    const { code, stderr } = await db(command);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^The database has schema version 999; this server /)]);
+    const refusal = /^The database has schema version 999; this server /;
+    await rows(["db status", 2, refusal], ["db migrate", 2, refusal]);
+  });
+
+  test("restores a backup after the server has stopped, and a server starts on it", async () => {
+    env.SANDBOX = "true";
+    const backup = join(folder, "backup.db");
+    await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
+    const server = await startProcess(env);
+    await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
+    server.kill("SIGTERM");
+    await server.ended;
+    const { rows: more, known } = createTerminal(env);
+    const restored =
+      /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;
+    await more(
+      [`db restore ${backup}`, 2, / has data\. Add --replace to put /],
+      [`db restore ${backup} --replace`, 0, restored],
+    );
+    expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
+    const again = await startProcess(env);
+    again.kill("SIGTERM");
+    await again.ended;
+    await rows(["keys merchants", 0, /^\S+  Before$/]);
   });
 });
 
 describe("PostgreSQL", () => {
-  const MIGRATIONS = readMigrations(new URL("../storage/postgres/migrations/", import.meta.url));
   let database: TestDatabase;
   beforeEach(async () => {
     database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
@@ -172,79 +154,69 @@ describe("PostgreSQL", () => {
   afterEach(() => database.drop());
 
   test("migrates explicitly, after a check that changes nothing", async () => {
-    const checked = await db("migrate", "--check");
-    const listed = MIGRATIONS.map(({ name }) => `  ${name}\n`).join("");
-    expect([checked.code, checked.stdout]).toEqual([1, `Version 0. Pending migrations:\n${listed}`]);
-    expect(await json("status")).toMatchObject({ version: 0 });
-    const latest = MIGRATIONS.length;
-    expect((await db("migrate")).stdout).toBe(`Migrated from version 0 to ${latest}.\n`);
-    expect((await db("migrate", "--check")).stdout).toBe(`Version ${latest}. No migration is pending.\n`);
-    expect((await db("migrate")).stdout).toBe(`Version ${latest}. Nothing to do.\n`);
+    await rows(
+      ["db migrate --check", 1, /^Version 0\. Pending migrations:\n  001-baseline\.sql$/],
+      ["db migrate", 0, /^Migrated from version 0 to 1\.$/],
+      ["db migrate --check", 0, /^Version 1\. No migration is pending\.$/],
+    );
   });
 
   test("status shows what waits, the server and its connections, and no password", async () => {
     const storage = await openPostgres(database.url, { clock: createSystemClock(), server: true });
     await fill(storage);
-    const { code, stdout, stderr } = await db("status", "--json");
-    expect([code, stderr]).toEqual([0, ""]);
-    const { password, hostname, port, pathname } = new URL(database.url);
-    expect(stdout).not.toContain(password);
-    const status = JSON.parse(stdout);
+    const { password, hostname: host, port, pathname } = new URL(database.url);
+    const status = await json("db status");
     expect(status).toMatchObject({
       storage: "postgres",
-      host: hostname,
+      host,
       port: Number(port),
       database: pathname.slice(1),
-      serverVersion: expect.stringMatching(/^\d+/),
-      version: MIGRATIONS.length,
-      pendingMigrations: [],
       work: WORK,
+      version: 1,
+      serverVersion: expect.stringMatching(/^\d+/),
+      pendingMigrations: [],
     });
     const { service, server, most } = status.connections;
-    expect(service).toBeGreaterThan(0);
-    expect(server).toBeGreaterThan(service);
-    expect(most).toBeGreaterThanOrEqual(server);
-    const printed = (await db("status")).stdout;
+    expect([0, service, server, most]).toEqual([0, service, server, most].toSorted((one, other) => one - other));
+    const printed = await createTerminal(env).run("db status");
     expect(printed).toMatch(/^PostgreSQL \d+\S*.*: test_\w+ at 127\.0\.0\.1:\d+\nConnections: \d+ of this service; /);
-    expect(printed).not.toContain(password);
+    expect(printed + JSON.stringify(status)).not.toContain(password);
     await storage.close();
   });
 
-  test.each(["status", "migrate", "migrate --check"])("%s refuses the tables of another program", async (command) => {
+  test.each(["db status", "db migrate", "db migrate --check"])("%s refuses what it cannot use", async (command) => {
+    const refused = (problem: RegExp) => rows([command, 2, problem]);
+    const url = database.url;
+    for (const change of [{ password: "confidential" }, { password: "confidential", port: "1" }]) {
+      env = { DATABASE_URL: Object.assign(new URL(url), change).href };
+      await refused(/^Cannot open the PostgreSQL database: (?!.*confidential).+ Check DATABASE_URL\.$/);
+    }
+    env = { DATABASE_URL: url };
     await database.run("CREATE TABLE orders (id bigint)");
-    const { code, stderr } = await db(...command.split(" "));
-    const message =
-      "Cannot open the PostgreSQL database: it contains the tables of another program. Check DATABASE_URL.\n";
-    expect([code, stderr]).toEqual([2, message]);
-  });
-
-  test("refuses a database of a development version", async () => {
+    await refused(
+      /^Cannot open the PostgreSQL database: it contains the tables of another program\. Check DATABASE_URL\.$/,
+    );
     await database.run("CREATE TABLE schema_migrations (version bigint); CREATE TABLE customers (id text)");
-    for (const command of ["status", "migrate"]) {
-      const { code, stderr } = await db(command);
-      expect([code, stderr]).toEqual([
-        2,
-        expect.stringMatching(/^A development version made the database, .+ Set DATABASE_/),
-      ]);
-    }
+    await refused(/^A development version made the database, .+ Set DATABASE_/);
   });
 
-  test.each(["status", "migrate"])("%s without a server or with a wrong password says so", async (command) => {
-    const wrong = Object.assign(new URL(database.url), { password: "confidential" });
-    const away = Object.assign(new URL(wrong), { port: "1" });
-    for (const { href } of [wrong, away]) {
-      env = { DATABASE_URL: href };
-      const { code, stdout, stderr } = await db(command);
-      expect([code, stdout]).toEqual([2, ""]);
-      expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .+ Check DATABASE_URL\.\n$/);
-      expect(stderr).not.toContain("confidential");
-    }
+  test("prints which programs back up and restore, without the password", async () => {
+    env = { DATABASE_URL: "postgres://ada:hunter2@db.example:5433/shop?sslmode=verify-full&password=hunter2" };
+    const { run } = createTerminal(env);
+    const restored = await run("db restore it's.dump", 2);
+    expect(restored.split("\n")).toEqual([
+      "Restore PostgreSQL with its own programs, into a new database. Stop the servers, then run:",
+      "  createdb --maintenance-db='postgres://ada@db.example:5433/shop?sslmode=verify-full' restored",
+      "  pg_restore --exit-on-error --single-transaction --no-owner " +
+        String.raw`--dbname='postgres://ada@db.example:5433/restored?sslmode=verify-full' 'it'\''s.dump'`,
+      "  psql --dbname='postgres://ada@db.example:5433/restored?sslmode=verify-full' --command='UPDATE handovers SET " +
+        String.raw`asked_real = 1000 * extract(epoch FROM now())::bigint WHERE state = '\''waiting'\'''`,
+      "Pass the password in PGPASSWORD or ~/.pgpass, because others can read arguments. Then set DATABASE_URL to the " +
+        "new database.",
+    ]);
+    const dumped = await run("db backup copy", 2);
+    const dump = "pg_dump --format=custom --file=FILE 'postgres://ada@db.example:5433/shop?sslmode=verify-full'";
+    expect(dumped).toContain(`\n  ${dump}`);
+    expect(dumped + restored).not.toContain("hunter2");
   });
-});
-
-test("a database URL is refused as an argument, because others could read its password", async () => {
-  const { code, stderr } = await db("status", "postgres://ada:confidential@db.example/shop");
-  expect(code).toBe(2);
-  expect(stderr).toMatch(/^An argument is the URL of a database\. .+ DATABASE_URL_TO\.\n$/);
-  expect(stderr).not.toContain("confidential");
 });

@@ -1,116 +1,172 @@
 import { timestamp } from "../domain/representation.ts";
-import { backupStorage, checkStorage, migrateStorage, readSchema, restoreStorage } from "../storage/open.ts";
-import type { Commands } from "./command.ts";
-import type { DatabaseContext } from "./command-context.ts";
-import { copy } from "./database-copy.ts";
-import { prune } from "./database-prune.ts";
+import { readCopyDestination } from "../config.ts";
+import {
+  backupStorage,
+  checkStorage,
+  copyStorage,
+  migrateStorage,
+  readMode,
+  readSchema,
+  readStatus,
+  restoreStorage,
+} from "../storage/open.ts";
+import type { DatabaseStatus } from "../storage/status.ts";
 import { reconcileRail } from "./reconcile.ts";
-import { status } from "./database-status.ts";
+import { command, databaseCommand, type DatabaseContext } from "./run.ts";
 
-export const databaseCommands: Commands<DatabaseContext> = {
-  status: {
-    args: [],
-    options: ["json"],
+/** Events per transaction. A server must be able to write between two steps. */
+const STEP = 500;
+const mebibytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+
+export const databaseCommands = {
+  status: databaseCommand({
+    takes: "[--json]",
     summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
-    run: async (context) => status(context),
-  },
-  migrate: {
-    args: [],
-    options: ["check", "json"],
+    async run({ config: { database }, clock }) {
+      const { place, schema, bytes, work } = await readStatus(database, clock.now());
+      const { mode } = await readMode(database);
+      const { version, pending } = schema;
+      return {
+        lines: [
+          ...placeLines(place),
+          `Mode: ${mode ?? "not decided; the first server decides it"}`,
+          `Version: ${version}${pending.length === 0 ? "" : `; pending migrations: ${pending.join(", ")}`}`,
+          `Size: ${mebibytes(bytes)}`,
+          ...(work ? workLines(work) : ["Payouts and deliveries: shown after `db migrate`"]),
+        ],
+        json: { ...place, version, pendingMigrations: pending, bytes, work, mode },
+      };
+    },
+  }),
+  migrate: databaseCommand({
+    takes: "[--check] [--json]",
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
-    run: ({ database }, _, { check }) => (check ? checkSchema(database) : migrate(database)),
-  },
-  check: {
-    args: [],
-    options: ["json"],
+    run: ({ config }, { check }) => (check ? checkSchema(config) : migrate(config)),
+  }),
+  check: databaseCommand({
+    takes: "[--json]",
     summary:
       "Check the books, and every page, index and record of a SQLite database. It exits with 1 if something is wrong.",
-    run: ({ database }) => checkAll(database),
-  },
-  prune: {
-    args: [],
-    options: ["older-than", "dry-run", "json"],
+    async run({ config }) {
+      const checked = await checkStorage(config.database);
+      const { findings, pages } = checked;
+      const sound =
+        pages === undefined
+          ? "The books are right. PostgreSQL checks its pages and indexes with its own program, pg_amcheck."
+          : `Checked ${pages} pages with their indexes and records, and the books. Nothing is damaged.`;
+      const damaged = ["The database is damaged:", ...findings.map((finding) => `  ${finding}`)];
+      return { lines: findings.length > 0 ? damaged : [sound], json: checked, isWrong: findings.length > 0 };
+    },
+  }),
+  prune: command({
+    takes: "--older-than [--dry-run] [--json]",
     summary: "Delete old events that were delivered or have no address. Payouts and references stay for ever.",
-    run: (context, _, options) => prune(context, options),
-  },
-  reconcile: {
-    args: [],
-    options: ["rail", "from", "to", "statement", "csv", "json"],
+    async run({ storage, clock }, { olderThan, dryRun = false }) {
+      const total = { events: 0, attempts: 0, bytes: 0 };
+      const before = clock.now() - olderThan;
+      for (const { id: merchantId } of await storage.listMerchants()) {
+        for (let after: number | undefined = 0; after !== undefined;) {
+          const begun = performance.now();
+          const step = await storage.pruneEvents({ merchantId, before, after, limit: STEP, dryRun });
+          for (const name of ["events", "attempts", "bytes"] as const) total[name] += step[name];
+          after = step.next;
+          // Pause for as long as the step took, so that a server can write.
+          if (after !== undefined) await clock.sleep(performance.now() - begun);
+        }
+      }
+      const what = `${total.events} events with ${total.attempts} attempts, ${mebibytes(total.bytes)} of bodies`;
+      return { lines: [`${dryRun ? "Would delete" : "Deleted"}: ${what}`], json: { dryRun, ...total } };
+    },
+  }),
+  reconcile: command({
+    takes: "--rail --from --to [--statement] [--csv] [--json]",
     summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
-    run: async (context, _, options) => reconcileRail(context, options),
-  },
-  backup: {
-    args: ["FILE"],
-    options: [],
+    run: reconcileRail,
+  }),
+  backup: databaseCommand({
+    takes: "FILE",
     summary: "Write a copy of the database into a new file, also while a server is running.",
     onlyAdvises: true,
-    async run({ database }, [file]) {
-      await backupStorage(database, file!);
-      return { lines: [`Backup written to ${file}. It contains the webhook secrets; keep it private.`] };
+    async run({ config }, { file }) {
+      await backupStorage(config.database, file);
+      return `Backup written to ${file}. It contains the webhook secrets; keep it private.`;
     },
-  },
-  restore: {
-    args: ["FILE"],
-    options: ["replace"],
+  }),
+  restore: databaseCommand({
+    takes: "FILE [--replace]",
     summary: "Put a backup in the place of the database. No server may use it.",
     creates: true,
     onlyAdvises: true,
-    run({ database, mode, clock }, [file], { replace = false }) {
+    async run({ config: { database, mode }, clock }, { file, replace = false }) {
       const now = clock.now();
       const suffix = `replaced-${timestamp(now).replaceAll(/[^0-9TZ]/g, "")}`;
-      return restore(database, file!, { replace, suffix, mode, now });
+      const { version, kept } = await restoreStorage(database, file, { replace, suffix, mode, now });
+      return {
+        lines: [
+          `Restored ${file}, of version ${version}. A server migrates it when it starts.`,
+          ...(kept === undefined ? [] : [`The old database is kept: ${kept}`]),
+          "The database does not know what happened after the backup: references used since then are free again, and",
+          "payouts and webhooks that were pending are processed again.",
+        ],
+      };
     },
-  },
-  copy: {
-    args: [],
-    options: [],
+  }),
+  copy: databaseCommand({
+    takes: "",
     summary: "Copy a SQLite database into the empty PostgreSQL database of DATABASE_URL_TO. No server may use either.",
     onlyAdvises: true,
-    run: async (context) => copy(context),
-  },
+    async run({ config, env }) {
+      const copied = await copyStorage(config.database, readCopyDestination(env));
+      return {
+        lines: [
+          "Copied and compared:",
+          ...copied.map(({ table, tally: { rows, sums } }) => {
+            return `  ${table}: ${rows}${sums[0] === undefined ? "" : `, amounts ${sums[0]} in all`}`;
+          }),
+          "Set DATABASE_URL to the new database and start the servers. Never start one on the old database again: it would",
+          "settle the same payouts and send the same webhooks. Cursors of lists of payouts, of checkouts and of the audit",
+          "trail are invalid from now on; cursors of events and deliveries stay valid.",
+        ],
+      };
+    },
+  }),
 };
 
-async function restore(
-  database: DatabaseContext["database"],
-  file: string,
-  options: Parameters<typeof restoreStorage>[2],
-) {
-  const { version, kept } = await restoreStorage(database, file, options);
-  return {
-    lines: [
-      `Restored ${file}, of version ${version}. A server migrates it when it starts.`,
-      ...(kept === undefined ? [] : [`The old database is kept: ${kept}`]),
-      "The database does not know what happened after the backup: references used since then are free again, and",
-      "payouts and webhooks that were pending are processed again.",
-    ],
-  };
-}
+type Config = DatabaseContext["config"];
 
-async function checkSchema(database: DatabaseContext["database"]) {
+async function checkSchema({ database }: Config) {
   const schema = await readSchema(database);
   const { version, pending } = schema;
-  const found = pending.length > 0;
-  const lines = found
+  const isWrong = pending.length > 0;
+  const lines = isWrong
     ? [`Version ${version}. Pending migrations:`, ...pending.map((name) => `  ${name}`)]
     : [`Version ${version}. No migration is pending.`];
-  return { lines, json: schema, found };
+  return { lines, json: schema, isWrong };
 }
 
-async function checkAll(database: DatabaseContext["database"]) {
-  const checked = await checkStorage(database);
-  const { findings, pages } = checked;
-  const found = findings.length > 0;
-  const lines = found
-    ? ["The database is damaged:", ...findings.map((finding) => `  ${finding}`)]
-    : pages === undefined
-      ? ["The books are right. PostgreSQL checks its pages and indexes with its own program, pg_amcheck."]
-      : [`Checked ${pages} pages with their indexes and records, and the books. Nothing is damaged.`];
-  return { lines, json: checked, found };
-}
-
-async function migrate(database: DatabaseContext["database"]) {
+async function migrate({ database }: Config) {
   const migrated = await migrateStorage(database);
   const { from, to } = migrated;
-  const lines = from === to ? [`Version ${to}. Nothing to do.`] : [`Migrated from version ${from} to ${to}.`];
-  return { lines, json: migrated };
+  const line = from === to ? `Version ${to}. Nothing to do.` : `Migrated from version ${from} to ${to}.`;
+  return { lines: [line], json: migrated };
+}
+
+function placeLines(place: DatabaseStatus["place"]): string[] {
+  if (place.storage === "sqlite")
+    return [`SQLite: ${place.file}`, place.inUse ? "A server is using it." : "No server is using it."];
+  const { host, port, database, serverVersion, connections } = place;
+  const { service, server, most } = connections;
+  return [
+    `PostgreSQL ${serverVersion}: ${database} at ${host}:${port}`,
+    `Connections: ${service} of this service; ${server} of ${most} on the server`,
+  ];
+}
+
+function workLines(work: NonNullable<DatabaseStatus["work"]>): string[] {
+  const since = work.oldestDueAt === undefined ? "" : `, the oldest since ${timestamp(work.oldestDueAt)}`;
+  return [
+    `Pending: ${work.pendingPayouts} payouts, ${work.pendingCheckouts} checkouts, ${work.pendingDeliveries} deliveries`,
+    `Deliveries due: ${work.dueDeliveries}${since}`,
+    `Deliveries failed: ${work.failedDeliveries}`,
+  ];
 }

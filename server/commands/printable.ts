@@ -20,5 +20,9 @@ const escaped = (text: string) =>
   Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`).join("");
 
 /** Returns a value as JSON whose text a terminal shows as it is. Parsed, the JSON gives the same value. */
-export const printableJson = (value: unknown, indent?: number): string =>
-  JSON.stringify(value, undefined, indent).replaceAll(unsafe, (text) => (text === "\n" ? text : escaped(text)));
+export const printableJson = (
+  value: unknown,
+  indent?: number,
+  replacer?: (name: string, value: unknown) => unknown,
+): string =>
+  JSON.stringify(value, replacer, indent).replaceAll(unsafe, (text) => (text === "\n" ? text : escaped(text)));

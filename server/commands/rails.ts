@@ -1,122 +1,111 @@
-import {
-  ATTENTION_AFTER_MINUTES,
-  checkedReason,
-  decide,
-  describeConflict,
-  readRailStates,
-  type RailState,
-} from "../domain/attention.ts";
-import type { Handover, StoredExchange } from "../domain/handovers.ts";
+import { ATTENTION_AFTER_MINUTES, decide, describeConflict, readRailStates } from "../domain/attention.ts";
+import type { Handover } from "../domain/handovers.ts";
 import { timestamp } from "../domain/representation.ts";
 import { formatAmount } from "../http/pages/money.ts";
-import { UsageError, type Commands } from "./command.ts";
-import { merchantOf, type CommandContext } from "./command-context.ts";
-import { listing } from "./listing.ts";
-import type { Options } from "./options.ts";
-
-const DEFAULT_LIMIT = 100;
+import { UsageError } from "./command.ts";
+import { command, listing, type Context } from "./run.ts";
 
 /**
  * What operators do about rails and about payments that need a person (D73, D74). The dashboard has the same actions.
  */
-export const railCommands: Commands<CommandContext> = {
-  list: {
-    args: [],
-    options: ["json"],
+export const railCommands = {
+  list: command({
+    takes: "[--json]",
     summary: "List the rails with what waits at each, and whether it is paused.",
-    run: async (context) => listing({ items: await statesOf(context) }, stateView, stateLines),
-  },
-  pause: {
-    args: ["RAIL"],
-    options: ["reason"],
+    run: async (context) =>
+      listing({ items: await statesOf(context) }, (state) => {
+        const { rail, waiting, accepted, conflicts, oldestUnknownSince, isConfigured, pause } = state;
+        const counts = `${waiting} waiting, ${accepted} accepted, ${conflicts} conflicts`;
+        const oldest =
+          oldestUnknownSince === undefined ? "" : `, oldest unknown since ${timestamp(oldestUnknownSince)}`;
+        const line = `${rail}  ${counts}${oldest}${isConfigured ? "" : "  (not in this configuration)"}`;
+        return pause ? [line, `  paused by ${pause.by} since ${timestamp(pause.at)}: ${pause.reason}`] : line;
+      }),
+  }),
+  pause: command({
+    takes: "RAIL --reason",
     summary: "Stop asking a rail, in all processes. Its payments wait, and none fails.",
-    async run(context, [rail], options) {
+    async run(context, { rail, reason }) {
       const known = (await statesOf(context)).map(({ rail: name }) => name);
-      if (!known.includes(rail!))
+      if (!known.includes(rail))
         throw new UsageError(
           `There is no rail ${rail}. Known: ${known.join(", ") || "none"}. Set RAIL_URL or RAILS as for the server.`,
         );
-      if (await context.storage.pauseRail(rail!, reasonIn(options), context.actor))
-        return { lines: [`Paused: ${rail}. Running servers follow within about a second.`] };
+      if (await context.storage.pauseRail(rail, reason, context.actor))
+        return `Paused: ${rail}. Running servers follow within about a second.`;
       throw new UsageError(`The rail ${rail} is paused already.`);
     },
-  },
-  resume: {
-    args: ["RAIL"],
-    options: [],
+  }),
+  resume: command({
+    takes: "RAIL",
     summary: "Ask a paused rail again.",
-    async run({ storage, actor }, [rail]) {
-      if (await storage.resumeRail(rail!, actor)) return { lines: [`Resumed: ${rail}`] };
+    async run({ storage, actor }, { rail }) {
+      if (await storage.resumeRail(rail, actor)) return `Resumed: ${rail}`;
       throw new UsageError(`The rail ${rail} is not paused.`);
     },
-  },
-  attention: {
-    args: ["[MERCHANT]"],
-    options: ["limit", "json"],
+  }),
+  attention: command({
+    takes: "[MERCHANT] [--limit] [--json]",
     summary: "List payments that need a person, oldest first: unknown for too long, or contradicted by their rail.",
-    async run(context, [id], { limit = DEFAULT_LIMIT }) {
-      const { config, storage, clock } = context;
-      const merchant = id === undefined ? {} : { merchantId: (await merchantOf(context, id)).id };
+    async run({ config, storage, clock }, { merchant, limit }) {
       const minutes = config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
       const unknownBefore = clock.now() - minutes * 60_000;
-      return listing({ items: await storage.listAttention({ ...merchant, unknownBefore, limit }) }, view, summaryLines);
+      const scope = merchant && { merchantId: merchant.id };
+      const items = (await storage.listAttention({ ...scope, unknownBefore, limit })).map(described);
+      return listing({ items }, summaryLines);
     },
-  },
-  show: {
-    args: ["REFERENCE"],
-    options: ["json"],
+  }),
+  show: command({
+    takes: "REFERENCE [--json]",
     summary: "Show what was sent to the rail about a payment, and what came back.",
-    async run({ storage }, [reference]) {
-      const shown = view(await found(storage, reference!));
-      const exchanges = (await storage.listExchanges(reference!)).map(dated);
-      return { lines: [...summaryLines(shown), ...exchanges.map(exchangeLine)], json: { ...shown, exchanges } };
+    async run({ storage }, { reference }) {
+      const shown = described(await existing(storage, reference));
+      const exchanges = await storage.listExchanges(reference);
+      const lines = exchanges.map(({ at, action, result, latencyMs, detail }) => {
+        return `  ${timestamp(at)}  ${action}: ${result} after ${latencyMs} ms${detail === undefined ? "" : `  ${detail}`}`;
+      });
+      return { lines: [...summaryLines(shown), ...lines], json: { ...shown, exchanges } };
     },
-  },
-  ask: {
-    args: ["REFERENCE"],
-    options: [],
+  }),
+  ask: command({
+    takes: "REFERENCE",
     summary: "Ask the rail again now about a payment whose outcome is not known.",
-    async run({ storage, actor }, [reference]) {
-      await found(storage, reference!);
-      if (await storage.askRailAgain(reference!, actor)) return { lines: ["The rail is asked now."] };
+    async run({ storage, actor }, { reference }) {
+      await existing(storage, reference);
+      if (await storage.askRailAgain(reference, actor)) return "The rail is asked now.";
       throw new UsageError("The payment has ended already, so the rail is not asked.");
     },
-  },
-  decide: {
-    args: ["REFERENCE"],
-    options: ["outcome", "reason"],
+  }),
+  decide: command({
+    takes: "REFERENCE --outcome --reason",
     summary: "End a payment by hand. A second operator must confirm, unless ONE_OPERATOR_DECIDES=true.",
-    async run({ storage, config, actor }, [reference], options) {
-      const { outcome } = options;
-      if (outcome === undefined) throw new UsageError("Say how the payment has ended: --outcome success or failed.");
-      const decision = { status: outcome, reason: reasonIn(options) };
-      switch (await decide({ storage, config }, reference!, decision, actor)) {
+    async run(context, { reference, outcome, reason }) {
+      switch (await decide(context, reference, { status: outcome, reason }, context.actor)) {
         case "decided":
-          return { lines: [`The payment has ended as ${outcome}.`] };
+          return `The payment has ended as ${outcome}.`;
         case "proposed":
-          return { lines: [`Proposed: ${outcome}. It takes effect when another operator confirms it.`] };
+          return `Proposed: ${outcome}. It takes effect when another operator confirms it.`;
         case "in-progress":
           throw new UsageError("The rail is being asked at this moment. Try again in a minute.");
         case "not-pending":
           throw new UsageError("The payment has ended already.");
         case "unknown-payment":
-          throw unknownPayment(reference!);
+          throw unknownPayment(reference);
       }
     },
-  },
-  close: {
-    args: ["REFERENCE"],
-    options: ["reason"],
+  }),
+  close: command({
+    takes: "REFERENCE --reason",
     summary: "Close a conflict. The payment keeps its status.",
-    async run({ storage, actor }, [reference], options) {
-      await found(storage, reference!);
-      if (await storage.closeConflict(reference!, reasonIn(options), actor)) return { lines: ["Closed."] };
+    async run({ storage, actor }, { reference, reason }) {
+      await existing(storage, reference);
+      if (await storage.closeConflict(reference, reason, actor)) return "Closed.";
       throw new UsageError("The payment has no open conflict.");
     },
-  },
+  }),
 };
 
-const statesOf = ({ storage, config }: CommandContext) =>
+const statesOf = ({ storage, config }: Context) =>
   readRailStates(storage, config.rails?.rails.map(({ name }) => name) ?? []);
 
 const unknownPayment = (reference: string) =>
@@ -124,66 +113,31 @@ const unknownPayment = (reference: string) =>
     `There is no payment ${reference} on a rail. REFERENCE is the service's, which begins with DSB or CHK; the dashboard finds payments by the merchant's reference.`,
   );
 
-async function found(storage: CommandContext["storage"], reference: string): Promise<Handover> {
+async function existing(storage: Context["storage"], reference: string): Promise<Handover> {
   const handover = await storage.findHandover(reference);
   if (!handover) throw unknownPayment(reference);
   return handover;
 }
 
-function reasonIn({ reason }: Options): string {
-  if (reason === undefined) throw new UsageError("Give a reason, for the audit trail: --reason TEXT.");
-  return checkedReason(reason);
+function described({ conflict, ...handover }: Handover) {
+  const { amount, currency } = handover.payment;
+  const description = describeConflict({ ...handover, conflict }, formatAmount(amount, currency, "en"));
+  return { ...handover, conflict: conflict && { ...conflict, description } };
 }
 
-const dated = <T extends { at: number }>({ at, ...rest }: T) => ({ at: timestamp(at), ...rest });
-
-function stateView({ oldestUnknownSince, pause, ...state }: RailState) {
-  return {
-    ...state,
-    ...(oldestUnknownSince !== undefined && { oldestUnknownSince: timestamp(oldestUnknownSince) }),
-    ...(pause && { pause: dated(pause) }),
-  };
-}
-
-const stateLines = (state: ReturnType<typeof stateView>) => {
-  const { rail, waiting, accepted, conflicts, oldestUnknownSince, isConfigured, pause } = state;
-  const counts = `${waiting} waiting, ${accepted} accepted, ${conflicts} conflicts`;
-  const oldest = oldestUnknownSince === undefined ? "" : `, oldest unknown since ${oldestUnknownSince}`;
-  const known = isConfigured ? "" : "  (not in this configuration)";
-  const line = `${rail}  ${counts}${oldest}${known}`;
-  return pause ? [line, `  paused by ${pause.by} since ${pause.at}: ${pause.reason}`] : [line];
-};
-
-function view({ nextAttemptAt, unknownSince, conflict, proposal, ...handover }: Handover) {
-  const { createdAt, ...payment } = handover.payment;
-  const amount = formatAmount(payment.amount, payment.currency, "en");
-  const all = { ...handover, ...(conflict && { conflict }) };
-  return {
-    ...handover,
-    payment: { ...payment, createdAt: timestamp(createdAt) },
-    ...(nextAttemptAt !== undefined && { nextAttemptAt: timestamp(nextAttemptAt) }),
-    ...(unknownSince !== undefined && { unknownSince: timestamp(unknownSince) }),
-    ...(conflict && { conflict: { ...dated(conflict), description: describeConflict(all, amount) } }),
-    ...(proposal && { proposal: dated(proposal) }),
-  };
-}
-type View = ReturnType<typeof view>;
-
-function summaryLines({ payment, merchantId, merchantsReference, rail, status, state, ...shown }: View): string[] {
+function summaryLines(handover: ReturnType<typeof described>): string[] {
+  const { payment, merchantId, merchantsReference, rail, status, state, unknownSince, conflict, proposal } = handover;
   const { reference, amount, currency, railReference } = payment;
-  const { unknownSince, conflict, proposal } = shown;
+  const money = formatAmount(amount, currency, "en");
   const wrong = conflict
-    ? `conflict since ${conflict.at}: ${conflict.description}`
+    ? `conflict since ${timestamp(conflict.at)}: ${conflict.description}`
     : unknownSince === undefined
       ? `at the rail: ${state}`
-      : `unknown since ${unknownSince}`;
+      : `unknown since ${timestamp(unknownSince)}`;
   return [
-    `${reference}  ${merchantsReference}  merchant ${merchantId}  ${formatAmount(amount, currency, "en")}  ${status}  rail ${rail}`,
+    `${reference}  ${merchantsReference}  merchant ${merchantId}  ${money}  ${status}  rail ${rail}`,
     `  ${wrong}`,
     ...(railReference === undefined ? [] : [`  the rail's reference: ${railReference}`]),
     ...(proposal ? [`  ${proposal.by} proposed ${proposal.status}: ${proposal.reason}`] : []),
   ];
 }
-
-const exchangeLine = ({ at, action, result, latencyMs, detail }: Omit<StoredExchange, "at"> & { at: string }) =>
-  `  ${at}  ${action}: ${result} after ${latencyMs} ms${detail === undefined ? "" : `  ${detail}`}`;

@@ -141,15 +141,6 @@ describe("db reconcile", () => {
   });
 
   test.each([
-    [[], "Give --rail NAME, --from DAY and --to DAY"],
-    [["--rail", "mobile", "--from", "2026-11-20", "--to", "2026-11-19"], "--to must not be before --from."],
-    [["--rail", "mobile", "--from", "soon"], "--from must be a day (UTC)"],
-    [[...period], "The configuration has no rail mobile."],
-  ])("exits with 2 for %j", async (args, message) => {
-    expect(await reconcile(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
-  });
-
-  test.each([
     ["", "the file is empty"],
     ["reference,amount\r\n", "the first line must name the columns currency, status"],
     ["reference,amount,currency,status\nDSB-1,100.00,XOF,success\n", "line 2: amount must be a whole number"],

@@ -6,25 +6,28 @@ import type { RailEntry } from "../domain/rails.ts";
 import { timestamp } from "../domain/representation.ts";
 import { openRails } from "../rails/open.ts";
 import { DIFFERENCE_HEADER, differenceLine, readStatement, StatementError } from "../rails/reconciliation-csv.ts";
-import type { Storage } from "../domain/storage.ts";
-import { operator } from "../operator.ts";
-import { UsageError, type Output } from "./command.ts";
-import type { DatabaseContext } from "./command-context.ts";
-import type { Options } from "./options.ts";
+import { UsageError } from "./command.ts";
+import type { Context, Output } from "./run.ts";
 
 const DAY_MS = 86_400_000;
 const dayOf = (time: number) => timestamp(time).slice(0, 10);
 /** The largest number of payments here, and of differences that are printed. A CSV file has all differences. */
 const MOST = { payments: 2_000_000, printed: 100 };
 
+interface Asked {
+  rail: string;
+  from: number;
+  to: number;
+  statement?: string;
+  csv?: string;
+}
+
 /** Compares this service's payments on a rail with the rail's own list, or with a statement. */
-export async function reconcileRail(context: DatabaseContext, options: Options): Promise<Output> {
-  const { rail, from, to, statement, csv } = options;
-  if (rail === undefined || from === undefined || to === undefined)
-    throw new UsageError("Give --rail NAME, --from DAY and --to DAY, such as --from 2026-11-21 --to 2026-11-21.");
+export async function reconcileRail({ storage, config, actor }: Context, asked: Asked): Promise<Output> {
+  const { rail, from, to, statement, csv } = asked;
   if (to < from) throw new UsageError("--to must not be before --from.");
   const period = { from, to: to + DAY_MS };
-  const listed = statement === undefined ? await listOf(context, rail) : undefined;
+  const listed = statement === undefined ? await listOf(config, rail) : undefined;
   const listThere = listed?.there ?? (() => readStatement(statement!, from));
   const shown: Difference[] = [];
   const file = csv === undefined ? undefined : opened(csv);
@@ -34,12 +37,9 @@ export async function reconcileRail(context: DatabaseContext, options: Options):
     if (file !== undefined) writeSync(file, differenceLine(difference));
   };
   try {
-    let result!: Reconciliation;
-    await context.withStorage(async (storage: Storage) => {
-      const details = { rail, from: dayOf(from), to: dayOf(to) };
-      await storage.recordAction({ actor: operator("command"), action: "rail.reconcile", merchantId: "", details });
-      result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
-    });
+    const details = { rail, from: dayOf(from), to: dayOf(to) };
+    await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
+    const result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
     return outputOf(result, shown, csv);
   } catch (error) {
     if (error instanceof StatementError || error instanceof TooManyPayments) throw new UsageError(error.message);
@@ -59,9 +59,9 @@ function opened(path: string): number {
 }
 
 /** Opens the rail. An error of the rail means misuse or an outage, and is not a difference between payments. */
-async function listOf({ rails: settings }: DatabaseContext, name: string) {
-  const found = settings?.rails.find((each) => each.name === name);
-  if (!settings || !found)
+async function listOf({ rails: settings }: Context["config"], name: string) {
+  const setting = settings?.rails.find((each) => each.name === name);
+  if (!settings || !setting)
     throw new UsageError(
       `The configuration has no rail ${name}. Set RAIL_URL or RAILS as for the server, or give --statement FILE.csv.`,
     );
@@ -69,7 +69,7 @@ async function listOf({ rails: settings }: DatabaseContext, name: string) {
   const refuse = (error: unknown): never => {
     throw new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
   };
-  const rails = await openRails({ ...settings, rails: [found], routes: [] }, { clock, warn: () => undefined }).catch(
+  const rails = await openRails({ ...settings, rails: [setting], routes: [] }, { clock, warn: () => undefined }).catch(
     refuse,
   );
   const list = rails.get(name)!.list;
@@ -90,12 +90,12 @@ async function listOf({ rails: settings }: DatabaseContext, name: string) {
 
 function outputOf(result: Reconciliation, shown: readonly Difference[], csv: string | undefined): Output {
   const { matched, notExpected, differences, totals } = result;
-  const found = isDifferent(result);
+  const isWrong = isDifferent(result);
   const count = Object.values(differences).reduce((sum, each) => sum + each, 0);
   const counts = Object.entries(differences).filter(([, each]) => each > 0);
   const lines = [
     `Matched: ${matched}. Not expected at the rail (not paid, or not yet given to the rail): ${notExpected}.`,
-    found ? `Differences: ${count}` : "No differences.",
+    isWrong ? `Differences: ${count}` : "No differences.",
     ...counts.map(([kind, each]) => `  ${DIFFERENCES[kind as Difference["kind"]]}: ${each}`),
     ...shown.map(lineOf),
     ...(count > shown.length
@@ -111,20 +111,9 @@ function outputOf(result: Reconciliation, shown: readonly Difference[], csv: str
   ];
   return {
     lines,
-    found,
-    json: { matched, notExpected, differences, shown: shown.map(viewOf), totals: totals.map(sumsAsText) },
+    isWrong,
+    json: { matched, notExpected, differences, shown, totals },
   };
-}
-
-const sumsAsText = ({ here, there, ...total }: Reconciliation["totals"][number]) => {
-  const text = ({ count, amount, fee }: typeof here) => ({ count, amount: String(amount), fee: String(fee) });
-  return { ...total, here: text(here), there: text(there) };
-};
-
-const dated = <T extends { createdAt: number }>(side: T) => ({ ...side, createdAt: timestamp(side.createdAt) });
-
-function viewOf({ here, there, ...difference }: Difference) {
-  return { ...difference, ...(here && { here: dated(here) }), ...(there && { there: dated(there) }) };
 }
 
 const sideOf = (side: Difference["there"] | Difference["here"]) => {

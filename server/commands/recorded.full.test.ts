@@ -1,36 +1,14 @@
 // What commands say if the storage of the running server fails after they have recorded something.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Storage } from "../domain/storage.ts";
 import { READS } from "../storage/socket/protocol.ts";
-import { serveStorage, type ServedStorage } from "../storage/socket/serve.ts";
-import { openSqlite } from "../storage/sqlite/index.ts";
+import { startWithTerminal } from "../testing/commands.ts";
 import { failingStorage, type FailingStorage } from "../testing/failing-storage.ts";
 import { runCommand } from "../testing/process.ts";
 import { createTestRail, railsOf } from "../testing/rail.ts";
-import { startServer, type TestServer } from "../testing/server.ts";
-import { approvalCommands } from "./approvals.ts";
-import { auditCommands } from "./audit.ts";
-import { balanceCommands } from "./balances.ts";
-import { dashboardCommands } from "./dashboard-access.ts";
-import { keyCommands } from "./keys.ts";
-import { railCommands } from "./rails.ts";
-import { replayCommands } from "./replays.ts";
-import { webhookCommands } from "./webhooks.ts";
+import type { TestServer } from "../testing/server.ts";
+import { GROUPS } from "./table.ts";
 
-const COMMANDS = {
-  keys: {
-    ...keyCommands,
-    ...approvalCommands,
-    ...webhookCommands,
-    ...replayCommands,
-    ...auditCommands,
-    ...dashboardCommands,
-  },
-  balances: balanceCommands,
-  rails: railCommands,
-};
 /** The commands that only read. */
 const READING = {
   keys: ["merchants", "list", "approvals", "events", "deliveries", "replays", "audit", "sessions"],
@@ -39,31 +17,18 @@ const READING = {
 };
 const REASON = ["--reason", "a test"];
 
-let folder: string;
-let path: string;
-let env: Record<string, string>;
 let server: TestServer;
 let failing: FailingStorage;
-let served: ServedStorage;
+let terminal: Awaited<ReturnType<typeof startWithTerminal>>;
+const wrap = (storage: Storage) => (failing = failingStorage(storage)).storage;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "recorded-"));
-  path = join(folder, "server.db");
-  env = { DATABASE_URL: `sqlite:${path}`, SANDBOX: "false" };
-  const openStorage: NonNullable<Parameters<typeof startServer>[0]>["openStorage"] = (how) => {
-    failing = failingStorage(openSqlite(path, { ...how, mode: "live" }));
-    return failing.storage;
-  };
-  server = await startServer({ env, openStorage, rails: railsOf(createTestRail({ status: "pending" })) });
-  served = await serveStorage(path, server.storage, (reason) => expect.fail(reason));
+  terminal = await startWithTerminal({ wrap, rails: railsOf(createTestRail({ status: "pending" })) });
+  ({ server } = terminal);
 });
-afterAll(async () => {
-  served.close();
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => terminal.close());
 
 async function run(...args: string[]) {
-  const { code, stdout, stderr } = await runCommand(env, ...args);
+  const { code, stdout, stderr } = await runCommand(terminal.env, ...args);
   return { code, text: (stdout + stderr).trimEnd() };
 }
 const anotherMerchant = async () => (await server.addMerchant("Kofi Goods")).merchant.id;
@@ -94,7 +59,7 @@ async function aProposal(merchant: string): Promise<string> {
 }
 
 /** The arguments of every command that writes. */
-const WRITING: Record<keyof typeof COMMANDS, Record<string, (merchant: string) => string[] | Promise<string[]>>> = {
+const WRITING: Record<string, Record<string, (merchant: string) => string[] | Promise<string[]>>> = {
   keys: {
     "create-merchant": () => ["Ama Foods"],
     "rename-merchant": (id) => [id, "Renamed"],
@@ -152,8 +117,8 @@ const WRITING: Record<keyof typeof COMMANDS, Record<string, (merchant: string) =
 };
 
 test("every command writes or only reads", () => {
-  for (const [group, commands] of Object.entries(COMMANDS)) {
-    const known = [...Object.keys(WRITING[group as "keys"]), ...READING[group as "keys"]];
+  for (const [group, { commands }] of Object.entries(GROUPS).filter(([name]) => name !== "db")) {
+    const known = [...Object.keys(WRITING[group]!), ...READING[group as keyof typeof READING]];
     expect(Object.keys(commands).toSorted()).toEqual(known.toSorted());
   }
 });
@@ -180,6 +145,8 @@ test.each(writing)("%s %s says the truth, whatever fails after a write", async (
     if (written > 0) expect(text).not.toMatch(/[Nn]othing was/);
     if (code === 0 || written === 0) continue;
     expect([code, text]).toEqual([1, expect.stringMatching(/Recorded before this error: .*keys audit/)]);
+    // Only a command with this option can be repeated with its id.
+    expect(text.includes("add --id")).toBe(name === "top-up" || name === "withdraw");
   }
 
   async function asIs<T>(work: () => T | Promise<T>): Promise<T> {
@@ -213,13 +180,13 @@ test("a command whose server ends before it replies does not know what was recor
   const { adjustBalance } = server.storage;
   server.storage.adjustBalance = async (...args) => {
     await adjustBalance(...args);
-    served.close();
+    terminal.cut();
     return new Promise(() => undefined);
   };
   const args = ["balances", "top-up", id, "700", "XOF", "--reason", "Transfer 18"];
   const { code, text } = await run(...args);
   server.storage.adjustBalance = adjustBalance;
-  served = await serveStorage(path, server.storage, (reason) => expect.fail(reason));
+  await terminal.reconnect();
   expect([code, text]).toEqual([1, expect.stringContaining("It is not known whether this was recorded")]);
   expect((await run(...args, "--id", / --id (\S+): /.exec(text)![1]!)).text).toMatch(/available XOF.7\.00/);
   expect(await balanceOf(id)).toBe(700);

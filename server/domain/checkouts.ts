@@ -3,13 +3,14 @@ import type { Clock } from "./clock.ts";
 import type { DisbursementStore } from "./disbursements.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf, type Failure } from "./failures.ts";
-import { feeFor, type FeeRule } from "./fees.ts";
+import { feeFor, type FeeRule } from "./terms.ts";
 import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
-import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS } from "./outcomes.ts";
+import { forcedRefusal, HOLD_MS, outcomeFor } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
 import { routed, type Rails } from "./rails.ts";
 import {
+  duplicateReference,
   recordQuery,
   type RecordFilter,
   type Draft,
@@ -155,10 +156,7 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
         if (context.routeOf) context.handOver();
         return record;
       }
-      const message = `A checkout with reference ${record.merchantsReference} already exists; Location names it.`;
-      throw new ServiceError("duplicate_reference", message, {
-        existing: { kind: "checkout", reference: record.reference },
-      });
+      throw duplicateReference("checkout", record);
     },
     list: ({ id }, filter) => storage.listCheckouts(recordQuery(id, filter)),
     async open(reference) {
@@ -172,10 +170,10 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       wake();
       return storage.findPublicCheckout(reference);
     },
-    async pay(opened, phoneNumber) {
-      const { checkout } = opened;
-      const { refuse: when, status, failure, at, response } = outcomeFor(phoneNumber);
-      if (when) await refuseIfForced(storage, opened, when);
+    async pay({ checkout, merchant }, phoneNumber) {
+      const { refuse, status, failure, at, response } = outcomeFor(phoneNumber);
+      const refusal = await forcedRefusal(storage, merchant.id, checkout.reference, refuse);
+      if (refusal) throw refusal;
 
       // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer
       // expires, because only unpaid checkouts do (D9).
@@ -221,21 +219,4 @@ function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request
     ...(webhookURL === undefined ? {} : { webhookURL }),
     ...(redirectURL === undefined ? {} : { redirectURL }),
   };
-}
-
-/**
- * Throws the error that D17 forces, as for a disbursement. Counts attempts by the service's reference, because a
- * disbursement may have the same merchant's reference.
- */
-async function refuseIfForced(
-  storage: CheckoutContext["storage"],
-  { merchant, checkout }: OpenCheckout,
-  when: "always" | "at-first",
-): Promise<void> {
-  if (when === "always") throw new ServiceError("internal_error", "This phone number makes the sandbox fail.");
-  const attempts = await storage.countRefusal(merchant.id, checkout.reference);
-  if (attempts > REFUSED_ATTEMPTS) return;
-  throw new ServiceError("unavailable", "This phone number makes the sandbox refuse at first.", {
-    retryAfterSeconds: 1,
-  });
 }

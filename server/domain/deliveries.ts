@@ -1,6 +1,7 @@
 import type { Actor } from "./audit.ts";
 import type { EventType, Event } from "./events.ts";
 import type { Merchant } from "./merchants.ts";
+import type { Page } from "./pages.ts";
 import type { Claimed, Lane, Queue } from "./queues.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 
@@ -89,4 +90,25 @@ export interface DeliverySearch {
   createdAfter?: number;
   /** Only deliveries of events created before this time. */
   createdBefore?: number;
+}
+
+export interface PageQuery {
+  merchantId: string;
+  /** The service's reference of a record. If set, only the entries of that record are listed. */
+  reference?: string;
+  /** If set, only the entries of events created at or after this time are listed. */
+  createdAfter?: number;
+  limit: number;
+  /** A cursor from an earlier page. */
+  cursor?: string;
+  /** `older` (the default) lists newest first; `newer` lists oldest first and can be followed as events are written. */
+  direction?: "older" | "newer";
+}
+
+export interface EventLog {
+  findDelivery(merchantId: string, id: string): Promise<Delivery | undefined>;
+  /** @throws InvalidCursorError if this list never returned the cursor to this merchant */
+  listEvents(query: PageQuery): Promise<Page<Event>>;
+  /** Lists the events that have an address. @throws InvalidCursorError as for `listEvents` */
+  listDeliveries(query: PageQuery & DeliverySearch): Promise<Page<Delivery>>;
 }

@@ -3,14 +3,15 @@ import type { ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf } from "./failures.ts";
-import { feeFor, type FeeRule } from "./fees.ts";
+import { feeFor, type FeeRule } from "./terms.ts";
 import type { Ids } from "./ids.ts";
 import type { Balances } from "./ledger.ts";
 import type { Merchant } from "./merchants.ts";
-import { HOLD_MS, outcomeFor, REFUSED_ATTEMPTS, type ForcedOutcome } from "./outcomes.ts";
+import { forcedRefusal, HOLD_MS, outcomeFor, type ForcedOutcome } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
 import { routed, type Rails } from "./rails.ts";
 import {
+  duplicateReference,
   recordQuery,
   type Approval,
   type RecordFilter,
@@ -98,7 +99,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
   async function insert(made: Draft<Disbursement>): Promise<Disbursement> {
     const { inserted, record, refusal } = await storage.insertDisbursement(made);
     if (refusal) throw refusal;
-    if (!inserted) throw duplicate(record);
+    if (!inserted) throw duplicateReference("disbursement", record);
     return record;
   }
 
@@ -116,7 +117,7 @@ export function createDisbursements(context: DisbursementContext): Disbursements
         return record;
       }
       const outcome = outcomeFor(request.phoneNumber);
-      const forced = outcome.refuse && (await forcedRefusal(storage, merchant, request.reference, outcome.refuse));
+      const forced = await forcedRefusal(storage, merchant.id, request.reference, outcome.refuse);
       if (forced) made.refusal ??= forced;
 
       const record = await insert(simulated(made, outcome, context));
@@ -165,25 +166,4 @@ function simulated(
   if (at === "once") record.status = status;
   else record.due = { afterMs: settleDelayMs, status };
   return record;
-}
-
-/** Returns the error that D17 forces. With `at-first`, only the first attempts with this reference are refused. */
-async function forcedRefusal(
-  storage: DisbursementStore,
-  merchant: Merchant,
-  reference: string,
-  when: "always" | "at-first",
-): Promise<ServiceError | undefined> {
-  if (when === "always") {
-    return new ServiceError("internal_error", "This phone number makes the sandbox fail.");
-  }
-  const attempts = await storage.countRefusal(merchant.id, reference);
-  if (attempts > REFUSED_ATTEMPTS) return undefined;
-  const message = "This phone number makes the sandbox refuse at first. Send the same request again.";
-  return new ServiceError("unavailable", message, { retryAfterSeconds: 1 });
-}
-
-function duplicate({ merchantsReference, reference }: Disbursement): ServiceError {
-  const message = `A disbursement with reference ${merchantsReference} already exists; Location names it.`;
-  return new ServiceError("duplicate_reference", message, { existing: { kind: "disbursement", reference } });
 }

@@ -1,6 +1,6 @@
-// What every event makes of every state of an open hand-over (D74).
-import { describe, expect, test } from "vitest";
-import { contradicts, next, type HandoverEvent, type OpenHandover } from "./handover-state.ts";
+// What every event makes of every state of a hand-over (D74).
+import { expect, test } from "vitest";
+import { byHand, ended, next, type HandoverBefore, type HandoverEvent } from "./handover-state.ts";
 import type { HandoverReport } from "./handovers.ts";
 import type { RailAnswer } from "./rails.ts";
 
@@ -8,14 +8,16 @@ const [BEFORE, NOW, LATER] = [1_000, 5_000, 60_000];
 const TOKEN = 7;
 const exchange = { at: 0, action: "pay", latencyMs: 1, result: "unknown" } as const;
 
-const idle = { step: 2, askedAt: null, unknownSince: null, token: TOKEN, isClaimed: false };
-const STATES: Record<string, OpenHandover> = {
+const kind = "checkout" as const;
+const idle = { kind, step: 2, askedAt: null, unknownSince: null, token: TOKEN, isClaimed: false };
+const STATES: Record<string, HandoverBefore> = {
   waiting: { ...idle, state: "waiting" },
   "waiting, claimed": { ...idle, state: "waiting", isClaimed: true },
   "in doubt": { ...idle, state: "waiting", askedAt: BEFORE, unknownSince: BEFORE },
   "in doubt, claimed": { ...idle, state: "waiting", askedAt: BEFORE, unknownSince: BEFORE, isClaimed: true },
   accepted: { ...idle, state: "accepted" },
   "accepted, claimed": { ...idle, state: "accepted", isClaimed: true },
+  closed: { ...idle, state: "closed" },
 };
 const report = (changes: Partial<HandoverReport> = {}): HandoverReport => ({
   exchanges: [exchange],
@@ -47,12 +49,14 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
   const after = next(before, event, NOW);
   const { answer } = event.report;
   const isRefusal = word === "failed" || word === "cancelled";
-  if (word === "success" || (isRefusal && who !== "an earlier attempt")) {
-    expect(after).toEqual({ final: answer });
+  const isClosed = before.state === "closed";
+  const ends = word === "success" || (isRefusal && (isClosed || who !== "an earlier attempt"));
+  if (ends || isClosed) {
+    expect(after).toEqual(ends ? { final: answer } : {});
     return;
   }
-  if ("final" in after) throw new Error("Nothing else ends a payment.");
-  const { open, askAt } = after;
+  const { askAt, final, open = before } = after;
+  expect(final).toBeUndefined();
   const holds = before.isClaimed && who === "the latest attempt";
   const isUnknown = word === "unknown" || isRefusal;
   const isAccepted = before.state === "accepted" || word === "pending";
@@ -73,18 +77,43 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
   expect(open.step).toBe(asksNow ? 0 : isNew ? 1 : counted);
 });
 
-describe("a final status never changes", () => {
-  test.each([
-    ["success", "success", false],
-    ["success", "failed", true],
-    ["success", "cancelled", true],
-    ["failed", "success", true],
-    ["failed", "failed", false],
-    ["failed", "cancelled", false],
-    ["cancelled", "success", true],
-    ["cancelled", "failed", false],
-    ["cancelled", "cancelled", false],
-  ] as const)("%s here, and %s there: a conflict is %s", (here, there, isConflict) => {
-    expect(contradicts(here, { status: there })).toBe(isConflict);
-  });
+test("a payout cannot be cancelled: a rail that says so has not paid it", () => {
+  const event = { report: said("cancelled"), token: TOKEN };
+  const { final } = next({ ...STATES.waiting!, kind: "disbursement" }, event, NOW);
+  expect(final).toMatchObject({ status: "failed", failure: { code: "other" } });
+});
+
+const EARLIER = { at: BEFORE, answer: { status: "failed" } } as const;
+const STATUSES = ["success", "failed", "cancelled"] as const;
+const CONFLICTS = new Set(["success failed", "success cancelled", "failed success", "cancelled success"]);
+
+test.each(STATUSES.flatMap((here) => STATUSES.map((there) => [here, there] as const)))(
+  "a final status never changes: %s here and %s there",
+  (here, there) => {
+    const answer = { status: there };
+    expect(ended(answer, undefined, undefined, NOW)).toEqual({ recorded: "final" });
+    const isConflict = CONFLICTS.has(`${here} ${there}`);
+    const recorded = isConflict ? "conflict" : "recorded";
+    const conflict = isConflict ? { at: NOW, answer } : undefined;
+    expect(ended(answer, here, undefined, NOW)).toEqual({ recorded, conflict });
+    // An open conflict stays until a person closes it, and keeps its time.
+    expect(ended(answer, here, EARLIER, NOW).conflict).toEqual(isConflict ? { at: BEFORE, answer } : EARLIER);
+  },
+);
+
+const [ADA, ESI] = ["dashboard Ada", "dashboard Esi"];
+const proposal = { status: "failed", reason: "r", by: ADA } as const;
+const idleBy = (changes: object) => ({ state: "waiting", isUnderway: false, ...changes });
+
+test.each([
+  [idleBy({ state: "closed" }), ADA, false, "not-pending"],
+  [idleBy({}), ADA, false, "decided"],
+  [idleBy({ isUnderway: true }), ADA, false, "in-progress"],
+  [idleBy({ isUnderway: true }), ADA, true, "proposed"],
+  [idleBy({ proposal }), ADA, true, "proposed"],
+  [idleBy({ proposal }), ESI, true, "decided"],
+  [idleBy({ proposal, isUnderway: true }), ESI, true, "in-progress"],
+  [idleBy({ proposal: { ...proposal, status: "success" } }), ESI, true, "proposed"],
+] as const)("a decision by hand about %j by %s, needs two people: %s, is %s", (before, eyes, needsTwo, result) => {
+  expect(byHand(before, "failed", { eyes, needsTwo })).toBe(result);
 });

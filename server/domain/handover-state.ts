@@ -1,10 +1,15 @@
-import type { HandoverReport } from "./handovers.ts";
-import type { RailAnswer } from "./rails.ts";
+// The state machine of a payment's way over a rail (D74). The storage reads a state, asks here, and writes the next state
+// in one transaction. Times are real time.
+import { areTwoPeople, type Eyes } from "./audit.ts";
+import { failureOf } from "./failures.ts";
+import type { Decision, Handover, HandoverReport, HandoverState, Recorded } from "./handovers.ts";
+import type { RailAnswer, RailPayment } from "./rails.ts";
 import type { FinalStatus } from "./records.ts";
 
-/** A hand-over that has not ended, as far as its next state depends on it (D74). Times are real time. */
-export interface OpenHandover {
-  state: "waiting" | "accepted";
+/** A hand-over, as far as its next state depends on it. */
+export interface HandoverBefore {
+  kind: RailPayment["kind"];
+  state: HandoverState;
   /** The number of attempts since the state last changed. */
   step: number;
   /**
@@ -24,24 +29,35 @@ export interface HandoverEvent {
   token?: number;
 }
 
-/** `final`: what ends the payment. Otherwise the open hand-over, and when the rail is asked next, if that changes. */
-export type Next = { final: FinalAnswer } | { open: OpenHandover; answer?: RailAnswer; askAt?: number };
+/**
+ * `final`: what the rail says has ended the payment. `open`: the hand-over goes on, and is asked about at `askAt`, if
+ * that changes. Neither: a closed hand-over stays as it is.
+ */
+export type Next = { final?: FinalAnswer; open?: HandoverBefore; answer?: RailAnswer; askAt?: number };
 export type FinalAnswer = RailAnswer & { status: FinalStatus };
 
 const isFinal = (answer: RailAnswer): answer is FinalAnswer => answer.status !== "pending";
 
+/** A payout cannot be cancelled, so a rail that says `cancelled` has not paid it. */
+const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
+
 /**
- * The state of an open hand-over after an event. Doubt ends only when the rail says that it has the payment, and a
- * report of an attempt that does not hold the claim changes nothing of the claim in progress.
+ * The state of a hand-over after an event. Doubt ends only when the rail says that it has the payment, and a report of an
+ * attempt that does not hold the claim changes nothing of the claim in progress.
  */
-export function next(before: OpenHandover, { report, token }: HandoverEvent, now: number): Next {
+export function next(before: HandoverBefore, { report, token }: HandoverEvent, now: number): Next {
   const { answer, exchanges, askAgainAfterMs } = report;
+  const isClosed = before.state === "closed";
   const isLate = token !== undefined && token !== before.token;
   if (answer && isFinal(answer)) {
-    if (!isLate || answer.status === "success") return { final: answer };
+    const isCancelled = before.kind === "disbursement" && answer.status === "cancelled";
+    // What contradicts a final status is a conflict, whoever has reported it.
+    if (isClosed || !isLate || answer.status === "success")
+      return { final: isCancelled ? { ...answer, ...CANCELLED } : answer };
     // The rail may have taken the payment from another attempt since, so this refusal proves nothing.
     return next(before, { report: { exchanges, isUnknown: true, askAgainAfterMs }, token }, now);
   }
+  if (isClosed) return {};
   const holds = before.isClaimed && token === before.token;
   const asksNow = token === undefined && !answer && !before.isClaimed;
   const isUnknown = report.isUnknown === true;
@@ -61,9 +77,33 @@ export function next(before: OpenHandover, { report, token }: HandoverEvent, now
   };
 }
 
+type Conflict = NonNullable<Handover["conflict"]>;
+
 /**
- * Whether a rail contradicts a final status. A checkout that is cancelled here and failed there is unpaid on both
- * sides.
+ * What a final answer makes of a payment: its end, nothing, or a conflict with the status that it has for ever. A checkout
+ * that is cancelled here and failed there is unpaid on both sides.
+ * @param had the payment's status, if it was final before the answer
+ * @param before the conflict that a person has not closed yet
  */
-export const contradicts = (status: string, answer: FinalAnswer): boolean =>
-  (status === "success") !== (answer.status === "success");
+export function ended(
+  answer: FinalAnswer,
+  had: FinalStatus | undefined,
+  before: Conflict | undefined,
+  now: number,
+): { recorded: Recorded; conflict?: Conflict } {
+  if (had === undefined) return { recorded: "final" };
+  if ((had === "success") !== (answer.status === "success"))
+    return { recorded: "conflict", conflict: { at: before?.at ?? now, answer } };
+  return { recorded: "recorded", conflict: before };
+}
+
+/** What a person's decision does to a payment. @param isUnderway true if a process may be sending it at this moment */
+export function byHand(
+  { state, isUnderway, proposal }: { state: string; isUnderway: boolean; proposal?: Decision & { by: Eyes } },
+  status: FinalStatus,
+  { eyes, needsTwo }: { eyes: Eyes; needsTwo: boolean },
+): "not-pending" | "proposed" | "in-progress" | "decided" {
+  if (state === "closed") return "not-pending";
+  if (needsTwo && (proposal?.status !== status || !areTwoPeople(proposal.by, eyes))) return "proposed";
+  return isUnderway ? "in-progress" : "decided";
+}

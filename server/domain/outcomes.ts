@@ -1,3 +1,4 @@
+import { ServiceError } from "./errors.ts";
 import type { FailureCode } from "./failures.ts";
 import type { FinalStatus } from "./records.ts";
 
@@ -52,4 +53,21 @@ export const HOLD_MS = 30_000;
  */
 export function outcomeFor(phoneNumber: string): ForcedOutcome {
   return FORCED_OUTCOMES[phoneNumber.slice(-3)] ?? usual;
+}
+
+/**
+ * Returns the error that D17 forces; undefined once enough attempts were refused.
+ * @param reference under which attempts are counted, unique among all payments of the merchant
+ */
+export async function forcedRefusal(
+  storage: { countRefusal(merchantId: string, reference: string): Promise<number> },
+  merchantId: string,
+  reference: string,
+  when: ForcedOutcome["refuse"],
+): Promise<ServiceError | undefined> {
+  if (when === undefined) return undefined;
+  if (when === "always") return new ServiceError("internal_error", "This phone number makes the sandbox fail.");
+  if ((await storage.countRefusal(merchantId, reference)) > REFUSED_ATTEMPTS) return undefined;
+  const message = "This phone number makes the sandbox refuse at first. Send the same request again.";
+  return new ServiceError("unavailable", message, { retryAfterSeconds: 1 });
 }

@@ -103,14 +103,14 @@ export async function reconcile(options: Options): Promise<Reconciliation> {
   for (const payment of here.values())
     add(totals, "here", payment.createdAt, { ...payment, fee: payment.railFee ?? 0 });
 
-  const ownReferenceOf = createSearch(options);
+  const ourReferenceOf = createSearch(options);
   let matched = 0;
   const around = { from: period.from - MARGIN_MS.before, to: period.to + MARGIN_MS.after };
   for await (const entry of listThere(around)) {
     const { createdAt, railReference } = entry;
-    const reference = entry.reference ?? (await ownReferenceOf(railReference!));
-    const own = reference === undefined ? undefined : here.get(reference);
-    if (reference === undefined || !own) {
+    const reference = entry.reference ?? (await ourReferenceOf(railReference!));
+    const payment = reference === undefined ? undefined : here.get(reference);
+    if (reference === undefined || !payment) {
       const isWithin = createdAt >= period.from && createdAt < period.to;
       // Skips entries outside the period, and entries whose payment was created here in another period.
       const isOfAnother = reference !== undefined && (await storage.findHandover(reference))?.rail === rail;
@@ -120,22 +120,22 @@ export async function reconcile(options: Options): Promise<Reconciliation> {
       continue;
     }
     // A list that grows while it is read may show an entry again.
-    if (own.there && railReference !== undefined && own.there.railReference === railReference) continue;
-    add(totals, "there", own.createdAt, entry);
-    if (own.there) {
-      differ({ kind: "twice-there", reference, here: own, there: entry });
+    if (payment.there && railReference !== undefined && payment.there.railReference === railReference) continue;
+    add(totals, "there", payment.createdAt, entry);
+    if (payment.there) {
+      differ({ kind: "twice-there", reference, here: payment, there: entry });
       continue;
     }
-    own.there = { railReference };
-    const kinds = await differencesOf(own, entry, storage);
+    payment.there = { railReference };
+    const kinds = await differencesOf(payment, entry, storage);
     if (kinds.length === 0) matched += 1;
-    for (const kind of kinds) differ({ kind, reference, here: own, there: entry });
+    for (const kind of kinds) differ({ kind, reference, here: payment, there: entry });
   }
 
   let notExpected = 0;
-  for (const { there, ...own } of here.values()) {
+  for (const { there, ...payment } of here.values()) {
     if (there) continue;
-    if (isExpectedThere(own)) differ({ kind: "missing-there", reference: own.reference, here: own });
+    if (isExpectedThere(payment)) differ({ kind: "missing-there", reference: payment.reference, here: payment });
     else notExpected += 1;
   }
   const sorted = [...totals.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total);
@@ -197,22 +197,22 @@ async function readHere(options: Options): Promise<Map<string, Known>> {
 const isExpectedThere = ({ status, state }: HandoverSummary) =>
   status === "success" || (status === "pending" && state !== "waiting");
 
-const outcome = (status: string) => (status === "cancelled" ? "failed" : status);
+const paidOrNot = (status: string) => (status === "cancelled" ? "failed" : status);
 
 async function differencesOf(
-  own: HandoverSummary,
+  payment: HandoverSummary,
   entry: RailEntry,
   storage: Options["storage"],
 ): Promise<DifferenceKind[]> {
   const kinds: DifferenceKind[] = [];
-  if (own.amount !== entry.amount) kinds.push("amount");
-  if (own.currency !== entry.currency) kinds.push("currency");
-  if (own.railFee !== undefined && entry.fee !== undefined && own.railFee !== entry.fee) kinds.push("fee");
+  if (payment.amount !== entry.amount) kinds.push("amount");
+  if (payment.currency !== entry.currency) kinds.push("currency");
+  if (payment.railFee !== undefined && entry.fee !== undefined && payment.railFee !== entry.fee) kinds.push("fee");
   // A payment may have ended since this service's side was read.
   const isSame = async () =>
-    outcome(own.status) === outcome(entry.status) ||
-    (own.status === "pending" &&
-      outcome((await storage.findHandover(own.reference))?.status ?? "") === outcome(entry.status));
+    paidOrNot(payment.status) === paidOrNot(entry.status) ||
+    (payment.status === "pending" &&
+      paidOrNot((await storage.findHandover(payment.reference))?.status ?? "") === paidOrNot(entry.status));
   if (!(await isSame())) kinds.push("status");
   return kinds;
 }

@@ -1,5 +1,5 @@
 import type { Eyes } from "./audit.ts";
-import type { ServiceError } from "./errors.ts";
+import { ServiceError } from "./errors.ts";
 import type { Failure } from "./failures.ts";
 import { DEFAULT_LIMIT } from "./pages.ts";
 
@@ -124,3 +124,14 @@ export function recordQuery<Status extends string>(
   const { limit = DEFAULT_LIMIT, cursor } = filter;
   return { merchantId, merchantsReference, phoneNumber, status, createdAfter, createdBefore, limit, cursor };
 }
+
+/** The refusal of a reference that the merchant has used already (D4, D5). */
+export const duplicateReference = (
+  kind: "disbursement" | "checkout",
+  { merchantsReference, reference }: Pick<PaymentRecord, "merchantsReference" | "reference">,
+): ServiceError =>
+  new ServiceError(
+    "duplicate_reference",
+    `A ${kind} with reference ${merchantsReference} already exists; Location names it.`,
+    { existing: { kind, reference } },
+  );

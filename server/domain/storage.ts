@@ -1,17 +1,15 @@
 import type { AdjustmentStore } from "./adjustments.ts";
 import type { ApprovalStore } from "./approvals.ts";
 import type { AuditLog } from "./audit.ts";
-import type { CheckoutStore } from "./checkouts.ts";
+import type { Checkout, CheckoutStore } from "./checkouts.ts";
 import type { ClockStore } from "./clock-store.ts";
-import type { DeliveryQueue } from "./deliveries.ts";
-import type { DisbursementStore } from "./disbursements.ts";
+import type { DeliveryQueue, EventLog } from "./deliveries.ts";
+import type { Disbursement, DisbursementStore } from "./disbursements.ts";
 import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
-import type { EventLog } from "./event-log.ts";
 import type { Housekeeping } from "./housekeeping.ts";
 import type { LedgerStore } from "./ledger.ts";
 import type { MerchantStore } from "./merchants.ts";
-import type { PaymentSearch } from "./payment-search.ts";
 import type { ReplayStore } from "./replays.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
@@ -65,4 +63,21 @@ export interface Backlog {
   dueSettlements: number;
   /** When the oldest due record fell due; absent if no record is due. */
   oldestSettlementDueAt?: number;
+}
+
+export interface PaymentSearchQuery {
+  /** The service's or a merchant's reference. */
+  text: string;
+  /** A recipient's or payer's number. */
+  phoneNumber?: string | undefined;
+  /** The largest number of payouts, and the largest number of checkouts. */
+  limit: number;
+}
+
+export interface PaymentSearch {
+  /**
+   * Finds the payments of all merchants with a reference or a phone number, newest first. If thousands match, it may
+   * miss newer payments.
+   */
+  searchPayments(query: PaymentSearchQuery): Promise<(Disbursement | Checkout)[]>;
 }

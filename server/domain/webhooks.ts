@@ -1,8 +1,7 @@
 import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
-import type { DeliverySearch, Delivery } from "./deliveries.ts";
+import type { DeliverySearch, Delivery, EventLog, PageQuery } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
-import type { EventLog, PageQuery } from "./event-log.ts";
 import type { Event } from "./events.ts";
 import type { Random } from "./ids.ts";
 import type { MerchantStore, Merchant } from "./merchants.ts";

@@ -1,5 +1,5 @@
 // The customers of a merchant, who have one id per phone number (D19).
-import { hmacs } from "../domain/hmac.ts";
+import { hmacs } from "../domain/secrets.ts";
 import type { Customer } from "../domain/records.ts";
 import type { StoredMerchant } from "./rows.ts";
 

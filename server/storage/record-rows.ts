@@ -1,5 +1,5 @@
 import type { RecordSettled } from "../domain/telemetry.ts";
-import { hmacs } from "../domain/hmac.ts";
+import { hmacs } from "../domain/secrets.ts";
 import { derivedReference } from "../domain/ids.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";

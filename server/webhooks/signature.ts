@@ -1,4 +1,4 @@
-import { hmacs } from "../domain/hmac.ts";
+import { hmacs } from "../domain/secrets.ts";
 
 const SECRET_PREFIX = "whsec_";
 /** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */

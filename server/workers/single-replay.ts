@@ -1,7 +1,6 @@
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
-import type { DeliveryQueue, Delivery } from "../domain/deliveries.ts";
-import type { EventLog } from "../domain/event-log.ts";
+import type { DeliveryQueue, Delivery, EventLog } from "../domain/deliveries.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */

@@ -1,5 +1,4 @@
-import type { Delivery } from "../../domain/deliveries.ts";
-import type { EventLog } from "../../domain/event-log.ts";
+import type { Delivery, EventLog } from "../../domain/deliveries.ts";
 import { toAttempt, toDelivery, toEvent } from "./event-rows.ts";
 import type { Row } from "../rows.ts";
 import { pageOf } from "./event-search.ts";

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { DeliveryCount } from "../../domain/replays.ts";
-import type { DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
+import type { DeliveryFilter, DeliverySearch, PageQuery } from "../../domain/deliveries.ts";
 import type { Page } from "../../domain/pages.ts";
-import type { PageQuery } from "../../domain/event-log.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import type { Row } from "../rows.ts";
 import { mergedRanges, type Executor } from "./query.ts";

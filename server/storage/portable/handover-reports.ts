@@ -1,19 +1,19 @@
-import { failureOf } from "../../domain/failures.ts";
 import {
-  contradicts,
+  ended,
   next,
   type FinalAnswer,
+  type HandoverBefore,
   type HandoverEvent,
   type Next,
-  type OpenHandover,
 } from "../../domain/handover-state.ts";
-import type { RailExchange, Recorded } from "../../domain/handovers.ts";
+import type { Handover, RailExchange, Recorded } from "../../domain/handovers.ts";
 import type { RailAnswer } from "../../domain/rails.ts";
+import type { FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { EXCHANGE_COLUMNS } from "../columns.ts";
 import { failureValue, toCheckout, toDisbursement } from "../record-rows.ts";
-import { optional, type Row, type Values } from "../rows.ts";
-import { RECORD_TABLES, type Kind } from "./handover-rows.ts";
+import type { Row, Values } from "../rows.ts";
+import { RECORD_TABLES, toConflict, type Kind } from "./handover-rows.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
 import { insertNew, run, runAll, type Executor, type Query, type Work } from "./query.ts";
 
@@ -75,10 +75,7 @@ const NOTE_COLUMNS = {
 };
 
 /** What an attempt or a notification has shown about a payment. */
-export interface Reported extends HandoverEvent {
-  merchantId: string;
-  id: string;
-}
+export type Reported = HandoverEvent & { merchantId: string; id: string };
 
 /** A payment that a rail or a person ends. */
 interface End {
@@ -86,11 +83,6 @@ interface End {
   merchant: LockedMerchant;
   answer: Pick<FinalAnswer, "status" | "failure">;
 }
-
-/** A payout cannot be cancelled, so a rail that says `cancelled` has not paid it. */
-const CANCELLED = { status: "failed", failure: failureOf("other", "The rail cancelled the payment.") } as const;
-const meant = (row: Row, said: FinalAnswer): FinalAnswer =>
-  row.kind === "disbursement" && said.status === "cancelled" ? { ...said, ...CANCELLED } : said;
 
 const keysOf = (rows: readonly Row[]) => ({
   merchants: [...new Set(rows.map((row) => row.merchant_id as string))],
@@ -128,7 +120,7 @@ export function* log(items: readonly { row: Row; exchanges: readonly RailExchang
  * Gives pending records their final status and writes their events. Returns the statuses of the records that were final
  * before, by reference.
  */
-export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Work<Map<string, string>> {
+export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Work<Map<string, FinalStatus>> {
   const queries = KINDS.map((kind): Query => {
     const values = ends
       .filter(({ row }) => row.kind === kind)
@@ -152,17 +144,23 @@ export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Wor
   const others = ends.map(({ row }) => row).filter((row) => !settled.has(row.id as string));
   if (others.length === 0) return new Map();
   const statuses = yield* runAll(KINDS.map((kind) => ({ text: STATUS(kind), values: keysOf(others) })));
-  return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference as string, row.status as string]));
+  return new Map(
+    statuses.flatMap(({ rows }) => rows).map((row) => [row.reference as string, row.status as FinalStatus]),
+  );
 }
 
-/** Ends hand-overs, and stores the rail's last answer about each of them. */
+/** Ends hand-overs, and stores the rail's last answer about each of them, and the conflict with it that is open. */
 export const close = (
-  items: readonly { row: Row; answer?: RailAnswer; attention: number | null; conflict: string | null }[],
+  items: readonly { row: Row; answer?: RailAnswer; conflict?: NonNullable<Handover["conflict"]> }[],
 ): Query => ({
   text: CLOSE,
   rows: {
     columns: CLOSE_COLUMNS,
-    values: items.map(({ row, answer, attention, conflict }) => ({ ...knownOf(row, answer), attention, conflict })),
+    values: items.map(({ row, answer, conflict }) => ({
+      ...knownOf(row, answer),
+      attention: conflict?.at ?? null,
+      conflict: conflict ? JSON.stringify(conflict.answer) : null,
+    })),
   },
 });
 
@@ -173,8 +171,9 @@ const knownOf = (row: Row, answer: RailAnswer | undefined): Values => ({
   rail_fee: answer?.fee ?? null,
 });
 
-const toOpen = (row: Row): OpenHandover => ({
-  state: row.state as OpenHandover["state"],
+const toBefore = (row: Row): HandoverBefore => ({
+  kind: row.kind as HandoverBefore["kind"],
+  state: row.state as HandoverBefore["state"],
   step: row.step as number,
   askedAt: row.asked_real as number | null,
   unknownSince: row.attention_real as number | null,
@@ -183,7 +182,7 @@ const toOpen = (row: Row): OpenHandover => ({
 });
 
 /** The new values of a hand-over that has not ended. */
-const noted = (row: Row, { open, answer, askAt }: Exclude<Next, { final: unknown }>, now: number): Values => ({
+const noted = (row: Row, open: HandoverBefore, { answer, askAt }: Next, now: number): Values => ({
   ...knownOf(row, answer),
   state: open.state,
   step: open.step,
@@ -209,48 +208,33 @@ export function* recordReports(executor: Executor, items: readonly Reported[]): 
 function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<string, Recorded>> {
   const ids = [...new Set(items.map(({ merchantId }) => merchantId))];
   const isFinal = ({ report }: Reported) => (report.answer?.status ?? "pending") !== "pending";
-  const ends = new Set(items.filter(isFinal).map(({ merchantId }) => merchantId));
-  const merchants = yield* lockMerchants(new Map(ids.map((id) => [id, ends.has(id) ? "orders" : "shares"])));
+  const ordered = new Set(items.filter(isFinal).map(({ merchantId }) => merchantId));
+  const merchants = yield* lockMerchants(new Map(ids.map((id) => [id, ordered.has(id) ? "orders" : "shares"])));
   const { rows } = yield* run(LOCK, { merchants: ids, ids: items.map(({ id }) => id) });
   const byId = new Map(rows.map((row) => [row.id as string, row]));
   const known = items.flatMap((item) => {
     const row = byId.get(item.id);
     if (!row) return [];
     const merchant = merchants.get(item.merchantId)!;
-    // What contradicts a final status is a conflict, whoever has reported it.
-    const event = row.state === "closed" ? { report: item.report } : item;
-    return [{ row, merchant, exchanges: item.report.exchanges, next: next(toOpen(row), event, merchant.now) }];
+    return [{ id: item.id, row, merchant, report: item.report, next: next(toBefore(row), item, merchant.now) }];
   });
-  yield* log(known);
+  yield* log(known.map(({ row, report }) => ({ row, exchanges: report.exchanges })));
 
-  const ended = known.flatMap((item) =>
-    "final" in item.next ? [{ ...item, answer: meant(item.row, item.next.final) }] : [],
-  );
-  const had = ended.length > 0 ? yield* settleAll(executor, ended) : new Map<string, string>();
-  const isConflict = ({ row, answer }: End) => {
-    const status = had.get(row.id as string);
-    return status !== undefined && contradicts(status, answer);
-  };
-  const closed = ended.map(({ row, merchant, answer }) => {
-    const isNew = isConflict({ row, merchant, answer });
-    const before = optional<string>(row.conflict);
-    const since = before === undefined ? null : (row.attention_real as number);
-    const conflict = isNew ? JSON.stringify(answer) : (before ?? null);
-    return { row, answer, conflict, attention: since ?? (isNew ? merchant.now : null) };
-  });
+  const ends = known.flatMap((item) => (item.next.final ? [{ ...item, answer: item.next.final }] : []));
+  const had = ends.length > 0 ? yield* settleAll(executor, ends) : new Map<string, FinalStatus>();
+  const closed = ends.map((end) => ({
+    ...end,
+    ...ended(end.answer, had.get(end.id), toConflict(end.row), end.merchant.now),
+  }));
   const values = known.flatMap(({ row, merchant, next: after }) =>
-    "final" in after || row.state === "closed" ? [] : [noted(row, after, merchant.now)],
+    after.open ? [noted(row, after.open, after, merchant.now)] : [],
   );
   yield* runAll([
     ...(closed.length > 0 ? [close(closed)] : []),
     ...(values.length > 0 ? [{ text: NOTE, rows: { columns: NOTE_COLUMNS, values } }] : []),
   ]);
-
-  const results = new Map<string, Recorded>(items.map(({ id }) => [id, byId.has(id) ? "recorded" : "unknown-payment"]));
-  for (const end of ended) {
-    const id = end.row.id as string;
-    if (!had.has(id)) results.set(id, "final");
-    else if (isConflict(end)) results.set(id, "conflict");
-  }
-  return results;
+  return new Map<string, Recorded>([
+    ...items.map(({ id }) => [id, byId.has(id) ? "recorded" : "unknown-payment"] as const),
+    ...closed.map(({ id, recorded }) => [id, recorded] as const),
+  ]);
 }

@@ -48,10 +48,7 @@ export function toPayment(row: Row, recordRow: Row): RailPayment {
 }
 
 export function toHandover(row: Row, recordRow: Row): Handover {
-  const nextAttemptAt = optional<number>(row.next_attempt_at);
-  const attentionAt = optional<number>(row.attention_real);
-  const url = optional<string>(row.url);
-  const conflict = optional<string>(row.conflict);
+  const conflict = toConflict(row);
   const proposal = optional<string>(row.proposal);
   const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as NonNullable<Handover["proposal"]>);
   return {
@@ -61,22 +58,25 @@ export function toHandover(row: Row, recordRow: Row): Handover {
     merchantsReference: recordRow.merchants_reference as string,
     rail: row.rail as string,
     state: row.state as Handover["state"],
-    ...(nextAttemptAt !== undefined && row.state !== "closed" && { nextAttemptAt }),
-    ...(attentionAt !== undefined && conflict === undefined && { unknownSince: attentionAt }),
-    ...(url !== undefined && { url }),
-    ...(conflict !== undefined && { conflict: { at: attentionAt!, answer: JSON.parse(conflict) } }),
-    ...(proposed && { proposal: { ...proposed, by: nameOf(proposed.by) } }),
+    nextAttemptAt: row.state === "closed" ? undefined : optional(row.next_attempt_at),
+    unknownSince: conflict ? undefined : optional(row.attention_real),
+    url: optional(row.url),
+    conflict,
+    proposal: proposed && { ...proposed, by: nameOf(proposed.by) },
   };
 }
 
-export function toExchange(row: Row): StoredExchange {
-  const detail = optional<string>(row.detail);
-  return {
-    number: row.number as number,
-    at: row.at_real as number,
-    action: row.action as RailExchange["action"],
-    latencyMs: row.latency_ms as number,
-    result: row.result as RailExchange["result"],
-    ...(detail !== undefined && { detail }),
-  };
+/** The open conflict of a payment, since the payment needs a person. */
+export function toConflict(row: Row): Handover["conflict"] {
+  const answer = optional<string>(row.conflict);
+  return answer === undefined ? undefined : { at: row.attention_real as number, answer: JSON.parse(answer) };
 }
+
+export const toExchange = (row: Row): StoredExchange => ({
+  number: row.number as number,
+  at: row.at_real as number,
+  action: row.action as RailExchange["action"],
+  latencyMs: row.latency_ms as number,
+  result: row.result as RailExchange["result"],
+  detail: optional(row.detail),
+});

@@ -1,8 +1,10 @@
-import { actorName, areTwoPeople, type Eyes } from "../../domain/audit.ts";
+import { actorName, type Eyes } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/failures.ts";
+import { byHand } from "../../domain/handover-state.ts";
 import type {
   ClaimedHandover,
   Decision,
+  HandoverState,
   RailExchange,
   HandoverStore,
   HandoverSummary,
@@ -74,6 +76,17 @@ const recordQueries = (rows: readonly Row[]): Query[] => {
 const byReference = (results: readonly (readonly Row[])[]) =>
   new Map(results.flat().map((row) => [row.reference as string, row]));
 
+/** Notes what a person has decided, and ends the hand-over with its conflict. */
+function* closeByHand(
+  row: Row,
+  { now: at }: LockedMerchant,
+  result: RailExchange["result"],
+  detail: string,
+): Work<void> {
+  yield* log([{ row, exchanges: [{ at, latencyMs: 0, action: "decision", result, detail }] }]);
+  yield* runAll([close([{ row }])]);
+}
+
 /** The operation that each database implements with its own statements, in `tuned/`. */
 type Tuned = "handoverLanes";
 
@@ -88,7 +101,6 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     if (rows.length === 0) return [];
     const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
     return rows.map((row) => {
-      const askedAt = optional<number>(row.asked_real);
       return {
         lane: { merchantId: row.merchant_id as string, host: row.rail as string },
         id: row.id as string,
@@ -96,12 +108,12 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         payment: toPayment(row, records.get(row.id as string)!),
         state: row.state as ClaimedHandover["state"],
         step: row.step as number,
-        ...(askedAt !== undefined && { askedAt }),
+        askedAt: optional(row.asked_real),
       };
     });
   }
 
-  const merchantOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
+  const rowOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
 
   /** Changes an open hand-over inside a transaction that has locked it. */
   async function change<T>(
@@ -109,12 +121,12 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     otherwise: T,
     work: (row: Row, merchant: LockedMerchant) => Work<T>,
   ): Promise<T> {
-    const found = await merchantOf(id);
-    if (!found) return otherwise;
+    const row = await rowOf(id);
+    if (!row) return otherwise;
     return write(function* () {
-      const merchant = yield* lockMerchant(found.merchant_id as string, "orders");
-      const [row] = (yield* run(LOCK, { merchant: merchant.id, id })).rows;
-      return yield* work(row!, merchant);
+      const merchant = yield* lockMerchant(row.merchant_id as string, "orders");
+      const [locked] = (yield* run(LOCK, { merchant: merchant.id, id })).rows;
+      return yield* work(locked!, merchant);
     });
   }
 
@@ -124,19 +136,18 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
     recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
     async recordNotification(rail, id, report) {
-      const found = await merchantOf(id);
-      if (found?.rail !== rail) return "unknown-payment";
-      return record({ merchantId: found.merchant_id as string, id, report });
+      const row = await rowOf(id);
+      if (row?.rail !== rail) return "unknown-payment";
+      return record({ merchantId: row.merchant_id as string, id, report });
     },
     async findHandover(id) {
-      const found = await merchantOf(id);
-      if (!found) return undefined;
-      return toHandover(found, byReference(await executor.readAll(recordQueries([found]))).get(id)!);
+      const row = await rowOf(id);
+      return row && toHandover(row, byReference(await executor.readAll(recordQueries([row]))).get(id)!);
     },
     async listExchanges(id) {
-      const found = await merchantOf(id);
-      if (!found) return [];
-      return (await read({ text: EXCHANGES, values: { merchant: found.merchant_id as string, id } })).map(toExchange);
+      const row = await rowOf(id);
+      if (!row) return [];
+      return (await read({ text: EXCHANGES, values: { merchant: row.merchant_id as string, id } })).map(toExchange);
     },
     async listAttention({ merchantId, unknownBefore: before, limit }) {
       const which = merchantId === undefined ? "" : "AND merchant_id = :merchant";
@@ -154,42 +165,34 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       }),
     decideByHand: (id, decision, actor, { needsTwo }) =>
       change(id, "unknown-payment", function* (row, merchant) {
-        if (row.state === "closed") return "not-pending";
         const { status, reason } = decision;
-        const by = yield* eyesOf(actor, merchant.id);
+        const eyes = yield* eyesOf(actor, merchant.id);
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
-        const proposal = optional<string>(row.proposal);
-        const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as Decision & { by: Eyes });
-        if (needsTwo && (proposed?.status !== status || !areTwoPeople(proposed.by, by))) {
-          const text = JSON.stringify({ status, reason, by, at: merchant.now });
-          yield* run(PROPOSE, { merchant: merchant.id, id, proposal: text });
+        const proposed = optional<string>(row.proposal);
+        const before = {
+          state: row.state as HandoverState,
+          isUnderway: Boolean(row.is_underway),
+          ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
+        };
+        const result = byHand(before, status, { eyes, needsTwo });
+        if (result === "proposed") {
+          const proposal = JSON.stringify({ status, reason, by: eyes, at: merchant.now });
+          yield* run(PROPOSE, { merchant: merchant.id, id, proposal });
           yield* recordAction({ ...entry, action: "payment.propose" });
-          return "proposed";
         }
-        // At this moment a process may be sending the payment.
-        if (row.is_underway) return "in-progress";
+        if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
         const end = { row, merchant, answer: { status, ...(failure && { failure }) } };
         if ((yield* settleAll(executor, [end])).size > 0) return "not-pending";
-        const exchange = {
-          at: merchant.now,
-          latencyMs: 0,
-          action: "decision",
-          result: status,
-          detail: `${actorName(actor)}: ${reason}`,
-        };
-        yield* log([{ row, exchanges: [exchange as RailExchange] }]);
-        yield* runAll([close([{ row, conflict: null, attention: null }])]);
+        yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";
       }),
     closeConflict: (id, reason, actor) =>
-      change(id, false, function* (row, { id: merchantId, now }) {
+      change(id, false, function* (row, merchant) {
         if (row.conflict === null) return false;
-        const detail = `${actorName(actor)}: ${reason}`;
-        yield* log([{ row, exchanges: [{ at: now, latencyMs: 0, action: "decision", result: "unknown", detail }] }]);
-        yield* runAll([close([{ row, conflict: null, attention: null }])]);
-        const entry = { actor, merchantId, details: { reference: id, reason } };
+        yield* closeByHand(row, merchant, "unknown", `${actorName(actor)}: ${reason}`);
+        const entry = { actor, merchantId: merchant.id, details: { reference: id, reason } };
         yield* recordAction({ ...entry, action: "payment.close-conflict" });
         return true;
       }),
@@ -200,13 +203,12 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         (open!.find((row) => row.rail === rail && row.state === state)?.count as number | undefined) ?? 0;
       return [...rails].toSorted().map((rail) => {
         const row = attention!.find((each) => each.rail === rail);
-        const oldest = row && optional<number>(row.oldest);
         return {
           rail,
           waiting: countOf(rail, "waiting"),
           accepted: countOf(rail, "accepted"),
           conflicts: (row?.conflicts as number | undefined) ?? 0,
-          ...(oldest !== undefined && { oldestUnknownSince: oldest }),
+          oldestUnknownSince: row && optional<number>(row.oldest),
         };
       });
     },
@@ -240,19 +242,15 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
   };
 }
 
-function toSummary(row: Row): HandoverSummary {
-  const railFee = optional<number>(row.rail_fee);
-  const railReference = optional<string>(row.rail_reference);
-  return {
-    reference: row.id as string,
-    merchantsReference: row.merchants_reference as string,
-    merchantId: row.merchant_id as string,
-    amount: row.amount as number,
-    currency: row.currency as string,
-    status: row.status as HandoverSummary["status"],
-    state: row.state as HandoverSummary["state"],
-    createdAt: row.created_real as number,
-    ...(railFee !== undefined && { railFee }),
-    ...(railReference !== undefined && { railReference }),
-  };
-}
+const toSummary = (row: Row): HandoverSummary => ({
+  reference: row.id as string,
+  merchantsReference: row.merchants_reference as string,
+  merchantId: row.merchant_id as string,
+  amount: row.amount as number,
+  currency: row.currency as string,
+  status: row.status as HandoverSummary["status"],
+  state: row.state as HandoverSummary["state"],
+  createdAt: row.created_real as number,
+  railFee: optional(row.rail_fee),
+  railReference: optional(row.rail_reference),
+});

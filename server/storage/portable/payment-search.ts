@@ -1,4 +1,4 @@
-import type { PaymentSearch } from "../../domain/payment-search.ts";
+import type { PaymentSearch } from "../../domain/storage.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Executor } from "./query.ts";
 

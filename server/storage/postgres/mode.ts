@@ -1,19 +1,14 @@
 import type { ClientBase, Pool } from "pg";
 import type { Mode } from "../../domain/mode.ts";
-import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
+import { modeOfServer, READ_MODE, toMode, type FoundMode } from "../mode.ts";
 import { BEGIN } from "./sessions.ts";
 
-/**
- * Reads the mode of a database, also while servers use it.
- * @param now real time
- */
-export async function postgresMode(client: ClientBase, now: number): Promise<FoundMode> {
-  const { rows: columns } = await client.query<{ name: string }>(
-    `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
-     WHERE table_schema = current_schema()`,
+/** Reads the mode of a database, also while servers use it. */
+export async function postgresMode(client: ClientBase): Promise<FoundMode> {
+  const { rows: tables } = await client.query(
+    "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename IN ('merchants', 'mode')",
   );
-  const query = modeQuery(new Set(columns.map(({ name }) => name)), now);
-  return query === undefined ? {} : toMode((await client.query(query)).rows[0]);
+  return tables.length === 2 ? toMode((await client.query(READ_MODE)).rows[0]) : {};
 }
 
 /**

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import type { DeliverySearch, DeliveryStatus } from "../../domain/deliveries.ts";
-import type { PageQuery } from "../../domain/event-log.ts";
+import type { DeliverySearch, DeliveryStatus, PageQuery } from "../../domain/deliveries.ts";
 import type { Current } from "./current.ts";
 import {
   addDelivery,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { feeFor } from "./fees.ts";
+import { feeFor } from "./terms.ts";
 
 test.each([
   [1, 0, 0, 0],

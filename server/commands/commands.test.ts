@@ -1,0 +1,634 @@
+// The commands beside a running live server, whose storage they use.
+import type { ServerResponse } from "node:http";
+import { hostname, userInfo } from "node:os";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createKey } from "../domain/merchants.ts";
+import { MOST_KEYS } from "../domain/keys.ts";
+import { createTerminal, startWithTerminal, type Row } from "../testing/commands.ts";
+import { send, signedIn } from "../testing/dashboard-visitor.ts";
+import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { serve } from "../testing/serve.ts";
+import { aPayout, type TestServer } from "../testing/server.ts";
+
+const ACTOR = `command ${userInfo().username}@${hostname()}`;
+let rail: TestRail;
+let receiver: Receiver;
+let server: TestServer;
+let terminal: Awaited<ReturnType<typeof startWithTerminal>>;
+let rows: typeof terminal.rows;
+let run: typeof terminal.run;
+let json: typeof terminal.json;
+let known: Record<string, string>;
+beforeAll(async () => {
+  [rail, receiver] = [createTestRail(), await startReceiver()];
+  const env = { BALANCES: "tracked", WEBHOOK_ALLOW_PRIVATE: "true", WEBHOOK_ALLOW_INSECURE: "true" };
+  terminal = await startWithTerminal({ env, rails: railsOf(rail) });
+  ({ server, rows, run, json, known } = terminal);
+});
+afterAll(async () => {
+  await receiver.close();
+  await terminal.close();
+});
+
+/** The response to a payout with this key: its error code, or its reference. */
+async function pay(key: string, changes: Parameters<typeof aPayout>[0] = {}) {
+  const { body } = await server.createPayout(changes, { key });
+  return (body.code ?? body.data.reference) as string;
+}
+
+const statement = async () =>
+  (await json("balances statement {id}")).items.map(({ kind, amount, balance }: any) => [kind, amount, balance]);
+
+/** Makes a payout whose outcome at the rail is not known. */
+async function lose(): Promise<string> {
+  rail.answers.push(new Error("time-out"));
+  known.reference = await pay(server.key);
+  await server.pass(0);
+  return known.reference;
+}
+
+const statusOf = async (reference: string) => (await server.storage.findHandover(reference))!.status;
+
+const deliveryOf = async (reference: string) =>
+  (await server.storage.listDeliveries({ merchantId: known.M!, reference, limit: 1 })).items[0]!;
+
+/** Makes a payout whose webhook the receiver gets, and remembers the delivery and the reference. */
+async function deliver(status = 204) {
+  receiver.respondWith(status);
+  known.reference = await pay(server.key, { webhookURL: receiver.url });
+  await server.pass(0);
+  receiver.respondWith(204);
+  const { id, attempts } = await deliveryOf(known.reference);
+  expect(attempts).toHaveLength(1);
+  known.delivery = id;
+  return { id, reference: known.reference };
+}
+
+const receivedFor = (id: string) => receiver.received.filter(({ headers }) => headers["webhook-id"] === id);
+
+const isSigned = async (secret: string) => {
+  const [{ text, headers }] = receivedFor((await deliver()).id) as [(typeof receiver.received)[0]];
+  expect(() => new Webhook(secret).verify(text, headers as Record<string, string>)).not.toThrow();
+};
+
+describe("merchants and keys", () => {
+  const CREATED = /^Merchant (?<id>\S+)\nKey \(shown only once\): (?<key>live_\w+)$/;
+
+  test("a new key works immediately, and is refused immediately after it is revoked", async () => {
+    await rows(["keys create {M} --name Payroll", 0, /: (?<key>live_\w+)$/]);
+    expect(await pay(known.key!)).toMatch(/^DSB/);
+    const listed = await run("keys list");
+    expect(listed).not.toContain(known.key);
+    const hint = known.key!.slice(-4);
+    const [, keyId] = new RegExp(
+      `^(\\S+)  …${hint}  merchant ${known.M}  Payroll  may do everything  .+  active$`,
+      "m",
+    ).exec(listed)!;
+    known.keyId = keyId!;
+    await rows(["keys revoke {keyId}", 0, "Revoked {keyId}"], ["keys list", 0, / revoked \d{4}-/]);
+    expect(await pay(known.key!)).toBe("unauthorized");
+  });
+
+  test("a key with scopes may do only that, and lists and the audit trail show the scopes", async () => {
+    await rows(
+      ["keys create {M} --name Shop --scopes checkout,read", 0, /: (?<key>live_\w+)$/],
+      ["keys list", 0, /  Shop  may read, checkout  created /],
+      ["keys audit {M}", 0, /  key\.create  .*  name Shop  scopes read,checkout$/m],
+    );
+    expect(await pay(known.key!)).toBe("key_not_permitted");
+    const shop = { name: "Shop", scopes: ["read", "checkout"], createdAt: expect.stringMatching(/Z$/) };
+    expect((await json("keys list")).items).toContainEqual(expect.objectContaining(shop));
+    expect(await run("keys list --json")).not.toMatch(/hash|[0-9a-f]{64}/);
+  });
+
+  test("limits of a key and a merchant, and a merchant's terms, take effect immediately", async () => {
+    await rows(["keys create-merchant Limited", 0, CREATED]);
+    known.keyId = (await server.storage.listKeysOf(known.id!))[0]!.id;
+    await rows([
+      "keys limit {keyId} --per-payment XOF:9999 --recipients 2257038102473",
+      0,
+      "{keyId}  limits perPayment XOF:9999  recipients 2257038102473",
+    ]);
+    expect(await pay(known.key!)).toBe("limit_exceeded");
+    await rows(
+      ["keys limit {keyId}", 0, "{keyId}  no limits"],
+      ["keys limit-merchant {id} --per-day XOF:10000", 0],
+      ["keys merchants", 0, "{id}  Limited  limits perDay XOF:10000"],
+    );
+    expect(await pay(known.key!)).toMatch(/^DSB/);
+    expect(await pay(known.key!)).toBe("limit_exceeded");
+    const text = "disbursementFee 250+7  checkoutFee 0  rateLimit 2000";
+    await rows(
+      ["keys limit-merchant {id}", 0],
+      ["keys merchant-terms {id} --disbursement-fee 250+7 --checkout-fee 0 --rate-limit 2000", 0, `{id}  ${text}`],
+      ["keys merchants", 0, `{id}  Limited  ${text}`],
+      ["keys merchant-terms {id} --checkout-fee 10000", 2, /^checkoutFee must be up to 9999 basis points, /],
+    );
+    expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(257);
+    await rows(
+      ["keys merchant-terms {id}", 0, "{id}  fees and rate limit as the server's settings say"],
+      ["keys audit {id}", 0, /  key\.limit  .*  perPayment XOF:9999  recipients 2257038102473$/m, `  ${text}`],
+    );
+    expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(100);
+  });
+
+  test("a merchant is renamed, suspended, reopened, and closed for good", async () => {
+    await rows(
+      ['keys create-merchant "  Kofi & Söhne "', 0, CREATED],
+      ["keys merchants", 0, "{id}  Kofi & Söhne"],
+      ["keys rename-merchant {id} New", 0],
+      ["keys suspend-merchant {id}", 0],
+      ["keys merchants", 0, "{id}  New  suspended"],
+    );
+    expect(await pay(known.key!)).toBe("merchant_suspended");
+    await rows(
+      ["keys reopen-merchant {id}", 0, "The merchant {id} is active."],
+      ["keys close-merchant {id}", 2, /^This would close New for good: .+ Nothing was done; add --yes to do it\.$/],
+    );
+    expect(await pay(known.key!)).toMatch(/^DSB/);
+    await rows(
+      ["keys close-merchant {id} --yes", 0],
+      ["keys reopen-merchant {id}", 2, "The merchant {id} is closed for good."],
+      ["keys create {id}", 2, "closed this merchant"],
+    );
+    expect(await pay(known.key!)).toBe("unauthorized");
+    const { items } = await json("keys merchants");
+    expect(items).toContainEqual(expect.objectContaining({ id: known.id, name: "New", state: "closed" }));
+    expect((await run("keys audit {id}")).match(/merchant\.\w+/g)!.toReversed()).toEqual(
+      ["create", "rename", "suspend", "reopen", "close"].map((action) => `merchant.${action}`),
+    );
+  });
+
+  test("a merchant with too many keys gets no further one", async () => {
+    const { merchant } = await server.addMerchant("Full");
+    for (let keys = 1; keys < MOST_KEYS; keys += 1) await createKey(server.merchants, merchant.id);
+    await rows([`keys create ${merchant.id}`, 2, /^The merchant has 100 API keys, .+ Revoke a key /]);
+  });
+});
+
+describe("people", () => {
+  test("payouts that wait for approval are listed, approved and rejected, but not by who created the key", async () => {
+    await rows(
+      ["keys create-merchant Approving", 0, /^Merchant (?<id>\S+)\n.*: (?<key>live_\w+)$/],
+      ["keys limit-merchant {id} --approval-from XOF:10000", 0],
+    );
+    known.reference = await pay(known.key!);
+    await rows(
+      ["keys approvals {id}", 0, /^\S+  merchant \S+  XOF\s100\.00  to 2257038102473  fails at \S+Z$/],
+      [
+        "keys approve {id} {reference}",
+        2,
+        /^You made it or created its API key, or .+ Somebody else must approve it\.$/,
+      ],
+      ['keys reject {id} {reference} --reason "A test"', 0, "Rejected {reference}"],
+      ["keys audit {id}", 0, /  payment\.reject  .*  reason A test$/m],
+      ["keys approvals {id}", 0, /^None\.$/],
+    );
+    expect(await server.storage.findDisbursement(known.id!, known.reference!)).toMatchObject({
+      status: "failed",
+      failure: { code: "not_approved" },
+    });
+    // Somebody else created this merchant's key.
+    await rows(["keys limit-merchant {M} --approval-from XOF:10000", 0]);
+    known.reference = await pay(server.key);
+    await rows(
+      ["keys limit-merchant {M}", 0],
+      ["keys approve {M} {reference}", 0, "Approved {reference}"],
+      ["keys approvals", 0, /^None\.$/],
+    );
+  });
+
+  test("a link signs in once; sessions are listed and ended", async () => {
+    const signIn = async (typed: string) => {
+      const said = await run(typed);
+      const [, address, token] = /^(http:\/\/\S+)\/dashboard\/sign-in\?token=([\w-]{43})\nIt works once, /.exec(said)!;
+      expect(address).toBe(terminal.env.PUBLIC_URL);
+      const [first, second] = [
+        await send(server, "/sign-in", { token: token! }),
+        await send(server, "/sign-in", { token: token! }),
+      ];
+      expect([first.status, second.status]).toEqual([303, 403]);
+      expect(await run("keys audit")).not.toContain(token);
+      return first.headers.getSetCookie()[0]!.split(";", 1)[0]!;
+    };
+    const isSignedIn = async (cookie: string) =>
+      (await fetch(`${server.url}/dashboard/team`, { headers: { cookie }, redirect: "manual" })).status === 200;
+    terminal.env.PUBLIC_URL = server.url;
+    await signIn("keys dashboard-link {M} --name Esi");
+    const ama = await signIn("keys dashboard-link --name Ama --role viewer");
+    await rows(
+      ["keys dashboard-link {M} --name Yaw", 0, "within 10 minutes, for this merchant only."],
+      [
+        "keys sessions",
+        0,
+        /^(?<session>\S+)  Ama  operator  viewer  since \S+Z  last seen \S+Z$/m,
+        /^\S+  Esi  merchant \S+  administrator  since /m,
+        /^unused link  Yaw  merchant \S+  administrator  works until \S+Z$/m,
+      ],
+    );
+    const { items } = await json("keys sessions {M}");
+    expect(items).toMatchObject([
+      { kind: "session", name: "Esi", role: "merchant", may: "administrator", lastSeenAt: expect.stringMatching(/Z$/) },
+      { kind: "link", name: "Yaw" },
+    ]);
+    expect(await isSignedIn(ama)).toBe(true);
+    await rows(
+      ["keys end-sessions {M} --name Esi", 0, "Ended: 1"],
+      ["keys end-sessions --session {session}", 0, "Ended: 1"],
+      ["keys sessions", 0, /^unused link[^\n]+$/],
+      [
+        "keys audit {M}",
+        0,
+        /  merchant Esi  dashboard\.sign-in  /,
+        / dashboard\.sign-out  .+  name Esi  session all$/m,
+      ],
+      ["keys audit", 0, /  dashboard\.link  all merchants  /],
+    );
+    expect(await isSignedIn(ama)).toBe(false);
+    delete terminal.env.PUBLIC_URL;
+  });
+});
+
+describe("balances", () => {
+  test("money is added and taken, and a creation that it does not cover is refused with 422", async () => {
+    await rows(["keys create-merchant Balanced", 0, /^Merchant (?<id>\S+)\n.*: (?<key>live_\w+)$/]);
+    const empty = { currency: "XOF", available: 0, enforced: true };
+    await server.storage.setBalance(known.id!, "empty", empty, "server app@host");
+    expect(await pay(known.key!, { reference: "p1" })).toBe("insufficient_funds");
+    await rows([
+      'balances top-up {id} 20200 XOF --reason "Bank transfer 17"',
+      0,
+      /available XOF.202\.00  reserved XOF.0\.00$/,
+    ]);
+    // The reference of the refused payout is free.
+    expect(await pay(known.key!, { reference: "p1" })).toMatch(/^DSB/);
+    expect(await pay(known.key!, { reference: "p1" })).toBe("duplicate_reference");
+    expect(await pay(known.key!, { amount: 10_001 })).toBe("insufficient_funds");
+    await server.pass(0);
+    await rows(
+      ["balances list {id} --json", 0, '"available": 10100,\n      "reserved": 0'],
+      ['balances withdraw {id} 10100 XOF --reason "To the bank"', 0, /available XOF.0\.00/],
+      ['balances withdraw {id} 1 XOF --reason "Too much"', 2, /^The available balance is less\./],
+      ["balances correct --reason Upgrade", 0, /^The books agree with the payments\.$/],
+      ["db check", 0, "Nothing is damaged."],
+    );
+  });
+
+  test("from an amount on, somebody else must approve a change, and the statement shows what was booked", async () => {
+    terminal.env.BALANCE_APPROVAL_FROM = "XOF:1000000";
+    await rows(
+      ["keys create-merchant Approved", 0, /^Merchant (?<id>\S+)\n/],
+      ["balances top-up {id} 999999 XOF --reason Transfer", 0, /available XOF.9,999\.99/],
+      [
+        "balances top-up {id} 1000000 XOF --reason Transfer",
+        0,
+        /^Proposed\..* somebody else must approve it:\n.*balances approve \S+ (?<change>\S+)$/,
+      ],
+      ["balances proposals", 0, /^\S+  merchant \S+  top up XOF.10,000\.00  command .+  Transfer$/],
+      ["balances approve {id} {change}", 2, /^You proposed it, or .+ Somebody else must approve it\.$/],
+    );
+    expect(await server.storage.decideAdjustment(known.id!, known.change!, "dashboard Grace", true)).toBe("booked");
+    await rows(
+      ["balances approve {id} {change}", 2, /^It does not wait for approval any more/],
+      ["balances top-up {id} 2000000 XOF --reason Transfer", 0],
+      ["balances proposals", 0, /^(?<change>\S+)/],
+      ["balances reject {id} {change}", 0, "Rejected {change}"],
+      ["balances proposals", 0, /^None\.$/],
+      ["balances statement {id}", 0, /^\S+Z  top-up  \S+  XOF.10,000\.00  balance XOF.19,999\.99\n\S+Z  top-up  /],
+    );
+    expect(await statement()).toEqual([
+      ["top-up", 1_000_000, 1_999_999],
+      ["top-up", 999_999, 999_999],
+    ]);
+    delete terminal.env.BALANCE_APPROVAL_FROM;
+  });
+});
+
+describe("rails", () => {
+  test("a payment is listed, shown, and asked about again", async () => {
+    const reference = await lose();
+    await rows(
+      ["rails attention", 0, /^DSB\S+  payout-.*rail test\n  unknown since \S+Z$/],
+      ["rails show {reference}", 0, /pay: unknown after 0 ms  time-out/],
+      ["rails list", 0, /^test  1 waiting, 0 accepted, 0 conflicts, oldest unknown since \S+Z/],
+    );
+    const at = expect.stringMatching(/Z$/);
+    expect(await json("rails show {reference}")).toMatchObject({
+      payment: { reference, createdAt: at },
+      exchanges: [{ at, action: "pay", result: "unknown", detail: "time-out" }],
+    });
+    await rows(["rails ask {reference}", 0]);
+    rail.found.push({ status: "success", railReference: "TX-7" });
+    await server.pass(0);
+    expect(await statusOf(reference)).toBe("success");
+    await rows(
+      ["rails show {reference}", 0, "\n  the rail's reference: TX-7\n"],
+      ["rails ask {reference}", 2, "has ended already"],
+    );
+  });
+
+  test("a person decides alone if a setting says so, otherwise with another operator", async () => {
+    const decide = "rails decide {reference} --outcome failed --reason unpaid";
+    terminal.env.ONE_OPERATOR_DECIDES = "true";
+    await lose();
+    await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, "has ended already"]);
+    delete terminal.env.ONE_OPERATOR_DECIDES;
+    const second = await lose();
+    await rows(
+      [decide, 0, "Proposed: failed."],
+      [decide, 0, "Proposed: failed."],
+      ["rails attention", 0, "proposed failed: unpaid"],
+    );
+    const esi = await signedIn(server, { name: "Esi" });
+    await esi.post(`/m/${known.M}/payments/${second}/decide`, { status: "failed", reason: "I see the same" });
+    expect(await statusOf(second)).toBe("failed");
+  });
+
+  test("a conflict is closed with a reason", async () => {
+    known.reference = await pay(server.key);
+    await server.pass(0);
+    const report = { exchanges: [], answer: { status: "failed" }, askAgainAfterMs: 0 } as const;
+    await server.storage.recordNotification("test", known.reference, report);
+    await rows(
+      ["rails attention {M}", 0, "The rail now says that it did not pay"],
+      ['rails close {reference} --reason "paid again by hand"', 0],
+      ["rails attention", 0, /^None\.$/],
+      ["rails close {reference} --reason r", 2, "no open conflict"],
+    );
+  });
+
+  test("a rail is paused and resumed", async () => {
+    await lose();
+    await rows(
+      ["rails pause other --reason r", 2, "There is no rail other. Known: test."],
+      ["rails pause test --reason maintenance", 0],
+      ["rails pause test --reason maintenance", 2, "is paused already"],
+      ["rails list", 0, /\n  paused by command \S+ since \S+Z: maintenance/],
+      ["rails resume test", 0],
+      ["rails resume test", 2, "is not paused"],
+    );
+  });
+});
+
+describe("webhooks", () => {
+  test("shows the secret, and after a rotation both secrets sign", async () => {
+    await rows(["keys secret {M}", 0, /^Webhook secret: (?<secret>whsec_\S+)$/]);
+    // Signatures carry real time, which the verification compares with this machine's.
+    server.clock.advance(Date.now() - server.clock.now());
+    await isSigned(known.secret!);
+    const rotated = await json("keys rotate-secret {M}");
+    expect(rotated).toEqual({
+      secret: expect.stringMatching(/^whsec_/),
+      previousSecrets: [{ secret: known.secret, expiresAt: expect.stringMatching(/^\d{4}-.+Z$/) }],
+    });
+    expect(rotated.secret).not.toBe(known.secret);
+    for (const secret of [known.secret!, rotated.secret]) await isSigned(secret);
+    await rows(["keys secret {M}", 0, /^Webhook secret: \S+\nPrevious secret, signs until \S+Z: whsec_\S+$/]);
+    const entry = { at: expect.stringMatching(/Z$/), actor: ACTOR, merchantId: known.M, details: {} };
+    const actions = ["secret.reveal", "secret.rotate", "secret.reveal"];
+    expect((await json("keys audit {M} --limit 3")).items).toEqual(actions.map((action) => ({ ...entry, action })));
+  });
+
+  test("a delivered webhook is replayed: the same event once more", async () => {
+    await deliver();
+    await rows(["keys replay {M} {delivery}", 0, "Replay of {delivery} requested"]);
+    await server.pass(0);
+    const [first, second, ...others] = receivedFor(known.delivery!);
+    expect([first!.text, others]).toEqual([second!.text, []]);
+    known.merchants = (await server.storage.findDisbursement(known.M!, known.reference!))!.merchantsReference;
+    await rows(
+      [
+        "keys deliveries {M} --reference {reference}",
+        0,
+        /^msg_\S+  \S+Z  disbursement\.completed  DSB\S+  delivered  http\S+\n  attempt 1  \S+Z  \d+ ms  status 204\n  attempt 2  \S+Z  \d+ ms  status 204$/,
+      ],
+      ["keys deliveries {M} --reference {merchants}", 0, "{delivery}"],
+      ["keys audit {M} --limit 1", 0, `${ACTOR}  delivery.replay  merchant {M}  delivery {delivery}  status delivered`],
+    );
+  });
+
+  test("a delivery is not replayed while the server attempts it", async () => {
+    const held: ServerResponse[] = [];
+    const slow = await serve((_, response) => held.push(response));
+    const reference = await pay(server.key, { webhookURL: slow.url });
+    const passed = server.pass(0);
+    await expect.poll(() => held).toHaveLength(1);
+    await rows([
+      `keys replay {M} ${(await deliveryOf(reference)).id}`,
+      2,
+      /^An attempt of this delivery is in progress\./,
+    ]);
+    held[0]!.writeHead(204).end();
+    await passed;
+    await slow.close();
+  });
+
+  test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {
+    const failed = [await deliver(410), await deliver(410)];
+    expect((await json("keys deliveries {M} --status failed")).items).toMatchObject(
+      failed.toReversed().map(({ id }) => ({ id, status: "ended", attempts: [{ httpStatus: 410 }] })),
+    );
+    const { host } = new URL(receiver.url);
+    const filter = `--status failed --host ${host} --since 2020-01-01 --until 9999-01-01`;
+    await rows(
+      ["keys replay {M} --status failed", 2, /^2 deliveries match\. Nothing was done; add --yes to do it\.$/],
+      ["keys deliveries {M} --status delivered --reference {reference}", 0, /^None\.$/],
+      [`keys replay {M} ${filter} --dry-run`, 0, `2 deliveries match.\n  2 to ${host}`],
+      [
+        `keys replay {M} ${filter} --pace 50 --yes`,
+        0,
+        /^2 deliveries match\.\nReplay (?<replay>\S+) started, 50 per second$/,
+      ],
+      ["keys replay {M} --status failed --yes", 2, /^Another replay of this merchant is running\./],
+    );
+    for (let seconds = 0; seconds < 3; seconds += 1) await server.pass(1_000);
+    for (const { id } of failed) expect(receivedFor(id)).toHaveLength(2);
+    await rows(["keys replay {M} --status failed --yes", 0, /^0 deliveries match\.$/]);
+    const when = expect.stringMatching(/Z$/);
+    const dates = { since: "2020-01-01T00:00:00.000Z", until: "9999-01-01T00:00:00.000Z" };
+    expect((await json("keys replays {M}")).items).toEqual([
+      {
+        id: known.replay,
+        merchantId: known.M,
+        filter: { status: "failed", host, ...dates },
+        pace: 50,
+        expected: 2,
+        startedAt: when,
+        startedBy: ACTOR,
+        replayed: 2,
+        skipped: 0,
+        state: "done",
+        endedAt: when,
+      },
+    ]);
+  });
+
+  test("a replay is stopped", async () => {
+    for (let made = 0; made < 3; made += 1) await deliver();
+    await rows(
+      [
+        "keys replay {M} --type disbursement.completed --status delivered --pace 1 --yes",
+        0,
+        /Replay (?<replay>\S+) started, 1 per second$/,
+      ],
+      ["keys stop-replay {M} {replay}", 0, "Stopped {replay}"],
+      ["keys stop-replay {M} {replay}", 0, "{replay} is stopped already."],
+      ["keys replays {M}", 0, / stopped  \d+ of \d+ replayed, 0 skipped, 1 per second\n  status delivered  type /],
+      [
+        "keys audit {M} --limit 2",
+        0,
+        "  replay.stop  merchant {M}  replay {replay}",
+        "  replay {replay}  status delivered  type ",
+      ],
+    );
+  });
+
+  test("lists page by cursor and filter by time", async () => {
+    const made = [await deliver(), await deliver(), await deliver()].map(({ id }) => id).toReversed();
+    for (const list of ["events", "deliveries"]) {
+      const first = await json(`keys ${list} {M} --limit 2`);
+      const second = await json(`keys ${list} {M} --limit 1 --cursor ${first.nextCursor}`);
+      expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made);
+      await rows([
+        `keys ${list} {M} --limit 1`,
+        0,
+        /^msg_\w+ [^]+\nThere are more\. For the next page add: --cursor \S+$/,
+      ]);
+    }
+    await rows(["keys events {M} --since 9999-01-01T00:00:00Z", 0, /^None\.$/]);
+    expect((await json("keys deliveries {M} --since 2020-01-01 --limit 3")).items).toHaveLength(3);
+  });
+
+  test("the default address receives the webhooks of records without a webhookURL (D40)", async () => {
+    const url = `${receiver.url}?token=confidential`;
+    await rows(
+      ["keys default-webhook {M}", 0, /^None\.$/],
+      [`keys default-webhook {M} ${url}`, 0, `Set to ${url}`],
+      ["keys default-webhook {M}", 0, url],
+    );
+    const reference = await pay(server.key);
+    await server.pass(0);
+    expect(await deliveryOf(reference)).toMatchObject({ status: "delivered", url });
+    await rows(
+      ["keys default-webhook {M} --none", 0, /^Removed$/],
+      ["keys default-webhook {M}", 0, /^None\.$/],
+      ["keys audit {M} --limit 2", 0, `  default-webhook.set  merchant {M}  receiver ${new URL(url).host}`],
+    );
+    expect(await run("keys audit {M}")).not.toContain("confidential");
+  });
+
+  test("no list, audit trail or log of the server contains a secret or key", async () => {
+    const { current, previous } = await server.storage.readSecrets(known.M!);
+    const printed = await Promise.all(
+      ["keys audit", "keys list", "keys merchants"].map((list) => run(`${list} --json`)),
+    );
+    for (const text of [...printed, JSON.stringify(server.logged())]) {
+      for (const secret of [current, ...previous.map(({ secret: old }) => old), server.key])
+        expect(text).not.toContain(secret);
+    }
+  });
+});
+
+const NO_MERCHANT =
+  /^There is no merchant nobody\. Run `npx --no -- disbursement-checkout keys merchants` to list them\.$/;
+
+const REFUSALS: Row[] = [
+  ["keys", 2, /^Usage: npx --no -- disbursement-checkout keys COMMAND\n\n  merchants \[--json\]\n/],
+  ["keys help", 2, /^Usage/],
+  ["keys toString", 2, /^Usage/],
+  [
+    "keys create",
+    2,
+    /^Usage: npx --no -- disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]$/,
+  ],
+  ["keys list more", 2, /^Usage: npx --no -- disbursement-checkout keys list \[--json\]$/],
+  ["keys list --all", 2, /^Unknown option '--all'.*\nUsage: /],
+  ["keys revoke sk_confidential", 2, /^An argument is a key or secret\. [^_]+$/],
+  [
+    "db status postgres://ada:confidential@db.example/shop",
+    2,
+    /^An argument is the URL of a database\. .+ DATABASE_URL_TO\.$/,
+  ],
+  ["keys create-merchant {long}", 2, /^A name has 1 to 100 characters, and no control or invisible characters\.$/],
+  ['keys create-merchant " "', 2, /^A name has 1 to 100/],
+  ["keys create-merchant A\u200bda", 2, /^A name has 1 to 100/],
+  ["keys dashboard-link --name A\u202eda", 2, /^A name has 1 to 100/],
+  ["keys create nobody", 2, NO_MERCHANT],
+  ["keys secret nobody", 2, NO_MERCHANT],
+  ["keys audit nobody", 2, NO_MERCHANT],
+  ["balances top-up nobody 1 XOF --reason r", 2, NO_MERCHANT],
+  ["keys create {M} --scopes pay", 2, /^--scopes must be one of read, disburse, checkout\.\n/],
+  ["keys reject {M} DSB1", 2, /^Give --reason TEXT: why, for the audit trail\.\nUsage: /],
+  ["keys limit nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
+  ["keys limit k --per-day 5", 2, /^The limit perDay is not valid\. It lists values with commas, such as XOF:/],
+  ["keys revoke nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
+  ["keys end-sessions", 2, /^Give either --name, for all .+, or --session for one session\.$/],
+  ["keys end-sessions --name A --session b", 2, /^Give either --name/],
+  ["keys end-sessions --name nobody", 2, /^No operator has such a session or link\. List them with/],
+  ["keys replay {M} msg_nothing", 2, /^You have no delivery with this id\.$/],
+  ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
+  ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
+  ["keys replay {M} --status failed --pace 501", 2, /^--pace must be a whole number from 1 to 500\.\n/],
+  ["keys stop-replay {M} nothing", 2, /^The merchant has no replay nothing\. List them with the command replays\.$/],
+  ["keys deliveries {M} --type lost", 2, /^--type must be one of disbursement\.completed, /],
+  ["keys deliveries {M} --status lost", 2, /^--status must be one of pending, .+\nUsage: /],
+  ["keys deliveries {M} --since yesterday", 2, /^--since must be a time in UTC, such as /],
+  ["keys deliveries {M} --limit 0", 2, /^--limit must be a whole number from 1 to 1000\.\n/],
+  ["keys deliveries {M} --cursor x", 2, /^cursor must be a nextCursor that this list returned\.$/],
+  [
+    "keys default-webhook {M} ftp://confidential.example",
+    2,
+    /^Refused: webhooks are sent to http and https URLs only, not ftp:$/,
+  ],
+  ["keys default-webhook {M} http://a:confidential@b.example", 2, /^Refused: .+ contains a user name or password\. /],
+  ["balances top-up {M} 1 XOF", 2, /^Give --reason TEXT: why/],
+  ["balances top-up {M} 1.5 XOF --reason r", 2, /^AMOUNT must be a whole number/],
+  ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^AMOUNT must be/],
+  ["balances withdraw {M} 0 XOF --reason r", 2, /^AMOUNT must be/],
+  ["balances top-up {M} 1 xof --reason r", 2, /^CURRENCY must be three/],
+  ["rails decide DSB1 --reason r", 2, /^Give --outcome OUTCOME: how the payment has ended, success or failed\.\n/],
+  ["rails show DSBunknown", 2, /^There is no payment DSBunknown on a rail\. .+ which begins with DSB or CHK/],
+  ["db prune", 2, /^Give --older-than AGE: in days or hours, such as 90d or 12h\.\n/],
+  ["db prune --older-than", 2, /argument missing/],
+  ["db prune --older-than 0d", 2, /^--older-than must be a number of days or hours, such as 90d or 12h\.\nUsage: /],
+  ["db prune --older-than 90", 2, /^--older-than must be a number of days or hours/],
+  ["db prune --older-than 90d --yes", 2, /^Unknown option '--yes'/],
+  ["db reconcile --rail mobile --from 2026-11-20", 2, /^Give --to DAY: the last day/],
+  ["db reconcile --rail mobile --from soon", 2, /^--from must be a day \(UTC\)/],
+  ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-19", 2, /^--to must not be before --from\.$/],
+  ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20", 2, /^The configuration has no rail mobile\./],
+];
+
+test.each(REFUSALS.map((row) => ({ typed: row[0], row })))(
+  "$typed exits with 2 and says what to do",
+  async ({ typed, row }) => {
+    known.long = "x".repeat(101);
+    await rows(row);
+    expect(await run(typed, 2)).not.toContain("confidential");
+  },
+);
+
+test.each<{ env: Record<string, string>; row: Row }>([
+  {
+    env: { DATABASE_URL: "sqlite:/nowhere/found.db" },
+    row: ["keys list", 2, /^There is no database at \/nowhere\/found\.db\. /],
+  },
+  {
+    env: { DATABASE_URL: "sqlite:/dev/null/x.db" },
+    row: ["keys create-merchant Ada", 2, /^Cannot open the database .+ Check DATABASE_URL\.$/],
+  },
+  {
+    env: { PUBLIC_URL: "http://pay.example" },
+    row: [
+      "keys dashboard-link",
+      2,
+      /^A live server serves no dashboard over plain http, .+ Set PUBLIC_URL to an https address\.$/,
+    ],
+  },
+])("with $env $row.0 is refused", async ({ env, row }) => {
+  const { rows: refuses } = createTerminal({ ...terminal.env, ...env });
+  await refuses(row);
+  expect(row[1]).toBe(2);
+});

@@ -1,0 +1,159 @@
+// Runs a command of the table: checks what it was given, opens what it works on, and prints what it says.
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readConfig, type Config } from "../config.ts";
+import { describeChanges, noteChanges, truthful, type Change } from "../domain/changes.ts";
+import { createSystemClock, type Clock } from "../domain/clock.ts";
+import { ServiceError } from "../domain/errors.ts";
+import { createIds } from "../domain/ids.ts";
+import type { Merchant, MerchantContext } from "../domain/merchants.ts";
+import type { Page } from "../domain/pages.ts";
+import { timestamp } from "../domain/representation.ts";
+import type { Storage } from "../domain/storage.ts";
+import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
+import { operator } from "../operator.ts";
+import { requireNoOther } from "../storage/mode.ts";
+import { openStorage, readMode } from "../storage/open.ts";
+import {
+  FailedAfterChange,
+  parseCommand,
+  PROGRAM,
+  UsageError,
+  usageOf,
+  type Input,
+  type Printer,
+  type Syntax,
+} from "./command.ts";
+import { printable, printableJson } from "./printable.ts";
+
+/** What every command gets. A command about the database as a whole opens the database itself. */
+export interface DatabaseContext {
+  config: Config;
+  env: NodeJS.ProcessEnv;
+  clock: Clock;
+}
+
+/** What a command on an open storage gets, which may be the storage of a running server. */
+export interface Context extends DatabaseContext, MerchantContext {
+  storage: Storage;
+  webhooks: Webhooks;
+}
+
+/** The result of a command. It is printed as lines, or as JSON if the command has the option `json` and it is set. */
+export interface Output {
+  lines: readonly string[];
+  json?: unknown;
+  /** True if a check has found something wrong. The exit code is then 1. */
+  isWrong?: boolean;
+}
+
+/** A command of the table. A result without JSON is only text. */
+interface Entry<Takes extends string, Gets> extends Syntax {
+  takes: Takes;
+  /** True if the command may create the database. Other commands expect an existing database. */
+  creates?: boolean;
+  /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
+  onlyAdvises?: boolean;
+  run(context: Gets, input: Input<Takes>): Promise<Output | string>;
+}
+export type Command = Entry<string, never> & { opensStorage: boolean };
+
+/** A command on an open storage. */
+export const command = <const Takes extends string>(entry: Entry<Takes, Context>): Command => ({
+  ...(entry as Entry<string, never>),
+  opensStorage: true,
+});
+
+/** A command about the database as a whole. */
+export const databaseCommand = <const Takes extends string>(entry: Entry<Takes, DatabaseContext>): Command => ({
+  ...(entry as Entry<string, never>),
+  opensStorage: false,
+});
+
+/** A page of a list. @param lines the lines that are printed for an item without `--json` */
+export function listing<T>({ items, cursor }: Page<T>, lines: (item: T) => string | string[]): Output {
+  const more = cursor === undefined ? [] : [`There are more. For the next page add: --cursor ${cursor}`];
+  const printed = items.length === 0 ? ["None."] : items.flatMap(lines);
+  return { lines: [...printed, ...more], json: { items, ...(cursor !== undefined && { nextCursor: cursor }) } };
+}
+
+/** @throws UsageError unless the caller has confirmed what the command would do */
+export function requireYes({ yes }: { yes?: true }, would: string): void {
+  if (!yes) throw new UsageError(`${would} Nothing was done; add --yes to do it.`);
+}
+
+/** Returns a group of commands that run on the database that DATABASE_URL selects. */
+export function commandGroup(group: string, commands: Readonly<Record<string, Command>>) {
+  /** Runs a command and prints its result. Resolves with the exit code. */
+  async function run(argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> {
+    const { command: chosen, input } = parseCommand(group, commands, argv);
+    const asked = readConfig(env);
+    requireDatabase(chosen, asked);
+    const opensNothing = chosen.onlyAdvises && asked.database.kind === "postgres";
+    const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
+    const changes: Change[] = [];
+    const context = { config, env, clock: createSystemClock() };
+    const work = () =>
+      chosen.opensStorage ? onStorage(context, chosen, input) : chosen.run(context as never, input as never);
+    const result = await noteChanges(changes, work).catch((error: unknown) => {
+      throw withChanges(error, changes, chosen.takes.includes("[--id]") ? input.id : undefined);
+    });
+    const { lines, json, isWrong = false } = typeof result === "string" ? { lines: [result], json: result } : result;
+    printer.log(input.json ? printableJson(json, 2, inJson) : lines.map(printable).join("\n"));
+    return isWrong ? 1 : 0;
+  }
+  return { run, commands, usage: ([name]: readonly string[]) => usageOf(group, commands, name) };
+}
+
+/** Converts what JSON cannot have, and times, which are ISO 8601 as in responses of the API. */
+const inJson = (name: string, value: unknown) => {
+  if (typeof value === "bigint") return String(value);
+  return typeof value === "number" && /(^at|At|Since|since|until)$/.test(name) ? timestamp(value) : value;
+};
+
+async function onStorage(shared: DatabaseContext, { run }: Command, input: Record<string, unknown>) {
+  const { config, clock } = shared;
+  const storage = await openStorage(config.database, { clock, server: false, secretKeys: config.secretKeys });
+  try {
+    const webhooks = createWebhooks({ storage, clock, random: randomBytes, attempt: storage.requestReplay });
+    const ids = createIds(randomBytes, config.mode);
+    const context: Context = { ...shared, storage, webhooks, ids, random: randomBytes, actor: operator("command") };
+    const { merchant: id } = input;
+    const merchant = typeof id === "string" && { merchant: await merchantOf(storage, id) };
+    return await run(context as never, { ...input, ...merchant } as never);
+  } finally {
+    // What the command did is committed. An error now must not replace its output, such as a new key.
+    await storage.close().catch(() => undefined);
+  }
+}
+
+async function merchantOf(storage: Storage, id: string): Promise<Merchant> {
+  const merchant = await storage.findMerchant(id);
+  if (!merchant) throw new UsageError(`There is no merchant ${id}. Run \`${PROGRAM} keys merchants\` to list them.`);
+  return merchant;
+}
+
+function requireDatabase({ creates }: Command, { database }: Config): void {
+  if (creates || database.kind !== "sqlite" || existsSync(database.path)) return;
+  throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
+}
+
+/** Returns the error of a command as its caller must see it. @param id with which the command can be repeated */
+function withChanges(error: unknown, changes: readonly Change[], id: unknown): unknown {
+  const repeat = id === undefined ? "" : ` To repeat the command, add --id ${String(id)}: it then takes effect once.`;
+  const see = `See \`${PROGRAM} keys audit\` before you repeat it.${repeat}`;
+  if (changes.length > 0)
+    return new FailedAfterChange(`${(error as Error).message} ${describeChanges(changes)} ${see}`, { cause: error });
+  return error instanceof ServiceError ? truthful(error, changes, see) : error;
+}
+
+/**
+ * Returns the configuration in the mode of the database, if it has one.
+ * @throws StorageError if SANDBOX asks for the other mode
+ */
+async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
+  const stored = await readMode(asked.database);
+  requireNoOther(stored, asked.mode);
+  const { mode } = stored;
+  return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });
+}
