@@ -153,6 +153,12 @@ describe("pages", () => {
   });
 });
 
+test("a process without requests has no pages", async () => {
+  const { get } = await start({ ROLE: "worker", DATABASE_URL: "postgres://127.0.0.1/unused" });
+  for (const path of ["/docs", "/docs/errors", "/openapi.json", "/llms.txt"])
+    expect((await get(path)).status).toBe(404);
+});
+
 describe("texts for programs", () => {
   test("the contract is served as it is, in both formats", async () => {
     const { text } = await start();

@@ -3,6 +3,7 @@ import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { addMerchant, aDisbursement, storedAt } from "../../testing/storage/fixtures.ts";
+import { StorageError } from "../storage-error.ts";
 import { createPool, withConnection } from "./connections.ts";
 import { createDatabase, type Database } from "./database.ts";
 import { ConnectionLost } from "./errors.ts";
@@ -115,6 +116,17 @@ test("a default of the database for NULL in arrays does not change what payouts 
   await database.run(`ALTER DATABASE ${name} RESET ALL`);
   expect(await storage.findDisbursement(id, draft.reference)).toEqual(storedAt(draft));
 });
+
+test.each(["default_transaction_read_only = on", "search_path = pg_catalog"])(
+  "a server does not start with the default of the database %s",
+  async (setting) => {
+    const name = new URL(database.url).pathname.slice(1);
+    await database.run(`ALTER DATABASE ${name} SET ${setting}`);
+    const opening = openPostgres(database.url, { clock: createFakeClock(), server: true, time: "process" });
+    await expect(opening).rejects.toThrow(StorageError);
+    await database.run(`ALTER DATABASE ${name} RESET ALL`);
+  },
+);
 
 test("text that PostgreSQL cannot store is stored and found exactly", async () => {
   const { id } = await addMerchant(storage, { name: "NUL \0 half \ud83e" });
