@@ -3,6 +3,8 @@ import { defineConfig, type OxlintOverride } from "oxlint";
 /** What each folder of the server may import from the rest of the repository, besides generated/. See ARCHITECTURE.md. */
 const SERVER: Readonly<Record<string, readonly string[]>> = {
   domain: [],
+  texts: [],
+  actions: ["domain", "texts", "webhooks", "workers", "config"],
   storage: ["domain"],
   webhooks: ["domain"],
   rails: ["domain", "client"],
@@ -10,8 +12,8 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   observability: ["domain"],
   sharing: ["domain"],
   workers: ["domain", "webhooks", "sharing"],
-  http: ["domain", "webhooks", "sharing", "workers", "observability", "openid", "rails", "config"],
-  commands: ["domain", "webhooks", "storage", "rails", "http", "config", "operator"],
+  http: ["domain", "texts", "actions", "webhooks", "sharing", "workers", "observability", "openid", "rails", "config"],
+  commands: ["domain", "texts", "actions", "webhooks", "storage", "rails", "http", "config", "operator"],
 };
 /** Other parts of the repository, as files or folders. */
 const OTHERS = [

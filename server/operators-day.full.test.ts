@@ -139,7 +139,7 @@ async function dashboard(seen: Seen, secrets: Set<string>): Promise<Operator> {
       (await get(`/m/${merchant}/webhooks?status=failed`)).match(/<a href="[^"]+\/webhooks\/msg_/g)?.length ?? 0,
     async replayFailed(merchant) {
       expect(await get(`/m/${merchant}/replays/new?status=failed`)).toContain(String(PAYOUTS));
-      await post(`/m/${merchant}/replays`, { status: "failed", pace: "100" });
+      await post(`/m/${merchant}/replays/new`, { status: "failed", pace: "100" });
     },
     rotateSecret: async (merchant) =>
       taken(secrets, /id="current-secret">(whsec_[^<]+)</, await post(`/m/${merchant}/settings/secret/rotate`)),

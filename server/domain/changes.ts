@@ -34,43 +34,43 @@ const PROMISING = new Set<ErrorCode>([
 ]);
 /** What the caller is told, in English. */
 const TEXTS = {
-  nothing: "Nothing was recorded.",
-  certain: "Recorded before this error: {changes}.",
-  unknown: "It is not known whether this was recorded: {changes}.",
-  unnamed: "what you asked for, or a part of it",
-  more: "{count} more",
+  "recorded.nothing": "Nothing was recorded.",
+  "recorded.certain": "Recorded before this error: {changes}.",
+  "recorded.unknown": "It is not known whether this was recorded: {changes}.",
+  "recorded.unnamed": "what you asked for, or a part of it",
+  "recorded.more": "{number} more",
 } as const;
-type Text = (typeof TEXTS)[keyof typeof TEXTS];
+type Text = keyof typeof TEXTS;
 /** The largest number of changes that a text names. */
 const MOST_NAMED = 3;
 
 /** How people are told about changes. */
 interface Language {
-  t(text: Text, values?: Readonly<Record<string, unknown>>): string;
+  t(text: Text, values?: Readonly<Record<string, string | number>>): string;
   /** Names a change; empty for a change without a name. */
   nameOf(change: Change): string;
 }
 
 /** For programs and for the command line: in English, with the names of the audit trail. */
 const PLAIN: Language = {
-  t: (text, values = {}) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
+  t: (text, values = {}) => TEXTS[text].replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
   nameOf: ({ action, details }) =>
     [...(action ? [action] : []), ...Object.entries(details).map((pair) => pair.join(" "))].join(" "),
 };
 
 /** Says what was recorded before an error. */
 export function describeChanges(changes: readonly Change[], { t, nameOf }: Language = PLAIN): string {
-  if (changes.length === 0) return t(TEXTS.nothing);
+  if (changes.length === 0) return t("recorded.nothing");
   const listed = (among: readonly Change[]) => {
     const names = [...new Set(among.map(nameOf).filter((name) => name !== ""))];
-    if (names.length === 0) return t(TEXTS.unnamed);
+    if (names.length === 0) return t("recorded.unnamed");
     const more = names.length - MOST_NAMED;
-    return [...names.slice(0, MOST_NAMED), ...(more > 0 ? [t(TEXTS.more, { count: more })] : [])].join("; ");
+    return [...names.slice(0, MOST_NAMED), ...(more > 0 ? [t("recorded.more", { number: more })] : [])].join("; ");
   };
   const { true: certain, false: unknown } = Object.groupBy(changes, ({ isCertain }) => String(isCertain));
   const texts = [
-    ...(certain ? [t(TEXTS.certain, { changes: listed(certain) })] : []),
-    ...(unknown ? [t(TEXTS.unknown, { changes: listed(unknown) })] : []),
+    ...(certain ? [t("recorded.certain", { changes: listed(certain) })] : []),
+    ...(unknown ? [t("recorded.unknown", { changes: listed(unknown) })] : []),
   ];
   return texts.join(" ");
 }

@@ -16,8 +16,6 @@ export const RIGHTS = {
 } as const satisfies Record<string, readonly Role[]>;
 export type Right = keyof typeof RIGHTS;
 
-export const allRights = Object.keys(RIGHTS) as Right[];
-
 export const hasRight = (role: Role, right: Right): boolean =>
   role === "administrator" || (RIGHTS[right] as readonly Role[]).includes(role);
 

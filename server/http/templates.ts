@@ -20,15 +20,19 @@ const shared = ["theme", "base", "forms"]
  * Reads and compiles the templates of a folder, at start. Later, on first use, the process may have no file descriptor
  * left.
  * @param stylesheet the name of a file in the folder; the style that all pages share is added before it
- * @param functionHeader code at the start of each template
  */
-export function loadTemplates(folder: string, stylesheet: string, functionHeader = ""): Templates {
-  const eta = new Eta({ views: folder, cache: true, autoEscape: true, functionHeader });
+export function loadTemplates(folder: string, stylesheet: string): Templates {
+  const eta = new Eta({ views: folder, cache: true, autoEscape: true });
   for (const name of readdirSync(folder).filter((file) => file.endsWith(".eta"))) {
     const path = join(folder, name);
     eta.templatesSync.define(path, eta.compile(readFileSync(path, "utf8"), { filepath: path }));
   }
-  const css = shared + readFileSync(join(folder, stylesheet), "utf8");
+  return { render: (name, data) => eta.render(`./${name}`, data), ...readStyles(join(folder, stylesheet)) };
+}
+
+/** Reads a style sheet after the style that all pages share, with the policy that permits it. */
+export function readStyles(file: string): Pick<Templates, "css" | "policy"> {
+  const css = shared + readFileSync(file, "utf8");
   const policy = [
     "default-src 'none'",
     `style-src 'sha256-${createHash("sha256").update(css).digest("base64")}'`,
@@ -38,5 +42,5 @@ export function loadTemplates(folder: string, stylesheet: string, functionHeader
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join("; ");
-  return { render: (name, data) => eta.render(`./${name}`, data), css, policy };
+  return { css, policy };
 }

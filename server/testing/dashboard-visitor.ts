@@ -1,4 +1,5 @@
 // Visits to the dashboard in tests, without a browser.
+import type { Express } from "express";
 import type { Role } from "../domain/roles.ts";
 import { createLink } from "../domain/sign-in.ts";
 import type { TestServer } from "./server.ts";
@@ -58,4 +59,24 @@ export async function signedIn(server: TestServer, person?: Person): Promise<Vis
     get,
     post: (path, fields = {}, more = {}) => send(server, path, { csrf: csrf!, ...fields }, { cookie, ...more }),
   };
+}
+
+interface Layer {
+  route?: { path: string | string[]; methods: Record<string, boolean> };
+  handle: { stack?: Layer[] };
+}
+
+export interface Route {
+  method: "GET" | "POST";
+  path: string;
+}
+
+/** The routes of an Express app, whose routers keep them in `stack`. */
+export function routesOf({ router }: Express): Route[] {
+  const visitLayer = ({ route, handle }: Layer): Route[] => {
+    if (!route) return (handle.stack ?? []).flatMap(visitLayer);
+    const methods = (["GET", "POST"] as const).filter((method) => route.methods[method.toLowerCase()]);
+    return methods.flatMap((method) => [route.path].flat().map((path) => ({ method, path })));
+  };
+  return (router as unknown as { stack: Layer[] }).stack.flatMap(visitLayer);
 }

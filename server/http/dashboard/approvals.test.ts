@@ -55,7 +55,7 @@ test("an operator approves payouts after a page with their totals; each is then 
   expect(html).not.toContain(small);
   expect(html.replaceAll("\u00a0", " ")).toContain("+225 70 38 10 24 73");
   expect(html).toMatch(/GHS\s0\.05<\/strong> in 1 payout<.*25,100\.00<\/strong> in 2 payouts</s);
-  const { html: asked } = await grace.get(`/approvals/confirm?action=approve&${chosen(references.slice(0, 2))}`);
+  const { html: asked } = await grace.get(`/approvals/approve?${chosen(references.slice(0, 2))}`);
   expect(asked).toMatch(/Approve 2 payouts\?.*25,100\.00<\/strong> in 2 payouts.*cannot be taken back/s);
   expect((await verified(references[0]!)).status).toBe("pending");
   expect(await decide(grace, "approve", references.slice(0, 2))).toEqual(["1 payout approved.", "1 payout approved."]);
@@ -65,7 +65,7 @@ test("an operator approves payouts after a page with their totals; each is then 
   expect(await decide(grace, "approve", [references[0]!])).toEqual([
     "1 payout not: It does not wait for approval any more.",
   ]);
-  expect((await grace.get(`/approvals/confirm?action=approve&${chosen([references[0]!])}`)).status).toBe(422);
+  expect((await grace.get(`/approvals/approve?${chosen([references[0]!])}`)).status).toBe(422);
 });
 
 test("if the storage fails after a decision, the page does not say that nothing was recorded", async () => {
@@ -84,7 +84,7 @@ test("if the storage fails after a decision, the page does not say that nothing 
 
 test("a rejected payout fails with not_approved, and its webhook is sent", async () => {
   const reference = await create();
-  const { html } = await grace.get(`/approvals/confirm?action=reject&${chosen([reference])}`);
+  const { html } = await grace.get(`/approvals/reject?${chosen([reference])}`);
   expect(html).toMatch(/Reject 1 payout\?.*not_approved.*name="reason" required/s);
   expect((await grace.post(`${at}/reject`, { payment: `${id}/${reference}` })).status).toBe(422);
   expect((await verified(reference)).status).toBe("pending");
@@ -108,14 +108,14 @@ test("the merchant's people see what waits, and cannot approve what the merchant
   expect(html).toContain("Fails unless somebody approves it");
   expect((await esi.get(at)).html).toContain(reference);
   expect(await decide(esi, "approve", [reference])).toEqual([expect.stringContaining("so an operator must decide")]);
-  expect((await esi.get("/approvals")).status).toBe(404);
+  expect((await esi.get("/approvals")).status).toBe(303);
   expect((await esi.post("/approvals/approve", { payment: `${id}/${reference}` })).status).toBe(404);
   const other = await server.addMerchant("Other");
   await server.storage.setMerchantLimits(other.merchant.id, { approvalFrom: {} }, "command ada@host");
   const { body } = await server.createPayout({}, { key: other.key });
   const payment = `${other.merchant.id}/${body.data.reference}`;
   expect((await esi.post(`${at}/approve`, { payment })).html).not.toContain("approved.");
-  expect((await esi.get(`${at}/confirm?action=approve&payment=${payment}`)).status).toBe(422);
+  expect((await esi.get(`${at}/approve?payment=${payment}`)).status).toBe(422);
   expect((await server.storage.listWaiting({ merchantId: other.merchant.id, limit: 1 })).length).toBe(1);
 });
 

@@ -1,175 +1,201 @@
-import { Router } from "express";
-import { adjust, needsSecond, UNDECIDED_ADJUSTMENT } from "../../domain/adjustments.ts";
-import { checkedReason } from "../../domain/attention.ts";
+import { adjustmentOf } from "../../actions/merchants.ts";
+import { listOf } from "../../actions/payments.ts";
+import { needsSecond } from "../../domain/adjustments.ts";
 import { personOf } from "../../domain/audit.ts";
 import type { BusiestDay } from "../../domain/figures.ts";
-import type { Adjustment, Balance, StatementEntry } from "../../domain/ledger.ts";
+import type { Balance, StatementEntry } from "../../domain/ledger.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { queryOf } from "./payment-filter.ts";
-import { showPage } from "./show-page.ts";
-import { actorIn, field, merchantFinder, merchantIn, PageError, requireOperator, rootOf, seeOther } from "./visit.ts";
-import { wordsIn, type English, type Words } from "./words.ts";
+import { markup, type Html } from "./html.ts";
+import { list, type Page } from "./page.ts";
+import { back, bdi, card, form, link, soft, table, under, type Column } from "./parts.ts";
+import { readInput } from "./serve.ts";
+import { mayDo, merchantOf, type View } from "./view.ts";
+import type { Words } from "./words.ts";
 
 const ON_A_PAGE = 50;
 /** Among the last of these whole days, the one on which most was paid out shows for how long a balance may last. */
 const DAYS = 7;
 
-/** What each kind of entry means, for people. */
-const KINDS: Readonly<Record<string, English>> = {
-  reserve: "Payout created",
-  capture: "Payout succeeded",
-  release: "Payout failed: given back",
-  credit: "Checkout paid",
-  "top-up": "Added",
-  withdrawal: "Taken out",
-  correction: "Corrected",
-  history: "Earlier payments",
-  opening: "Books opened",
-};
+const moneyIn = (words: Words, amount: number, currency: string): string =>
+  `${amount < 0 ? "−" : ""}${words.amount(Math.abs(amount), currency)}`;
 
-const moneyIn = (words: Words) => (amount: number, currency: string) => {
-  const text = words.amount(Math.abs(amount), currency);
-  return amount < 0 ? `−${text}` : text;
-};
-type Money = ReturnType<typeof moneyIn>;
-
-function inWords({ currency, available, reserved, ...balance }: Balance, busiest: readonly BusiestDay[], words: Words) {
-  const money = moneyIn(words);
-  const of = (day: BusiestDay) => day.merchantId === balance.merchantId && day.currency === currency;
-  const most = busiest.find(of)?.amount;
-  return {
-    ...balance,
-    currency,
-    available: money(available, currency),
-    reserved: money(reserved, currency),
-    most: most !== undefined && words.amount(most, currency),
-    isLow: balance.enforced && most !== undefined && BigInt(available) < most,
-  };
+/** Balances with the most that was paid out in a day. @param first the column that says whose they are */
+function balancesTable(
+  view: View,
+  balances: readonly Balance[],
+  busiest: readonly BusiestDay[],
+  first: Column<Balance>,
+): Html {
+  const { t } = view;
+  const mostOf = ({ merchantId, currency }: Balance) =>
+    busiest.find((day) => day.merchantId === merchantId && day.currency === currency)?.amount;
+  const reserved = (balance: Balance) => moneyIn(view, balance.reserved, balance.currency);
+  const columns: Column<Balance>[] = [
+    first,
+    {
+      title: "available",
+      class: "number",
+      cell(balance) {
+        const { available, currency, enforced } = balance;
+        const most = mostOf(balance);
+        const isLow = enforced && most !== undefined && BigInt(available) < most;
+        return [
+          moneyIn(view, available, currency),
+          isLow && under(markup`<span class="badge pending">${t("mayNotLast")}</span>`),
+          markup`<span class="small"><br>${t("reserved")}<br>${reserved(balance)}</span>`,
+        ];
+      },
+    },
+    { title: "reserved", class: "number wide", cell: reserved },
+    {
+      title: "mostInADay",
+      class: "number wide",
+      cell(balance) {
+        const most = mostOf(balance);
+        return most === undefined ? t("none") : view.amount(most, balance.currency);
+      },
+    },
+  ];
+  return markup`${table(view, balances, columns)}${soft(t("mostInADay.means", { days: DAYS }))}`;
 }
 
-const entryInWords = ({ kind, reference, currency, amount, balance, createdAt }: StatementEntry, money: Money) => ({
-  kind: KINDS[kind] ?? kind,
-  reference,
-  payment: reference.startsWith("DSB") ? "disbursements" : reference.startsWith("CHK") ? "checkouts" : undefined,
-  amount: money(amount, currency),
-  balance: money(balance, currency),
-  createdAt,
+/** A merchant's balances, and its statement (D95). */
+const ofMerchant = list<StatementEntry>({
+  at: "/m/:merchant/balances",
+  title: "balances",
+  read: (view, cursor) => view.context.balances.statement(merchantOf(view), { limit: ON_A_PAGE, ...cursor }),
+  async above(view) {
+    const { context, t } = view;
+    const merchant = merchantOf(view);
+    const [balances, busiest] = await Promise.all([
+      context.balances.list(merchant),
+      context.storage.readBusiestDays({ merchantId: merchant.id, days: DAYS }),
+    ]);
+    const first: Column<Balance> = {
+      title: "currency",
+      cell: ({ currency, enforced }) => [currency, under(enforced ? t("limitsPayouts") : t("limitsNoPayouts"))],
+    };
+    const shown =
+      balances.length === 0 ? markup`<p>${t("nothingPaidYet")}</p>` : balancesTable(view, balances, busiest, first);
+    return markup`${card(shown, { isLive: true })}<h2>${t("statement")}</h2>`;
+  },
+  columns: (view) => [
+    {
+      title: "change",
+      cell: ({ kind, reference }) => {
+        const isPayment = reference.startsWith("DSB") || reference.startsWith("CHK");
+        const to = `${view.area}/${listOf(reference)}/${reference}`;
+        return [view.word("booked", kind), under(isPayment ? link(to, reference) : reference)];
+      },
+    },
+    {
+      title: "amount",
+      class: "number",
+      cell: ({ amount, balance, currency }) => [
+        moneyIn(view, amount, currency),
+        markup`<span class="small"><br>${view.t("balance")}<br>${moneyIn(view, balance, currency)}</span>`,
+      ],
+    },
+    { title: "balance", class: "number wide", cell: ({ balance, currency }) => moneyIn(view, balance, currency) },
+    { title: "when", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+  ],
+  none: ({ t }) => markup`<p>${t("noBalanceChanged")}</p>`,
 });
 
-/** Reads a change of a balance. @throws PageError that says what to correct */
-function adjustmentIn(form: unknown): Adjustment {
-  const kind = field(form, "kind");
-  if (kind !== "top-up" && kind !== "withdraw") throw new PageError(422, "Choose whether to top up or to take out.");
-  const [id, text, currency] = ["id", "amount", "currency"].map((name) => field(form, name).trim()) as [
-    string,
-    string,
-    string,
-  ];
-  const amount = (kind === "withdraw" ? -1 : 1) * Number(text);
-  if (!/^[1-9]\d*$/.test(text) || !Number.isSafeInteger(amount))
-    throw new PageError(422, "The amount must be a whole number of the lowest denomination, such as 10000 for 100.00.");
-  if (!/^[A-Z]{3}$/.test(currency))
-    throw new PageError(422, "The currency must be three capital letters, such as XOF.");
-  if (!/^[\w-]{8,64}$/.test(id)) throw new PageError(422, "Begin again from the merchant’s page.");
-  return { id, amount, currency, reason: checkedReason(field(form, "reason")) };
-}
-
-/** What merchants can pay out (D95): for a merchant with its statement, and for operators of all merchants. */
-export function balancePages(context: DashboardContext): Router {
-  const { config, storage, balances } = context;
-  const root = rootOf(config.publicUrl);
-  const router = Router({ caseSensitive: true, strict: true });
-  const page = { title: "Balances", section: "balances" } as const;
-
-  router.get("/dashboard/m/:merchant/balances", async (req, res) => {
-    const merchant = merchantIn(res);
-    const words = wordsIn(res);
-    const money = moneyIn(words);
-    const cursor = field(req.query, "cursor");
-    const [listed, busiest, statement] = await Promise.all([
-      balances.list(merchant),
-      storage.readBusiestDays({ merchantId: merchant.id, days: DAYS }),
-      balances.statement(merchant, { limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) }),
-    ]);
-    showPage(
-      context,
-      res,
-      { template: "balances", ...page },
-      {
-        days: DAYS,
-        balances: listed.map((balance) => inWords(balance, busiest, words)),
-        entries: statement.items.map((entry) => entryInWords(entry, money)),
-        next: statement.cursor && queryOf({ cursor: statement.cursor }),
-        isFirst: cursor === "",
-      },
-    );
-  });
-  router.use("/dashboard/balances", requireOperator);
-  router.get("/dashboard/balances", async (_req, res) => {
-    const words = wordsIn(res);
-    const money = moneyIn(words);
-    const [merchants, stored, busiest] = await Promise.all([
+/** The balances of all merchants, and the changes that wait for a second person. */
+const ofAll: Page = {
+  at: "/balances",
+  title: "balances",
+  async show(view) {
+    const { t, root, context } = view;
+    const { storage, config } = context;
+    const [merchants, stored, busiest, proposals] = await Promise.all([
       storage.listMerchants(),
       storage.listBalances(),
       storage.readBusiestDays({ days: DAYS }),
+      storage.listProposals(),
     ]);
     const names = new Map(merchants.map(({ id, name }) => [id, name]));
-    const all = stored
-      .map((balance) => ({
-        ...inWords({ ...balance, enforced: balance.enforced || config.balances === "enforced" }, busiest, words),
-        merchant: names.get(balance.merchantId) ?? balance.merchantId,
-      }))
-      .toSorted((a, b) => a.merchant.localeCompare(b.merchant));
-    const proposals = (await storage.listProposals()).map((proposal) => ({
-      ...proposal,
-      amount: money(proposal.amount, proposal.currency),
-      merchant: names.get(proposal.merchantId) ?? proposal.merchantId,
-      by: personOf(proposal.by),
-    }));
-    showPage(context, res, { template: "all-balances", ...page }, { days: DAYS, balances: all, proposals });
-  });
-  router.post("/dashboard/balances/:action", async (req, res) => {
-    const { action } = req.params;
-    if (action !== "approve" && action !== "reject")
-      throw new PageError(422, "Choose whether to approve or to reject.");
-    const [merchant = "", id = ""] = field(req.body, "proposal").split("/");
-    const known = (await storage.findMerchant(merchant)) !== undefined;
-    const result = known ? await storage.decideAdjustment(merchant, id, actorIn(res), action === "approve") : "unknown";
-    if (result !== "booked" && result !== "rejected") throw new PageError(409, UNDECIDED_ADJUSTMENT[result]);
-    seeOther(res, `${root}/balances`);
-  });
-
-  const path = "/dashboard/merchants/:merchant/adjust";
-  const find = merchantFinder(storage);
-  router.use(path, requireOperator);
-  router.get(path, async (req, res) => {
-    const managed = await find(req);
-    const money = moneyIn(wordsIn(res));
-    const adjustment = adjustmentIn({ ...req.query, id: stateOf(res).requestId });
-    const { amount, currency } = adjustment;
-    const stored = await storage.listBalances(managed.id);
-    const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
-    const data = {
-      managed,
-      form: { ...adjustment, amount: Math.abs(amount), kind: amount < 0 ? "withdraw" : "top-up" },
-      takes: amount < 0,
-      amount: money(Math.abs(amount), currency),
-      before: money(available, currency),
-      after: money(available + amount, currency),
-      needsSecond: needsSecond(config.secondPersonFrom, adjustment),
+    const nameOf = (id: string) => names.get(id) ?? id;
+    const balances = stored
+      .map((balance) => ({ ...balance, enforced: balance.enforced || config.balances === "enforced" }))
+      .toSorted((a, b) => nameOf(a.merchantId).localeCompare(nameOf(b.merchantId)));
+    const whose = (id: string) => link(`${root}/m/${id}/balances`, bdi(nameOf(id)));
+    const first: Column<Balance> = { title: "merchant", cell: ({ merchantId }) => whose(merchantId) };
+    const shown =
+      balances.length === 0
+        ? markup`<p>${t("noMerchantHasBalance")}</p>`
+        : balancesTable(view, balances, busiest, first);
+    const columns: Column<(typeof proposals)[number]>[] = [
+      {
+        title: "change",
+        cell: ({ merchantId, amount, currency, reason, by }) => [
+          moneyIn(view, amount, currency),
+          " ",
+          whose(merchantId),
+          under(view.rich("reasonBy", { reason, by: personOf(by) })),
+        ],
+      },
+      { title: "proposed", class: "wide", cell: ({ at }) => view.stamp(at) },
+    ];
+    const decide: Column<(typeof proposals)[number]> = {
+      title: "action",
+      cell: ({ merchantId, id }) =>
+        (["balance.approve", "balance.reject"] as const).map((name) =>
+          form(view, name, { values: { proposal: `${merchantId}/${id}` }, class: "inline" }),
+        ),
     };
-    const { id, reason } = adjustment;
-    const query = queryOf({ id, reason, currency, amount: String(Math.abs(amount)), kind: data.form.kind });
-    showPage(context, res, { template: "adjust", title: "Change a balance", section: "merchants", query }, data);
-  });
-  router.post(path, async (req, res) => {
-    const { id } = await find(req);
-    const secondFrom = config.secondPersonFrom;
-    const adjustment = adjustmentIn(req.body);
-    const result = await adjust({ storage, secondFrom }, id, adjustment, actorIn(res));
-    if (result === "not-covered") throw new PageError(409, "The available balance is less.");
-    seeOther(res, result === "proposed" ? `${root}/balances` : `${root}/m/${id}/balances`);
-  });
-  return router;
-}
+    const all = mayDo(view, "balance.approve") ? [...columns, decide] : columns;
+    return markup`<h1>${t("balances")}</h1>${card(shown, { isLive: true })}
+${proposals.length > 0 && markup`<h2>${t("toBeApproved")}</h2>${card(table(view, proposals, all, ({ id }) => id))}`}
+${soft(view.rich("topUpUnder"))}`;
+  },
+};
+
+/** The page that says what a change of a balance does. */
+const adjusting: Page = {
+  at: "/merchants/:merchant/adjust",
+  title: "changeABalance",
+  under: "",
+  query: ["kind", "amount", "currency", "reason"],
+  async show(view) {
+    const { t, rich, root, context } = view;
+    const input = readInput("balance.adjust", view.query, false);
+    const id = stateOf(view.res).requestId!;
+    const adjustment = adjustmentOf(input, id);
+    const { currency, reason } = input;
+    const merchantId = view.params.merchant!;
+    const [merchant, stored] = await Promise.all([
+      context.storage.findMerchant(merchantId),
+      context.storage.listBalances(merchantId),
+    ]);
+    const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
+    const isTaken = input.kind === "withdraw";
+    const isProposed = needsSecond(context.config.secondPersonFrom, adjustment);
+    const amount = moneyIn(view, input.amount, currency);
+    const values = { amount, merchant: merchant!.name };
+    const effects = [
+      isTaken ? rich("takenFrom", values) : rich("addedTo", values),
+      rich("availableThen", {
+        before: moneyIn(view, available, currency),
+        after: moneyIn(view, available + adjustment.amount, currency),
+      }),
+      rich("reasonIs", { reason }),
+      isProposed && t("needsSecondPerson"),
+      t("inTheStatement"),
+    ];
+    const content = markup`<ul>${effects.map((effect) => effect && markup`<li>${effect}</li>`)}</ul>
+${form(view, "balance.adjust", {
+  values: { ...view.query, id },
+  texts: { amount },
+  style: isTaken ? "danger" : "primary",
+  button: isProposed ? "proposeAmount" : isTaken ? "takeOutAmount" : "topUpAmount",
+  isConfirmation: true,
+})}`;
+    return markup`${back(`${root}/merchants/${merchantId}`, t("backChangeNothing"))}
+<h1>${isTaken ? rich("takeFrom.question", values) : rich("addTo.question", values)}</h1>
+${card(content, { class: "stack", label: t("whatWillHappen") })}`;
+  },
+};
+
+export const balancePages: readonly Page[] = [ofMerchant, ofAll, adjusting];

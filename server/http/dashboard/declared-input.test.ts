@@ -1,8 +1,7 @@
 // Sends every name that storage and domain use, undeclared, to every page and with every form: the response and the
 // stored data must be the same as without it. Sends every form to a failing storage, too.
-import type { Express } from "express";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { newLink, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
+import { newLink, routesOf, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { failingStorage, type FailingStorage, type Failure } from "../../testing/failing-storage.ts";
 import { openSqlite } from "../../storage/sqlite/index.ts";
 import { startServer, type TestServer, type TestServerOptions } from "../../testing/server.ts";
@@ -28,19 +27,25 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   [`${MERCHANT}/requests`]: ["result", "operation", "reference", "request", "cursor"],
   [`${MERCHANT}/sandbox`]: ["stop", "count", "unit"],
   [`${MERCHANT}/audit`]: ["key", "cursor"],
-  "/dashboard/audit": ["cursor"],
+  "/dashboard/audit": ["key", "cursor"],
   [`${MERCHANT}/balances`]: ["cursor"],
-  [`${MERCHANT}/approvals/confirm`]: ["action", "payment"],
-  "/dashboard/approvals/confirm": ["action", "payment"],
-  "/dashboard/merchants/:merchant/adjust": ["id", "kind", "amount", "currency", "reason"],
+  ...Object.fromEntries(
+    ["approve", "reject"].flatMap((how) =>
+      [MERCHANT, "/dashboard"].map((scope) => [`${scope}/approvals/${how}`, ["payment"]]),
+    ),
+  ),
+  "/dashboard/merchants/:merchant/adjust": ["kind", "amount", "currency", "reason"],
 };
 
 /** Pages that show an error without a parameter. */
-const CONFIRM = "action=approve&payment=";
+const CONFIRM = "payment=";
 const NEEDED: Readonly<Record<string, string>> = {
   [`${MERCHANT}/replays/new`]: "status=failed",
-  [`${MERCHANT}/approvals/confirm`]: CONFIRM,
-  "/dashboard/approvals/confirm": CONFIRM,
+  ...Object.fromEntries(
+    ["approve", "reject"].flatMap((how) =>
+      [MERCHANT, "/dashboard"].map((scope) => [`${scope}/approvals/${how}`, CONFIRM]),
+    ),
+  ),
   "/dashboard/merchants/:merchant/adjust": "kind=top-up&amount=500&currency=XOF&reason=transfer",
 };
 
@@ -66,20 +71,22 @@ async function aService() {
   });
   const checkout = await server.createCheckout({ reference: "order" });
   const other = await server.createCheckout({ reference: "another" });
-  // Two payouts that wait for approval.
+  // Payouts that wait for approval.
   await server.storage.setMerchantLimits(server.merchant.id, { approvalFrom: { XOF: 1e9 } }, "command ada@host");
-  const [waiting = "", waitingToo = ""] = await Promise.all(
-    ["one", "two"].map(async (reference) => {
+  const [waiting = "", waitingToo = "", third = "", fourth = ""] = await Promise.all(
+    ["one", "two", "three", "four"].map(async (reference) => {
       const { body } = await server.createPayout({ reference, amount: 1e9 });
       return `${server.merchant.id}/${body.data.reference}`;
     }),
   );
   const change = { id: "a-change-of-a-balance", amount: 700, currency: "XOF", reason: "transfer" };
-  await server.storage.proposeAdjustment(server.merchant.id, change, "command ada@host");
+  const later = { ...change, id: "another-of-a-balance" };
+  for (const each of [change, later])
+    await server.storage.proposeAdjustment(server.merchant.id, each, "command ada@host");
   await server.service.deliveries.idle();
   const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
   const at = `/m/${server.merchant.id}`;
-  const { headers } = await member.post(`${at}/replays`, { status: "pending", pace: "1" });
+  const { headers } = await member.post(`${at}/replays/new`, { status: "pending", pace: "1" });
   const values: Readonly<Record<string, string>> = {
     merchant: server.merchant.id,
     disbursement: payout.body.data.reference,
@@ -87,10 +94,12 @@ async function aService() {
     otherCheckout: other.body.data.reference,
     webhook: items[0]!.id,
     replay: headers.get("location")!.split("/").at(-1)!,
-    action: "approve",
     waiting,
     waitingToo,
+    third,
+    fourth,
     proposal: `${server.merchant.id}/${change.id}`,
+    rejected: `${server.merchant.id}/${later.id}`,
     page: "operating",
     file: "docs.css",
   };
@@ -109,18 +118,9 @@ function pathOf(route: string, values: Service["values"]): string {
   });
 }
 
-interface Layer {
-  route?: { path: string | string[]; methods: Record<string, boolean> };
-  handle: { stack?: Layer[] };
-}
-
 /** The paths of pages and forms: all paths outside the contract. */
-function routesOf({ router }: Express, method: "get" | "post"): string[] {
-  const visit = ({ route, handle }: Layer): string[] => {
-    if (route) return route.methods[method] === true ? [route.path].flat() : [];
-    return (handle.stack ?? []).flatMap(visit);
-  };
-  const paths = (router as unknown as { stack: Layer[] }).stack.flatMap(visit);
+function pathsOf(server: TestServer, wanted: "GET" | "POST"): string[] {
+  const paths = routesOf(server.service.app).flatMap(({ method, path }) => (method === wanted ? [path] : []));
   // The stream of a live page does not end, and the metrics count their own requests. Neither reads parameters.
   return [...new Set(paths)].filter((path) => !/^\/(v1|sandbox)\/|\/live$|^\/metrics$/.test(path));
 }
@@ -164,7 +164,7 @@ describe("pages", () => {
   let routes: string[];
   beforeAll(async () => {
     service = await aService();
-    routes = routesOf(service.server.service.app, "get");
+    routes = pathsOf(service.server, "GET");
   });
   afterAll(() => service.server.close());
   const open = (path: string, query = "") => responseTo(service.server, `${path}?${query}`, service.operator);
@@ -234,10 +234,13 @@ const LIMITS = {
 const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fields>][] = [
   ["/dashboard/merchants", () => ({ name: "Grace Stores" })],
   ["/dashboard/merchants/:merchant/rename", () => ({ name: "Renamed" })],
-  ["/dashboard/approvals/:action", ({ values }) => ({ payment: values.waiting!, reason: "" })],
-  [`${MERCHANT}/approvals/:action`, ({ values }) => ({ payment: values.waitingToo!, reason: "" })],
+  ["/dashboard/approvals/approve", ({ values }) => ({ payment: values.waiting! })],
+  [`${MERCHANT}/approvals/approve`, ({ values }) => ({ payment: values.waitingToo! })],
+  ["/dashboard/approvals/reject", ({ values }) => ({ payment: values.third!, reason: "no" })],
+  [`${MERCHANT}/approvals/reject`, ({ values }) => ({ payment: values.fourth!, reason: "no" })],
   ["/dashboard/merchants/:merchant/adjust", () => ({ id: "another-change", kind: "top-up", ...CHANGE })],
-  ["/dashboard/balances/:action", ({ values }) => ({ proposal: values.proposal! })],
+  ["/dashboard/balances/approve", ({ values }) => ({ proposal: values.proposal! })],
+  ["/dashboard/balances/reject", ({ values }) => ({ proposal: values.rejected! })],
   ["/dashboard/merchants/:merchant/limits", () => LIMITS],
   ["/dashboard/merchants/:merchant/terms", () => ({ disbursementFee: "80+100", checkoutFee: "", rateLimit: "50" })],
   ["/dashboard/merchants/:merchant/suspend", () => ({})],
@@ -247,10 +250,10 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   [`${MERCHANT}/webhooks/:id/replay`, () => ({})],
   [`${MERCHANT}/replays/:id/stop`, () => ({})],
   [
-    `${MERCHANT}/replays`,
+    `${MERCHANT}/replays/new`,
     () => ({ ...Object.fromEntries(SEARCH.map((name) => [name, ""])), status: "failed", pace: "1" }),
   ],
-  [`${MERCHANT}/settings/keys`, () => ({ name: "second", read: "", disburse: "", checkout: "" })],
+  [`${MERCHANT}/settings/keys`, () => ({ name: "second", key: "", read: "", disburse: "", checkout: "" })],
   [`${MERCHANT}/settings/keys/revoke`, async ({ server }) => ({ key: await oneKey(server) })],
   [`${MERCHANT}/settings/keys/limits`, async ({ server }) => ({ key: await oneKey(server), ...LIMITS })],
   [`${MERCHANT}/settings/secret/reveal`, () => ({})],
@@ -316,9 +319,7 @@ describe("forms", () => {
 
   test("are those of the server's own routes, and take effect", async () => {
     const { server } = await aService();
-    // The table of rights also names the forms of a live service.
-    const routes = new Set(routesOf(server.service.app, "post").filter((route) => !/\/(rails|payments)\//.test(route)));
-    expect(FORMS.map(([route]) => route).toSorted()).toEqual([...routes].toSorted());
+    expect(FORMS.map(([route]) => route).toSorted()).toEqual(pathsOf(server, "POST").toSorted());
     await server.close();
     let before: unknown;
     for (const [route, { status }, after] of plain) {

@@ -5,12 +5,11 @@ import { csvLine } from "../../csv.ts";
 import { failureIn, timestamp } from "../../domain/representation.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import { stateOf } from "../request-state.ts";
+import { stated, stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
-import type { PaymentFilter } from "./payment-filter.ts";
-import { pageOf, type Kind } from "./payment-list.ts";
+import { readPayments, type Kind, type PaymentSearch } from "./payment-search.ts";
 import { watchSession } from "./sessions.ts";
-import { actorIn, merchantIn } from "./visit.ts";
+import { actorIn } from "./view.ts";
 
 /**
  * How many payments are read at once: few enough that a read blocks the event loop no longer than a page of a list
@@ -36,15 +35,15 @@ const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => str
 };
 
 /** Sends all payments that a search finds as CSV (RFC 4180), when the merchant's other exports have ended. */
-export const sendCsv = (context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> =>
-  context.exports.run(merchantIn(res).id, () => send(context, kind, filter, res));
+export const sendCsv = (context: DashboardContext, kind: Kind, filter: PaymentSearch, res: Response): Promise<void> =>
+  context.exports.run(stated(res, "merchant").id, () => send(context, kind, filter, res));
 
 /** Sends a few payments at a time, so that memory stays bounded. */
-async function send(context: DashboardContext, kind: Kind, filter: PaymentFilter, res: Response): Promise<void> {
+async function send(context: DashboardContext, kind: Kind, filter: PaymentSearch, res: Response): Promise<void> {
   // The visitor may have left while the export waited. The response is then closed already and will emit no further
   // event.
   if (res.closed) return;
-  const merchant = merchantIn(res);
+  const merchant = stated(res, "merchant");
   await context.storage.recordAction({
     actor: actorIn(res),
     action: "payments.export",
@@ -75,13 +74,16 @@ async function* rowsOf(
   context: DashboardContext,
   kind: Kind,
   merchantId: string,
-  filter: PaymentFilter,
+  filter: PaymentSearch,
   isSignedIn: () => Promise<boolean>,
 ) {
-  const { cursor: _, ...rest } = filter;
   let cursor: string | undefined;
   do {
-    const page = await pageOf(context, kind, merchantId, { ...rest, limit: ROWS_PER_READ, ...(cursor && { cursor }) });
+    const page = await readPayments(context, kind, merchantId, {
+      ...filter,
+      limit: ROWS_PER_READ,
+      ...(cursor && { cursor }),
+    });
     yield page.items.map((payment) => csvLine(Object.values(COLUMNS).map((read) => read(payment)))).join("");
     cursor = page.cursor;
     if (cursor !== undefined && !(await isSignedIn())) throw new Error("The session ended during the export.");

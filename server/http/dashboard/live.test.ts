@@ -69,16 +69,6 @@ describe("what a page reads by itself", () => {
     expect(await follow(path, { ...visitor, cookie: "dashboard=x" })()).toBe(303);
   });
 
-  test("is for people who may see the merchant", async () => {
-    const { merchant } = await server.addMerchant("Other");
-    const person = await signedIn(server, { merchantId: merchant.id });
-    const response = await visit(server, pageOf(server.merchant.id), {
-      headers: { cookie: person.cookie, "x-live": "yes" },
-    });
-    expect(response.status).toBe(404);
-    expect(await follow(pageOf(merchant.id), person)()).toBe(200);
-  });
-
   test("is not stored by browsers, and a page that a person opens has no version", async () => {
     const path = pageOf(server.merchant.id);
     const byItself = await visit(server, path, { headers: { cookie: visitor.cookie, "x-live": "yes" } });

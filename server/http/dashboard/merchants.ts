@@ -1,142 +1,124 @@
-import { Router } from "express";
-import { createMerchant, renameMerchant, type Merchant } from "../../domain/merchants.ts";
-import { parseTerms, TERMS, termTexts, type Terms } from "../../domain/terms.ts";
+import { limitTexts } from "../../domain/limits.ts";
+import type { Merchant } from "../../domain/merchants.ts";
+import { termTexts } from "../../domain/terms.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
-import { showPage } from "./show-page.ts";
-import { queryOf } from "./payment-filter.ts";
-import { actorIn, field, merchantFinder, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
-import type { English } from "./words.ts";
-
-/** What the form with the terms needs. */
-const TERM_LABELS: Record<keyof Terms, English> = {
-  disbursementFee: "Fee of a payout",
-  checkoutFee: "Fee of a checkout",
-  rateLimit: "Requests per second",
-};
-const TERM_FORM = {
-  termTexts,
-  termFields: Object.entries(TERM_LABELS).map(([name, label]) => ({ name, label, ...TERMS[name as keyof Terms] })),
-};
-
-/** What an operator can do with a merchant, after a page that says what will happen. */
-interface MerchantAction {
-  state: Merchant["state"];
-  title: English;
-  question: English;
-  button: English;
-  effects: English[];
-}
-const ACTIONS: Record<string, MerchantAction> = {
-  suspend: {
-    state: "suspended",
-    title: "Suspend",
-    question: "Suspend <bdi>{name}</bdi>?",
-    button: "Suspend {name}",
-    effects: [
-      "The merchant can create no payouts and no checkouts: its programs get 403 with merchant_suspended.",
-      "Payments that exist go on, with their webhooks, and can be read.",
-      "You can reopen the merchant at any time.",
-    ],
-  },
-  reopen: {
-    state: undefined,
-    title: "Reopen",
-    question: "Reopen <bdi>{name}</bdi>?",
-    button: "Reopen {name}",
-    effects: ["The merchant can create payouts and checkouts again."],
-  },
-  close: {
-    state: "closed",
-    title: "Close",
-    question: "Close <bdi>{name}</bdi>?",
-    button: "Close {name}",
-    effects: [
-      "The merchant can create no payouts and no checkouts, for good. A closed merchant cannot be reopened.",
-      "All its API keys are revoked, for good.",
-      "Its people are signed out, and their unused links end.",
-      "Payments that exist go on, with their webhooks. You can still see them.",
-    ],
-  },
-};
+import { markup } from "./html.ts";
+import { list, record, type Page } from "./page.ts";
+import { badge, bdi, card, code, form, link, pathOf, table, under } from "./parts.ts";
+import { mayDo, type View } from "./view.ts";
 
 /** The most payouts, and the most checkouts, that a search shows. */
 const MOST_FOUND = 25;
 const looksLike = (name: string, part: string) => name.toLowerCase().includes(part.toLowerCase());
 
-/** The first page: for an operator the list of merchants, for a merchant the payments. */
-export function merchantPages(context: DashboardContext): Router {
-  const { config, storage } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const root = rootOf(config.publicUrl);
-
-  router.get("/dashboard", async (req, res) => {
-    const { merchantId } = visitOf(res).session;
-    if (merchantId !== undefined) return seeOther(res, `${root}/m/${merchantId}/disbursements`);
-    const page = { template: "merchants", title: "Merchants", section: "merchants" } as const;
-    const search = field(req.query, "search");
-    const merchants = await storage.listMerchants();
-    const number = parsePhoneNumber(search);
-    const query = { text: search, phoneNumber: "digits" in number ? number.digits : undefined, limit: MOST_FOUND };
-    const found = search === "" ? [] : await storage.searchPayments(query);
-    const names = new Map(merchants.map(({ id, name }) => [id, name]));
-    showPage(
-      context,
-      res,
-      { ...page, query: queryOf({ search }) },
-      {
-        search,
-        merchants: merchants
-          .filter(({ id, name }) => id === search || looksLike(name, search))
-          .toSorted((a, b) => a.name.localeCompare(b.name)),
-        payments: found.map((payment) => ({
-          ...payment,
-          of: names.get(payment.merchantId),
-          kind: "locale" in payment ? "checkouts" : "disbursements",
-        })),
-      },
-    );
-  });
-  router.post("/dashboard/merchants", requireOperator, async (req, res) => {
-    const { id } = await createMerchant({ ...context, actor: actorIn(res) }, field(req.body, "name"));
-    seeOther(res, `${root}/m/${id}/settings`);
-  });
-
-  const path = "/dashboard/merchants/:merchant";
-  const find = merchantFinder(storage);
-  router.use(path, requireOperator);
-  router.get(path, async (req, res) => {
-    const page = { template: "merchant", title: "Manage a merchant", section: "merchants" } as const;
-    showPage(context, res, page, { managed: await find(req), ...LIMIT_FORM, ...TERM_FORM });
-  });
-  router.post(`${path}/limits`, async (req, res) => {
-    const { id } = await find(req);
-    await storage.setMerchantLimits(id, limitsIn(req.body), actorIn(res));
-    seeOther(res, `${root}/merchants/${id}`);
-  });
-  router.post(`${path}/terms`, async (req, res) => {
-    const { id } = await find(req);
-    const texts = Object.keys(TERMS).map((name) => [name, field(req.body, name)]);
-    await storage.setMerchantTerms(id, parseTerms(Object.fromEntries(texts)), actorIn(res));
-    seeOther(res, `${root}/merchants/${id}`);
-  });
-  router.post(`${path}/rename`, async (req, res) => {
-    const managed = await find(req);
-    await renameMerchant({ ...context, actor: actorIn(res) }, managed, field(req.body, "name"));
-    seeOther(res, `${root}/merchants/${managed.id}`);
-  });
-  for (const [action, { state, title, ...shown }] of Object.entries(ACTIONS)) {
-    router.get(`${path}/${action}`, async (req, res) => {
-      const page = { template: "merchant-action", title, section: "merchants" } as const;
-      showPage(context, res, page, { managed: await find(req), action, ...shown });
-    });
-    router.post(`${path}/${action}`, async (req, res) => {
-      const { id } = await find(req);
-      const isDone = await storage.setMerchantState(id, state, actorIn(res));
-      if (!isDone) throw new PageError(409, "The merchant is closed for good.");
-      seeOther(res, `${root}/merchants/${id}`);
-    });
-  }
-  return router;
+async function foundPayments({ context: { storage }, query: { search = "" } }: View) {
+  const number = parsePhoneNumber(search);
+  const phoneNumber = "digits" in number ? number.digits : undefined;
+  return search === "" ? [] : storage.searchPayments({ text: search, phoneNumber, limit: MOST_FOUND });
 }
+
+/** The first page of an operator: all merchants, and a search for payments of all merchants. */
+const listPage = list<Merchant>({
+  at: "",
+  title: "merchants",
+  isWhole: true,
+  query: ["search"],
+  filters: () => ({ search: { label: "merchantReferenceOrPhone", attributes: { type: "search", maxlength: 200 } } }),
+  async read({ context: { storage }, query: { search = "" } }) {
+    const found = (await storage.listMerchants()).filter(({ id, name }) => id === search || looksLike(name, search));
+    return { items: found.toSorted((a, b) => a.name.localeCompare(b.name)) };
+  },
+  key: ({ id }) => id,
+  columns: (view) => [
+    {
+      title: "name",
+      cell: ({ id, name, state }) => [
+        link(`${view.root}/m/${id}/disbursements`, bdi(name)),
+        state && [" ", badge(view, state)],
+      ],
+    },
+    { title: "id", class: "wide line", cell: ({ id }) => code(id) },
+    { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+    { title: "action", cell: ({ id }) => link(`${view.root}/merchants/${id}`, view.t("manage")) },
+  ],
+  none: ({ t }, isFiltered) => markup`<p>${isFiltered ? t("noMerchantFound") : t("noMerchantYet")}</p>`,
+  async above(view) {
+    const payments = await foundPayments(view);
+    if (payments.length === 0) return undefined;
+    const names = new Map((await view.context.storage.listMerchants()).map(({ id, name }) => [id, name]));
+    const found = table(
+      view,
+      payments,
+      [
+        {
+          title: "payment",
+          cell(payment) {
+            const { merchantId, reference, merchantsReference } = payment;
+            const kind = "locale" in payment ? "checkout" : "disbursement";
+            return [
+              link(`${view.root}/m/${merchantId}/${kind}s/${reference}`, bdi(merchantsReference)),
+              under([view.t(kind), " · ", bdi(names.get(merchantId))]),
+            ];
+          },
+        },
+        {
+          title: "amount",
+          class: "number",
+          cell: ({ amount, currency, status }) => [view.amount(amount, currency), markup`<br>`, badge(view, status)],
+        },
+        { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+      ],
+      ({ reference }) => reference,
+    );
+    return card(found, { isLive: true });
+  },
+  below: (view) => form(view, "merchant.create", { class: "card inline" }),
+});
+
+const section = (id: string, title: string, content: ReturnType<typeof form>) =>
+  content && card(content, { id, title, class: "stack" });
+
+/** What operators can do with a merchant. */
+const managePage = record<Merchant>({
+  at: "/merchants/:merchant",
+  title: "manageAMerchant",
+  under: "",
+  missing: "error.noMerchant",
+  find: ({ context, params }) => context.storage.findMerchant(params.merchant!),
+  back: ({ root, t }) => [root, t("backToMerchants")],
+  heading: (view, { name, state }) => [bdi(name), state && [" ", badge(view, state)]],
+  facts: ({ t, root, stamp }, { id, createdAt }) => [
+    [t("id"), code(id)],
+    [t("created"), stamp(createdAt)],
+    [t("payments"), link(`${root}/m/${id}/disbursements`, t("seePayments"))],
+  ],
+  below(view, { name, state, limits, terms }) {
+    const { t } = view;
+    const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
+    const stateText = state === "closed" ? t("isClosed") : state ? t("isSuspended") : t("isActive");
+    return [
+      form(view, "merchant.rename", { values: { name }, class: "card inline" }),
+      section(
+        "limits",
+        t("limitsOfMerchant"),
+        form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
+      ),
+      section(
+        "balance",
+        t("balance"),
+        form(view, "balance.adjust", { method: "get", prefix: "adjust", button: "continue", class: "stack" }),
+      ),
+      section(
+        "terms",
+        t("termsOfMerchant"),
+        form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
+      ),
+      card(
+        markup`<p>${stateText}</p>${mayDo(view, "merchant.close") && ways.map((way) => markup`<p>${link(pathOf(view, `merchant.${way}`), t(`${way}.opens`))}</p>`)}`,
+        { id: "state", title: t("state"), class: "stack" },
+      ),
+    ];
+  },
+});
+
+export const merchantPages: readonly Page[] = [listPage, managePage];

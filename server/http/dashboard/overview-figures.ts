@@ -1,7 +1,5 @@
-import { failureOf, type FailureCode } from "../../domain/failures.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import type { Day, Figure, PaymentKind, PendingFigure } from "../../domain/figures.ts";
-import { durationIn } from "./duration.ts";
 import type { Words } from "./words.ts";
 
 /** The statuses in the order of the bars, from below. */
@@ -111,10 +109,6 @@ function rateOf(final: readonly Figure[], words: Words): string | undefined {
 export const share = (part: number, whole: number, { number }: Words): string =>
   `${number(Math.floor((1_000 * part) / whole) / 10)} %`;
 
-/** Why payments failed, for people. Codes are the contract's. */
-export const reasonOf = (code: string | undefined, { t, said }: Words): string =>
-  code === undefined ? t("No reason was recorded") : said(failureOf(code as FailureCode).message);
-
 /** How long it took until half and until 95 % of the payouts were final. */
 function timesOf(final: readonly Figure[], words: Words): { half: string; most: string } | undefined {
   const total = sum(final);
@@ -128,7 +122,7 @@ function timesOf(final: readonly Figure[], words: Words): { half: string; most: 
 }
 
 const duration = (within: number | undefined, words: Words): string =>
-  within === undefined ? words.t("more than a day") : durationIn(words, within);
+  within === undefined ? words.t("moreThanADay") : words.duration(within);
 
 /** The size of the chart in its own units. The page stretches it. */
 export const CHART = { width: 720, height: 160 };
@@ -136,7 +130,7 @@ export const CHART = { width: 720, height: 160 };
 /** A bar for each day, of one rectangle for each status. */
 function barsOf(
   days: readonly { text: string; counts: readonly { status: Status; payments: number }[]; total: number }[],
-  { t, number }: Words,
+  { word, number }: Words,
 ) {
   const most = Math.max(1, ...days.map(({ total }) => total));
   const pitch = CHART.width / days.length;
@@ -148,7 +142,7 @@ function barsOf(
       y -= height;
       return [{ status, y: round(y), height: round(height) }];
     });
-    const text = counts.map(({ status, payments }) => `${number(payments)} ${t(status)}`).join(", ");
+    const text = counts.map(({ status, payments }) => `${number(payments)} ${word("status", status)}`).join(", ");
     return { x: round(index * pitch + pitch * 0.1), width: round(pitch * 0.8), parts, text: `${day}: ${text}` };
   });
 }

@@ -1,73 +1,147 @@
-import { Router, type Request, type Response } from "express";
+import { refused } from "../../actions/refused.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import { failureIn } from "../../domain/representation.ts";
+import { DAY_MS } from "../../domain/time.ts";
 import { curlLine } from "../curl-line.ts";
-import { railOf } from "./attention.ts";
+import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { keyName } from "./audit-words.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
 import { sendCsv } from "./export.ts";
-import { queryOf, readFilter } from "./payment-filter.ts";
-import { pageOf, type Kind } from "./payment-list.ts";
-import { showPage } from "./show-page.ts";
-import { timelineOf } from "./timeline.ts";
-import { merchantIn, PageError } from "./visit.ts";
-import { wordsIn } from "./words.ts";
+import { attributes, markup, type Html } from "./html.ts";
+import { list, record, type Page } from "./page.ts";
+import { badge, bdi, card, code, link, pathOf, payerOf, pre, under } from "./parts.ts";
+import { readPayments, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
+import { railOf, railPart } from "./rail-of-payment.ts";
+import { timeline, timelineOf } from "./timeline.ts";
+import { dayOf, mayDo, merchantOf, queryOf, type View } from "./view.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
   disbursements: {
-    title: "Disbursements",
-    one: "Disbursement",
+    one: "disbursement",
+    all: "allDisbursements",
+    none: "noDisbursementsYet",
+    create: "createTestDisbursement",
+    who: "recipient",
     statuses: ["pending", "success", "failed"],
     creation: "createDisbursement",
   },
   checkouts: {
-    title: "Checkouts",
-    one: "Checkout",
+    one: "checkout",
+    all: "allCheckouts",
+    none: "noCheckoutsYet",
+    create: "createTestCheckout",
+    who: "payer",
     statuses: ["pending", "success", "failed", "cancelled"],
     creation: "createCheckout",
   },
 } as const satisfies Record<Kind, object>;
 
-/** A merchant's payments: a list that can be searched, its export, and a page for each. */
-export function paymentPages(context: DashboardContext): Router {
-  const router = Router({ caseSensitive: true, strict: true });
-  for (const kind of Object.keys(KINDS) as Kind[]) {
-    const path = `/dashboard/m/:merchant/${kind}`;
-    router.get(path, (req, res) => showList(context, kind, req, res));
-    router.get(`${path}.csv`, (req, res) => sendCsv(context, kind, readFilter(req.query, KINDS[kind].statuses), res));
-    router.get(`${path}/:reference`, (req, res) => showPayment(context, kind, String(req.params.reference), res));
-  }
-  return router;
+/** @throws Refused if a parameter is not one that the form or a link sends */
+function searchIn({ query }: View, kind: Kind): PaymentSearch {
+  const { search = "", status = "", from = "", to = "" } = query;
+  if (status !== "" && !(KINDS[kind].statuses as readonly string[]).includes(status))
+    throw refused(422, "error.noStatus");
+  const number = parsePhoneNumber(search);
+  return {
+    ...(search !== "" && { search }),
+    ...("digits" in number && { phoneNumber: number.digits }),
+    ...(status !== "" && { status }),
+    ...(from !== "" && { createdAfter: dayOf(from) }),
+    // The last day is included.
+    ...(to !== "" && { createdBefore: dayOf(to) + DAY_MS }),
+  };
 }
 
-async function showList(context: DashboardContext, kind: Kind, req: Request, res: Response): Promise<void> {
-  const { title, statuses } = KINDS[kind];
-  const filter = readFilter(req.query, statuses);
-  const page = await pageOf(context, kind, merchantIn(res).id, filter);
-  const { cursor: _, ...search } = filter.typed;
-  showPage(
-    context,
-    res,
-    { template: "payments", title, section: kind, query: queryOf(search) },
-    {
-      kind,
-      statuses,
-      typed: filter.typed,
-      isFiltered: Object.values(search).some((text) => text !== ""),
-      payments: page.items,
-      query: queryOf(search),
-      next: page.cursor && queryOf({ ...search, cursor: page.cursor }),
-      isFirst: filter.typed.cursor === "",
-      curl: curlLine(context.config.publicUrl, "$API_KEY", kind),
-    },
-  );
+const SEARCH = ["search", "status", "from", "to"];
+
+const listPage = (kind: Kind): Page =>
+  list<Payment>({
+    at: `/m/:merchant/${kind}`,
+    title: kind,
+    query: SEARCH,
+    filters: () => ({
+      search: { label: "referenceOrPhoneNumber", attributes: { type: "search", maxlength: 200 } },
+      status: {
+        label: "status",
+        type: "select",
+        isMore: true,
+        options: Object.fromEntries([
+          ["", "any"],
+          ...KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const),
+        ]),
+      },
+      from: { label: "from", isMore: true, attributes: { type: "date" } },
+      to: { label: "to", isMore: true, attributes: { type: "date" } },
+    }),
+    read: (view, cursor) =>
+      readPayments(view.context, kind, merchantOf(view).id, { ...searchIn(view, kind), ...cursor }),
+    key: ({ reference }) => reference,
+    columns: (view) => [
+      {
+        title: "reference",
+        cell: ({ reference, merchantsReference, createdAt }) => [
+          link(`${view.area}/${kind}/${reference}`, bdi(merchantsReference)),
+          view.stamp(createdAt, "time", "under small"),
+        ],
+      },
+      {
+        title: "phoneNumber",
+        class: "wide line",
+        cell: (payment) =>
+          markup`<span${attributes({ class: payment.customer ? undefined : "soft" })}>${payerOf(view, payment as Checkout)}</span>`,
+      },
+      {
+        title: "amount",
+        class: "number",
+        cell: (payment) => [view.amount(payment.amount, payment.currency), statusBelow(view, payment)],
+      },
+      { title: "status", class: "wide", cell: (payment) => statusOf(view, payment) },
+      { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+    ],
+    beside: ({ area, t }, rows, query) => rows.length > 0 && link(`${area}/${kind}.csv${query}`, t("exportCsv")),
+    none: (view, isFiltered) =>
+      isFiltered
+        ? markup`<h2>${view.t("nothingFound")}</h2><p>${view.t("searchWholeReference")}</p>`
+        : markup`<h2>${view.t(KINDS[kind].none)}</h2>
+${view.context.config.sandbox && markup`<p>${link(`${view.area}/sandbox`, view.t(KINDS[kind].create), "button primary")}</p>`}
+<p>${view.rich("fromTerminal", { area: view.area })}</p>${pre(curlLine(view.context.config.publicUrl, "$API_KEY", kind))}`,
+  });
+
+/** The status on a narrow screen. */
+function statusBelow(view: View, payment: Payment): Html {
+  const failure = payment.status === "failed" && payment.failure;
+  return markup`<span class="small"><br>${badge(view, payment.status)}${failure && markup`<br>${failure.code}`}</span>`;
 }
 
-async function showPayment(context: DashboardContext, kind: Kind, reference: string, res: Response): Promise<void> {
-  const { storage } = context;
-  const { id } = merchantIn(res);
+function statusOf(view: View, payment: Payment): (Html | false | undefined)[] {
+  const failure = payment.status === "failed" && payment.failure;
+  return [badge(view, payment.status), failure && under(failure.code)];
+}
+
+const csvPage = (kind: Kind): Page => ({
+  at: `/m/:merchant/${kind}.csv`,
+  title: kind,
+  under: `/m/:merchant/${kind}`,
+  query: [...SEARCH, "cursor"],
+  async show(view) {
+    await sendCsv(view.context, kind, searchIn(view, kind), view.res);
+    return undefined;
+  },
+});
+
+interface Told {
+  payment: Payment;
+  moments: ReturnType<typeof timelineOf>;
+  rail: Awaited<ReturnType<typeof railOf>>;
+}
+
+async function findPayment(view: View, kind: Kind): Promise<Told | undefined> {
+  const { storage, config, rails } = view.context;
+  const { id } = merchantOf(view);
+  const reference = view.params.reference!;
   const payment = await (kind === "disbursements" ? storage.findDisbursement : storage.findCheckout)(id, reference);
-  if (!payment) throw new PageError(404, "There is no payment with this reference.");
+  if (!payment) return undefined;
   // A record has one event. Without a webhook address it has no delivery.
   const query = { merchantId: id, reference, limit: 1 };
   const [events, deliveries, requests, rail, keys] = await Promise.all([
@@ -75,18 +149,67 @@ async function showPayment(context: DashboardContext, kind: Kind, reference: str
     storage.listDeliveries(query),
     // Finds only the successful request: a refused duplicate has the same reference.
     storage.listRequests({ ...query, operation: KINDS[kind].creation, statusClass: 2 }),
-    context.rails && railOf(context, reference, res),
+    rails && railOf(view, reference),
     storage.listKeysOf(id),
   ]);
-  const request = context.config.requestLog ? requests.items[0] : undefined;
-  const words = wordsIn(res);
-  const key = keyName(keys, request?.keyId, words) ?? request?.keyId;
+  const request = config.requestLog ? requests.items[0] : undefined;
+  const key = keyName(keys, request?.keyId, view) ?? request?.keyId;
   const related = { event: events.items[0], delivery: deliveries.items[0], request, key };
-  const timeline = timelineOf(payment, related, words);
-  showPage(
-    context,
-    res,
-    { template: "payment", title: KINDS[kind].one, about: payment.merchantsReference, section: kind },
-    { kind, payment, failure: failureIn(payment), timeline, rail },
-  );
+  return { payment, moments: timelineOf(payment, related, view), rail };
 }
+
+const paymentPage = (kind: Kind): Page =>
+  record<Told>({
+    at: `/m/:merchant/${kind}/:reference`,
+    title: KINDS[kind].one,
+    under: `/m/:merchant/${kind}`,
+    missing: "error.noPayment",
+    find: (view) => findPayment(view, kind),
+    back: ({ area, t }) => [`${area}/${kind}`, t(KINDS[kind].all)],
+    about: ({ payment }) => payment.merchantsReference,
+    heading: ({ t }, { payment }) => [t(KINDS[kind].one), " ", bdi(payment.merchantsReference)],
+    before: (view, { payment }) =>
+      markup`<p class="total">${view.amount(payment.amount, payment.currency)} ${badge(view, payment.status)}</p>
+${"approval" in payment && payment.approval && payment.status === "pending" && waits(view, payment)}`,
+    facts(view, { payment }) {
+      const { t, stamp } = view;
+      const failure = failureIn(payment);
+      return [
+        [t("servicesReference"), code(payment.reference)],
+        [t("fee"), view.amount(payment.fee, payment.currency)],
+        [t(KINDS[kind].who), payerOf(view, payment as Checkout)],
+        failure && [t("whyFailed"), markup`${reasonOf(failure, view)} ${code(failure.code)}`],
+        [t("country"), payment.country],
+        [t("created"), stamp(payment.createdAt)],
+        kind === "checkouts" && [
+          t("payersPage"),
+          link(`${view.context.config.publicUrl}/checkouts/${payment.reference}`, t("openIt")),
+        ],
+        "redirectURL" in payment && payment.redirectURL !== undefined && [t("returnsTo"), payment.redirectURL],
+        payment.webhookURL !== undefined && [t("webhookTo"), payment.webhookURL],
+      ];
+    },
+    beside: (view, { moments }) => card(timeline(view, moments), { title: view.t("timeline"), isLive: true }),
+    below: (view, { payment, rail }) => rail && railPart(view, payment, rail),
+  });
+
+/** Why a payment failed: the text of its code, or what the provider said. */
+const reasonOf = ({ code: why, message }: { code: string; message: string }, { word, language }: View) =>
+  language === "fr" ? word("failure", why) : message;
+
+/** Leads from a payout to the decision about it. */
+function waits(view: View, { merchantId, reference, approval }: Disbursement): Html {
+  const chosen = queryOf({ payment: `${merchantId}/${reference}` });
+  const why = approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
+  const ways = (["approve", "reject"] as const).map(
+    (how) =>
+      mayDo(view, `payment.${how}`) &&
+      markup` ${link(pathOf(view, `payment.${how}`) + chosen, view.t(`${how}.opens`))}`,
+  );
+  return markup`<p>${why}${ways}</p>`;
+}
+
+export const paymentPages: Record<Kind, readonly Page[]> = {
+  disbursements: [listPage("disbursements"), csvPage("disbursements"), paymentPage("disbursements")],
+  checkouts: [listPage("checkouts"), csvPage("checkouts"), paymentPage("checkouts")],
+};

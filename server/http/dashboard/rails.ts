@@ -1,32 +1,42 @@
-import { Router } from "express";
-import { checkedReason, readRailStates } from "../../domain/attention.ts";
-import type { Rails } from "../../domain/rails.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { showPage } from "./show-page.ts";
-import { actorIn, field, PageError, requireOperator, rootOf, seeOther } from "./visit.ts";
+import { readRailStates, type RailState } from "../../domain/attention.ts";
+import type { ActorName } from "../../domain/audit.ts";
+import { whoIs } from "./audit-words.ts";
+import { markup, type Html } from "./html.ts";
+import type { Page } from "./page.ts";
+import { card, facts, form, link, soft } from "./parts.ts";
+import type { View } from "./view.ts";
 
 /** The rails that carry payments, for operators: what waits at each, and whether it is paused. */
-export function railPages(context: DashboardContext, { names }: Rails): Router {
-  const { config, storage } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const page = `${rootOf(config.publicUrl)}/rails`;
+export const railsPage: Page = {
+  at: "/rails",
+  title: "rails",
+  where: "live",
+  async show(view) {
+    const { t, root, context } = view;
+    const rails = await readRailStates(context.storage, context.rails!.names);
+    return markup`<div class="head"><h1>${t("rails")}</h1>${link(`${root}/rails/reconcile`, t("compareWithRail"))}</div>
+${rails.map((state) => railPart(view, state))}${soft(t("railsMean"))}`;
+  },
+};
 
-  router.use("/dashboard/rails", requireOperator);
-  router.get("/dashboard/rails", async (_req, res) => {
-    const rails = await readRailStates(storage, names);
-    showPage(context, res, { template: "rails", title: "Rails", section: "rails" }, { rails, page });
-  });
-  router.post("/dashboard/rails/:rail/pause", async (req, res) => {
-    const name = String(req.params.rail);
-    if (!names.includes(name)) throw new PageError(404, "There is no such rail.");
-    if (!(await storage.pauseRail(name, checkedReason(field(req.body, "reason")), actorIn(res))))
-      throw new PageError(409, "The rail is paused already.");
-    seeOther(res, page);
-  });
-  router.post("/dashboard/rails/:rail/resume", async (req, res) => {
-    if (!(await storage.resumeRail(String(req.params.rail), actorIn(res))))
-      throw new PageError(409, "The rail is not paused.");
-    seeOther(res, page);
-  });
-  return router;
+function railPart(view: View, state: RailState): Html {
+  const { t, rich, number, root, stamp } = view;
+  const { rail, waiting, accepted, conflicts, oldestUnknownSince, isConfigured, pause } = state;
+  const [named, what] = pause
+    ? (["stopped", "paused"] as const)
+    : isConfigured
+      ? (["active", "inUse"] as const)
+      : (["", "notConfigured"] as const);
+  const paused =
+    pause &&
+    rich("pausedSince", { reason: pause.reason, by: whoIs(pause.by as ActorName, view), time: stamp(pause.at) });
+  const content = markup`${paused && markup`<p>${paused}</p>`}${facts([
+    [t("waiting"), number(waiting)],
+    [t("accepted"), number(accepted)],
+    [t("conflicts"), conflicts > 0 ? link(`${root}/attention`, number(conflicts)) : 0],
+    [t("oldestUnknown"), oldestUnknownSince === undefined ? t("none") : stamp(oldestUnknownSince)],
+  ])}
+${pause ? form(view, "rail.resume", { params: { rail }, texts: { rail } }) : isConfigured && form(view, "rail.pause", { params: { rail }, texts: { rail }, prefix: rail })}`;
+  const title = markup`${rail} <span class="badge ${named}">${t(what)}</span>`;
+  return card(content, { id: `rail-${rail}`, title, class: "stack", isLive: true });
 }

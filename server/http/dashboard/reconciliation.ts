@@ -1,124 +1,228 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Router, type Request, type Response } from "express";
-import { DIFFERENCES, reconcile, TooManyPayments, type Difference } from "../../domain/reconciliation.ts";
+import { reconcile, TooManyPayments, type Difference, type DifferenceKind } from "../../domain/reconciliation.ts";
 import type { Rails } from "../../domain/rails.ts";
 import { DAY_MS } from "../../domain/time.ts";
+import { listOf } from "../../actions/payments.ts";
+import { refused, Refused } from "../../actions/refused.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { untilAborted, withBudget } from "../../domain/time-budget.ts";
 import { DIFFERENCE_HEADER, differenceLine } from "../../rails/reconciliation-csv.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
-import { dayOf, queryOf } from "./payment-filter.ts";
-import { showPage } from "./show-page.ts";
-import { actorIn, field, PageError, requireOperator, rootOf } from "./visit.ts";
+import { markup, type Html, type Part } from "./html.ts";
+import type { Page } from "./page.ts";
+import { badge, bdi, card, facts, inputOf, link, soft, table, under, type Column } from "./parts.ts";
+import { actorIn, dayOf, queryOf, type View } from "./view.ts";
 
 /** The server also makes payments during a comparison, so the limits are far below the limits of the command. */
 const MOST = { days: 31, payments: 100_000, shown: 200, inFile: 100_000 };
 const LONGEST_MS = 60_000;
 /** Other requests run after this many entries of the rail's list, also if the list is in memory. */
 const ENTRIES_PER_TURN = 100;
+const QUERY = ["rail", "from", "to"] as const;
 
 /** What a person typed into the form. */
-interface Asked extends Record<string, string> {
-  rail: string;
-  from: string;
-  to: string;
+type Asked = Record<(typeof QUERY)[number], string>;
+type Compared = Awaited<ReturnType<typeof reconcile>>;
+
+/** Servers with a comparison in progress. */
+const busy = new WeakSet<DashboardContext>();
+
+/** Compares, unless another comparison is in progress. Ends when the time is over or the visitor has left. */
+async function compare(
+  { context, res }: View,
+  asked: Asked,
+  onDifference: (difference: Difference) => void,
+): Promise<Compared> {
+  const chosen = chosenIn(asked, context.rails!);
+  if (busy.has(context)) throw refused(409, "error.comparing");
+  busy.add(context);
+  const { rail, from, to } = asked;
+  const stop = new AbortController();
+  const tooLong = refused(504, "error.tooLong", { seconds: LONGEST_MS / 1_000, command: byCommand(asked) });
+  void context.clock.sleep(LONGEST_MS, stop.signal).then(() => stop.abort(tooLong));
+  res.once("close", () => stop.abort(refused(408, "error.left")));
+  try {
+    const entry = { actor: actorIn(res), merchantId: "", details: { rail, from, to } };
+    await context.storage.recordAction({ ...entry, action: "rail.reconcile" });
+    const work = withBudget({ leftMs: LONGEST_MS }, () => run(context, chosen, stop.signal, onDifference));
+    return await untilAborted(stop.signal, work);
+  } catch (error) {
+    if (error instanceof TooManyPayments)
+      throw refused(422, "error.tooManyPayments", { most: MOST.payments, command: byCommand(asked) });
+    throw error;
+  } finally {
+    busy.delete(context);
+    stop.abort();
+  }
+}
+
+const askedIn = ({ query }: View): Asked => ({ rail: query.rail!, from: query.from!, to: query.to! });
+
+/** Shows a problem above the form. */
+async function orProblem(view: View, work: () => Promise<Part>): Promise<Html> {
+  try {
+    return formWith(view, await work());
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    view.res.status(error.status);
+    return formWith(view, markup`<p class="alert" role="alert">${view.refusal(error)}</p>`);
+  }
 }
 
 /** Compares this service's payments with a rail's list, for operators, as `db reconcile` does. Changes no payment. */
-export function reconciliationPages(context: DashboardContext, rails: Rails): Router {
-  const { config, clock } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const page = `${rootOf(config.publicUrl)}/rails/reconcile`;
-  let isRunning = false;
-
-  /** Compares, unless another comparison is in progress. Ends when the time is over or the visitor has left. */
-  async function compare(asked: Asked, res: Response, onDifference: (difference: Difference) => void) {
-    const chosen = chosenIn(asked, rails);
-    if (isRunning)
-      throw new PageError(409, "Another comparison is in progress. Try again when it has ended, within a minute.");
-    isRunning = true;
-    const { rail, from, to } = asked;
-    const stop = new AbortController();
-    void clock.sleep(LONGEST_MS, stop.signal).then(() => stop.abort(tookTooLong(asked)));
-    res.once("close", () => stop.abort(new PageError(408, "The visitor has left.")));
-    try {
-      const entry = { actor: actorIn(res), merchantId: "", details: { rail, from, to } };
-      await context.storage.recordAction({ ...entry, action: "rail.reconcile" });
-      const work = withBudget({ leftMs: LONGEST_MS }, () => run(context, chosen, stop.signal, onDifference));
-      return await untilAborted(stop.signal, work);
-    } catch (error) {
-      if (error instanceof TooManyPayments) throw new PageError(422, `${error.message} Or ${byCommand(asked)}`);
-      throw error;
-    } finally {
-      isRunning = false;
-      stop.abort();
-    }
-  }
-
-  /** Shows the form, with the result or the problem. */
-  function show(res: Response, asked: Asked, data: object, status = 200) {
-    const shown = { status, template: "reconcile", title: "Compare with a rail", section: "rails" } as const;
-    showPage(context, res, { ...shown, query: queryOf(asked) }, { page, names: rails.names, asked, ...data });
-  }
-  const serve =
-    (work: (asked: Asked, res: Response) => Promise<unknown>) =>
-    async ({ query }: Request, res: Response) => {
-      const asked = { rail: field(query, "rail"), from: field(query, "from"), to: field(query, "to") };
-      try {
-        await work(asked, res);
-      } catch (error) {
-        if (!(error instanceof PageError)) throw error;
-        show(res, asked, { problem: error.message }, error.status);
-      }
-    };
-
-  router.use("/dashboard/rails", requireOperator);
-  router.get(
-    "/dashboard/rails/reconcile",
-    serve(async (asked, res) => {
-      const yesterday = timestamp(clock.now() - DAY_MS).slice(0, 10);
-      if (queryOf(asked) === "") return show(res, { ...asked, from: yesterday, to: yesterday }, {});
+const page: Page = {
+  at: "/rails/reconcile",
+  title: "compareWithRail",
+  under: "/rails",
+  where: "live",
+  query: QUERY,
+  show: (view) =>
+    orProblem(view, async () => {
+      const asked = askedIn(view);
+      if (queryOf(asked) === "") return soft(view.t("comparisonMeans"));
       const found: Difference[] = [];
-      const result = await compare(asked, res, (difference) => {
+      const result = await compare(view, asked, (difference) => {
         if (found.length < MOST.shown) found.push(difference);
       });
-      const count = Object.values(result.differences).reduce((sum, each) => sum + each, 0);
-      const differences = found.map((each) => ({ ...each, what: DIFFERENCES[each.kind], list: listOf(each) }));
-      const counts = Object.entries(result.differences).map(([kind, each]) => [DIFFERENCES[kind as Kind], each]);
-      show(res, asked, { result: { ...result, differences, counts, count }, file: `${page}.csv${queryOf(asked)}` });
+      return resultPart(view, asked, result, found);
     }),
-  );
-  router.get(
-    "/dashboard/rails/reconcile.csv",
-    serve(async (asked, res) => {
-      const lines = [DIFFERENCE_HEADER];
-      await compare(asked, res, (difference) => {
-        if (lines.length > MOST.inFile) throw tooManyDifferences(asked);
+};
+
+const csv: Page = {
+  at: "/rails/reconcile.csv",
+  title: "compareWithRail",
+  under: "/rails",
+  where: "live",
+  query: QUERY,
+  async show(view) {
+    const asked = askedIn(view);
+    const lines = [DIFFERENCE_HEADER];
+    try {
+      await compare(view, asked, (difference) => {
+        if (lines.length > MOST.inFile)
+          throw refused(422, "error.tooManyDifferences", { most: MOST.inFile, command: byCommand(asked) });
         lines.push(differenceLine(difference));
       });
-      res.attachment(`differences-${asked.rail}-${asked.from}-${asked.to}.csv`).type("text/csv").send(lines.join(""));
-    }),
-  );
-  return router;
+    } catch (error) {
+      return orProblem(view, () => Promise.reject(error));
+    }
+    const name = `differences-${asked.rail}-${asked.from}-${asked.to}.csv`;
+    view.res.attachment(name).type("text/csv").send(lines.join(""));
+    return undefined;
+  },
+};
+
+export const reconciliationPages: readonly Page[] = [page, csv];
+
+function formWith(view: View, content: Part): Html {
+  const { t, context } = view;
+  const asked = askedIn(view);
+  const isEmpty = queryOf(asked) === "";
+  const yesterday = timestamp(context.clock.now() - DAY_MS).slice(0, 10);
+  const options = Object.fromEntries(context.rails!.names.map((name) => [name, { text: name }]));
+  const day = (name: "from" | "to") =>
+    inputOf(
+      view,
+      name,
+      { label: name, required: true, attributes: { type: "date" } },
+      isEmpty ? yesterday : asked[name],
+    );
+  return markup`<h1>${t("compareWithRail")}</h1>
+<form class="card filter" method="get" action="${view.root}/rails/reconcile">
+${inputOf(view, "rail", { label: "rail", type: "select", required: true, options }, asked.rail)}${day("from")}${day("to")}
+<button class="primary">${t("compare")}</button></form>${content}`;
 }
 
-type Kind = Difference["kind"];
+const scroll = (id: string, content: Html) =>
+  markup`<div class="scroll" tabindex="0" role="group" aria-labelledby="${id}">${content}</div>`;
 
-/** The name of the list on the payment's own page. */
-const listOf = ({ reference }: Difference) => (reference.startsWith("CHK") ? "checkouts" : "disbursements");
+function resultPart(view: View, asked: Asked, result: Compared, found: readonly Difference[]): Part {
+  const { t, number, root } = view;
+  const counts = Object.entries(result.differences) as [DifferenceKind, number][];
+  const count = counts.reduce((sum, [, each]) => sum + each, 0);
+  const file = link(`${root}/rails/reconcile.csv${queryOf(asked)}`, t("allAsCsv"));
+  const summary = facts([
+    [t("matched"), number(result.matched)],
+    [t("notExpected"), number(result.notExpected)],
+    ...counts.map(([kind, each]) => [t(`difference.${kind}`), number(each)] as const),
+  ]);
+  const title = count > found.length ? t("firstDifferences", { number: found.length }) : t("allDifferences");
+  return [
+    card([summary, soft(t("notExpectedMeans"))], {
+      id: "result",
+      title: count === 0 ? t("noDifferences") : t("differences", { number: count }),
+      class: "stack",
+    }),
+    count > 0 &&
+      card([file, scroll("differences", table(view, found, differences(view)))], {
+        id: "differences",
+        title,
+        class: "stack",
+      }),
+    result.totals.length > 0 &&
+      card(scroll("totals", table(view, result.totals, totals(view))), {
+        id: "totals",
+        title: t("totals"),
+        class: "stack",
+      }),
+  ];
+}
 
-/** @throws PageError if the form is wrong, or the rail has no list */
+function differences(view: View): Column<Difference>[] {
+  const { t, root, amount } = view;
+  type Side = { amount: number; currency: string; status: string; fee?: number | undefined };
+  const side = (of: Side | undefined): Part =>
+    of === undefined
+      ? markup`<span class="soft">${t("nothingThere")}</span>`
+      : [
+          amount(of.amount, of.currency),
+          under(badge(view, of.status)),
+          of.fee !== undefined && under(t("feeIs", { fee: amount(of.fee, of.currency) })),
+        ];
+  return [
+    {
+      title: "reference",
+      cell: ({ kind, reference, here }) => [
+        here
+          ? [
+              link(`${root}/m/${here.merchantId}/${listOf(reference)}/${reference}`, bdi(here.merchantsReference)),
+              under(reference),
+            ]
+          : bdi(reference),
+        under(t(`difference.${kind}`)),
+      ],
+    },
+    { title: "here", class: "number", cell: ({ here }) => side(here && { ...here, fee: here.railFee }) },
+    { title: "there", class: "number", cell: ({ there }) => side(there) },
+  ];
+}
+
+function totals(view: View): Column<Compared["totals"][number]>[] {
+  const { t, amount } = view;
+  const side = (name: "here" | "there") => (total: Compared["totals"][number]) => [
+    amount(total[name].amount, total.currency),
+    under(t("paymentCount", { number: total[name].count })),
+    under(t("feesAre", { fee: amount(total[name].fee, total.currency) })),
+  ];
+  return [
+    {
+      title: "day",
+      cell: ({ day, currency, status }) => [view.day(day), under([currency, " ", badge(view, status)])],
+    },
+    { title: "here", class: "number", cell: side("here") },
+    { title: "there", class: "number", cell: side("there") },
+  ];
+}
+
+/** @throws Refused if the form is wrong, or the rail has no list */
 function chosenIn(asked: Asked, rails: Rails) {
   const rail = rails.names.includes(asked.rail) ? rails.get(asked.rail) : undefined;
-  if (!rail) throw new PageError(422, "There is no such rail.");
+  if (!rail) throw refused(422, "error.noRail");
   const period = { from: dayOf(asked.from), to: dayOf(asked.to) + DAY_MS };
-  if (period.to <= period.from) throw new PageError(422, "The last day must not be before the first day.");
-  if (period.to - period.from > MOST.days * DAY_MS) throw new PageError(422, `Choose at most ${MOST.days} days.`);
+  if (period.to <= period.from) throw refused(422, "error.dayOrder");
+  if (period.to - period.from > MOST.days * DAY_MS) throw refused(422, "error.mostDays", { days: MOST.days });
   if (!rail.list)
-    throw new PageError(
-      422,
-      `The rail ${asked.rail} lists no payments. Get its statement, and ${byCommand(asked)} --statement FILE.csv`,
-    );
+    throw refused(422, "error.noList", { rail: asked.rail, command: `${byCommand(asked)} --statement FILE.csv` });
   return { name: asked.rail, period, list: rail.list.bind(rail) };
 }
 
@@ -150,7 +254,7 @@ async function run(
           yield entry;
         }
       } catch (error) {
-        throw new PageError(502, `The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
+        throw refused(502, "error.railList", { rail: name, why: (error as Error).message });
       }
     },
     most: MOST.payments,
@@ -160,16 +264,4 @@ async function run(
 
 /** The command that has no such limits. */
 const byCommand = ({ rail, from, to }: Asked) =>
-  `use the command: npx --no -- disbursement-checkout db reconcile --rail ${rail} --from ${from} --to ${to}`;
-
-const tookTooLong = (asked: Asked) =>
-  new PageError(
-    504,
-    `The comparison took longer than ${LONGEST_MS / 1_000} seconds. Choose fewer days, or ${byCommand(asked)}`,
-  );
-
-const tooManyDifferences = (asked: Asked) =>
-  new PageError(
-    422,
-    `There are more than ${MOST.inFile.toLocaleString("en")} differences. Choose fewer days, or ${byCommand(asked)} --csv FILE`,
-  );
+  `npx --no -- disbursement-checkout db reconcile --rail ${rail} --from ${from} --to ${to}`;

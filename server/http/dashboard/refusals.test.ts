@@ -1,27 +1,9 @@
 // The dashboard's refusals, tested on every route, so that a new page needs no entry here.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKey } from "../../domain/merchants.ts";
-import { send, signedIn, visit } from "../../testing/dashboard-visitor.ts";
+import { routesOf, send, signedIn, visit, type Route } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
 import { aCheckout, startServer, type TestServer } from "../../testing/server.ts";
-
-interface Layer {
-  route?: { path: string | string[]; methods: Record<string, boolean> };
-  handle: { stack?: Layer[] };
-}
-
-interface Route {
-  method: "GET" | "POST";
-  path: string;
-}
-
-/** The routes of Express routers, which keep them in `stack`. */
-const routesOf = (layers: readonly Layer[]): Route[] =>
-  layers.flatMap(({ route, handle }) => {
-    if (!route) return routesOf(handle.stack ?? []);
-    const methods = (["GET", "POST"] as const).filter((method) => route.methods[method.toLowerCase()]);
-    return methods.flatMap((method) => [route.path].flat().map((path) => ({ method, path })));
-  });
 
 let server: TestServer;
 let receiver: Receiver;
@@ -29,10 +11,7 @@ let routes: Route[];
 beforeAll(async () => {
   receiver = await startReceiver(500, HOSTILE);
   server = await startServer();
-  const all = routesOf(server.service.app.router.stack as unknown as Layer[]);
-  // The table of rights has each form too.
-  const each = new Map(all.map((route) => [`${route.method} ${route.path}`, route]));
-  routes = [...each.values()].filter(({ path }) => path.startsWith("/dashboard"));
+  routes = routesOf(server.service.app).filter(({ path }) => path.startsWith("/dashboard"));
 });
 afterAll(() => Promise.all([server.close(), receiver.close()]));
 

@@ -1,117 +1,148 @@
-import { Router, type Request, type Response } from "express";
-import { PACE, requireReplayable, startReplay, type Replay, type Replayed } from "../../domain/replays.ts";
+import { SEARCH, typedFor } from "../../actions/webhook-search.ts";
+import { actorName } from "../../domain/audit.ts";
+import type { Replay, Replayed } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { queryOf } from "./payment-filter.ts";
-import { showPage } from "./show-page.ts";
-import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
-import { wordsIn, type English, type Words } from "./words.ts";
-import { describe, searchOf, typedFor, typedIn } from "./webhook-filter.ts";
+import { whoIs } from "./audit-words.ts";
+import { markup } from "./html.ts";
+import { list, record, type Page } from "./page.ts";
+import { back, badge, card, facts, form, link, soft, table, under } from "./parts.ts";
+import { readInput } from "./serve.ts";
+import { merchantOf, queryOf, type View } from "./view.ts";
+import { describe, typedIn } from "./webhooks.ts";
+import type { Words } from "./words.ts";
 
 /** The number of replays in the list. */
 const LISTED = 50;
 /** The number of receivers that a preview names. */
 const HOSTS_SHOWN = 10;
+const WEBHOOKS = "/m/:merchant/webhooks";
 
-/** Replays of all webhooks that a search finds (D64): their list, a preview, and a page for each with its progress. */
-export function replayPages(context: DashboardContext): Router {
-  const { config, storage } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const path = "/dashboard/m/:merchant/replays";
-  const replayAt = (res: Response, id: string) => `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}/replays/${id}`;
+/** How much of a replay is queued. */
+const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): string =>
+  expected === undefined ? number(replayed) : t("partOf", { part: replayed, whole: expected });
 
-  router.get(path, async (_req, res) => {
-    const words = wordsIn(res);
-    const replays = (await storage.listReplays(merchantIn(res).id, LISTED)).map((replay) => ({
-      ...replay,
-      conditions: describe(replay.filter, words),
-    }));
-    const data = { replays, share: shareIn(words) };
-    showPage(context, res, { template: "replays", title: "Replays", section: "webhooks" }, data);
-  });
-  router.get(`${path}/new`, (req, res) => showPreview(context, req, res));
-  router.get(`${path}/:id`, (req, res) => showReplay(context, String(req.params.id), res));
-  router.post(path, async (req, res) => {
-    const { id: merchantId } = merchantIn(res);
-    const pace = Number(field(req.body, "pace") || Number.NaN);
-    const started = await startReplay(context, { merchantId, filter: filterIn(req.body), pace }, actorIn(res));
-    if (!started) throw new PageError(409, "Another replay is running. Wait for its end, or stop it first.");
-    seeOther(res, replayAt(res, started.id));
-  });
-  router.post(`${path}/:id/stop`, async (req, res) => {
-    const [{ id: merchantId }, id] = [merchantIn(res), String(req.params.id)];
-    const isStopped = await storage.stopReplay(merchantId, id, actorIn(res));
-    // A replay that ended a moment ago cannot be stopped, but exists.
-    if (!isStopped && !(await storage.findReplay(merchantId, id))) throw noSuchReplay();
-    seeOther(res, replayAt(res, id));
-  });
-  return router;
+/** Replays of all webhooks that a search finds (D64). */
+const listPage = list<Replay>({
+  at: "/m/:merchant/replays",
+  title: "replays",
+  isWhole: true,
+  under: WEBHOOKS,
+  read: async (view) => ({ items: await view.context.storage.listReplays(merchantOf(view).id, LISTED) }),
+  key: ({ id }) => id,
+  beside: ({ area, t }) => link(`${area}/webhooks`, t("allWebhooks")),
+  columns: (view) => [
+    {
+      title: "started",
+      cell: ({ id, startedAt, startedBy }) => [
+        link(`${view.area}/replays/${id}`, view.stamp(startedAt)),
+        under(whoIs(actorName(startedBy), view)),
+      ],
+    },
+    { title: "state", cell: ({ state }) => badge(view, state) },
+    { title: "queued", class: "number", cell: (replay) => shareOf(replay, view) },
+    { title: "which", class: "wide", cell: ({ filter }) => describe(filter, view).join(", ") },
+  ],
+  none: ({ rich, area }) => markup`<p>${rich("noReplaysYet", { area })}</p>`,
+});
+
+/** The page that says what a replay will send. */
+const previewPage: Page = {
+  at: "/m/:merchant/replays/new",
+  title: "replayWebhooks",
+  under: WEBHOOKS,
+  query: SEARCH,
+  async show(view) {
+    const { t, rich, area, context } = view;
+    const { filter } = readInput("replay.start", typedIn(view), false);
+    const typed = typedFor(filter);
+    const { count, isExact, hosts } = await context.storage.countDeliveries(merchantOf(view).id, filter);
+    const isWaiting = filter.status === "pending";
+    const webhooks = t("webhookCount", { count });
+    const bound = isExact ? webhooks : t(count === MOST_COUNTED ? "moreThan" : "atLeast", { webhooks });
+    const shown = hosts.slice(0, HOSTS_SHOWN);
+    const receivers = table(view, shown, [
+      { title: "receiver", cell: ({ host }) => host },
+      { title: isExact ? "webhooks" : "webhooksCounted", class: "number", cell: (each) => view.number(each.count) },
+    ]);
+    const content = markup`<ul class="plain">${describe(filter, view).map((condition) => markup`<li>${condition}</li>`)}</ul>
+${hosts.length > 0 && receivers}${hosts.length > shown.length && soft(t("andMore", { number: hosts.length - shown.length }))}
+${
+  count === 0 && isExact
+    ? markup`<p>${t("nothingToReplay")}</p>`
+    : [
+        soft(rich("replayEffect")),
+        form(view, "replay.start", {
+          values: typed,
+          isConfirmation: true,
+          class: "inline",
+          ...(isWaiting && { button: "sendThemNow" }),
+        }),
+      ]
+}`;
+    return markup`${back(`${area}/webhooks${queryOf(typed)}`, t("backToWebhooks"))}
+<h1>${isWaiting ? t("sendWaiting") : t("replayWebhooks")}</h1>${card(content, { id: "which", title: bound, class: "stack" })}`;
+  },
+};
+
+interface Progress {
+  replay: Replay;
+  became: Replayed;
+  /** People want to know the results of a replay's webhooks, and not only that the replay has queued them. */
+  word: string;
 }
 
-/** People want to know the results of a replay's webhooks, and not only that the replay has queued them. */
-function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Replayed) {
+function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Replayed): string {
   if (state !== "done") return state;
   if (waiting > 0) return "waiting";
   return failed > 0 ? "failed" : delivered > 0 && delivered === replayed ? "delivered" : "done";
 }
 
-/** How much of a replay is queued, for people. */
-const shareIn =
-  ({ t, number }: Words) =>
-  ({ replayed, expected }: Replay) =>
-    expected === undefined
-      ? number(replayed)
-      : t("{part} of {whole}", { part: number(replayed), whole: number(expected) });
+const counted = (count: number, { t, number }: View) =>
+  count > MOST_COUNTED ? t("moreThanNumber", { number: MOST_COUNTED }) : number(count);
 
-const noSuchReplay = () => new PageError(404, "There is no replay with this id.");
+/** A replay with its progress. */
+const recordPage = record<Progress>({
+  at: "/m/:merchant/replays/:id",
+  title: "replayOfWebhooks",
+  under: WEBHOOKS,
+  missing: "error.noReplay",
+  async find(view) {
+    const { storage } = view.context;
+    const replay = await storage.findReplay(merchantOf(view).id, view.params.id!);
+    if (!replay) return undefined;
+    const became = await storage.countReplayed(replay.merchantId, replay.id);
+    return { replay, became, word: wordFor(replay, became) };
+  },
+  back: ({ area, t }) => [`${area}/replays`, t("allReplays")],
+  reloads: ({ word }) => word === "running" || word === "waiting",
+  heading: (view, { word }) => [view.t("replayOfWebhooks"), " ", badge(view, word)],
+  before: (view, { replay, became }) => {
+    const { t } = view;
+    const again = became.again > 0 && under(t("failedAgain", { number: counted(became.again, view) }));
+    return markup`${replay.state === "running" && markup`<p class="soft" role="status">${t("replayIsFollowed")}</p>`}
+${facts(
+  [
+    [t("delivered"), counted(became.delivered, view)],
+    [t("failed"), counted(became.failed, view)],
+    [t("waiting"), [counted(became.waiting, view), again]],
+  ],
+  "tiles",
+)}`;
+  },
+  facts(view, { replay }) {
+    const { t, number, area, stamp } = view;
+    const { skipped, pace, filter, startedAt, startedBy, endedAt, state, stoppedBy } = replay;
+    const who = stoppedBy ? t("stoppedBy", { who: whoIs(actorName(stoppedBy), view) }) : t("stoppedByReset");
+    return [
+      [t("queuedToBeSent"), shareOf(replay, view)],
+      [t("skipped"), number(skipped)],
+      [t("pace"), t("perSecond", { pace })],
+      [t("which"), link(`${area}/webhooks${queryOf(typedFor(filter))}`, describe(filter, view).join(", "))],
+      [t("started"), [stamp(startedAt), under(whoIs(actorName(startedBy), view))]],
+      endedAt !== undefined && [t("endedAt"), [stamp(endedAt), state === "stopped" && under(who)]],
+    ];
+  },
+  after: (view, { replay }) => [soft(view.t("replayCounts")), replay.state === "running" && form(view, "replay.stop")],
+});
 
-/** @throws PageError or ServiceError if the fields are not a search whose webhooks can be replayed together */
-function filterIn(fields: unknown) {
-  const typed = typedIn(fields);
-  if (typed.reference !== "") throw new PageError(422, "Open the payment’s webhook to replay it.");
-  const filter = searchOf(typed);
-  requireReplayable(filter);
-  return filter;
-}
-
-const boundOf = (count: number): English => (count === MOST_COUNTED ? "More than {webhooks}" : "At least {webhooks}");
-
-async function showPreview(context: DashboardContext, req: Request, res: Response): Promise<void> {
-  const filter = filterIn(req.query);
-  const typed = typedFor(filter);
-  const words = wordsIn(res);
-  const { count, isExact, hosts } = await context.storage.countDeliveries(merchantIn(res).id, filter);
-  const data = {
-    typed,
-    isWaiting: filter.status === "pending",
-    query: queryOf(typed),
-    conditions: describe(filter, words),
-    count,
-    isExact,
-    bound: (webhooks: string) => (isExact ? webhooks : words.t(boundOf(count), { webhooks })),
-    hosts: hosts.slice(0, HOSTS_SHOWN),
-    moreHosts: Math.max(0, hosts.length - HOSTS_SHOWN),
-    pace: PACE,
-  };
-  const page = { template: "replay-new", title: "Replay webhooks", section: "webhooks" } as const;
-  showPage(context, res, { ...page, query: data.query }, data);
-}
-
-async function showReplay(context: DashboardContext, id: string, res: Response): Promise<void> {
-  const replay = await context.storage.findReplay(merchantIn(res).id, id);
-  if (!replay) throw noSuchReplay();
-  const became = await context.storage.countReplayed(replay.merchantId, id);
-  const word = wordFor(replay, became);
-  const words = wordsIn(res);
-  const data = {
-    replay,
-    became,
-    word,
-    mostCounted: MOST_COUNTED,
-    share: shareIn(words),
-    conditions: describe(replay.filter, words),
-    query: queryOf(typedFor(replay.filter)),
-  };
-  const reloads = word === "running" || word === "waiting";
-  showPage(context, res, { template: "replay", title: "Replay of webhooks", section: "webhooks", reloads }, data);
-}
+export const replayPages: readonly Page[] = [listPage, previewPage, recordPage];

@@ -24,12 +24,6 @@ async function logged(requestId: unknown, merchantId = server.merchant.id): Prom
 const idsIn = (html: string) => [...html.matchAll(/<tr data-key="(req_\w+)"/g)].map(([, id]) => id);
 const found = async (query: string) => idsIn((await visitor.get(list + query)).html);
 
-test("the log teaches if it is empty", async () => {
-  const { merchant } = await server.addMerchant("New");
-  const { html } = await (await signedIn(server)).get(`/m/${merchant.id}/requests`);
-  expect(html).toContain("No requests yet");
-});
-
 test("a payment's page leads to the request that created it, and the request to the payment", async () => {
   const body = aPayout({ reference: "order-7" });
   const created = await server.request("POST", "/v1/disbursements", { body });
@@ -96,16 +90,6 @@ test("a request says how many others around it were not kept", async () => {
     "6,500 more requests up to about this time were not kept",
     "1 more request up to about this time was not kept",
   ]);
-});
-
-test("a merchant sees its own requests only, an operator those of all", async () => {
-  const { merchant, key } = await server.addMerchant("Other");
-  const { headers } = await server.request("GET", "/sandbox/clock", { key });
-  await logged(headers["x-request-id"], merchant.id);
-  expect(await found(`?request=${String(headers["x-request-id"])}`)).toEqual([]);
-  expect((await visitor.get(`/m/${merchant.id}/requests`)).status).toBe(404);
-  const operator = await signedIn(server);
-  expect(idsIn((await operator.get(`/m/${merchant.id}/requests`)).html)).toEqual([headers["x-request-id"]]);
 });
 
 describe("the stored log", () => {

@@ -1,33 +1,54 @@
 import express, { type RequestHandler, type Router } from "express";
+import { refused, Refused } from "../../actions/refused.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
-import { ServiceError } from "../../domain/errors.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { dashboardErrors } from "./dashboard-errors.ts";
 import { approvalPages } from "./approvals.ts";
-import { attentionPages } from "./attention.ts";
-import { auditPages } from "./audit.ts";
+import { attentionPage } from "./attention.ts";
+import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
+import type { DashboardContext } from "./dashboard-context.ts";
+import { dashboardErrors } from "./errors.ts";
+import { dashboardHeaders } from "./layout.ts";
 import { liveScript } from "./live.ts";
 import { merchantPages } from "./merchants.ts";
-import { overviewPages } from "./overview.ts";
+import { overviewPage } from "./overview.ts";
+import type { Page } from "./page.ts";
 import { paymentPages } from "./payments.ts";
-import { railPages } from "./rails.ts";
+import { railsPage } from "./rails.ts";
 import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
-import { requireRights } from "./rights.ts";
-import { requestPages } from "./requests.ts";
-import { sandboxPages } from "./sandbox.ts";
-import { settingsPages } from "./settings.ts";
-import { teamPages } from "./team.ts";
-import { webhookPages } from "./webhooks.ts";
-import { dashboardHeaders } from "./show-page.ts";
+import { requestPage } from "./requests.ts";
+import { sandboxPage } from "./sandbox.ts";
+import { serve } from "./serve.ts";
 import { findVisit, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
+import { settingsPage } from "./settings.ts";
 import { signInPages, signOutPages } from "./sign-in.ts";
-import { PageError, visitOf } from "./visit.ts";
+import { teamPage } from "./team.ts";
+import { visitOf } from "./view.ts";
+import { webhookPages } from "./webhooks.ts";
+
+/** All pages, in the order of the navigation. */
+export const PAGES: readonly Page[] = [
+  overviewPage,
+  ...merchantPages,
+  ...paymentPages.disbursements,
+  ...paymentPages.checkouts,
+  ...balancePages,
+  ...approvalPages,
+  attentionPage,
+  railsPage,
+  ...reconciliationPages,
+  ...webhookPages,
+  ...replayPages,
+  requestPage,
+  sandboxPage,
+  settingsPage,
+  teamPage,
+  auditPage,
+];
 
 /**
  * The dashboard: pages for the operators of the service and for its merchants (D63). It works without scripts; with them
@@ -44,25 +65,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
-  router.use(requireRights(context));
-  router.use(merchantPages(context));
-  router.use(teamPages(context));
-  router.use(overviewPages(context));
-  router.use(paymentPages(context));
-  router.use(approvalPages(context));
-  router.use(webhookPages(context));
-  router.use(replayPages(context));
-  if (context.config.requestLog) router.use(requestPages(context));
-  if (context.config.sandbox) router.use(sandboxPages(context));
-  if (context.rails) {
-    router.use(attentionPages(context), railPages(context, context.rails));
-    router.use(reconciliationPages(context, context.rails));
-  }
-  router.use(settingsPages(context));
-  router.use(balancePages(context), auditPages(context));
-  router.use("/dashboard", () => {
-    throw new PageError(404, "There is no such page.");
-  });
+  router.use(serve(context, PAGES));
   router.use("/dashboard", dashboardErrors(context));
   return router;
 }
@@ -79,7 +82,7 @@ function refuseUnsafe({ config }: DashboardContext): RequestHandler {
   const refusal = dashboardRefusal(config);
   return (_req, _res, next) => {
     if (refusal === undefined) return next();
-    throw new PageError(403, refusal);
+    throw new Refused(403, "error.detail", { detail: refusal });
   };
 }
 
@@ -97,7 +100,7 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
     const id = String(req.params.merchant);
     const { merchantId = id } = visitOf(res).session;
     const merchant = merchantId === id ? await storage.findMerchant(id) : undefined;
-    if (!merchant) throw new ServiceError("not_found", "There is no such merchant.");
+    if (!merchant) throw refused(404, "error.noMerchant");
     stateOf(res).merchant = merchant;
     next();
   };

@@ -1,144 +1,116 @@
-import { Router, type Response } from "express";
-import { actorName, type AuditEntry } from "../../domain/audit.ts";
+import { CHAOS, SHOWN } from "../../actions/sandbox.ts";
 import { NO_CHAOS } from "../../domain/chaos.ts";
-import { requireActive, setChaos, type Merchant } from "../../domain/merchants.ts";
-import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
 import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
+import { timestamp } from "../../domain/representation.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { parsePhoneNumber } from "../pages/phone-number.ts";
-import { CHAOS_FIELDS, chaosIn } from "./chaos-form.ts";
-import { clockChoice, SHOWN, storyOf, storySince, timeIn, type ClockChoice, type Story } from "./clock.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { showPage } from "./show-page.ts";
-import { OUTCOMES } from "./timeline.ts";
-import { actorIn, field, merchantIn, PageError, rootOf, seeOther } from "./visit.ts";
-import { wordsIn, type Words } from "./words.ts";
+import { clockChoice, STOPS, storyOf, storySince, UNITS, type Story } from "./clock.ts";
+import { attributes, markup, type Html, type Part } from "./html.ts";
+import type { Page } from "./page.ts";
+import { card, code, form, inputOf, soft, table } from "./parts.ts";
+import { timeline } from "./timeline.ts";
+import { mayDo, merchantOf, type View } from "./view.ts";
 
-/** The country and currency of test payments. */
-const PLACE = { country: "CI", currency: "XOF" } as const;
 /** The first digits of the numbers that the form suggests. The last three decide the outcome. */
 const TEST_NUMBER = "2250700000";
-/** True if the sandbox delays the response for this number: the delay would hold up the page too. */
-const isHeld = (number: string) => FORCED_OUTCOMES[number.slice(-3)]?.response === "held";
 
-/** The pages of the sandbox: test payments the table of outcomes, the clock, chaos, and the reset. */
-export function sandboxPages(context: DashboardContext): Router {
-  const { config, clock, storage, disbursements, checkouts, merchantClock } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const path = "/dashboard/m/:merchant/sandbox";
-  const area = (res: Response) => `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}`;
+/** The sandbox of a merchant: test payments, the table of outcomes, the clock, chaos, and the reset. */
+export const sandboxPage: Page = {
+  at: "/m/:merchant/sandbox",
+  title: "sandbox",
+  where: "sandbox",
+  query: ["stop", "count", "unit"],
+  async show(view) {
+    const { t, rich } = view;
+    const outcomes = outcomesIn(view);
+    const advanced = view.resultOf("sandbox.advance");
+    const merchant = advanced?.moved ?? merchantOf(view);
+    const story = advanced && (await storySince(view.context.storage, view, merchant.id, advanced.from, advanced.due));
+    const numbers = outcomes.map(({ number, text }) => number && markup`<option value="${number}">${text}</option>`);
+    const payments = markup`<div class="columns">
+${card([form(view, "sandbox.disbursement", { class: "inline", more: markup`<datalist id="numbers">${numbers}</datalist>` }), soft(rich("testDisbursement.hint"))], { id: "payout", title: t("testDisbursement"), class: "stack" })}
+${card([form(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }), soft(t("testCheckout.hint"))], { id: "checkout", title: t("testCheckout"), class: "stack" })}
+</div>`;
+    const decided = table(view, outcomes, [
+      { title: "numberEndsIn", cell: ({ digits }) => code(digits) },
+      { title: "theDisbursement", cell: ({ text }) => text },
+    ]);
+    return markup`<h1>${t("sandbox")}</h1>
+${story && card(storyPart(view, story, t("nothingWasDue")), { id: "moved", title: t("clockHasMoved"), class: "moved" })}
+${mayDo(view, "sandbox.disbursement") && payments}${await clockPart(view, merchant)}
+<div class="columns"><div>${chaosPart(view)}${resetPart(view)}</div>
+${card(decided, { id: "outcomes", title: t("lastDigits") })}</div>`;
+  },
+};
 
-  async function record(res: Response, action: AuditEntry["action"], details: Record<string, string>) {
-    await storage.recordAction({ actor: actorIn(res), action, merchantId: merchantIn(res).id, details });
-  }
+const storyPart = (view: View, { moments, more }: Story, nothing: string): Part =>
+  moments.length === 0
+    ? soft(nothing)
+    : [markup`<div class="story">${timeline(view, moments)}</div>`, more > 0 && soft(view.t("more", { number: more }))];
 
-  /** @param moved what happened during the move, if the clock has just been moved */
-  async function show(res: Response, merchant: Merchant, choice: ClockChoice, moved?: Story) {
-    const now = sandboxTime(merchant, clock.now());
-    const to = now + choice.byMs;
-    const words = wordsIn(res);
-    const next = storyOf(await storage.listUpcoming(merchant.id, to, SHOWN), words);
-    const data = {
-      outcomes: outcomeTable(config.settleDelayMs, words),
-      settings: merchant.chaos ?? NO_CHAOS,
-      fields: CHAOS_FIELDS,
-      now,
-      to,
-      choice,
-      next,
-      moved,
-    };
-    showPage(context, res, { template: "sandbox", title: "Sandbox", section: "sandbox" }, data);
-  }
-
-  router.get(path, (req, res) => show(res, merchantIn(res), clockChoice(req.query)));
-  // This check comes before the entry in the audit trail, which comes before the payment.
-  router.post([`${path}/disbursements`, `${path}/checkouts`], (_req, res, next) => {
-    requireActive(merchantIn(res));
-    next();
-  });
-  router.post(`${path}/disbursements`, async (req, res) => {
-    const phoneNumber = phoneIn(field(req.body, "phoneNumber"));
-    const amount = amountIn(field(req.body, "amount"));
-    const reference = `test-${context.ids.record(clock.now())}`;
-    try {
-      const origin = { madeBy: actorName(actorIn(res)) };
-      await disbursements.create(merchantIn(res), { reference, amount, phoneNumber, ...PLACE }, origin);
-    } catch (error) {
-      // A program that sent this request would get no response, but the payment exists.
-      if (!(error instanceof ConnectionDropped)) throw error;
-    }
-    await record(res, "sandbox.create", { disbursement: reference });
-    const created = await storage.findDisbursementByMerchantsReference(merchantIn(res).id, reference);
-    seeOther(res, `${area(res)}/disbursements/${created!.reference}`);
-  });
-  router.post(`${path}/checkouts`, async (req, res) => {
-    const amount = amountIn(field(req.body, "amount"));
-    const reference = `test-${context.ids.record(clock.now())}`;
-    const created = await checkouts.create(merchantIn(res), { reference, amount, ...PLACE });
-    await record(res, "sandbox.create", { checkout: reference });
-    seeOther(res, `${area(res)}/checkouts/${created.reference}`);
-  });
-  router.post(`${path}/advance`, async (req, res) => {
-    const to = timeIn(field(req.body, "to"));
-    const merchant = merchantIn(res);
-    const from = sandboxTime(merchant, clock.now());
-    const { items } = await storage.listUpcoming(merchant.id, to, SHOWN);
-    // The form has a target time and not a duration, so that loading the page again does not move the clock again.
-    const moved = await merchantClock.advance(merchant.id, { to }, actorIn(res));
-    await show(res, moved, clockChoice(undefined), await storySince(storage, wordsIn(res), merchant.id, from, items));
-  });
-  router.post(`${path}/chaos`, async (req, res) => {
-    await setChaos(storage, merchantIn(res), chaosIn(req.body), actorIn(res));
-    seeOther(res, `${area(res)}/sandbox#chaos`);
-  });
-  router.post(`${path}/reset`, async (_req, res) => {
-    await merchantClock.reset(merchantIn(res).id, actorIn(res));
-    seeOther(res, `${area(res)}/sandbox`);
-  });
-  return router;
+async function clockPart(view: View, merchant: { id: string; clockOffset: number }): Promise<Html> {
+  const { t, rich, stamp, time, area, context } = view;
+  const choice = clockChoice(view.query);
+  const now = sandboxTime(merchant, context.clock.now());
+  const to = now + choice.byMs;
+  const next = storyOf(await context.storage.listUpcoming(merchant.id, to, SHOWN), view);
+  const slider = attributes({ type: "range", min: 0, max: STOPS.length - 1, value: choice.stop });
+  const units = Object.fromEntries(UNITS.map((unit) => [unit, `unit.${unit}` as const]));
+  const content = markup`<div class="columns"><div class="stack">
+<p>${rich("timeOfMerchant", { time: stamp(now) })}</p>
+<form class="stack" method="get" action="${area}/sandbox#clock">
+<p class="field"><label for="stop">${t("moveForward")}</label><input id="stop" name="stop"${slider} aria-describedby="stops"></p>
+<p class="stops" id="stops">${STOPS.map(({ unit, count }) => markup`<span>${t(`stop.${unit}`, { count })} </span>`)}</p>
+<div class="inline">${inputOf(view, "count", { label: "orExactly", type: "number", attributes: { min: 1, max: 1_000 } }, choice.count)}
+${inputOf(view, "unit", { label: "unit", type: "select", options: units }, choice.unit)}<button>${t("showWhatWillHappen")}</button></div>
+</form>
+${form(view, "sandbox.advance", { values: { to: timestamp(to) }, texts: { time: time(to) } })}${soft(t("clock.hint"))}
+</div><div><h3>${t("onTheWay", { time: time(to) })}</h3>${storyPart(view, next, t("nothingIsDue"))}</div></div>`;
+  return card(content, { id: "clock", title: t("clock"), isLive: true });
 }
 
-function phoneIn(typed: string): string {
-  const number = parsePhoneNumber(typed);
-  if ("fault" in number)
-    throw new PageError(422, "A phone number has 10 to 15 digits and begins with the country code.");
-  if (isHeld(number.digits)) {
-    throw new PageError(422, "The sandbox holds back the response to this number. Try it from a program.");
-  }
-  return number.digits;
+function chaosPart(view: View): Html {
+  const { t, rich } = view;
+  const { chaos } = merchantOf(view);
+  const settings = chaos ?? NO_CHAOS;
+  const values = Object.fromEntries(
+    (Object.keys(CHAOS) as (keyof typeof CHAOS)[]).map((name) => [name, String(settings[name])]),
+  );
+  const none = Object.fromEntries(Object.keys(CHAOS).map((name) => [name, "0"]));
+  const content = [
+    soft(rich("chaos.hint")),
+    form(view, "sandbox.chaos", { values, class: "stack" }),
+    chaos && form(view, "sandbox.chaos", { values: none, button: "switchChaosOff", isConfirmation: true }),
+  ];
+  return card(content, { id: "chaos", title: t("chaos"), class: "stack" });
 }
 
-/** @throws ServiceError unless it is an amount of the interface, in the lowest denomination */
-function amountIn(typed: string): number {
-  const amount = Number(typed);
-  if (/^\d+$/.test(typed) && Number.isSafeInteger(amount) && amount > 0) return amount;
-  throw new ServiceError("invalid_value", "An amount is a whole number in the lowest denomination: 10000 is 100.00.");
+function resetPart(view: View): Html | false {
+  const reset = form(view, "sandbox.reset", { texts: { name: merchantOf(view).name } });
+  return (
+    reset !== undefined &&
+    card([soft(view.t("reset.hint")), reset], { id: "reset", title: view.t("reset"), class: "stack" })
+  );
 }
 
 /** What a payout to a number with each ending does, in words. */
-function outcomeTable(settleDelayMs: number, { t }: Words): { digits: string; text: string; number?: string }[] {
-  const seconds = settleDelayMs / 1_000;
+function outcomesIn({ t, context }: View): { digits: string; text: string; number?: string }[] {
+  const seconds = context.config.settleDelayMs / 1_000;
   const describe = ({ refuse, status, failure, at, response }: ForcedOutcome) => {
-    if (refuse === "always") return t("is refused with 500");
-    if (refuse === "at-first") return t("is refused with 503 at first");
+    if (refuse === "always") return t("outcome.refused");
+    if (refuse === "at-first") return t("outcome.refusedFirst");
+    const outcome = status && t(`within.${status}`);
     const result =
-      status === undefined
-        ? t("stays pending")
-        : t(at === "once" ? "{outcome} immediately" : "{outcome} after {seconds} s", {
-            outcome: t(OUTCOMES[status].within),
-            seconds,
-          });
-    if (failure) return t("{label}: {value}", { label: result, value: failure });
+      outcome === undefined
+        ? t("outcome.pending")
+        : at === "once"
+          ? t("outcome.once", { outcome })
+          : t("outcome.after", { outcome, seconds });
+    if (failure) return t("labelled", { label: result, value: failure });
     if (response === "sent") return result;
-    return response === "held"
-      ? t("{result}; the response is late", { result })
-      : t("{result}; the response is lost", { result });
+    return response === "held" ? t("outcome.late", { result }) : t("outcome.lost", { result });
   };
   const sorted = Object.entries(FORCED_OUTCOMES).toSorted(([a], [b]) => a.localeCompare(b));
   const forced = sorted.map(([digits, outcome]) => ({ digits, text: describe(outcome), number: TEST_NUMBER + digits }));
-  return [
-    ...forced,
-    { digits: t("any other"), text: t("{outcome} after {seconds} s", { outcome: t("succeeds"), seconds }) },
-  ];
+  const other = { digits: t("anyOther"), text: t("outcome.after", { outcome: t("within.success"), seconds }) };
+  return [...forced, other];
 }

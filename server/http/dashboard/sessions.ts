@@ -1,12 +1,13 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { CookieOptions, Request, RequestHandler, Response } from "express";
 import { findSession, useSession } from "../../domain/sign-in.ts";
+import { refused } from "../../actions/refused.ts";
 import { cookieIn } from "../cookies.ts";
 import { createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { isByItself } from "./live.ts";
-import { field, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
+import { field, rootOf, seeOther, visitOf } from "./view.ts";
 
 /** How many forms of a session are accepted per minute: far more than a person sends. */
 const FORMS_PER_MINUTE = 120;
@@ -82,7 +83,7 @@ export function requireOwnOrigin({ config }: DashboardContext): RequestHandler {
   const { origin } = new URL(config.publicUrl);
   return (req, _res, next) => {
     if (req.method !== "POST" || req.get("origin") === origin) return next();
-    throw new PageError(403, `The form was not sent by this dashboard. Open it at ${config.publicUrl}/dashboard.`);
+    throw refused(403, "error.origin", { address: `${config.publicUrl}/dashboard` });
   };
 }
 
@@ -104,5 +105,5 @@ export const requireFormToken: RequestHandler = (req, res, next) => {
   const expected = Buffer.from(visitOf(res).csrf);
   const given = Buffer.from(field(req.body, "csrf"));
   if (given.length === expected.length && timingSafeEqual(given, expected)) return next();
-  throw new PageError(403, "The form is from an earlier session. Go back, reload the page, and send it again.");
+  throw refused(403, "error.earlierSession");
 };

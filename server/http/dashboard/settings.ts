@@ -1,127 +1,116 @@
-import { hash } from "node:crypto";
-import { Router, type Response } from "express";
-import { v5, validate } from "uuid";
-import { MOST_KEYS, SCOPES, type ApiKey, type Scope } from "../../domain/keys.ts";
-import { createKey, KeyExistsError, revokeKey } from "../../domain/merchants.ts";
-import type { WebhookSecrets } from "../../domain/secrets.ts";
-import { parseTarget, Refusal } from "../../webhooks/guard.ts";
-import type { Config } from "../../config.ts";
+import { v5 } from "uuid";
+import { nameOf } from "../../actions/settings.ts";
+import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
+import { limitTexts } from "../../domain/limits.ts";
 import { curlLine } from "../curl-line.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { LIMIT_FORM, limitsIn } from "./limits-form.ts";
-import { stateOf } from "../request-state.ts";
-import { showPage } from "./show-page.ts";
-import { actorIn, field, merchantIn, PageError, rootOf, seeOther, visitOf } from "./visit.ts";
-import type { English } from "./words.ts";
+import { markup, type Part } from "./html.ts";
+import type { Page } from "./page.ts";
+import { badge, card, code, form, link, pre, small, soft, table, under, type Column } from "./parts.ts";
+import { mayDo, merchantOf, type View } from "./view.ts";
 
-const SCOPE_MEANINGS: Record<Scope, English> = {
-  read: "verify and list payments",
-  disburse: "create payouts and verify them",
-  checkout: "create checkouts and verify them",
+/** A merchant's settings: API keys, the webhook secret and the default address. */
+export const settingsPage: Page = {
+  at: "/m/:merchant/settings",
+  title: "settings",
+  async show(view) {
+    const { t, rich, context } = view;
+    const merchant = merchantOf(view);
+    const keys = await context.storage.listKeysOf(merchant.id);
+    const secrets = await context.webhooks.readSecrets(merchant);
+    const nextKey = v5([merchant.id, ...keys.map((key) => key.id)].join(), view.visit.session.id);
+    const mayChange = mayDo(view, "default-webhook.set");
+    const address = merchant.webhookUrl;
+    return markup`<h1>${t("settings")}</h1>${newKey(view)}
+${card(
+  markup`<div data-live>${keys.length > 0 ? table(view, keys, columns(view), ({ id }) => id) : markup`<p>${t("noKeyYet")}</p>`}</div>
+${form(view, "key.create", { values: { key: nextKey }, prefix: "new", class: "inline pages" })}${soft(t("mostKeys", { most: MOST_KEYS }))}`,
+  { id: "keys", title: t("apiKeys"), class: "stack" },
+)}
+${card(
+  markup`${secret(view)}<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { replaces: nameOf(secrets, merchant.id) } })}</div>${soft(t("afterARotation"))}`,
+  { id: "secret", title: t("webhookSecret"), class: "stack" },
+)}
+${card(
+  markup`${soft(rich("defaultAddress.means"))}${
+    mayChange
+      ? [form(view, "default-webhook.set", { values: { url: address }, class: "inline" }), soft(t("saveEmpty"))]
+      : markup`<p>${address === undefined ? t("thereIsNone") : code(address)}</p>`
+  }`,
+  { id: "address", title: t("defaultAddress"), class: "stack", isLive: true },
+)}`;
+  },
 };
 
-/** The secrets that a page shows once, in the response to a form. */
-interface Shown {
-  newKey?: string;
-  /** The key that an earlier submission of the form created. */
-  knownKey?: ApiKey;
-  secrets?: WebhookSecrets;
-  /** True if the form to rotate was sent from a page that was rendered for an earlier secret. */
-  isOutOfDate?: boolean;
+/** A new key, which only the response to its form shows. */
+function newKey(view: View): Part {
+  const made = view.resultOf("key.create");
+  if (!made) return undefined;
+  if ("hash" in made)
+    return markup`<p class="notice" role="status">${view.rich("keyIsKnown", { name: made.name ?? "", hint: made.hint })}</p>`;
+  return markup`<div class="notice" role="status"><h2>${view.t("yourNewKey")}</h2>${pre(made.key, { id: "new-key" })}
+<p>${view.rich("keyShownOnce")}</p>${pre(curlLine(view.context.config.publicUrl, made.key))}</div>`;
 }
 
-/**
- * A merchant's settings: API keys, the webhook secret and the default address. A new key and a revealed secret are in the
- * response to the form itself, so that no address shows them again.
- */
-export function settingsPages(context: DashboardContext): Router {
-  const { config, storage, webhooks } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const path = "/dashboard/m/:merchant/settings";
-  const back = (res: Response) => seeOther(res, `${rootOf(config.publicUrl)}/m/${merchantIn(res).id}/settings`);
-
-  async function show(res: Response, shown: Shown = {}) {
-    const { id } = merchantIn(res);
-    const keys = await storage.listKeysOf(id);
-    const secrets = shown.secrets ?? (await webhooks.readSecrets(merchantIn(res)));
-    const data = {
-      keys,
-      most: MOST_KEYS,
-      scopes: SCOPE_MEANINGS,
-      ...LIMIT_FORM,
-      // A form creates its key once, however often a browser submits it.
-      nextKey: v5([id, ...keys.map((key) => key.id)].join(), visitOf(res).session.id),
-      // It rotates a secret once, too. The name says nothing about the secret.
-      replaces: nameOf(secrets, id),
-      ...shown,
-      curl: curlLine(config.publicUrl, shown.newKey ?? "$API_KEY"),
-    };
-    showPage(context, res, { template: "settings", title: "Settings", section: "settings" }, data);
-  }
-
-  async function requireOwnKey(res: Response, keyId: string) {
-    const keys = await storage.listKeysOf(merchantIn(res).id);
-    if (!keys.some(({ id }) => id === keyId)) throw new PageError(404, "The merchant has no such key.");
-  }
-
-  router.get(path, (_req, res) => show(res));
-  router.post(`${path}/keys`, async (req, res) => {
-    const [name, given] = [field(req.body, "name"), field(req.body, "key")];
-    const id = validate(given) ? given : context.ids.record(context.clock.now());
-    const actor = actorIn(res);
-    const scopes = SCOPES.filter((scope) => field(req.body, scope) !== "");
-    const choices = { id, name, ...(scopes.length > 0 && { scopes }) };
-    try {
-      const newKey = await createKey({ ...context, actor }, merchantIn(res).id, choices);
-      stateOf(res).shownOnce = newKey;
-      return await show(res, { newKey });
-    } catch (error) {
-      if (!(error instanceof KeyExistsError)) throw error;
-      return show(res, { knownKey: error.key });
-    }
-  });
-  router.post(`${path}/keys/revoke`, async (req, res) => {
-    const keyId = field(req.body, "key");
-    await requireOwnKey(res, keyId);
-    await revokeKey({ ...context, actor: actorIn(res) }, keyId);
-    back(res);
-  });
-  router.post(`${path}/keys/limits`, async (req, res) => {
-    const keyId = field(req.body, "key");
-    await requireOwnKey(res, keyId);
-    await storage.setKeyLimits(keyId, limitsIn(req.body), actorIn(res));
-    back(res);
-  });
-  router.post(`${path}/secret/reveal`, async (_req, res) => {
-    await show(res, { secrets: await webhooks.revealSecrets(merchantIn(res), actorIn(res)) });
-  });
-  router.post(`${path}/secret/rotate`, async (req, res) => {
-    const merchant = merchantIn(res);
-    const replaces = field(req.body, "replaces");
-    if (replaces !== "" && replaces !== nameOf(await webhooks.readSecrets(merchant), merchant.id))
-      return show(res, { isOutOfDate: true });
-    await show(res, { secrets: await webhooks.rotateSecret(merchantIn(res), actorIn(res)) });
-  });
-  router.post(`${path}/default-webhook`, async (req, res) => {
-    const url = field(req.body, "url");
-    const address = url === "" ? undefined : webhookUrl(url, config);
-    await storage.setDefaultWebhook(merchantIn(res).id, address, actorIn(res));
-    back(res);
-  });
-  return router;
+/** The secret, which only the response to a form shows. */
+function secret(view: View): Part {
+  const rotation = view.resultOf("secret.rotate");
+  const secrets = rotation ?? view.resultOf("secret.reveal");
+  if (secrets)
+    return [
+      pre(secrets.current, { id: "current-secret" }),
+      secrets.previous.map((each) =>
+        soft(view.rich("signsToo", { time: view.time(each.expiresAt), secret: each.secret })),
+      ),
+    ];
+  return [
+    view.isResponseTo("secret.rotate") && markup`<p class="notice" role="status">${view.t("notRotated")}</p>`,
+    markup`<p>${view.t("checksSignatures")}</p>`,
+  ];
 }
 
-/** A name of the current secret, from which nobody can find the secret. */
-const nameOf = ({ current }: WebhookSecrets, merchantId: string): string => hash("sha256", `${merchantId} ${current}`);
-
-/** @throws PageError if the server would refuse to send to the URL */
-function webhookUrl(text: string, { webhookAllowInsecure }: Config): string {
-  if (text.length > 2_048) throw new PageError(422, "The address must have at most 2,048 characters.");
-  try {
-    parseTarget(text, webhookAllowInsecure);
-    return text;
-  } catch (error) {
-    if (error instanceof Refusal) throw new PageError(422, error.message);
-    throw error;
-  }
+function columns(view: View): Column<ApiKey>[] {
+  const { t, area } = view;
+  const used = ({ usedAt, revokedAt }: ApiKey) =>
+    revokedAt !== undefined
+      ? t("revokedAt", { time: view.minute(revokedAt) })
+      : usedAt === undefined
+        ? t("neverUsed")
+        : t("lastUsedAt", { time: view.minute(usedAt) });
+  const forms: Column<ApiKey> = {
+    title: "action",
+    cell: ({ id, hint, limits, revokedAt }) =>
+      revokedAt === undefined && [
+        form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, texts: { hint } }),
+        form(view, "key.revoke", { values: { key: id }, texts: { hint } }),
+      ],
+  };
+  return [
+    {
+      title: "key",
+      class: "who",
+      cell: (key) => [
+        key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
+        code(`…${key.hint}`),
+        under(key.id),
+        link(`${area}/audit?key=${key.id}`, t("whatWasDoneToIt"), "under"),
+        under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
+        Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("detail", limit)} ${text}`)),
+        small(used(key)),
+      ],
+    },
+    { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt, "minute") },
+    {
+      title: "lastUsed",
+      class: "wide",
+      cell: ({ usedAt }) =>
+        usedAt === undefined ? markup`<span class="soft">${t("never")}</span>` : view.stamp(usedAt, "minute"),
+    },
+    {
+      title: "state",
+      class: "wide",
+      cell: ({ revokedAt }) =>
+        revokedAt === undefined ? badge(view, "active") : [badge(view, "revoked"), under(view.minute(revokedAt))],
+    },
+    ...(mayDo(view, "key.revoke") ? [forms] : []),
+  ];
 }

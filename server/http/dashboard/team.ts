@@ -1,117 +1,120 @@
-import { Router, type Response } from "express";
-import {
-  createLink,
-  LINK_LIFETIMES,
-  LINK_MS,
-  linkAddress,
-  readTeam,
-  TEAM_SHOWN,
-  type EndedSessions,
-  type Person,
-  type Team,
-} from "../../domain/sign-in.ts";
-import type { Merchant } from "../../domain/merchants.ts";
-import { ROLES, roleOf, type Role } from "../../domain/roles.ts";
-import { createRequestLimit } from "../request-limit.ts";
-import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { showPage } from "./show-page.ts";
-import { actorIn, field, PageError, requireOperator, rootOf, seeOther, visitOf } from "./visit.ts";
-import type { English } from "./words.ts";
-
-/** The most links per minute, for a person and for all people of a merchant. */
-const LINKS_PER_MINUTE = { person: 10, team: 30 };
-
-const SHORTEST = ["10 minutes", LINK_MS] as const;
-
-const ROLE_MEANINGS: Record<Role, English> = {
-  viewer: "looks at everything, changes nothing",
-  support: "also replays webhooks, uses the sandbox, pauses rails",
-  finance: "approves and decides about payments, uses the sandbox, pauses rails",
-  administrator: "does everything, also keys, secrets, limits and people",
-};
+import { ROLES } from "../../domain/roles.ts";
+import { readTeam, TEAM_SHOWN, type Person, type Team } from "../../domain/sign-in.ts";
+import type { ActorName } from "../../domain/audit.ts";
+import { whoIs } from "./audit-words.ts";
+import { attributes, markup, type Html, type Part } from "./html.ts";
+import type { Page } from "./page.ts";
+import { bdi, card, form, link, pre, small, soft, table, under, type Column } from "./parts.ts";
+import { mayDo, merchantNames, type View } from "./view.ts";
 
 /** A person with their sessions and unused links. */
-interface Member extends Person, Team {
-  /** When one of the sessions was last used; absent without sessions. */
-  lastSeenAt?: number;
-}
+type Member = Person & Team;
 
 /**
- * Who can see the dashboard. `/dashboard/team` shows operators everyone, and manages operators. The team page of a
- * merchant manages its own people.
+ * Who can see the dashboard. Operators see everyone, and manage operators. The team page of a merchant manages its own
+ * people.
  */
-export function teamPages(context: DashboardContext): Router {
-  const { config, storage } = context;
-  const router = Router({ caseSensitive: true, strict: true });
-  const root = rootOf(config.publicUrl);
-  const message = "Too many links were made. Wait a minute, then make the next.";
-  const ofPerson = createRequestLimit({ perMinute: LINKS_PER_MINUTE.person, message });
-  const ofTeam = createRequestLimit({ perMinute: LINKS_PER_MINUTE.team, message });
-  const pageOf = ({ merchantId }: Scope) =>
-    merchantId === undefined ? `${root}/team` : `${root}/m/${merchantId}/team`;
-
-  async function show(res: Response, newLink?: { name: string; role: Role; within: string; address: string }) {
-    const scope = scopeIn(res);
-    const team = await readTeam(context, scope);
+export const teamPage: Page = {
+  at: "{scope}/team",
+  title: "team",
+  async show(view) {
+    const { t, rich, merchant, context } = view;
+    const team = await readTeam(context, merchant ? { merchantId: merchant.id } : {});
     const members = membersOf(team);
-    showPage(
-      context,
-      res,
-      { template: "team", title: "Team", section: "team" },
-      {
-        members,
-        merchants: scope.merchantId === undefined ? await merchantsOf(context, members) : new Map(),
-        isWhole: team.sessions.length < TEAM_SHOWN && team.links.length < TEAM_SHOWN,
-        newLink,
-        page: pageOf(scope),
-        roles: ROLE_MEANINGS,
-        lifetimes: Object.keys(LINK_LIFETIMES),
-      },
-    );
-  }
+    const names = merchant ? new Map<string, string>() : await merchantNames(context, members);
+    const isWhole = team.sessions.length < TEAM_SHOWN && team.links.length < TEAM_SHOWN;
+    const people =
+      members.length > 0
+        ? [
+            table(view, members, columns(view, names), ({ merchantId, name }) => `${merchantId}/${name}`),
+            !isWhole && soft(rich("morePeople")),
+          ]
+        : markup`<p>${t("nobodyIsSignedIn")} ${mayDo(view, "dashboard.link") && t("makeALinkBelow")}</p>`;
+    const who = merchant ? t("whoSeesMerchant") : t("whoSeesDashboard");
+    return markup`<h1>${t("team")}</h1>${newLink(view)}
+${card(people, { id: "people", title: who, isLive: true })}${mayDo(view, "dashboard.link") && invitation(view)}`;
+  },
+};
 
-  async function end(res: Response, which: EndedSessions) {
-    const ended = await storage.endSessions(which, actorIn(res));
-    if (ended === 0) throw new PageError(404, "There is no such session or link. It may have ended already.");
-    seeOther(res, pageOf(which));
-  }
-
-  router.get("/dashboard/team", (_req, res, next) => {
-    const { merchantId } = visitOf(res).session;
-    return merchantId === undefined ? next() : seeOther(res, pageOf({ merchantId }));
-  });
-  router.use("/dashboard/team", requireOperator);
-  for (const path of ["/dashboard/team", "/dashboard/m/:merchant/team"]) {
-    router.get(path, (_req, res) => show(res));
-    router.post(`${path}/links`, async (req, res) => {
-      const name = field(req.body, "name");
-      const { session } = visitOf(res);
-      // One person may have any number of sessions.
-      ofPerson.count(JSON.stringify([session.merchantId, session.name]));
-      ofTeam.count(scopeIn(res).merchantId ?? "operators");
-      const role = roleOf(field(req.body, "role"));
-      if (!role) throw new PageError(422, `Choose a role: ${ROLES.join(", ")}.`);
-      const chosen = field(req.body, "lifetime");
-      const [words, lifetime] = Object.entries(LINK_LIFETIMES).find(([each]) => each === chosen) ?? SHORTEST;
-      const token = await createLink(context, { ...scopeIn(res), name, role }, actorIn(res), lifetime);
-      const address = linkAddress(config.publicUrl, token);
-      stateOf(res).shownOnce = address;
-      await show(res, { name, role, within: words, address });
-    });
-    router.post(`${path}/end`, (req, res) => end(res, { ...scopeIn(res), id: field(req.body, "session") }));
-    router.post(`${path}/end-all`, (req, res) =>
-      end(res, { ...scopeIn(res), name: field(req.body, "name"), invited: true }),
-    );
-  }
-  return router;
+function newLink(view: View): Part {
+  const made = view.resultOf("dashboard.link");
+  if (!made) return undefined;
+  const { name, role, lifetime, address } = made;
+  const within = view.t(`link.${lifetime}`);
+  return markup`<div class="notice" role="status"><h2>${view.rich("linkFor", { name })}</h2>${pre(address, { id: "new-link" })}
+<p>${view.t("linkShownOnce", { within, role: view.word("role", role) })}</p></div>`;
 }
 
-/** The team that a request is about: the team of the merchant in its path, or the operators. */
-type Scope = { merchantId?: string };
-function scopeIn(res: Response): Scope {
-  const { merchant } = stateOf(res);
-  return merchant ? { merchantId: merchant.id } : {};
+function invitation(view: View): Html {
+  const { t, rich, merchant, word } = view;
+  const roles = ROLES.map((role) => markup`<li><strong>${word("role", role)}</strong> ${t(`role.${role}.means`)}</li>`);
+  return card(
+    markup`${soft(merchant ? rich("invite.merchant", { name: merchant.name }) : t("invite.all"))}
+${form(view, "dashboard.link", { class: "inline" })}<ul class="soft">${roles}</ul>${!merchant && soft(t("invite.elsewhere"))}`,
+    { id: "link", title: t("letAColleagueIn"), class: "stack" },
+  );
+}
+
+function columns(view: View, names: ReadonlyMap<string, string>): Column<Member>[] {
+  const { t, merchant } = view;
+  const roleOf = ({ merchantId }: Member) => (merchantId === undefined ? t("operator") : t("merchantPerson"));
+  const nameOf = ({ merchantId }: Member) => (merchantId === undefined ? undefined : names.get(merchantId));
+  const isHere = ({ sessions }: Member) => sessions.some(({ id }) => id === view.visit.session.id);
+  const role: Column<Member> = {
+    title: "role",
+    class: "wide",
+    cell: (member) => [roleOf(member), nameOf(member) !== undefined && under(bdi(nameOf(member)))],
+  };
+  return [
+    {
+      title: "name",
+      class: "who",
+      cell: (member) => [
+        bdi(member.name),
+        isHere(member) && markup` <span class="badge">${t("you")}</span>`,
+        !merchant && small([roleOf(member), " ", nameOf(member)]),
+      ],
+    },
+    ...(merchant ? [] : [role]),
+    {
+      title: "lastSeen",
+      class: "wide",
+      cell: ({ sessions }) =>
+        sessions.length === 0
+          ? markup`<span class="soft">${t("notYet")}</span>`
+          : view.stamp(Math.max(...sessions.map(({ usedAt }) => usedAt)), "minute"),
+    },
+    {
+      title: "access",
+      cell(member) {
+        const { sessions, links, merchantId } = member;
+        const counted = [
+          ...(sessions.length > 0 ? [t("sessions", { count: sessions.length })] : []),
+          ...(links.length > 0 ? [t("unusedLinks", { count: links.length })] : []),
+        ].join(", ");
+        if (!merchant && merchantId !== undefined) return link(`${view.root}/m/${merchantId}/team`, counted);
+        return markup`<details><summary>${counted}</summary>${accessOf(view, member)}</details>`;
+      },
+    },
+  ];
+}
+
+/** The sessions and links of a person, and the forms that end them. */
+function accessOf(view: View, { name, sessions, links }: Member): Part {
+  const { t, rich, minute, word } = view;
+  const by = (invitedBy: string | undefined, id: "letInBy" | "madeBy") =>
+    invitedBy !== undefined && [" ", rich(id, { by: whoIs(invitedBy as ActorName, view) })];
+  return [
+    sessions.map(({ id, role, createdAt, usedAt, invitedBy }) => {
+      const text = t("sessionSince", { role: word("role", role), since: minute(createdAt), seen: minute(usedAt) });
+      const isThis = id === view.visit.session.id && [" ", t("youUseIt")];
+      return markup`<div class="access"${attributes({ "data-key": id })}>${soft([text, isThis, by(invitedBy, "letInBy")])}${form(view, "session.end", { values: { session: id } })}</div>`;
+    }),
+    links.map(({ role, expiresAt, invitedBy }) =>
+      soft([t("unusedLink", { role: word("role", role), until: minute(expiresAt) }), by(invitedBy, "madeBy")]),
+    ),
+    form(view, "session.end-all", { values: { name }, texts: { name }, class: "access" }),
+  ];
 }
 
 /** Groups sessions and links by person, and keeps their order. */
@@ -124,17 +127,6 @@ function membersOf({ sessions, links }: Team): Member[] {
     return member;
   }
   for (const session of sessions) memberOf(session).sessions.push(session);
-  for (const link of links) memberOf(link).links.push(link);
-  return [...members.values()].map((member) =>
-    member.sessions.length === 0
-      ? member
-      : { ...member, lastSeenAt: Math.max(...member.sessions.map(({ usedAt }) => usedAt)) },
-  );
-}
-
-/** Finds the merchants of people, by id. */
-async function merchantsOf({ storage }: DashboardContext, members: readonly Member[]): Promise<Map<string, Merchant>> {
-  const ids = new Set(members.flatMap(({ merchantId }) => merchantId ?? []));
-  const merchants = await Promise.all([...ids].map((id) => storage.findMerchant(id)));
-  return new Map(merchants.flatMap((merchant) => (merchant ? [[merchant.id, merchant]] : [])));
+  for (const unused of links) memberOf(unused).links.push(unused);
+  return [...members.values()];
 }

@@ -4,7 +4,10 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
-import type { English, Words } from "./words.ts";
+import { markup, type Html } from "./html.ts";
+import { link as linkTo, pre } from "./parts.ts";
+import type { View } from "./view.ts";
+import type { Words } from "./words.ts";
 
 /** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
 export interface Moment {
@@ -13,15 +16,29 @@ export interface Moment {
   tone: "" | "good" | "bad" | "next";
   text: string;
   /** The text below. */
-  note?: string;
+  note?: string | Html;
   /** Messages that were sent or received. */
-  texts?: { label: English; text: string }[];
+  texts?: { label: "request" | "response" | "body"; text: string }[];
   /** The id of the webhook's delivery, which has its own page. */
   delivery?: string;
   /** The address of the linked page, relative to the merchant's pages. */
   link?: string;
   /** The id of the request, which is in the log of requests. */
   request?: string;
+}
+
+export function timeline({ area, t, time }: View, moments: readonly Moment[]): Html {
+  return markup`<ol class="timeline">${moments.map(
+    ({ at, tone, text, note, texts = [], delivery, link, request }) => markup`
+  <li class="${tone}">
+    <p>${link === undefined ? text : linkTo(`${area}/${link}`, text)}</p>
+    ${note && markup`<p class="soft">${note}${delivery && markup` ${linkTo(`${area}/webhooks/${delivery}`, t("openOrReplay"))}`}</p>`}
+    ${request && markup`<p class="soft">${linkTo(`${area}/requests?request=${request}`, t("seeRequest"))}</p>`}
+    <time class="under" datetime="${timestamp(at)}">${time(at)} UTC</time>
+    ${texts.map(({ label, text: content }) => markup`<details><summary>${t(label)}</summary>${pre(content, { class: "body" })}</details>`)}
+  </li>`,
+  )}
+</ol>`;
 }
 
 /** Everything about a payment besides its record. */
@@ -34,16 +51,6 @@ interface Related {
   key?: string | undefined;
 }
 
-/**
- * The texts for a payment that will get a status, alone and within a sentence, and for a payment that has it. Only an
- * expiring checkout will be cancelled.
- */
-export const OUTCOMES = {
-  success: { will: "Succeeds", within: "succeeds", did: "Succeeded" },
-  failed: { will: "Fails", within: "fails", did: "Failed" },
-  cancelled: { will: "Expires", within: "expires", did: "Cancelled" },
-} as const satisfies Record<string, Record<string, English>>;
-
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
 export function timelineOf(
   payment: Disbursement | Checkout,
@@ -54,15 +61,15 @@ export function timelineOf(
   const { createdAt, updatedAt, status, due } = payment;
   const approval = "approval" in payment ? payment.approval : undefined;
   const moments: Moment[] = [
-    { at: createdAt, tone: "", text: t("Created"), ...(request && createdBy(request, key, words)) },
+    { at: createdAt, tone: "", text: t("moment.created"), ...(request && createdBy(request, key, words)) },
   ];
   if (status !== "pending") {
-    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(OUTCOMES[status].did) });
+    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(`moment.${status}`) });
   } else if (due)
     moments.push({
       at: due.at,
       tone: "next",
-      text: approval ? t("Fails unless somebody approves it") : t(OUTCOMES[due.status].will),
+      text: approval ? t("moment.unlessApproved") : t(`will.${due.status}`),
     });
   if (event) moments.push(eventMoment(event, delivery, words));
   if (delivery) {
@@ -74,21 +81,21 @@ export function timelineOf(
 
 function createdBy({ requestId, program }: NonNullable<Related["request"]>, key: string | undefined, { t }: Words) {
   const said = [
-    program !== undefined && t("Requested by {program}", { program }),
-    key !== undefined && t("API key {key}", { key }),
+    program !== undefined && t("requestedBy", { program }),
+    key !== undefined && t("byKey", { key }),
   ].filter((text) => text !== false);
   return { request: requestId, ...(said.length > 0 && { note: said.join(" · ") }) };
 }
 
 function eventMoment({ type, body, createdAt }: Event, delivery: Delivery | undefined, { t }: Words): Moment {
-  const note = delivery ? t("For {url}", { url: delivery.url }) : t("No webhook: there is no address for it.");
+  const note = delivery ? t("forUrl", { url: delivery.url }) : t("noAddress");
   const link = delivery && { delivery: delivery.id };
   return {
     at: createdAt,
     tone: "",
-    text: t("Event {type}", { type }),
+    text: t("eventOf", { type }),
     note,
-    texts: [{ label: "Body", text: indented(body) }],
+    texts: [{ label: "body", text: indented(body) }],
     ...link,
   };
 }
@@ -118,30 +125,28 @@ export function alike<T>(all: readonly T[], likeness: (each: T) => string): T[][
 
 /** Describes a delivery's attempts. If many attempts in a row have the same result, only the last is shown. */
 export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
-  const { t, said, time } = words;
-  const result = (attempt: Attempt) => (attempt.error === undefined ? resultOf(attempt, words) : said(attempt.error));
+  const { t, time } = words;
+  const result = (attempt: Attempt) => attempt.error ?? resultOf(attempt, words);
   return alike(delivery.attempts, result).map((run) => {
     const [first, last] = [run[0]!, run.at(-1)!];
     const moment = attemptMoment(last, delivery, words);
     if (run.length === 1) return moment;
-    const note = t("Attempts {first} to {last}, since {since} UTC. The last is shown.", {
+    const note = t("attemptsFromTo", {
       first: first.number,
       last: last.number,
       since: time(first.at),
     });
-    return { ...moment, text: t("{count} attempts: {result}", { count: run.length, result: result(last) }), note };
+    return { ...moment, text: t("attemptsWith", { count: run.length, result: result(last) }), note };
   });
 }
 
 export const resultOf = ({ httpStatus }: Attempt, { t }: Words) =>
-  httpStatus === undefined ? t("no response") : t("status {httpStatus}", { httpStatus });
+  httpStatus === undefined ? t("noResponse") : t("statusIs", { status: String(httpStatus) });
 
 /** The attempt that is due next, if any. */
 export function nextAttempt({ nextAttemptAt, attempts }: Delivery, { t }: Words): Moment[] {
   const number = (attempts.at(-1)?.number ?? 0) + 1;
-  return nextAttemptAt === undefined
-    ? []
-    : [{ at: nextAttemptAt, tone: "next", text: t("Attempt {number}", { number }) }];
+  return nextAttemptAt === undefined ? [] : [{ at: nextAttemptAt, tone: "next", text: t("attempt", { number }) }];
 }
 
 /** Describes an attempt. Every attempt sends the delivery's body. */
@@ -152,11 +157,11 @@ export function attemptMoment(attempt: Attempt, delivery: Delivery, words: Words
   return {
     at,
     tone: isGood ? "good" : "bad",
-    text: words.t("Attempt {number}: {result} after {latencyMs} ms", { ...attempt, result }),
-    ...(error !== undefined && { note: words.said(error) }),
+    text: words.t("attemptEnded", { ...attempt, result }),
+    ...(error !== undefined && { note: markup`<bdi lang="en">${error}</bdi>` }),
     texts: [
-      { label: "Request", text: requestOf(attempt, delivery) },
-      ...(responseBody ? [{ label: "Response", text: responseBody } as const] : []),
+      { label: "request", text: requestOf(attempt, delivery) },
+      ...(responseBody ? [{ label: "response", text: responseBody } as const] : []),
     ],
   };
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver, type Receiver } from "../../testing/receiver.ts";
-import { serve } from "../../testing/serve.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 let server: TestServer;
@@ -35,12 +34,6 @@ const idsIn = (html: string) => [...html.matchAll(/\/webhooks\/(msg_\w+)"/g)].ma
 const offers = async (query: string) => (await visitor.get(list + query)).html.includes("Replay these…");
 
 describe("the list", () => {
-  test("teaches if it is empty", async () => {
-    const { merchant } = await server.addMerchant("New");
-    const operator = await signedIn(server);
-    expect((await operator.get(`/m/${merchant.id}/webhooks`)).html).toContain("No webhooks yet.");
-  });
-
   test("has the failed ones first, then all, newest first", async () => {
     const gone = await delivered(410);
     const fine = await delivered(204);
@@ -120,30 +113,14 @@ describe("a webhook", () => {
     }
   });
 
-  test("of another merchant can be neither seen nor replayed, and a replay needs the form's token", async () => {
+  test("of another merchant can be neither seen nor replayed", async () => {
     const { id } = await delivered(410);
-    const other = await server.addMerchant("Other");
-    const stranger = await signedIn(server, { merchantId: other.merchant.id });
-    for (const place of [list, `/m/${other.merchant.id}/webhooks`]) {
-      expect((await stranger.get(`${place}/${id}`)).status).toBe(404);
-      expect((await stranger.post(`${place}/${id}/replay`)).status).toBe(404);
-    }
-    expect((await visitor.post(`${list}/${id}/replay`, { csrf: "x" })).status).toBe(403);
+    const { merchant } = await server.addMerchant("Other");
+    const stranger = await signedIn(server, { merchantId: merchant.id });
+    const page = `/m/${merchant.id}/webhooks/${id}`;
+    expect([(await stranger.get(page)).status, (await stranger.post(`${page}/replay`)).status]).toEqual([404, 404]);
     const found = await server.storage.findDelivery(server.merchant.id, id);
     expect(found).toMatchObject({ status: "ended", attempts: [{ number: 1 }] });
-  });
-
-  test("shows what a receiver returned as text", async () => {
-    const hostile = await serve((_request, response) => {
-      response.writeHead(410).end("<script>alert(1)</script>");
-    });
-    const { id, reference } = await delivered(0, hostile.url);
-    for (const page of [`${list}/${id}`, `/m/${server.merchant.id}/disbursements/${reference}`, list]) {
-      const { html } = await visitor.get(page);
-      expect(html).not.toMatch(/<script>|<img/);
-      if (page !== list) expect(html).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
-    }
-    await hostile.close();
   });
 });
 

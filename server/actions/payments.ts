@@ -1,0 +1,159 @@
+import type { Merchant } from "../domain/merchants.ts";
+import type { Decided } from "../domain/approvals.ts";
+import { decide } from "../domain/attention.ts";
+import type { Handover } from "../domain/handovers.ts";
+import { action, areaOf, field, type Doer, type Field } from "./action.ts";
+import { aReason } from "./inputs.ts";
+import { refused } from "./refused.ts";
+
+/** How many payouts are decided at a time. */
+export const MOST_DECIDED = 100;
+
+type Chosen = [merchantId: string, reference: string];
+
+/** The payouts that a person has ticked. */
+const chosen: Field<Chosen[]> = {
+  inputs: { payment: { type: "hidden" } },
+  read: (form) =>
+    [...new Set(form.all("payment"))].slice(0, MOST_DECIDED).flatMap((text): Chosen[] => {
+      const [merchantId = "", reference = "", ...more] = text.split("/");
+      return reference === "" || more.length > 0 ? [] : [[merchantId, reference]];
+    }),
+};
+
+/** A merchant's person decides only about payouts of the merchant. */
+export const within = (merchant: { id: string } | undefined, payments: readonly Chosen[]): Chosen[] =>
+  payments.filter(([merchantId]) => merchant === undefined || merchant.id === merchantId);
+
+async function decideAll(
+  { context, actor, merchant }: Doer<Merchant | undefined>,
+  payments: readonly Chosen[],
+  rejection?: string,
+): Promise<ReadonlyMap<Decided, number>> {
+  const results = new Map<Decided, number>();
+  for (const [merchantId, reference] of within(merchant, payments)) {
+    const result = await context.storage.decideApproval(merchantId, reference, actor, rejection);
+    results.set(result, (results.get(result) ?? 0) + 1);
+  }
+  return results;
+}
+const approvals = ({ merchant }: Doer<Merchant | undefined>) => `${areaOf(merchant)}/approvals`;
+
+type Handed = Doer;
+async function handoverOf({ context, merchant, params }: Handed): Promise<Handover> {
+  const found = await context.storage.findHandover(params.reference!);
+  if (found?.merchantId === merchant.id) return found;
+  throw refused(404, "error.noPayment");
+}
+/** The list that a payment belongs to. */
+export const listOf = (reference: string): "checkouts" | "disbursements" =>
+  reference.startsWith("CHK") ? "checkouts" : "disbursements";
+const itsPage = ({ merchant, params }: Handed) => `/m/${merchant.id}/${listOf(params.reference!)}/${params.reference}`;
+const OF_RAIL = { needs: "decide about payments", byOperators: true, where: "live" } as const;
+
+/** What people decide about payments, and about rails (D74, D93). */
+export const paymentActions = {
+  "payment.approve": action({
+    at: "{scope}/approvals/approve",
+    needs: "decide about payments",
+    input: { payments: chosen },
+    button: "approvePayouts",
+    style: "primary",
+    run: (doer, { payments }) => decideAll(doer, payments),
+    leadsTo: approvals,
+    isShown: true,
+  }),
+  "payment.reject": action({
+    at: "{scope}/approvals/reject",
+    needs: "decide about payments",
+    input: { payments: chosen, reason: { ...aReason, isLate: true } },
+    button: "rejectPayouts",
+    style: "danger",
+    run: (doer, { payments, reason }) => decideAll(doer, payments, reason),
+    leadsTo: approvals,
+    isShown: true,
+  }),
+  "payment.ask": action({
+    at: "/m/:merchant/payments/:reference/ask",
+    ...OF_RAIL,
+    input: {},
+    button: "askRailAgainNow",
+    async run(doer) {
+      const { payment } = await handoverOf(doer);
+      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.ended");
+    },
+    leadsTo: itsPage,
+  }),
+  "payment.decide": action({
+    at: "/m/:merchant/payments/:reference/decide",
+    ...OF_RAIL,
+    opens: "decideByHand",
+    input: {
+      status: field(
+        "status",
+        {
+          label: "paymentHas",
+          type: "select",
+          options: { "": "choose", success: "succeededWasPaid", failed: "failedWasNotPaid" },
+          required: true,
+        },
+        (status) => {
+          if (status === "success" || status === "failed") return status;
+          throw refused(422, "error.chooseEnd");
+        },
+      ),
+      reason: aReason,
+    },
+    button: "propose",
+    style: "danger",
+    async run(doer, decision) {
+      const { payment } = await handoverOf(doer);
+      const result = await decide(doer.context, payment.reference, decision, doer.actor);
+      if (result === "in-progress") throw refused(409, "error.railIsAsked");
+      if (result === "not-pending") throw refused(409, "error.ended");
+    },
+    leadsTo: itsPage,
+  }),
+  "payment.close-conflict": action({
+    at: "/m/:merchant/payments/:reference/close",
+    ...OF_RAIL,
+    opens: "closeConflict.opens",
+    hint: "closeConflict.hint",
+    input: { reason: aReason },
+    button: "closeConflict",
+    style: "danger",
+    async run(doer, { reason }) {
+      const { payment } = await handoverOf(doer);
+      const isClosed = await doer.context.storage.closeConflict(payment.reference, reason, doer.actor);
+      if (!isClosed) throw refused(409, "error.nothingToClose");
+    },
+    leadsTo: itsPage,
+  }),
+  "rail.pause": action({
+    at: "/rails/:rail/pause",
+    needs: "pause a rail",
+    where: "live",
+    opens: "pause",
+    hint: "pauseRail.hint",
+    input: { reason: aReason },
+    button: "pauseRail",
+    style: "danger",
+    async run({ context: { rails, storage }, actor, params }, { reason }) {
+      const name = params.rail!;
+      if (!rails!.names.includes(name)) throw refused(404, "error.noRail");
+      if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.pausedAlready");
+    },
+    leadsTo: () => "/rails",
+  }),
+  "rail.resume": action({
+    at: "/rails/:rail/resume",
+    needs: "pause a rail",
+    where: "live",
+    input: {},
+    button: "resumeRail",
+    async run({ context, actor, params }) {
+      if (!(await context.storage.resumeRail(params.rail!, actor))) throw refused(409, "error.notPaused");
+    },
+    leadsTo: () => "/rails",
+  }),
+};

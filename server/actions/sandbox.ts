@@ -1,0 +1,158 @@
+import { actorName, type AuditEntry } from "../domain/audit.ts";
+import { LONGEST_LATENCY_MS, type Chaos } from "../domain/chaos.ts";
+import { ConnectionDropped } from "../domain/errors.ts";
+import { requireActive, setChaos } from "../domain/merchants.ts";
+import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
+import { sandboxTime } from "../domain/time.ts";
+import { action, field, type Doer, type Field } from "./action.ts";
+import { refused } from "./refused.ts";
+
+type InSandbox = Doer;
+/** The country and currency of test payments. */
+const PLACE = { country: "CI", currency: "XOF" } as const;
+/** The most moments that the page of the clock lists. */
+export const SHOWN = 50;
+
+const amount = field(
+  "amount",
+  { label: "amount", required: true, attributes: { inputmode: "numeric", pattern: "[0-9]+", value: "10000" } },
+  (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number > 0) return number;
+    throw refused(422, "error.amount");
+  },
+);
+
+const phoneNumber = field(
+  "phoneNumber",
+  {
+    label: "phoneNumber",
+    type: "tel",
+    required: true,
+    class: "phone",
+    attributes: { maxlength: 30, value: "2257038102473", list: "numbers" },
+  },
+  (text) => {
+    const digits = text.replaceAll(/[\s.-]/g, "").replace(/^(\+|00)/, "");
+    if (!/^[1-9]\d{9,14}$/.test(digits)) throw refused(422, "error.phoneNumber");
+    // The delay would hold up the page, too.
+    if (FORCED_OUTCOMES[digits.slice(-3)]?.response === "held") throw refused(422, "error.heldNumber");
+    return digits;
+  },
+);
+
+/** What the chaos switch may do, with the largest value of each. */
+export const CHAOS = {
+  latencyMs: LONGEST_LATENCY_MS,
+  failedRequestsPercent: 100,
+  lostResponsesPercent: 100,
+  lostWebhooksPercent: 100,
+} as const satisfies Record<keyof Chaos, number>;
+const CHAOS_NAMES = Object.keys(CHAOS) as (keyof Chaos)[];
+const chaos: Field<Chaos> = {
+  inputs: Object.fromEntries(
+    CHAOS_NAMES.map((name) => [
+      name,
+      { label: `chaos.${name}`, type: "number", attributes: { min: 0, max: CHAOS[name] } },
+    ]),
+  ),
+  /** An empty field is 0. */
+  read: (form) =>
+    Object.fromEntries(
+      CHAOS_NAMES.map((name) => {
+        const text = form.text(name);
+        if (!/^\d*$/.test(text) || Number(text) > CHAOS[name])
+          throw refused(422, "error.chaos", { name, most: CHAOS[name] });
+        return [name, Number(text)];
+      }),
+    ) as unknown as Chaos,
+};
+
+const record = ({ context, actor, merchant }: InSandbox, name: AuditEntry["action"], details: Record<string, string>) =>
+  context.storage.recordAction({ actor, action: name, merchantId: merchant.id, details });
+const newReference = ({ context: { ids, clock } }: InSandbox) => `test-${ids.record(clock.now())}`;
+const itsPage = ({ merchant }: InSandbox) => `/m/${merchant.id}/sandbox`;
+const IN_SANDBOX = { needs: "use the sandbox", where: "sandbox" } as const;
+
+/** What people do in a sandbox. A closed or suspended merchant is refused before anything is recorded. */
+export const sandboxActions = {
+  "sandbox.disbursement": action({
+    at: "/m/:merchant/sandbox/disbursements",
+    ...IN_SANDBOX,
+    input: { phoneNumber, amount },
+    button: "create",
+    style: "primary",
+    async run(doer, input) {
+      const { context, actor, merchant } = doer;
+      requireActive(merchant);
+      const reference = newReference(doer);
+      try {
+        const origin = { madeBy: actorName(actor) };
+        await context.disbursements.create(merchant, { reference, ...input, ...PLACE }, origin);
+      } catch (error) {
+        // A program that sent this request would get no response, but the payment exists.
+        if (!(error instanceof ConnectionDropped)) throw error;
+      }
+      await record(doer, "sandbox.create", { disbursement: reference });
+      return (await context.storage.findDisbursementByMerchantsReference(merchant.id, reference))!;
+    },
+    leadsTo: ({ merchant }, { reference }) => `/m/${merchant.id}/disbursements/${reference}`,
+  }),
+  "sandbox.checkout": action({
+    at: "/m/:merchant/sandbox/checkouts",
+    ...IN_SANDBOX,
+    input: { amount },
+    button: "create",
+    style: "primary",
+    async run(doer, input) {
+      const { context, merchant } = doer;
+      requireActive(merchant);
+      const reference = newReference(doer);
+      const created = await context.checkouts.create(merchant, { reference, ...input, ...PLACE });
+      await record(doer, "sandbox.create", { checkout: reference });
+      return created;
+    },
+    leadsTo: ({ merchant }, { reference }) => `/m/${merchant.id}/checkouts/${reference}`,
+  }),
+  "sandbox.advance": action({
+    at: "/m/:merchant/sandbox/advance",
+    ...IN_SANDBOX,
+    input: {
+      // A time and not a duration, so that loading the page again does not move the clock again.
+      to: field("to", { type: "hidden" }, (text) => {
+        const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
+        if (Number.isNaN(time)) throw refused(422, "error.chooseTime");
+        return time;
+      }),
+    },
+    button: "moveClockTo",
+    style: "primary",
+    async run({ context, actor, merchant }, { to }) {
+      const from = sandboxTime(merchant, context.clock.now());
+      const { items: due } = await context.storage.listUpcoming(merchant.id, to, SHOWN);
+      return { from, due, moved: await context.merchantClock.advance(merchant.id, { to }, actor) };
+    },
+    leadsTo: itsPage,
+    isShown: true,
+  }),
+  "sandbox.chaos": action({
+    at: "/m/:merchant/sandbox/chaos",
+    ...IN_SANDBOX,
+    input: { chaos },
+    button: "save",
+    style: "primary",
+    run: ({ context, actor, merchant }, input) => setChaos(context.storage, merchant, input.chaos, actor),
+    leadsTo: (doer) => `${itsPage(doer)}#chaos`,
+  }),
+  "sandbox.reset": action({
+    at: "/m/:merchant/sandbox/reset",
+    needs: "reset the sandbox",
+    where: "sandbox",
+    input: {},
+    opens: "reset.opens",
+    button: "reset.button",
+    style: "danger",
+    run: ({ context, actor, merchant }) => context.merchantClock.reset(merchant.id, actor),
+    leadsTo: itsPage,
+  }),
+};

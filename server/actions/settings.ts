@@ -1,0 +1,138 @@
+import { hash } from "node:crypto";
+import { validate } from "uuid";
+import type { Config } from "../config.ts";
+import { SCOPES, type ApiKey, type Scope } from "../domain/keys.ts";
+import { createKey, KeyExistsError, revokeKey } from "../domain/merchants.ts";
+import type { WebhookSecrets } from "../domain/secrets.ts";
+import { parseTarget, Refusal } from "../webhooks/guard.ts";
+import { action, field, type Doer, type Field } from "./action.ts";
+import { aName, someLimits } from "./inputs.ts";
+import { refused, Refused } from "./refused.ts";
+
+type InSettings = Doer;
+const itsPage = ({ merchant }: InSettings) => `/m/${merchant.id}/settings`;
+const SETTINGS = { needs: "change settings", leadsTo: itsPage } as const;
+
+async function requireOwnKey({ context, merchant }: InSettings, keyId: string): Promise<void> {
+  const keys = await context.storage.listKeysOf(merchant.id);
+  if (!keys.some(({ id }) => id === keyId)) throw refused(404, "error.noKey");
+}
+
+const scopes: Field<readonly Scope[]> = {
+  legend: "scopes",
+  inputs: Object.fromEntries(
+    SCOPES.map((scope) => [scope, { type: "checkbox", label: `scope.${scope}`, placeholder: { text: scope } }]),
+  ),
+  read: (form) => SCOPES.filter((scope) => form.text(scope) !== ""),
+};
+
+/** A name of the current secret, from which nobody can find the secret. */
+export const nameOf = ({ current }: WebhookSecrets, merchantId: string): string =>
+  hash("sha256", `${merchantId} ${current}`);
+
+/** The address, if the server would send to it. */
+function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
+  if (text.length > 2_048) throw refused(422, "error.longAddress");
+  try {
+    parseTarget(text, webhookAllowInsecure);
+    return text;
+  } catch (error) {
+    throw error instanceof Refusal ? new Refused(422, "error.detail", { detail: error.message }) : error;
+  }
+}
+
+const keyId = field("key", { type: "hidden" });
+
+/** A new key or a revealed secret is in the response to the form itself, so that no address shows it again. */
+export const settingsActions = {
+  "key.create": action({
+    at: "/m/:merchant/settings/keys",
+    ...SETTINGS,
+    input: {
+      name: aName("nameNewKey", { placeholder: "whichProgramUses" }),
+      scopes,
+      // The form creates its key once, however often a browser sends it.
+      id: keyId,
+    },
+    button: "createKey",
+    style: "primary",
+    async run({ context, actor, merchant }, { name, scopes: chosen, id: given }): Promise<{ key: string } | ApiKey> {
+      const id = validate(given) ? given : context.ids.record(context.clock.now());
+      try {
+        const choices = { id, name, ...(chosen.length > 0 && { scopes: chosen }) };
+        return { key: await createKey({ ...context, actor }, merchant.id, choices) };
+      } catch (error) {
+        if (error instanceof KeyExistsError) return error.key;
+        throw error;
+      }
+    },
+    isShown: true,
+    secretIn: (result) => ("hash" in result ? undefined : result.key),
+  }),
+  "key.revoke": action({
+    at: "/m/:merchant/settings/keys/revoke",
+    ...SETTINGS,
+    input: { key: keyId },
+    opens: "revokeKey.opens",
+    hint: "revokeKey.hint",
+    button: "revokeKey",
+    style: "danger",
+    async run(doer, { key }) {
+      await requireOwnKey(doer, key);
+      await revokeKey({ ...doer.context, actor: doer.actor }, key);
+    },
+  }),
+  "key.limit": action({
+    at: "/m/:merchant/settings/keys/limits",
+    ...SETTINGS,
+    input: { key: keyId, limits: someLimits },
+    opens: "limitKey.opens",
+    hint: "limitKey.hint",
+    button: "limitKey",
+    async run(doer, { key, limits }) {
+      await requireOwnKey(doer, key);
+      await doer.context.storage.setKeyLimits(key, limits, doer.actor);
+    },
+  }),
+  "secret.reveal": action({
+    at: "/m/:merchant/settings/secret/reveal",
+    ...SETTINGS,
+    input: {},
+    button: "revealSecret",
+    run: ({ context, actor, merchant }) => context.webhooks.revealSecrets(merchant, actor),
+    isShown: true,
+  }),
+  "secret.rotate": action({
+    at: "/m/:merchant/settings/secret/rotate",
+    ...SETTINGS,
+    // The name of the secret that the page was rendered for: it is rotated once, too.
+    input: { replaces: field("replaces", { type: "hidden" }) },
+    opens: "rotateSecret.opens",
+    hint: "rotateSecret.hint",
+    button: "rotateSecret",
+    style: "danger",
+    async run({ context: { webhooks }, actor, merchant }, { replaces }) {
+      const isCurrent = replaces === "" || replaces === nameOf(await webhooks.readSecrets(merchant), merchant.id);
+      return isCurrent ? webhooks.rotateSecret(merchant, actor) : undefined;
+    },
+    isShown: true,
+  }),
+  "default-webhook.set": action({
+    at: "/m/:merchant/settings/default-webhook",
+    ...SETTINGS,
+    input: {
+      url: field("url", {
+        label: "address",
+        type: "url",
+        class: "search",
+        placeholder: { text: "https://shop.example/webhooks" },
+        attributes: { maxlength: 2_048 },
+      }),
+    },
+    button: "save",
+    run({ context, actor, merchant }, { url }) {
+      const address = url === "" ? undefined : checkedAddress(url, context.config);
+      return context.storage.setDefaultWebhook(merchant.id, address, actor);
+    },
+  }),
+};

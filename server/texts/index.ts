@@ -1,0 +1,78 @@
+import { actions } from "./actions.ts";
+import { audit } from "./audit.ts";
+import { errors } from "./errors.ts";
+import { operators } from "./operators.ts";
+import { pages } from "./pages.ts";
+import { payments } from "./payments.ts";
+import { settings } from "./settings.ts";
+import { webhooks } from "./webhooks.ts";
+
+export type Language = "en" | "fr";
+/** A text in English and in French. `{name}` stands for a value, and `|` is between the forms for one and for many. */
+export type Text = readonly [english: string, french: string];
+
+export const AREAS = { pages, payments, webhooks, settings, operators, actions, audit, errors };
+/**
+ * Every text for people, by its id.
+ *
+ * Words in French: payout: versement; disbursement (the record of the contract): décaissement; checkout: encaissement;
+ * merchant: marchand; rail: rail; replay: renvoi; retry: nouvelle tentative; receiver: récepteur; settlement: issue;
+ * fee: frais; balance: solde; statement: relevé; lowest denomination: plus petite unité; sandbox: bac à sable; audit
+ * trail: journal d’audit; chaos: perturbations; operator: opérateur; API key: clé d’API.
+ */
+export const TEXTS = {
+  ...pages,
+  ...payments,
+  ...webhooks,
+  ...settings,
+  ...operators,
+  ...actions,
+  ...audit,
+  ...errors,
+} as const satisfies Record<string, Text>;
+
+type Texts = typeof TEXTS;
+export type TextId = keyof Texts;
+
+type NamesIn<English extends string> = English extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | NamesIn<Rest>
+  : never;
+/** What the values of a text are called. */
+export type Names<Id extends TextId> = NamesIn<Texts[Id][0]>;
+/** The values of a text: none, or one for each name in it. */
+export type Values<Id extends TextId, Value> = [Names<Id>] extends [never]
+  ? []
+  : [values: Readonly<Record<Names<Id>, Value>>];
+
+const LANGUAGES: Readonly<Record<Language, { index: 0 | 1; rules: Intl.PluralRules; numbers: Intl.NumberFormat }>> = {
+  en: { index: 0, rules: new Intl.PluralRules("en"), numbers: new Intl.NumberFormat("en") },
+  fr: { index: 1, rules: new Intl.PluralRules("fr"), numbers: new Intl.NumberFormat("fr") },
+};
+
+export const numberIn = (language: Language, number: number | bigint): string =>
+  LANGUAGES[language].numbers.format(number);
+
+/** A text with its values. `count` decides between its forms. @param show writes a value that is not a number */
+export function textIn(
+  language: Language,
+  id: TextId,
+  values: Readonly<Record<string, unknown>> = {},
+  show: (value: unknown) => string = String,
+): string {
+  const { index, rules } = LANGUAGES[language];
+  const pair: Text = TEXTS[id];
+  const [one = "", many = one] = pair[index].split("|");
+  const { count } = values;
+  const text = typeof count === "number" && rules.select(count) !== "one" ? many : one;
+  // The names between braces are at the odd places.
+  return text
+    .split(/[{}]/)
+    .map((part, place) => {
+      if (place % 2 === 0) return part;
+      const value = values[part];
+      return typeof value === "number" || typeof value === "bigint" ? numberIn(language, value) : show(value);
+    })
+    .join("");
+}
+
+export const isTextId = (id: string): id is TextId => Object.hasOwn(TEXTS, id);

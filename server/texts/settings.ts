@@ -1,0 +1,120 @@
+/** A merchant's settings, and the team. */
+export const settings = {
+  yourNewKey: ["Your new API key", "Votre nouvelle clé d’API"],
+  keyShownOnce: [
+    "It is shown only now. Keep it where your program reads its secrets, and send it in the header <code>x-api-key</code>. To try it:",
+    "Elle n’est affichée que maintenant. Gardez-la là où votre programme lit ses secrets, et envoyez-la dans l’en-tête <code>x-api-key</code>. Pour l’essayer :",
+  ],
+  keyIsKnown: [
+    "The key “<bdi>{name}</bdi>” (…{hint}) was created already, and was shown then. It cannot be shown again: if nobody kept it, revoke it and create another.",
+    "La clé « <bdi>{name}</bdi> » (…{hint}) a déjà été créée et affichée. Elle ne peut plus l’être : si personne ne l’a gardée, révoquez-la et créez-en une autre.",
+  ],
+  apiKeys: ["API keys", "Clés d’API"],
+  key: ["Key", "Clé"],
+  lastUsed: ["Last used (UTC)", "Dernier usage (UTC)"],
+  mayDo: ["may {scopes}", "peut : {scopes}"],
+  mayDoEverything: ["may do everything", "peut tout faire"],
+  revokedAt: ["revoked {time}", "révoquée le {time}"],
+  neverUsed: ["never used", "jamais utilisée"],
+  lastUsedAt: ["last used {time}", "dernier usage le {time}"],
+  never: ["never", "jamais"],
+  noKeyYet: [
+    "There is no key yet. A program needs a key to create payments. Give each program a key of its own: you can then see which are in use, and revoke one without stopping the others.",
+    "Il n’y a pas encore de clé. Un programme a besoin d’une clé pour créer des paiements. Donnez à chaque programme sa propre clé : vous verrez lesquelles servent, et pourrez en révoquer une sans arrêter les autres.",
+  ],
+  mostKeys: [
+    "A merchant has at most {most} active keys. The last use is recorded within a minute.",
+    "Un marchand a au plus {most} clés actives. Le dernier usage est enregistré dans la minute.",
+  ],
+  webhookSecret: ["Webhook secret", "Secret des webhooks"],
+  signsToo: [
+    "Signs, too, until {time} UTC: <code>{secret}</code>",
+    "Signe aussi, jusqu’au {time} UTC : <code>{secret}</code>",
+  ],
+  checksSignatures: [
+    "Your receiver checks the signature of every webhook with this secret.",
+    "Votre récepteur vérifie la signature de chaque webhook avec ce secret.",
+  ],
+  notRotated: [
+    "Nothing was rotated, because this page was out of date. If you have just rotated the secret, it was shown then; reveal it to see it again. If not, rotate it now.",
+    "Rien n’a été remplacé, car cette page n’était plus à jour. Si vous venez de remplacer le secret, il a été affiché à ce moment-là ; affichez-le pour le revoir. Sinon, remplacez-le maintenant.",
+  ],
+  afterARotation: [
+    "After a rotation webhooks are signed with the new secret and, for 24 hours, with the old one as well. The audit trail records who reveals or rotates the secret.",
+    "Après un remplacement, les webhooks sont signés avec le nouveau secret et, pendant 24 heures, avec l’ancien aussi. Le journal d’audit note qui affiche ou remplace le secret.",
+  ],
+  defaultAddress: ["Default address for webhooks", "Adresse par défaut des webhooks"],
+  "defaultAddress.means": [
+    "Receives the webhooks of payments without a <code>webhookURL</code>. Existing webhooks keep their address.",
+    "Reçoit les webhooks des paiements sans <code>webhookURL</code>. Les webhooks existants gardent leur adresse.",
+  ],
+  saveEmpty: ["Save an empty field to remove the address.", "Enregistrez un champ vide pour retirer l’adresse."],
+  thereIsNone: ["There is none.", "Il n’y en a pas."],
+  whatWasDoneToIt: ["What was done to it", "Son historique"],
+  linkFor: ["A link for <bdi>{name}</bdi>", "Un lien pour <bdi>{name}</bdi>"],
+  linkShownOnce: [
+    "It is shown only now. Send it to this person alone: it signs in whoever uses it first, once, within {within}. Role: {role}.",
+    "Il n’est affiché que maintenant. Envoyez-le à cette seule personne : il connecte qui l’utilise en premier, une seule fois, dans un délai de {within}. Rôle : {role}.",
+  ],
+  whoSeesMerchant: ["Who can see this merchant’s pages", "Qui peut voir les pages de ce marchand"],
+  whoSeesDashboard: ["Who can see the dashboard", "Qui peut voir le tableau de bord"],
+  role: ["Role", "Rôle"],
+  lastSeen: ["Last seen (UTC)", "Dernière visite (UTC)"],
+  access: ["Access", "Accès"],
+  sessions: ["{count} session|{count} sessions", "{count} session|{count} sessions"],
+  unusedLinks: ["{count} unused link|{count} unused links", "{count} lien inutilisé|{count} liens inutilisés"],
+  you: ["you", "vous"],
+  operator: ["operator", "opérateur"],
+  merchantPerson: ["merchant", "marchand"],
+  notYet: ["not yet", "pas encore"],
+  sessionSince: [
+    "As {role}, since {since}, last seen {seen}.",
+    "Rôle : {role}. Depuis le {since}, dernière visite le {seen}.",
+  ],
+  youUseIt: ["You are using it now.", "Vous utilisez cette session."],
+  letInBy: ["Let in by <bdi>{by}</bdi>.", "Accès donné par <bdi>{by}</bdi>."],
+  unusedLink: [
+    "A link as {role} that nobody has used, until {until}.",
+    "Un lien inutilisé, rôle : {role}, valable jusqu’au {until}.",
+  ],
+  madeBy: ["Made by <bdi>{by}</bdi>.", "Créé par <bdi>{by}</bdi>."],
+  morePeople: [
+    "There are more people. The command <code>npx --no -- disbursement-checkout keys sessions MERCHANT</code> lists the sessions of one merchant.",
+    "Il y a d’autres personnes. La commande <code>npx --no -- disbursement-checkout keys sessions MERCHANT</code> liste les sessions d’un marchand.",
+  ],
+  nobodyIsSignedIn: [
+    "Nobody is signed in, and no link waits to be used.",
+    "Personne n’est connecté, et aucun lien n’attend d’être utilisé.",
+  ],
+  makeALinkBelow: ["Make a link below for the first person.", "Créez ci-dessous un lien pour la première personne."],
+  letAColleagueIn: ["Let a colleague in", "Donner accès à un collègue"],
+  "invite.merchant": [
+    "A link signs one person in for up to twelve hours, who then sees the pages of <bdi>{name}</bdi> only. The audit trail records what the person does under this name.",
+    "Un lien connecte une personne pour douze heures au plus ; elle ne voit que les pages de <bdi>{name}</bdi>. Le journal d’audit note sous ce nom ce que fait la personne.",
+  ],
+  "invite.all": [
+    "A link signs one person in for up to twelve hours, who then sees all merchants. The audit trail records what the person does under this name.",
+    "Un lien connecte une personne pour douze heures au plus ; elle voit tous les marchands. Le journal d’audit note sous ce nom ce que fait la personne.",
+  ],
+  "invite.elsewhere": [
+    "For one merchant’s people, open Team among the pages of that merchant.",
+    "Pour les utilisateurs d’un marchand, ouvrez Équipe parmi les pages de ce marchand.",
+  ],
+  "role.viewer": ["viewer", "lecteur"],
+  "role.support": ["support", "assistance"],
+  "role.finance": ["finance", "finances"],
+  "role.administrator": ["administrator", "administrateur"],
+  "role.viewer.means": ["looks at everything, changes nothing", "regarde tout, ne change rien"],
+  "role.support.means": [
+    "also replays webhooks, uses the sandbox, pauses rails",
+    "renvoie aussi des webhooks, utilise le bac à sable, met des rails en pause",
+  ],
+  "role.finance.means": [
+    "approves and decides about payments, uses the sandbox, pauses rails",
+    "approuve des paiements et en décide, utilise le bac à sable, met des rails en pause",
+  ],
+  "role.administrator.means": [
+    "does everything, also keys, secrets, limits and people",
+    "fait tout, aussi pour les clés, secrets, limites et personnes",
+  ],
+} as const;
