@@ -3,7 +3,6 @@ import { attributes, markup, type Html } from "./html.ts";
 import { link, table, under, type Column } from "./parts.ts";
 import { mayDo, type View } from "./view.ts";
 import { share } from "./overview-figures.ts";
-import type { Words } from "./words.ts";
 
 /** The number of webhooks whose attempts show how healthy their receivers are. */
 export const HEALTH_OF = 500;

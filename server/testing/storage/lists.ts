@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import type { DeliveryStatus, PageQuery } from "../../domain/deliveries.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
