@@ -2,8 +2,9 @@ import { Router } from "express";
 import { adjust, needsSecond, UNDECIDED_ADJUSTMENT } from "../../domain/adjustments.ts";
 import { checkedReason } from "../../domain/attention.ts";
 import { personOf } from "../../domain/audit.ts";
-import type { BusiestDay } from "../../domain/figures.ts";
+import type { Figure } from "../../domain/figures.ts";
 import type { Adjustment, Balance, StatementEntry } from "../../domain/ledger.ts";
+import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { queryOf } from "./payment-filter.ts";
@@ -34,18 +35,18 @@ const moneyIn = (words: Words) => (amount: number, currency: string) => {
 };
 type Money = ReturnType<typeof moneyIn>;
 
-function inWords({ currency, available, reserved, ...balance }: Balance, busiest: readonly BusiestDay[], words: Words) {
+function inWords({ currency, available, reserved, ...balance }: Balance, words: Words) {
   const money = moneyIn(words);
-  const of = (day: BusiestDay) => day.merchantId === balance.merchantId && day.currency === currency;
-  const most = busiest.find(of)?.amount;
-  return {
-    ...balance,
-    currency,
-    available: money(available, currency),
-    reserved: money(reserved, currency),
-    most: most !== undefined && words.amount(most, currency),
-    isLow: balance.enforced && most !== undefined && BigInt(available) < most,
-  };
+  return { ...balance, currency, available: money(available, currency), reserved: money(reserved, currency) };
+}
+
+/** What was paid out in a currency on the day on which most was paid out, without fees. */
+function busiest(figures: readonly Figure[], currency: string): bigint | undefined {
+  const paid = figures.filter((each) => each.currency === currency && each.status === "success");
+  const sums = [...Map.groupBy(paid, ({ day }) => day).values()].map((of) =>
+    of.reduce((sum, { amount }) => sum + amount, 0n),
+  );
+  return sums.toSorted((a, b) => (a < b ? 1 : -1))[0];
 }
 
 const entryInWords = ({ kind, reference, currency, amount, balance, createdAt }: StatementEntry, money: Money) => ({
@@ -77,7 +78,7 @@ function adjustmentIn(form: unknown): Adjustment {
 
 /** What merchants can pay out (D95): for a merchant with its statement, and for operators of all merchants. */
 export function balancePages(context: DashboardContext): Router {
-  const { config, storage, balances } = context;
+  const { config, clock, storage, balances } = context;
   const root = rootOf(config.publicUrl);
   const router = Router({ caseSensitive: true, strict: true });
   const page = { title: "Balances", section: "balances" } as const;
@@ -87,9 +88,11 @@ export function balancePages(context: DashboardContext): Router {
     const words = wordsIn(res);
     const money = moneyIn(words);
     const cursor = field(req.query, "cursor");
-    const [listed, busiest, statement] = await Promise.all([
+    const today = Math.floor(sandboxTime(merchant, clock.now()) / DAY_MS);
+    const days = { from: today - DAYS, to: today - 1 };
+    const [listed, figures, statement] = await Promise.all([
       balances.list(merchant),
-      storage.readBusiestDays({ merchantId: merchant.id, days: DAYS }),
+      storage.readFigures({ merchantId: merchant.id, kind: "disbursement", ...days }),
       balances.statement(merchant, { limit: ON_A_PAGE, ...(cursor !== "" && { cursor }) }),
     ]);
     showPage(
@@ -98,7 +101,14 @@ export function balancePages(context: DashboardContext): Router {
       { template: "balances", ...page },
       {
         days: DAYS,
-        balances: listed.map((balance) => inWords(balance, busiest, words)),
+        balances: listed.map((balance) => {
+          const most = busiest(figures, balance.currency);
+          return {
+            ...inWords(balance, words),
+            most: most !== undefined && words.amount(most, balance.currency),
+            isLow: balance.enforced && most !== undefined && BigInt(balance.available) < most,
+          };
+        }),
         entries: statement.items.map((entry) => entryInWords(entry, money)),
         next: statement.cursor && queryOf({ cursor: statement.cursor }),
         isFirst: cursor === "",
@@ -109,15 +119,11 @@ export function balancePages(context: DashboardContext): Router {
   router.get("/dashboard/balances", async (_req, res) => {
     const words = wordsIn(res);
     const money = moneyIn(words);
-    const [merchants, stored, busiest] = await Promise.all([
-      storage.listMerchants(),
-      storage.listBalances(),
-      storage.readBusiestDays({ days: DAYS }),
-    ]);
+    const [merchants, stored] = await Promise.all([storage.listMerchants(), storage.listBalances()]);
     const names = new Map(merchants.map(({ id, name }) => [id, name]));
     const all = stored
       .map((balance) => ({
-        ...inWords({ ...balance, enforced: balance.enforced || config.balances === "enforced" }, busiest, words),
+        ...inWords(balance, words),
         merchant: names.get(balance.merchantId) ?? balance.merchantId,
       }))
       .toSorted((a, b) => a.merchant.localeCompare(b.merchant));
@@ -127,7 +133,7 @@ export function balancePages(context: DashboardContext): Router {
       merchant: names.get(proposal.merchantId) ?? proposal.merchantId,
       by: personOf(proposal.by),
     }));
-    showPage(context, res, { template: "all-balances", ...page }, { days: DAYS, balances: all, proposals });
+    showPage(context, res, { template: "all-balances", ...page }, { balances: all, proposals });
   });
   router.post("/dashboard/balances/:action", async (req, res) => {
     const { action } = req.params;

@@ -17,14 +17,15 @@ import { field, PageError, requireOperator } from "./visit.ts";
 import { wordsIn } from "./words.ts";
 
 /** The periods, in days. */
-const RANGES = { day: 1, week: 7, quarter: 90 } as const;
+const RANGES = { day: 1, week: 7, month: 31 } as const;
 const KINDS = { payouts: "disbursement", checkouts: "checkout" } as const satisfies Record<string, PaymentKind>;
+const PAGE = { template: "overview", title: "Overview", section: "overview" } as const;
 /** The number of receivers, and of merchants with late payouts, that the page names. */
 const MOST_NAMED = 20;
 /** For how long the page names receivers whose webhooks failed for good. */
 const GIVEN_UP_MS = 7 * DAY_MS;
 
-/** Figures of a merchant's payments, and of all merchants' payments, with what needs a person. */
+/** What needs a person at a merchant, with the figures of its payments, or at all merchants. */
 export function overviewPages(context: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.get("/dashboard/overview", requireOperator, (req, res) => show(context, req, res));
@@ -52,15 +53,16 @@ function chosen(query: unknown, today: number) {
 async function show(context: DashboardContext, req: Request, res: Response): Promise<void> {
   const { storage, clock } = context;
   const { merchant } = stateOf(res);
-  const today = Math.floor((merchant ? sandboxTime(merchant, clock.now()) : clock.now()) / DAY_MS);
+  const attention = await attentionOf(context, merchant);
+  if (!merchant) return showPage(context, res, PAGE, attention);
+  const today = Math.floor(sandboxTime(merchant, clock.now()) / DAY_MS);
   const { range, of, kind, length, from, to } = chosen(req.query, today);
-  const merchantId = merchant?.id;
-  const [figures, pending, failures, attention] = await Promise.all([
-    // The figures include the period before, for comparison.
-    storage.readFigures({ merchantId, from: from - length, to }),
-    storage.readPending({ merchantId, from, to }),
-    merchantId === undefined ? [] : storage.countFailures({ merchantId, kind, from, to }),
-    attentionOf(context, merchant),
+  const query = { merchantId: merchant.id, kind, from, to };
+  const [figures, times, failures] = await Promise.all([
+    // The figures include the period before, for comparison, if they are of at most 31 days.
+    storage.readFigures({ ...query, from: length < RANGES.month ? from - length : from }),
+    kind === "disbursement" ? storage.readTimes(query) : [],
+    storage.countFailures(query),
   ]);
   const linkTo = (changes: { range?: string; of?: string; until?: number | undefined }) => {
     const { until = to, ...others } = { range, of, until: to, ...changes };
@@ -77,17 +79,15 @@ async function show(context: DashboardContext, req: Request, res: Response): Pro
     last: words.day(isoDay(to)),
     isOneDay: length === 1,
     chart: CHART,
-    summary: summaryOf(kind, { from, to }, figures, pending, words),
+    summary: summaryOf(kind, { from, to }, figures, times, words),
     failures: failures
       .toSorted((a, b) => b.payments - a.payments)
       .map(({ code, payments }) => ({ code, payments, reason: reasonOf(code, words) })),
     mostFailures: MOST_FAILURES_COUNTED,
     ...attention,
-    paymentsLink:
-      merchant &&
-      ((status: string, day?: string) => linkToPayments(of, status, day ?? isoDay(from), day ?? isoDay(to))),
+    paymentsLink: (status: string, day?: string) => linkToPayments(of, status, day ?? isoDay(from), day ?? isoDay(to)),
   };
-  showPage(context, res, { template: "overview", title: "Overview", section: "overview", query: linkTo({}) }, data);
+  showPage(context, res, { ...PAGE, query: linkTo({}) }, data);
 }
 
 const linkToPayments = (of: keyof typeof KINDS, status: string, from: string, to: string) =>

@@ -49,7 +49,7 @@ export const payments = {
   Period: "Période",
   Day: "Jour",
   Week: "Semaine",
-  "90 days": "90 jours",
+  "31 days": "31 jours",
   "{kind} on {last}": "{kind} du {last}",
   "{kind} from {first} to {last}": "{kind} du {first} au {last}",
   Earlier: "Avant",
@@ -62,7 +62,6 @@ export const payments = {
   "Earlier: {share}": "Avant : {share}",
   "Half are final within": "La moitié se termine en",
   "95 % are final within": "95 % se terminent en",
-  "more than a day": "plus d’un jour",
   "{kind} per day, by status. The highest bar is {most}.":
     "{kind} par jour, selon le statut. La barre la plus haute : {most}.",
   "Bars: payouts per day, by status. The table below has the figures.":
@@ -73,12 +72,10 @@ export const payments = {
   "The figures of each day as a table": "Les chiffres de chaque jour en tableau",
   "Figures of each day": "Chiffres de chaque jour",
   "Sum of success": "Somme réussie",
-  Final: "Terminés",
-  Success: "Réussite",
-  "Days are in UTC and sandbox time, and a payment counts for the day of its creation. New results appear within a few seconds.":
-    "Les jours sont en UTC et à l’heure du bac à sable. Un paiement compte pour le jour de sa création. Les nouveaux résultats apparaissent en quelques secondes.",
-  "Days are in UTC, and a payment counts for the day of its creation. New results appear within a few seconds.":
-    "Les jours sont en UTC. Un paiement compte pour le jour de sa création. Les nouveaux résultats apparaissent en quelques secondes.",
+  "Days are in UTC and sandbox time, and a payment counts for the day of its creation. New results appear within a minute.":
+    "Les jours sont en UTC et à l’heure du bac à sable. Un paiement compte pour le jour de sa création. Les nouveaux résultats apparaissent en une minute au plus.",
+  "Days are in UTC, and a payment counts for the day of its creation. New results appear within a minute.":
+    "Les jours sont en UTC. Un paiement compte pour le jour de sa création. Les nouveaux résultats apparaissent en une minute au plus.",
   "{count} payout": "{count} versement",
   "{count} payouts": "{count} versements",
   "{count} checkout": "{count} encaissement",
