@@ -40,10 +40,6 @@ import { createTurns } from "./sharing/turns.ts";
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
 const CLAIM_EVERY_MS = 100;
 const REPLAY_EVERY_MS = 250;
-/** How often payments that have become final are counted for the overview. */
-const COUNT_FIGURES_EVERY_MS = 2_000;
-/** With SQLite, counting a step blocks the event loop for a few milliseconds. */
-const COUNTED_PER_STEP = 500;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
@@ -187,9 +183,6 @@ export function createService(options: Options): Service {
   const prune = () => storage.prune(PRUNED_PER_STEP);
   const pruningLoop = startWork(untilDone(prune), PRUNE_EVERY_MS, { clock, log });
 
-  const countFigures = () => storage.countFigures(COUNTED_PER_STEP);
-  const figuresLoop = startWork(untilDone(countFigures), COUNT_FIGURES_EVERY_MS, { clock, log });
-
   const rails = options.rails && startRails(options.rails);
   /** Starts the hand-over of payments to rails. */
   function startRails(opened: Rails) {
@@ -240,7 +233,6 @@ export function createService(options: Options): Service {
       replayLoop,
       pruningLoop,
       retentionLoop,
-      figuresLoop,
     ]);
 
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;

@@ -1,40 +1,17 @@
 import type { FinalStatus } from "./records.ts";
-import { DAY_MS } from "./time.ts";
 
 /** A day, counted from 1 January 1970, in UTC. */
 export type Day = number;
 
-/** The steps to which times until a final status are rounded up, in milliseconds. */
-export const TIME_STEPS = [1_000, 2_000, 5_000, 15_000, 60_000, 300_000, 1_800_000, 7_200_000, 28_800_000, DAY_MS];
-
-/**
- * Payments of one day that became final in the same way. The day is the day on which they were created, in sandbox
- * time.
- */
-export interface Figure {
-  day: Day;
-  kind: PaymentKind;
-  status: FinalStatus;
-  currency: string;
-  /** The rail that carried the payments; empty in a sandbox. */
-  rail: string;
-  /** The step of `TIME_STEPS` within which the payments became final; absent if they took longer than all steps. */
-  within?: number;
-  payments: number;
-  amount: bigint;
-}
-
 export type PaymentKind = "disbursement" | "checkout";
 
-/** Payments of one day that are pending. */
-export interface PendingFigure {
+/** Payments with one status and currency that were created in a part of this day, in sandbox time. */
+export interface Figure {
   day: Day;
-  kind: PaymentKind;
+  status: FinalStatus | "pending";
   currency: string;
   payments: number;
   amount: bigint;
-  /** When the oldest pending payment was created, in real time. */
-  oldestAt: number;
 }
 
 /** A receiver whose last attempt failed, so that its webhooks wait for a retry. */
@@ -49,8 +26,6 @@ export interface FailingReceiver {
   since: number;
 }
 export const MOST_WAITING_COUNTED = 1_000;
-/** The largest number of pending payments of a kind that are counted. */
-export const MOST_PENDING = 5_000;
 
 /** A receiver whose webhooks have failed for good: no attempt is left, or the receiver responded with 410. */
 export interface GivenUpReceiver {
@@ -72,13 +47,6 @@ export interface LatePayouts {
   since: number;
 }
 
-/** What a merchant paid out on the day on which it paid out most, without fees. */
-export interface BusiestDay {
-  merchantId: string;
-  currency: string;
-  amount: bigint;
-}
-
 /** How many payments failed for a reason. The code is absent for payments that failed before reasons were recorded. */
 export interface FailureCount {
   code: string | undefined;
@@ -86,6 +54,8 @@ export interface FailureCount {
 }
 /** The number of failed payments whose reasons are counted. */
 export const MOST_FAILURES_COUNTED = 1_000;
+/** The number of final payouts whose times are read. */
+export const MOST_TIMES = 1_000;
 
 /** An attempt in the health of a receiver. */
 export interface ReceiverAttempt {
@@ -99,24 +69,19 @@ export interface ReceiverAttempt {
 }
 
 export interface FiguresQuery {
-  /** Absent for all merchants. */
-  merchantId?: string | undefined;
+  merchantId: string;
+  kind: PaymentKind;
   from: Day;
   /** The last day. */
   to: Day;
 }
 
-/** Figures of payments by day. A worker keeps them, so that creating and settling a payment take no longer (D106). */
+/** Figures of payments by day, and what needs attention. */
 export interface FigureStore {
-  /**
-   * Counts the payments of the next `limit` events of one merchant. Each event is counted once, whichever processes call
-   * this.
-   * @returns the number of counted events; 0 if all are counted, or another process is counting
-   */
-  countFigures(limit: number): Promise<number>;
+  /** Counts a merchant's payments of at most 31 days. The result may be a minute old. */
   readFigures(query: FiguresQuery): Promise<Figure[]>;
-  /** Counts the pending payments that were created on these days, the newest `MOST_PENDING` of each kind. */
-  readPending(query: FiguresQuery): Promise<PendingFigure[]>;
+  /** How long the newest `MOST_TIMES` final payouts of these days took until they were final, in milliseconds. */
+  readTimes(query: Omit<FiguresQuery, "kind">): Promise<number[]>;
   /** Lists receivers that fail, of one merchant or of all. */
   listFailingReceivers(query: { merchantId?: string | undefined; limit: number }): Promise<FailingReceiver[]>;
   /**
@@ -127,9 +92,7 @@ export interface FigureStore {
   /** Lists merchants with payouts that are pending and were created `before` this real time, the oldest first. */
   listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<LatePayouts[]>;
   /** Counts why the newest `MOST_FAILURES_COUNTED` failed payments of a merchant in these days failed. */
-  countFailures(query: FiguresQuery & { merchantId: string; kind: PaymentKind }): Promise<FailureCount[]>;
-  /** Finds the busiest of the last whole `days`, in the time of each merchant, by currency. */
-  readBusiestDays(query: { merchantId?: string | undefined; days: number }): Promise<BusiestDay[]>;
+  countFailures(query: FiguresQuery): Promise<FailureCount[]>;
   /** Reads the attempts of a merchant's newest `limit` webhooks, the newest webhook first. */
   readReceiverAttempts(merchantId: string, limit: number): Promise<ReceiverAttempt[]>;
 }

@@ -63,7 +63,6 @@ async function metricsOfRails() {
   await live.createPayout();
   await live.createPayout();
   await live.pass(0);
-  await live.storage.countFigures(100);
   const headers = { authorization: `Bearer ${METRICS_TOKEN}` };
   const { text } = await live.request("GET", "/metrics", { key: null, headers });
   await live.close();

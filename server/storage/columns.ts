@@ -129,20 +129,6 @@ export const DAILY_SUM_COLUMNS = {
 } as const;
 
 /** The columns of a hand-over to a rail that has just been written. */
-export const FIGURE_COLUMNS = {
-  merchant_id: "text",
-  epoch: "bigint",
-  day: "bigint",
-  kind: "text",
-  status: "text",
-  currency: "text",
-  rail: "text",
-  took: "bigint",
-  payments: "bigint",
-  amount_high: "bigint",
-  amount_low: "bigint",
-} as const;
-
 export const NEW_HANDOVER_COLUMNS = {
   merchant_id: "text",
   epoch: "bigint",

@@ -2,8 +2,9 @@ import { adjustmentOf } from "../../actions/merchants.ts";
 import { listOf } from "../../actions/payments.ts";
 import { needsSecond } from "../../domain/adjustments.ts";
 import { personOf } from "../../domain/audit.ts";
-import type { BusiestDay } from "../../domain/figures.ts";
+import type { Figure } from "../../domain/figures.ts";
 import type { Balance, StatementEntry } from "../../domain/ledger.ts";
+import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { stateOf } from "../request-state.ts";
 import { markup, type Html } from "./html.ts";
 import { list, type Page } from "./page.ts";
@@ -19,16 +20,27 @@ const DAYS = 7;
 const moneyIn = (words: Words, amount: number, currency: string): string =>
   `${amount < 0 ? "−" : ""}${words.amount(Math.abs(amount), currency)}`;
 
-/** Balances with the most that was paid out in a day. @param first the column that says whose they are */
+/** What was paid out in a currency on the day on which most was paid out, without fees. */
+function busiest(figures: readonly Figure[], currency: string): bigint | undefined {
+  const paid = figures.filter((each) => each.currency === currency && each.status === "success");
+  const sums = [...Map.groupBy(paid, ({ day }) => day).values()].map((of) =>
+    of.reduce((sum, { amount }) => sum + amount, 0n),
+  );
+  return sums.toSorted((a, b) => (a < b ? 1 : -1))[0];
+}
+
+/**
+ * Balances, of one merchant with the most that was paid out in a day.
+ * @param first the column that says whose they are
+ */
 function balancesTable(
   view: View,
   balances: readonly Balance[],
-  busiest: readonly BusiestDay[],
   first: Column<Balance>,
+  figures?: readonly Figure[],
 ): Html {
   const { t } = view;
-  const mostOf = ({ merchantId, currency }: Balance) =>
-    busiest.find((day) => day.merchantId === merchantId && day.currency === currency)?.amount;
+  const mostOf = ({ currency }: Balance) => figures && busiest(figures, currency);
   const reserved = (balance: Balance) => moneyIn(view, balance.reserved, balance.currency);
   const columns: Column<Balance>[] = [
     first,
@@ -47,15 +59,16 @@ function balancesTable(
       },
     },
     { title: "reserved", class: "number wide", cell: reserved },
-    {
-      title: "mostInADay",
-      class: "number wide",
-      cell(balance) {
-        const most = mostOf(balance);
-        return most === undefined ? t("none") : view.amount(most, balance.currency);
-      },
-    },
   ];
+  if (!figures) return table(view, balances, columns);
+  columns.push({
+    title: "mostInADay",
+    class: "number wide",
+    cell(balance) {
+      const most = mostOf(balance);
+      return most === undefined ? t("none") : view.amount(most, balance.currency);
+    },
+  });
   return markup`${table(view, balances, columns)}${soft(t("mostInADay.means", { days: DAYS }))}`;
 }
 
@@ -67,16 +80,18 @@ const ofMerchant = list<StatementEntry>({
   async above(view) {
     const { context, t } = view;
     const merchant = merchantOf(view);
-    const [balances, busiest] = await Promise.all([
+    const today = Math.floor(sandboxTime(merchant, context.clock.now()) / DAY_MS);
+    const days = { from: today - DAYS, to: today - 1 };
+    const [balances, figures] = await Promise.all([
       context.balances.list(merchant),
-      context.storage.readBusiestDays({ merchantId: merchant.id, days: DAYS }),
+      context.storage.readFigures({ merchantId: merchant.id, kind: "disbursement", ...days }),
     ]);
     const first: Column<Balance> = {
       title: "currency",
       cell: ({ currency, enforced }) => [currency, under(enforced ? t("limitsPayouts") : t("limitsNoPayouts"))],
     };
     const shown =
-      balances.length === 0 ? markup`<p>${t("nothingPaidYet")}</p>` : balancesTable(view, balances, busiest, first);
+      balances.length === 0 ? markup`<p>${t("nothingPaidYet")}</p>` : balancesTable(view, balances, first, figures);
     return markup`${card(shown, { isLive: true })}<h2>${t("statement")}</h2>`;
   },
   columns: (view) => [
@@ -109,10 +124,9 @@ const ofAll: Page = {
   async show(view) {
     const { t, root, context } = view;
     const { storage, config } = context;
-    const [merchants, stored, busiest, proposals] = await Promise.all([
+    const [merchants, stored, proposals] = await Promise.all([
       storage.listMerchants(),
       storage.listBalances(),
-      storage.readBusiestDays({ days: DAYS }),
       storage.listProposals(),
     ]);
     const names = new Map(merchants.map(({ id, name }) => [id, name]));
@@ -123,9 +137,7 @@ const ofAll: Page = {
     const whose = (id: string) => link(`${root}/m/${id}/balances`, bdi(nameOf(id)));
     const first: Column<Balance> = { title: "merchant", cell: ({ merchantId }) => whose(merchantId) };
     const shown =
-      balances.length === 0
-        ? markup`<p>${t("noMerchantHasBalance")}</p>`
-        : balancesTable(view, balances, busiest, first);
+      balances.length === 0 ? markup`<p>${t("noMerchantHasBalance")}</p>` : balancesTable(view, balances, first);
     const columns: Column<(typeof proposals)[number]>[] = [
       {
         title: "change",

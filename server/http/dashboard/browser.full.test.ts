@@ -161,7 +161,7 @@ const PAGES: Record<string, () => string> = {
   "a search across merchants": () => `${server.url}/dashboard?search=${payout}`,
   "a merchant to manage": () => `${server.url}/dashboard/merchants/${longName}`,
   "a merchant before it is closed": () => `${server.url}/dashboard/merchants/${longName}/close`,
-  "an overview": () => `${area()}/overview?range=quarter`,
+  "an overview": () => `${area()}/overview?range=month`,
   "the overview of all merchants": () => `${server.url}/dashboard/overview`,
   disbursements: () => `${area()}/disbursements`,
   checkouts: () => `${area()}/checkouts?status=pending`,

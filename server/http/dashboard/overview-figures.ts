@@ -1,5 +1,5 @@
 import { DAY_MS } from "../../domain/time.ts";
-import type { Day, Figure, PaymentKind, PendingFigure } from "../../domain/figures.ts";
+import type { Day, Figure, PaymentKind } from "../../domain/figures.ts";
 import type { Words } from "./words.ts";
 
 /** The statuses in the order of the bars, from below. */
@@ -9,17 +9,9 @@ export const STATUSES = {
 } as const satisfies Record<PaymentKind, string[]>;
 type Status = (typeof STATUSES)[PaymentKind][number];
 
-interface Counted {
-  day: Day;
-  status: string;
-  currency: string;
-  payments: number;
-  amount: bigint;
-}
-
 export const isoDay = (day: Day): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-const sum = (counted: readonly Pick<Counted, "payments">[]) =>
+const sum = (counted: readonly Pick<Figure, "payments">[]) =>
   counted.reduce((total, { payments }) => total + payments, 0);
 
 /** Sums figures for people. Amounts are texts. @param figures may begin before the period, to compare with */
@@ -27,14 +19,12 @@ export function summaryOf(
   kind: PaymentKind,
   { from, to }: { from: Day; to: Day },
   figures: readonly Figure[],
-  pending: readonly PendingFigure[],
+  times: readonly number[],
   words: Words,
 ) {
-  const ofKind = figures.filter((each) => each.kind === kind && each.payments > 0);
-  const final = ofKind.filter(({ day }) => day >= from);
-  const before = ofKind.filter(({ day }) => day < from);
-  const open = pending.filter((each) => each.kind === kind && each.day >= from && each.day <= to);
-  const counted: Counted[] = [...final, ...open.map((each) => ({ ...each, status: "pending" }))];
+  const counted = figures.filter(({ day }) => day >= from);
+  const final = counted.filter(isFinal);
+  const before = figures.filter((each) => each.day < from && isFinal(each));
   const byDay = Map.groupBy(counted, ({ day }) => day);
   const days = Array.from({ length: to - from + 1 }, (_, index) => {
     const ofDay = byDay.get(from + index) ?? [];
@@ -59,17 +49,16 @@ export function summaryOf(
     })),
     success: rateOf(final, words),
     before: rateOf(before, words),
-    times: kind === "disbursement" ? timesOf(final, words) : undefined,
-    rails: [...Map.groupBy(final, ({ rail }) => rail)]
-      .filter(([rail]) => rail !== "")
-      .map(([rail, of]) => ({ rail, payments: sum(of), success: rateOf(of, words) })),
+    times: timesOf(times, words),
   };
 }
 
-const countsOf = (kind: PaymentKind, counted: readonly Counted[]) =>
+const isFinal = ({ status }: Figure) => status !== "pending";
+
+const countsOf = (kind: PaymentKind, counted: readonly Figure[]) =>
   STATUSES[kind].map((status) => ({ status, payments: sum(counted.filter((each) => each.status === status)) }));
 
-const currenciesOf = (kind: PaymentKind, counted: readonly Counted[], words: Words) =>
+const currenciesOf = (kind: PaymentKind, counted: readonly Figure[], words: Words) =>
   [...Map.groupBy(counted, ({ currency }) => currency)].toSorted().map(([currency, of]) => ({
     currency,
     amounts: STATUSES[kind].map((status) => {
@@ -85,7 +74,7 @@ const inCurrency = (figures: readonly Figure[], wanted: string) =>
  * The sum of success in each currency. A page spends most of its time on formatting numbers, so no other sums of a day
  * are formatted.
  */
-const paidOf = (counted: readonly Counted[], words: Words) =>
+const paidOf = (counted: readonly Figure[], words: Words) =>
   [...Map.groupBy(succeeded(counted), ({ currency }) => currency)]
     .toSorted()
     .map(([currency, of]) => amountOf(of, currency, words));
@@ -93,7 +82,7 @@ const paidOf = (counted: readonly Counted[], words: Words) =>
 const succeeded = <T extends { status: string }>(counted: readonly T[]) =>
   counted.filter(({ status }) => status === "success");
 
-const amountOf = (counted: readonly Counted[], currency: string, words: Words) =>
+const amountOf = (counted: readonly Figure[], currency: string, words: Words) =>
   words.amount(
     counted.reduce((total, { amount }) => total + amount, 0n),
     currency,
@@ -110,19 +99,13 @@ export const share = (part: number, whole: number, { number }: Words): string =>
   `${number(Math.floor((1_000 * part) / whole) / 10)} %`;
 
 /** How long it took until half and until 95 % of the payouts were final. */
-function timesOf(final: readonly Figure[], words: Words): { half: string; most: string } | undefined {
-  const total = sum(final);
-  if (total === 0) return undefined;
-  const steps = final.toSorted((a, b) => (a.within ?? Infinity) - (b.within ?? Infinity));
-  const until = (part: number) => {
-    let reached = 0;
-    return steps.find((each) => (reached += each.payments) >= part * total)?.within;
-  };
-  return { half: duration(until(0.5), words), most: duration(until(0.95), words) };
+function timesOf(times: readonly number[], words: Words): { half: string; most: string } | undefined {
+  if (times.length === 0) return undefined;
+  const sorted = times.toSorted((a, b) => a - b);
+  const seconds = (part: number) => Math.max(1, Math.ceil(sorted[Math.ceil(part * sorted.length) - 1]! / 1_000));
+  const until = (part: number) => words.duration(seconds(part) * 1_000);
+  return { half: until(0.5), most: until(0.95) };
 }
-
-const duration = (within: number | undefined, words: Words): string =>
-  within === undefined ? words.t("moreThanADay") : words.duration(within);
 
 /** The size of the chart in its own units. The page stretches it. */
 export const CHART = { width: 720, height: 160 };

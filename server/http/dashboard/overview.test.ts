@@ -15,9 +15,6 @@ afterAll(() => Promise.all([server.close(), receiver.close()]));
 
 /** The texts of a page, without its markup. */
 const textOf = (html: string) => html.replaceAll(/<[^>]+>/g, " ").replaceAll(/\s+/g, " ");
-async function countAll() {
-  while ((await server.storage.countFigures(500)) > 0);
-}
 
 test("shows the figures of each day, their sums, and what needs attention", async () => {
   const { merchant, key } = await server.addMerchant("Ada");
@@ -36,7 +33,6 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   await payout({ amount: 3_000, phoneNumber: STAYS_PENDING });
   await server.pass(5_000);
   await server.pass(3_601_000);
-  await countAll();
 
   const operator = await signedIn(server);
   const week = await operator.get(page);
@@ -56,8 +52,8 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   expect(yesterday).toMatch(/Payouts on 2026-11-20 .* Payouts 3 /);
   expect(textOf((await operator.get(`${page}?of=checkouts`)).html)).toContain("No checkouts in this period.");
 
-  const all = textOf((await operator.get("/overview?range=quarter")).html);
-  expect(all).toMatch(/Payouts 5 /);
+  const all = textOf((await operator.get("/overview")).html);
+  expect(all).not.toContain("Sums by currency");
   expect(all).toMatch(/127.0.0.1:\d+ \( Ada \) fails: 1 webhook waits/);
   expect(all).toContain("1 payout is pending ( Ada ) for more than 60 minutes");
 });
@@ -65,7 +61,7 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
 test("shows the overview of all merchants to operators only, and refuses other parameters", async () => {
   const member = await signedIn(server, { merchantId: server.merchant.id });
   expect((await member.get("/overview")).status).toBe(303);
-  for (const query of ["range=year", "range=__proto__", "of=fees", "until=yesterday"])
+  for (const query of ["range=quarter", "range=__proto__", "of=fees", "until=yesterday"])
     expect((await member.get(`/m/${server.merchant.id}/overview?${query}`)).status).toBe(422);
 });
 
@@ -79,7 +75,6 @@ test("compares the success of each currency with the period before, and names th
   for (const phoneNumber of ["254712345001", FAILS]) await payout({ ...kenyan, phoneNumber });
   await payout({ currency: "GHS" });
   await server.pass(5_000);
-  await countAll();
 
   const operator = await signedIn(server);
   const text = textOf((await operator.get(`/m/${merchant.id}/overview`)).html);

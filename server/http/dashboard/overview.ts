@@ -6,6 +6,7 @@ import {
   MOST_WAITING_COUNTED,
   type PaymentKind,
 } from "../../domain/figures.ts";
+import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { attributes, markup, type Html, type Part } from "./html.ts";
 import { CHART, isoDay, summaryOf } from "./overview-figures.ts";
@@ -14,7 +15,7 @@ import { bdi, code, facts, link, soft, table, under, type Column } from "./parts
 import { dayOf, merchantNames, queryOf, type View } from "./view.ts";
 
 /** The periods, in days. */
-const RANGES = { day: 1, week: 7, quarter: 90 } as const;
+const RANGES = { day: 1, week: 7, month: 31 } as const;
 const KINDS = { payouts: "disbursement", checkouts: "checkout" } as const satisfies Record<string, PaymentKind>;
 /** The number of receivers, and of merchants with late payouts, that the page names. */
 const MOST_NAMED = 20;
@@ -31,11 +32,11 @@ interface Choice {
 }
 
 /** @throws Refused if a parameter is not one that a link sends */
-function chosen({ query, merchant, context: { clock } }: View): Choice {
+function chosen({ query, context: { clock } }: View, merchant: Merchant): Choice {
   const { range = "", of = "", until = "" } = query;
   const [span, kind] = [range || "week", of || "payouts"];
   if (!Object.hasOwn(RANGES, span) || !Object.hasOwn(KINDS, kind)) throw refused(422, "error.noOverview");
-  const today = Math.floor((merchant ? sandboxTime(merchant, clock.now()) : clock.now()) / DAY_MS);
+  const today = Math.floor(sandboxTime(merchant, clock.now()) / DAY_MS);
   const to = until === "" ? today : Math.min(today, dayOf(until) / DAY_MS);
   const from = to - RANGES[span as keyof typeof RANGES] + 1;
   return {
@@ -48,46 +49,54 @@ function chosen({ query, merchant, context: { clock } }: View): Choice {
   };
 }
 
-/** Figures of a merchant's payments, or of all merchants' payments, with what needs a person. */
+/** What needs a person at a merchant, with the figures of its payments, or at all merchants. */
 export const overviewPage: Page = {
   at: "{scope}/overview",
   title: "overview",
   query: ["range", "of", "until"],
   async show(view) {
-    const { t, merchant, context } = view;
-    const choice = chosen(view);
-    const { kind, from, to, of, range, today } = choice;
-    const merchantId = merchant?.id;
-    const [figures, pending, failures, issues] = await Promise.all([
-      // The figures include the period before, for comparison.
-      context.storage.readFigures({ merchantId, from: from - RANGES[range], to }),
-      context.storage.readPending({ merchantId, from, to }),
-      merchantId === undefined ? [] : context.storage.countFailures({ merchantId, kind, from, to }),
-      issuesOf(view),
-    ]);
-    const summary = summaryOf(kind, { from, to }, figures, pending, view);
-    const linkTo = (changes: { range?: string; of?: string; until?: number }) => {
-      const { until = to, ...others } = { range, of, ...changes };
-      return queryOf({ ...others, until: until < today ? isoDay(until) : "" });
-    };
-    const choices = (label: string, names: readonly string[], current: string, name: "range" | "of") =>
-      markup`<nav class="choice" aria-label="${label}">${names.map((each) => markup`<a href="${linkTo({ [name]: each })}"${attributes({ "aria-current": each === current && "true" })}>${view.word(name, each)}</a>`)}</nav>`;
-    const values = { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) };
-    const later = to < today && link(linkTo({ until: Math.min(today, to + RANGES[range]) }), t("later"));
-    const heading = from === to ? t("kindOn", values) : t("kindFromTo", values);
+    const { t, merchant } = view;
+    const [issues, figures] = await Promise.all([issuesOf(view), merchant && figuresOf(view, merchant)]);
     return {
       body: markup`<h1>${t("overview")}</h1>
 <section class="card${issues.length === 0 && " calm"}" aria-labelledby="attention" data-live><h2 id="attention">${t("needsAttention")}</h2>
 <ul class="issues">${issues.map((issue) => markup`<li>${issue}</li>`)}</ul><p class="nothing">${t("nothing")}</p></section>
-<div class="head choices">${choices(t("payments"), Object.keys(KINDS), of, "of")}${choices(t("period"), Object.keys(RANGES), range, "range")}</div>
+${figures?.body}`,
+      ...(figures && { address: figures.address }),
+    };
+  },
+};
+
+async function figuresOf(view: View, merchant: Merchant): Promise<{ body: Html; address: string }> {
+  const { t, context } = view;
+  const choice = chosen(view, merchant);
+  const { kind, from, to, of, range, today } = choice;
+  const query = { merchantId: merchant.id, kind, from, to };
+  const [figures, times, failures] = await Promise.all([
+    // The figures include the period before, for comparison, if they are of at most 31 days.
+    context.storage.readFigures({ ...query, from: range === "month" ? from : from - RANGES[range] }),
+    kind === "disbursement" ? context.storage.readTimes(query) : [],
+    context.storage.countFailures(query),
+  ]);
+  const summary = summaryOf(kind, { from, to }, figures, times, view);
+  const linkTo = (changes: { range?: string; of?: string; until?: number }) => {
+    const { until = to, ...others } = { range, of, ...changes };
+    return queryOf({ ...others, until: until < today ? isoDay(until) : "" });
+  };
+  const choices = (label: string, names: readonly string[], current: string, name: "range" | "of") =>
+    markup`<nav class="choice" aria-label="${label}">${names.map((each) => markup`<a href="${linkTo({ [name]: each })}"${attributes({ "aria-current": each === current && "true" })}>${view.word(name, each)}</a>`)}</nav>`;
+  const values = { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) };
+  const later = to < today && link(linkTo({ until: Math.min(today, to + RANGES[range]) }), t("later"));
+  const heading = from === to ? t("kindOn", values) : t("kindFromTo", values);
+  return {
+    body: markup`<div class="head choices">${choices(t("payments"), Object.keys(KINDS), of, "of")}${choices(t("period"), Object.keys(RANGES), range, "range")}</div>
 <section class="card" aria-labelledby="figures" data-live><div class="head"><h2 id="figures">${heading}</h2>
 <p class="steps">${link(linkTo({ until: from - 1 }), t("earlier"))} ${later}</p></div>
 ${summary.total === 0 ? markup`<p>${t(of === "payouts" ? "noPayouts" : "noCheckouts")}</p>` : figuresPart(view, choice, summary, failures)}
 ${soft([context.config.sandbox ? t("daysInSandbox") : t("daysInUtc"), " ", t("newResults")])}</section>`,
-      address: linkTo({}),
-    };
-  },
-};
+    address: linkTo({}),
+  };
+}
 
 type Summary = ReturnType<typeof summaryOf>;
 
@@ -97,15 +106,15 @@ function figuresPart(
   summary: Summary,
   failures: readonly { code?: string | undefined; payments: number }[],
 ): Html {
-  const { t, number, word, area, merchant } = view;
+  const { t, number, word, area } = view;
   const { of, from, to } = choice;
   const kind = t(of);
-  const { success, before, times, total, rails } = summary;
+  const { success, before, times, total } = summary;
   const many = (count: number) => (of === "payouts" ? t("payoutCount", { count }) : t("checkoutCount", { count }));
   /** Leads a merchant's figures to the payments that they count. */
   const counted = (text: string, status: string, first: string, last: string) => {
     const list = of === "payouts" ? "disbursements" : "checkouts";
-    return merchant ? link(`${area}/${list}${queryOf({ status, from: first, to: last })}`, text) : text;
+    return link(`${area}/${list}${queryOf({ status, from: first, to: last })}`, text);
   };
   const earlier = (share: string | undefined) => share !== undefined && under(t("earlierShare", { share }));
   const currencies: Column<Summary["currencies"][number]>[] = [
@@ -135,11 +144,6 @@ function figuresPart(
       { title: of, class: "number", cell: ({ payments }) => number(payments) },
     ],
   );
-  const ofRails = table(view, rails, [
-    { title: "rail", isHead: true, cell: ({ rail }) => rail },
-    { title: "final", class: "number", cell: ({ payments }) => number(payments) },
-    { title: "success", class: "number", cell: (each) => each.success },
-  ]);
   return markup`${facts(
     [
       [kind, number(total)],
@@ -152,8 +156,7 @@ function figuresPart(
 ${from < to && chart(view, choice, summary)}
 <h3>${t("sumsByCurrency")}</h3>${scroll(t("sumsByCurrency"), table(view, summary.currencies, currencies))}
 ${failures.length > 0 && [markup`<h3>${t("whyTheyFailed")}</h3>`, why, sums >= MOST_FAILURES_COUNTED && soft(t("ofTheNewest", { number: MOST_FAILURES_COUNTED }))]}
-${from < to && markup`<details><summary>${t("figuresAsTable")}</summary>${scroll(t("figuresEachDay"), daysTable(view, summary, counted))}</details>`}
-${rails.length > 0 && [markup`<h3>${t("rails")}</h3>`, ofRails]}`;
+${from < to && markup`<details><summary>${t("figuresAsTable")}</summary>${scroll(t("figuresEachDay"), daysTable(view, summary, counted))}</details>`}`;
 }
 
 const scroll = (label: string, content: Html) =>

@@ -1,41 +1,22 @@
 import type { Failure } from "../../domain/failures.ts";
 import type {
-  BusiestDay,
   FailingReceiver,
   FailureCount,
   Figure,
   GivenUpReceiver,
   LatePayouts,
-  PaymentKind,
-  PendingFigure,
   ReceiverAttempt,
 } from "../../domain/figures.ts";
-import type { FinalStatus } from "../../domain/records.ts";
+import { DAY_MS } from "../../domain/time.ts";
 import { optional, type Row } from "../rows.ts";
 
-const amountOf = (row: Row) => BigInt(row.amount_high as number) * 100_000_000n + BigInt(row.amount_low as number);
-
-export function toFigure(row: Row): Figure {
-  const took = row.took as number;
-  return {
-    day: row.day as number,
-    kind: row.kind as PaymentKind,
-    status: row.status as FinalStatus,
-    currency: row.currency as string,
-    rail: row.rail as string,
-    ...(took !== -1 && { within: took }),
-    payments: row.payments as number,
-    amount: amountOf(row),
-  };
-}
-
-export const toPending = (row: Row): PendingFigure => ({
-  day: row.day as number,
-  kind: row.kind as PaymentKind,
+/** @param partMs how long the part of a day is that the row counts */
+export const toFigure = (row: Row, partMs: number): Figure => ({
+  day: Math.floor(((row.part as number) * partMs) / DAY_MS),
+  status: row.status as Figure["status"],
   currency: row.currency as string,
   payments: row.payments as number,
-  amount: amountOf(row),
-  oldestAt: row.oldest as number,
+  amount: BigInt(row.amount_high as number) * 100_000_000n + BigInt(row.amount_low as number),
 });
 
 export const toGivenUp = (merchant: Row, row: Row): GivenUpReceiver => ({
@@ -62,16 +43,6 @@ export const toFailureCounts = (rows: readonly Row[]): FailureCount[] =>
     code,
     payments: of.reduce((total, { count }) => total + (count as number), 0),
   }));
-
-/** @param rows the sums of each day */
-export function toBusiestDays(rows: readonly Row[]): BusiestDay[] {
-  const days = Map.groupBy(rows, ({ merchant_id, currency }) => `${String(merchant_id)} ${String(currency)}`);
-  return [...days.values()].map((of) => ({
-    merchantId: of[0]!.merchant_id as string,
-    currency: of[0]!.currency as string,
-    amount: of.map(amountOf).reduce((most, amount) => (amount > most ? amount : most)),
-  }));
-}
 
 export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({
   merchantId: lane.merchant_id as string,

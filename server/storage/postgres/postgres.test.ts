@@ -63,13 +63,7 @@ const ALLOWED = [
   { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
   { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
   { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "sorts a limited number of rows" },
-  { sql: /^SELECT m\.id FROM merchants m LEFT JOIN figures_progress p /, why: "few merchants, every two seconds" },
-  {
-    sql: /^SELECT r\.created_at \/ \d+ AS day, .+ LIMIT 5000\) AS r GROUP BY /,
-    why: "groups a limited number of rows",
-  },
   { sql: /^SELECT id, .+ FROM merchants m .*\) AS found WHERE /, why: "one row of each merchant, for the overview" },
-  { sql: /^INSERT INTO daily_figures /, why: "sorts the figures of one step" },
   { sql: /^SELECT e\.host, a\.at, a\.latency_ms, /, why: "the attempts of a limited number of webhooks" },
   { sql: /^UPDATE replays SET state = 'stopped'/, why: "an index of the running ones, at most one per merchant" },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },

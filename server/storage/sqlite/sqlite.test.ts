@@ -59,19 +59,12 @@ const ALLOWED = [
   },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is ended" },
   { sql: /^SELECT d\.\* FROM disbursements d JOIN .+ d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
-  { sql: /^SELECT m\.id FROM merchants m LEFT JOIN figures_progress p /, why: "few merchants, every two seconds" },
-  { sql: /^SELECT r\.created_at \/ \d+ AS day, .+ e\.seq <= \?4 GROUP BY /, why: "groups the events of one step" },
-  {
-    sql: /^SELECT r\.created_at \/ \d+ AS day, .+ LIMIT 5000\) AS r GROUP BY /,
-    why: "groups a limited number of rows",
-  },
+  { sql: /^SELECT created_at \/ \d+ AS part, /, why: "groups the payments of a part of a day" },
   { sql: /^SELECT id, .+ FROM merchants m \) AS found WHERE /, why: "one row of each merchant, for the overview" },
-  { sql: /^SELECT f\.merchant_id, f\.currency, f\.day, /, why: "the figures of a few days" },
   {
     sql: /^SELECT (host|failure), count\(\*\) AS count.* FROM \(.+ LIMIT (200|1000)\) AS found /,
     why: "groups a limited number of rows",
   },
-  { sql: /^INSERT INTO daily_figures /, why: "sorts the figures of one step" },
   { sql: /^SELECT e\.host, a\.at, a\.latency_ms, /, why: "the attempts of a limited number of webhooks" },
 ];
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { PaymentKind } from "../../domain/figures.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import type { Current } from "./current.ts";
 import {
@@ -14,7 +15,6 @@ import {
   LATEST,
   MINUTE,
   replayAll,
-  SECOND,
   START,
 } from "./fixtures.ts";
 
@@ -23,95 +23,67 @@ const LARGEST = 2 ** 53 - 1;
 
 export function figureTests(storage: Current): void {
   const all = { from: TODAY - 7, to: TODAY + 7 };
-  async function countAll(limit = 500): Promise<number> {
-    let counted = 0;
-    for (let rounds = 0; rounds < 100; rounds += 1) {
-      const count = await storage().countFigures(limit);
-      if (count === 0) return counted;
-      counted += count;
-    }
-    throw new Error("Counting does not end.");
-  }
-  const sorted = async (query: { merchantId?: string }) =>
-    (await storage().readFigures({ ...all, ...query })).toSorted((a, b) =>
-      JSON.stringify([a.day, a.kind, a.status]) < JSON.stringify([b.day, b.kind, b.status]) ? -1 : 1,
+  /** Payments and amounts by day, status and currency. */
+  async function figures(query: { merchantId: string; kind?: PaymentKind; from?: number; to?: number }) {
+    const found = await storage().readFigures({ ...all, kind: "disbursement", ...query });
+    const sums = Map.groupBy(found, ({ day, status, currency }) => `${day - TODAY} ${status} ${currency}`);
+    return Object.fromEntries(
+      [...sums].map(([name, of]) => [
+        name,
+        [of.reduce((sum, { payments }) => sum + payments, 0), of.reduce((sum, { amount }) => sum + amount, 0n)],
+      ]),
     );
+  }
 
-  test("counts each final payment once, by the day of its creation, also in small steps", async () => {
+  test("counts payments by the day of their creation, and keeps the answer for a minute", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const other = await addMerchant(storage());
-    const amount = LARGEST;
-    for (let made = 0; made < 3; made += 1)
-      await storage().insertDisbursement(aFinalDisbursement(merchantId, { amount }));
-    await storage().insertDisbursement(aFinalDisbursement(merchantId, { status: "failed" }));
-    await storage().insertDisbursement(aDisbursement(merchantId, { due: { afterMs: MINUTE, status: "success" } }));
+    const insert = (changes: object) => storage().insertDisbursement(aFinalDisbursement(merchantId, changes));
+    expect(await figures({ merchantId })).toEqual({});
+    for (let made = 0; made < 3; made += 1) await insert({ amount: LARGEST });
+    await insert({ status: "failed" });
+    await insert({ currency: "GHS" });
+    await storage().insertDisbursement(aDisbursement(merchantId, { due: { afterMs: 2 * DAY, status: "success" } }));
     await storage().insertDisbursement(aFinalDisbursement(other.id));
-    const checkout = aCheckout(merchantId, { due: { afterMs: 2 * DAY, status: "cancelled" } });
-    await storage().insertCheckout(checkout);
-    expect(await countAll(2)).toBe(5);
-    expect(await countAll()).toBe(0);
+    await storage().insertCheckout(aCheckout(merchantId, { due: { afterMs: 2 * DAY, status: "cancelled" } }));
+    expect(await figures({ merchantId })).toEqual({});
     storage.clock().advance(MINUTE);
+    const final = { "0 failed XOF": [1, 10_000n], "0 success GHS": [1, 10_000n] };
+    const pending = { ...final, "0 success XOF": [3, 3n * BigInt(LARGEST)], "0 pending XOF": [1, 10_000n] };
+    expect(await figures({ merchantId })).toEqual(pending);
+    // A payment of hours that are over becomes final.
+    storage.clock().advance(DAY);
+    expect(await figures({ merchantId })).toEqual(pending);
+    storage.clock().advance(DAY);
     await storage().settleDue(10);
-    storage.clock().advance(2 * DAY);
-    await storage().settleDue(10);
-    expect(await countAll()).toBe(2);
-
-    const of = { day: TODAY, kind: "disbursement", currency: "XOF", rail: "" } as const;
-    const own = [
-      { ...of, kind: "checkout", status: "cancelled", payments: 1, amount: 2_500_000n },
-      { ...of, status: "failed", within: SECOND, payments: 1, amount: 10_000n },
-      { ...of, status: "success", within: SECOND, payments: 3, amount: 3n * BigInt(LARGEST) },
-      { ...of, status: "success", within: MINUTE, payments: 1, amount: 10_000n },
-    ];
-    expect(await sorted({ merchantId })).toEqual(own);
-    const everybody = [...own.slice(0, 2), { ...own[2], payments: 4, amount: 3n * BigInt(LARGEST) + 10_000n }, own[3]];
-    expect(await sorted({})).toEqual(everybody);
-    expect(await storage().readFigures({ merchantId, from: TODAY - 7, to: TODAY - 1 })).toEqual([]);
+    await insert({});
+    expect(await figures({ merchantId })).toEqual({
+      ...final,
+      "0 success XOF": [4, 3n * BigInt(LARGEST) + 10_000n],
+      "2 success XOF": [1, 10_000n],
+    });
+    expect(await figures({ merchantId, kind: "checkout" })).toEqual({ "0 cancelled XOF": [1, 2_500_000n] });
+    expect(await figures({ merchantId, to: TODAY - 1 })).toEqual({});
+    expect(await figures({ merchantId: other.id, from: TODAY, to: TODAY })).toEqual({ "0 success XOF": [1, 10_000n] });
   });
 
-  test("concurrent counting counts nothing twice", async () => {
-    const merchants = await concurrently(3, () => addMerchant(storage()));
-    for (const { id } of merchants) await concurrently(20, () => storage().insertDisbursement(aFinalDisbursement(id)));
-    for (let round = 0; round < 10; round += 1) await concurrently(4, () => storage().countFigures(7));
-    expect((await sorted({})).map(({ payments }) => payments)).toEqual([60]);
-  });
-
-  test("a reset takes the merchant's figures away, also from those of all", async () => {
-    const [reset, kept] = [await addMerchant(storage()), await addMerchant(storage())];
-    for (const { id } of [reset, kept]) await storage().insertDisbursement(aFinalDisbursement(id));
-    await countAll();
-    await storage().reset(reset.id);
-    expect(await sorted({ merchantId: reset.id })).toEqual([]);
-    await countAll();
-    await storage().insertDisbursement(aFinalDisbursement(reset.id, { status: "failed" }));
-    await countAll();
-    const counts = async (query: { merchantId?: string }) =>
-      (await sorted(query)).filter(({ payments }) => payments > 0).map(({ status, payments }) => [status, payments]);
-    expect(await counts({ merchantId: reset.id })).toEqual([["failed", 1]]);
-    expect(await counts({})).toEqual([
-      ["failed", 1],
-      ["success", 1],
-    ]);
-  });
-
-  test("counts pending payments, and since when", async () => {
+  test("a reset takes the merchant's figures away at once", async () => {
     const { id: merchantId } = await addMerchant(storage());
-    const due = { afterMs: DAY, status: "success" } as const;
-    await storage().insertDisbursement(aDisbursement(merchantId, { due }));
-    storage.clock().advance(MINUTE);
-    await storage().insertDisbursement(aDisbursement(merchantId, { due }));
     await storage().insertDisbursement(aFinalDisbursement(merchantId));
-    const pending = {
-      day: TODAY,
-      currency: "XOF",
-      kind: "disbursement",
-      payments: 2,
-      amount: 20_000n,
-      oldestAt: START,
-    };
-    expect(await storage().readPending({ ...all, merchantId })).toEqual([pending]);
-    expect(await storage().readPending(all)).toEqual([pending]);
-    expect(await storage().readPending({ ...all, to: TODAY - 1 })).toEqual([]);
+    expect(await figures({ merchantId })).toEqual({ "0 success XOF": [1, 10_000n] });
+    await storage().reset(merchantId);
+    expect(await figures({ merchantId })).toEqual({});
+  });
+
+  test("reads how long payments took until they were final", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    await storage().insertDisbursement(aDisbursement(merchantId, { due: { afterMs: MINUTE, status: "success" } }));
+    storage.clock().advance(MINUTE);
+    await storage().settleDue(10);
+    await storage().insertDisbursement(aFinalDisbursement(merchantId, { status: "failed" }));
+    const query = { ...all, merchantId };
+    expect(await storage().readTimes(query)).toEqual([0, MINUTE]);
+    expect(await storage().readTimes({ ...query, to: TODAY - 1 })).toEqual([]);
   });
 
   test("lists receivers whose webhooks wait for a retry", async () => {
@@ -201,31 +173,6 @@ export function figureTests(storage: Current): void {
       { code: "wallet_not_found", payments: 1 },
     ]);
     expect(await storage().countFailures({ ...query, kind: "checkout" })).toEqual([]);
-  });
-
-  test("finds the day on which most was paid out, by merchant and currency, in the merchant's time", async () => {
-    const [{ id: merchantId }, other] = [await addMerchant(storage()), await addMerchant(storage())];
-    const pay = (amount: number, changes = {}) =>
-      storage().insertDisbursement(aFinalDisbursement(merchantId, { amount, ...changes }));
-    await pay(LARGEST);
-    for (let day = 0; day < 8; day += 1) {
-      storage.clock().advance(DAY);
-      for (const amount of [LARGEST, 10 + day]) await pay(amount);
-    }
-    await pay(5, { currency: "GHS", status: "failed" });
-    await storage().insertDisbursement(aFinalDisbursement(other.id, { amount: 3 }));
-    await countAll();
-    const own = { merchantId, currency: "XOF", amount: BigInt(LARGEST) + 16n };
-    expect(await storage().readBusiestDays({ days: 7 })).toEqual([own]);
-    storage.clock().advance(DAY);
-    const found = (await storage().readBusiestDays({ days: 7 })).toSorted((a, b) => (a.amount < b.amount ? -1 : 1));
-    expect(found).toEqual([
-      { ...own, merchantId: other.id, amount: 3n },
-      { ...own, amount: BigInt(LARGEST) + 17n },
-    ]);
-    await ahead(merchantId, 7 * DAY);
-    expect(await storage().readBusiestDays({ merchantId, days: 7 })).toEqual([]);
-    expect(await storage().readBusiestDays({ merchantId, days: 8 })).toEqual([found[1]]);
   });
 
   test("reads the attempts of a merchant's newest webhooks", async () => {
