@@ -25,7 +25,10 @@ test("restores a backup after the server has stopped, and a server starts on it"
   await run("keys", "create-merchant", "After");
   const server = await startProcess(env);
   const inUse = await runCommand(env, "db", "restore", backup, "--replace");
-  expect([inUse.code, inUse.stderr]).toEqual([2, expect.stringMatching(/^Another server is using .+ Stop it/)]);
+  expect([inUse.code, inUse.stderr]).toEqual([
+    2,
+    expect.stringMatching(/^Another server or command is using .+ Stop it/),
+  ]);
   server.kill("SIGTERM");
   await server.ended;
 

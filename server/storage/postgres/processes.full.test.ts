@@ -168,15 +168,6 @@ test("leases and dates follow the database's clock, whatever the clocks of the p
   await Promise.all([fast!.close(), slow!.close()]);
 });
 
-test("dates do not go back when the database's clock is set back", async () => {
-  const later = Date.now() + HOUR - MINUTE;
-  await database.run(`UPDATE service SET latest_real = ${later}`);
-  const storage = await openPostgres(database.url, { clock: createSystemClock(), server: true });
-  const { id } = await addMerchant(storage);
-  expect((await storage.insertDisbursement(aDisbursement(id))).record.createdAt).toBeGreaterThanOrEqual(later);
-  await storage.close();
-});
-
 test("concurrent moves of a clock by several processes add up", async () => {
   const { id } = await addMerchant(each(0));
   await concurrently(10, (index) => each(index).moveClock(id, { by: MINUTE }, LATEST));
