@@ -1,7 +1,6 @@
 import { readConfig, type Config } from "../config.ts";
 import { v7 } from "uuid";
 import { describeChanges, noteChanges, truthful, type Change } from "../domain/changes.ts";
-import { createSystemClock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { readMode } from "../storage/open.ts";
@@ -56,7 +55,7 @@ function withChanges(error: unknown, changes: readonly Change[], id: string | un
  * @throws StorageError if SANDBOX asks for the other mode
  */
 async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
-  const found = await readMode(asked.database, createSystemClock().now());
+  const found = await readMode(asked.database);
   requireNoOther(found, asked.mode);
   const { mode } = found;
   return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });

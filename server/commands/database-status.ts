@@ -7,7 +7,7 @@ import type { DatabaseContext } from "./command-context.ts";
 
 export async function status({ database, clock }: DatabaseContext): Promise<Output> {
   const found = await readStatus(database, clock.now());
-  const { mode } = await readMode(database, clock.now());
+  const { mode } = await readMode(database);
   return { lines: linesOf(found, mode), json: { ...view(found), ...(mode && { mode }) } };
 }
 

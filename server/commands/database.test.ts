@@ -127,7 +127,7 @@ describe("SQLite", () => {
         [
           "^SQLite: .+server\\.db",
           "No server is using it\\.",
-          "Mode: sandbox",
+          "Mode: not decided; the first server decides it",
           "Version: \\d+",
           "Size: \\d+\\.\\d MiB",
           "Pending: 2 payouts, 1 checkouts, 2 deliveries",

@@ -84,12 +84,12 @@ export async function openStorage(
 }
 
 /** Reads the mode of a database without changing it. @throws StorageError */
-export async function readMode(database: DatabaseAddress, now: number): Promise<FoundMode> {
-  if (database.kind === "postgres") return withConnection(database.url, (client) => postgresMode(client, now));
+export async function readMode(database: DatabaseAddress): Promise<FoundMode> {
+  if (database.kind === "postgres") return withConnection(database.url, postgresMode);
   const { path } = database;
   return reach(
     () => askServer(path, (server) => server.readMode()),
-    () => sqliteMode(path, now),
+    () => sqliteMode(path),
   );
 }
 
@@ -155,7 +155,7 @@ export async function restoreStorage(
   { mode, ...options }: Omit<RestoreOptions, "mode"> & { mode: AskedMode },
 ): Promise<Restored> {
   if (database.kind === "postgres") throw new StorageError(restoreAdvice(database.url, file));
-  const [backup, target] = [file, database.path].map((path) => sqliteMode(path, options.now));
+  const [backup, target] = [file, database.path].map((path) => sqliteMode(path));
   const kept = modeAfterRestore(backup!, target!, mode);
   return restoreSqlite(database.path, file, { ...options, ...(kept && { mode: kept }) });
 }

@@ -59,10 +59,10 @@ const WAITING = { capacity: 10_000, patienceMs: 3_000 };
  * @throws StorageError if it cannot be reached, has a newer schema, or contains the tables of another program
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
-  const { clock, mode: asked } = options;
+  const { mode: asked } = options;
   if (options.server) await withConnection(url, (client) => requireDurable(client, url, options));
   // Check the mode first, so that a refusal changes nothing, not even the schema.
-  const found = asked && (await withConnection(url, (client) => postgresMode(client, clock.now())));
+  const found = asked && (await withConnection(url, postgresMode));
   const mode = found && modeOfServer(found, asked);
   await migratePostgres(url);
   return explained(async () => {

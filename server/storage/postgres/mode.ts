@@ -1,19 +1,12 @@
 import type { ClientBase, Pool } from "pg";
 import type { Mode } from "../../domain/mode.ts";
-import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
+import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
 import { BEGIN } from "./sessions.ts";
 
-/**
- * Reads the mode of a database, also while servers use it.
- * @param now real time
- */
-export async function postgresMode(client: ClientBase, now: number): Promise<FoundMode> {
-  const { rows: columns } = await client.query<{ name: string }>(
-    `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
-     WHERE table_schema = current_schema()`,
-  );
-  const query = modeQuery(new Set(columns.map(({ name }) => name)), now);
-  return query === undefined ? {} : toMode((await client.query(query)).rows[0]);
+/** Reads the mode of a database, also while servers use it. */
+export async function postgresMode(client: ClientBase): Promise<FoundMode> {
+  const { rows } = await client.query<{ made: boolean }>("SELECT to_regclass('mode') IS NOT NULL AS made");
+  return rows[0]!.made ? toMode((await client.query(MODE)).rows[0]) : {};
 }
 
 /**

@@ -72,7 +72,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
   const db = openDatabase(path);
   try {
     // Check the mode first, so that a refusal changes nothing, not even the schema.
-    const mode = asked && modeOfServer(modeOf(db, clock.now()), asked);
+    const mode = asked && modeOfServer(modeOf(db), asked);
     if (path === MEMORY) migrateMemory(db);
     else migrate(db);
     if (mode) claimMode(db, mode);
@@ -166,7 +166,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         clearInterval(timer);
         db.close();
       },
-      readMode: async () => modeOf(db, clock.now()),
+      readMode: async () => modeOf(db),
       readStatus: async () => statusOf(db, path, { now: clock.now(), inUse: true }),
       backup: (file) => backupSqlite(db, path, file),
     };

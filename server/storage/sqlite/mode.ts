@@ -1,16 +1,15 @@
 import { existsSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Mode } from "../../domain/mode.ts";
-import { modeOfServer, modeQuery, toMode, type FoundMode } from "../mode.ts";
+import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
 import { explained } from "./database.ts";
 import { troubleOf } from "./sqlite-errors.ts";
 
 /**
  * Reads the mode of a database file that no other program uses. Leaves no file behind. A missing or damaged file has no
  * mode.
- * @param now real time
  */
-export function sqliteMode(path: string, now: number): FoundMode {
+export function sqliteMode(path: string): FoundMode {
   if (!existsSync(path)) return {};
   return explained(path, () => {
     const file = realpathSync(path);
@@ -18,7 +17,7 @@ export function sqliteMode(path: string, now: number): FoundMode {
     // also apply a log that a crash left behind, which only a process that uses the database should do.
     const db = new DatabaseSync(file, { readOnly: existsSync(`${file}-wal`) });
     try {
-      return modeOf(db, now);
+      return modeOf(db);
     } catch (error) {
       if (troubleOf(error) === "damaged") return {};
       throw error;
@@ -28,15 +27,9 @@ export function sqliteMode(path: string, now: number): FoundMode {
   });
 }
 
-export function modeOf(db: DatabaseSync, now: number): FoundMode {
-  const columns = db
-    .prepare(
-      `SELECT t.name || '.' || c.name AS name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
-       WHERE t.type = 'table'`,
-    )
-    .all();
-  const query = modeQuery(new Set(columns.map(({ name }) => name as string)), now);
-  return query === undefined ? {} : toMode(db.prepare(query).get()!);
+export function modeOf(db: DatabaseSync): FoundMode {
+  const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
+  return isMade ? toMode(db.prepare(MODE).get()!) : {};
 }
 
 /**
