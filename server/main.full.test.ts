@@ -180,7 +180,9 @@ describe("failed start", () => {
     const first = await start({ SANDBOX_API_KEY: KEY });
     const { code, stdout, stderr } = await runServer({ ...env, SANDBOX_API_KEY: KEY });
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^Another server is using .+server\.db\. Stop it, or set DATABASE_URL to another file\./);
+    expect(stderr).toMatch(
+      /^Another server or command is using .+server\.db\. Stop it, or set DATABASE_URL to another file\./,
+    );
     expect((await first.client(KEY).request("GET", "/readyz")).status).toBe(200);
   });
 

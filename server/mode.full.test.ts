@@ -77,7 +77,7 @@ const LIVE_DATABASE =
   /^The database belongs to a live service, and SANDBOX=true asks for a sandbox, which could delete/;
 const NOT_SET = /^The database belongs to a live service, and SANDBOX is not set, which starts a sandbox\. /;
 const SANDBOX_DATABASE = /^The database belongs to a sandbox, and SANDBOX=false asks for a live service\. /;
-const UNDECIDED = /^The database has merchants, and no server of this version has stored whether it belongs to /;
+const UNDECIDED = /^The database has merchants, and no server has stored whether it belongs to /;
 
 const hashOf = (file: string) => createHash("sha256").update(readFileSync(file)).digest("hex");
 

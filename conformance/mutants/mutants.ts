@@ -75,7 +75,6 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/backup.ts": "Copies the database, on the command line.",
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
   "storage/sqlite/health.ts": "Notices that the disk or the database file fails, which no client can cause.",
-  "storage/sqlite/latest-time.ts": "Matters only after a clock was set back, or a restart.",
   "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
   "storage/sqlite/ownership.ts": "Detects a second server with the same database.",
   "storage/sqlite/pace.ts": "Decides within milliseconds when background work is committed.",

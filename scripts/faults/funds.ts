@@ -77,6 +77,10 @@ export async function runFunds({ storage, payouts, seed, print }: FundsOptions):
     await sleep(3_000);
     const [balance] = (JSON.parse(await command("balances", "list", "--json")) as { items: object[] }).items;
     print(`balance: ${JSON.stringify(balance)}`);
+    for (const { kill, ended } of running.values()) {
+      kill("SIGTERM");
+      await ended;
+    }
     print((await command("db", "check")).trim());
 
     /** Sends all payouts, and expects that half are accepted. */

@@ -33,9 +33,9 @@ export async function runKills(options: KillOptions): Promise<string[]> {
     for (let kill = 1; kill <= kills; kill += 1) {
       await sleep(random.below(LIFE_MS));
       await server.kill();
+      await database.check();
       server.launch();
       await payments.payout();
-      await database.check();
       if (kill % 10 === 0) print(`${kill} kills; ${payments.acknowledged()} payments acknowledged`);
     }
     await stopLoad();

@@ -26,9 +26,7 @@ export interface TelemetryEvents {
   railResult: { rail: string; result: Recorded; ageMs: number };
   /** The storage stopped or started working. `message` is for the operator; `error` is the cause. */
   storage: { working: boolean; message: string; error?: unknown };
-  /**
-   * A clock began or ceased to differ from the server's time, or the server's time has followed a clock that jumped.
-   */
+  /** The process's clock began or ceased to differ from the server's time, or the clock that the server follows jumped. */
   clock: ClockReport;
   /** The longest time that the event loop was blocked in the last second. */
   loopDelay: { longestMs: number };

@@ -57,11 +57,10 @@ export function createHandlers(context: HandlerContext): Handlers {
       return format === "csv" ? statementTable(page) : listView(page, statementEntryView);
     },
 
-    readClock: async ({ merchant }) => clockView(merchant, clock.dated()),
+    readClock: async ({ merchant }) => clockView(merchant, clock.now()),
     advanceClock: async ({ merchant, actor, body }) =>
-      clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.dated()),
-    resetSandbox: async ({ merchant, actor }) =>
-      clockView(await merchantClock.reset(merchant.id, actor), clock.dated()),
+      clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.now()),
+    resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.now()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query: { reference, limit, cursor } }) =>

@@ -15,13 +15,9 @@ export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
   });
   on("storage", ({ working, message, error }) => log[working ? "info" : "error"]({ err: error }, message));
   on("clock", ({ clock, aheadMs, steppedMs }) => {
-    if (steppedMs !== undefined)
-      log.warn(
-        { clock, steppedMs },
-        "a clock has jumped; the server's time has followed because the clock stays there",
-      );
-    else if (aheadMs === 0) log.info({ clock }, "the clock agrees with the server's time again");
-    else log.warn({ clock, aheadMs }, "a clock differs from the server's time, which does not follow it");
+    if (steppedMs !== undefined) log.warn({ clock, steppedMs }, "the clock has jumped, and the server's time with it");
+    else if (aheadMs === 0) log.info("the process's clock agrees with the database's again");
+    else log.warn({ aheadMs }, "the process's clock differs from the database's, which the server follows");
   });
   on("loopDelay", ({ longestMs }) => {
     if (longestMs > WORTH_A_LINE_MS) log.warn({ ms: Math.round(longestMs) }, "the event loop was blocked");

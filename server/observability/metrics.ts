@@ -159,13 +159,12 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
 
   const clockAhead = new Gauge({
     name: "clock_ahead_seconds",
-    help: "By how much a clock (process or database) is ahead of the time that the server uses; 0 if they agree within 5 s.",
-    labelNames: ["clock"],
+    help: "By how much the clock of the process is ahead of the database's, which the server uses; 0 if they agree within 5 s.",
     registers,
   });
   const clockSteps = new Counter({
     name: "clock_steps_total",
-    help: "How often the server's time has jumped because the clocks had.",
+    help: "How often the server's time has jumped because its clock had.",
     registers,
   });
 
@@ -183,11 +182,9 @@ function countWork({ on }: MetricsContext["telemetry"], registry: Registry): voi
     attemptDurations.observe(durationMs / 1_000);
     if (delayMs !== undefined) attemptDelays.observe(delayMs / 1_000);
   });
-  clockAhead.set({ clock: "process" }, 0);
-  clockAhead.set({ clock: "database" }, 0);
-  on("clock", ({ clock, aheadMs, steppedMs }) => {
-    clockAhead.set({ clock }, aheadMs / 1_000);
-    if (steppedMs !== undefined) clockSteps.inc();
+  on("clock", ({ aheadMs, steppedMs }) => {
+    if (steppedMs === undefined) clockAhead.set(aheadMs / 1_000);
+    else clockSteps.inc();
   });
   on("storage", ({ working }) => storageUp.set(working ? 1 : 0));
 }

@@ -41,34 +41,24 @@ export function sharedFutureTimes(now: string): string[] {
   ];
 }
 
-/** Notices when time has gone back, and then corrects later times. */
-export interface Repairs {
-  /** Notes the latest time that the database contained when it was opened. Later calls have no effect. */
-  note(latest: number): void;
-  /** Runs the statements if they are due. If they fail, the next call runs them again. */
-  run(): Promise<void>;
-}
-
-export function createRepairs(clock: Pick<Clock, "now">, repair: () => Promise<unknown>): Repairs {
-  let latest: number | undefined;
+/** Returns a function that corrects times at its first call, and whenever time has gone back since its last call. */
+export function correction(clock: Pick<Clock, "now">, correct: () => Promise<unknown>): () => Promise<void> {
+  let latest = Infinity;
   let running = false;
-  return {
-    note(recorded) {
-      latest ??= recorded;
-    },
-    async run() {
-      const now = clock.now();
-      latest = Math.max(latest ?? 0, now);
-      if (running || latest - now <= CLOCKS_AGREE_MS) return;
-      running = true;
-      try {
-        await repair();
-        latest = now;
-      } catch {
-        // The storage reports why it does not work.
-      } finally {
-        running = false;
-      }
-    },
+  return async () => {
+    const now = clock.now();
+    if (running || latest - now <= CLOCKS_AGREE_MS) {
+      latest = Math.max(latest, now);
+      return;
+    }
+    running = true;
+    try {
+      await correct();
+      latest = now;
+    } catch {
+      // The storage reports why it does not work, and the next call tries again.
+    } finally {
+      running = false;
+    }
   };
 }

@@ -4,12 +4,12 @@ import { StorageError } from "./storage-error.ts";
 /** The mode that a database stores (D80). Empty for a database without merchants. */
 export interface FoundMode {
   mode?: Mode;
-  /** True if a command has created merchants, and no server has stored a mode yet. */
+  /** True if a command has made merchants before the first server, which decides the mode. */
   undecided?: boolean;
 }
 
-/** Reads what `toMode` converts, in a database that has both tables. */
-export const READ_MODE = "SELECT (SELECT name FROM mode) AS mode, EXISTS (SELECT 1 FROM merchants) AS used";
+/** The statement that reads the mode from a database that has the tables, whose row `toMode` converts. */
+export const MODE = "SELECT (SELECT name FROM mode) AS mode, EXISTS (SELECT 1 FROM merchants) AS used";
 
 export function toMode({ mode, used }: Readonly<Record<string, unknown>>): FoundMode {
   if (mode !== null) return { mode: mode as Mode };
@@ -32,8 +32,8 @@ export function modeOfServer(found: FoundMode, asked: AskedMode): Mode {
   }
   if (found.undecided) {
     throw new StorageError(
-      "The database has merchants, and no server of this version has stored whether it belongs to a sandbox or to a " +
-        `live service. Set SANDBOX=true or SANDBOX=false, which is stored for ever, ${OTHER_DATABASE}`,
+      "The database has merchants, and no server has stored whether it belongs to a sandbox or to a live service. " +
+        `Set SANDBOX=true or SANDBOX=false, which is stored for ever, ${OTHER_DATABASE}`,
     );
   }
   return "sandbox";
@@ -49,7 +49,7 @@ export function requireNoOther({ mode }: FoundMode, asked: AskedMode): void {
     );
   }
   throw new StorageError(
-    "The database belongs to a sandbox, and SANDBOX=false asks for a live service. A live service needs a " +
+    `The database belongs to a sandbox, and SANDBOX=false asks for a live service. A live service needs a ` +
       `database of its own. Set SANDBOX=true, ${OTHER_DATABASE}`,
   );
 }

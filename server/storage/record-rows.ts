@@ -29,13 +29,13 @@ function referenceOf(
   );
 }
 
-/** Returns the record that a draft becomes, dated with the merchant's current time. @param dated real time for dates */
+/** Returns the record that a draft becomes, dated with the merchant's current time. @param now real time */
 export function recorded<T extends Disbursement | Checkout>(
   draft: Draft<T> & { customer?: Customer },
   merchant: StoredMerchant,
-  dated: number,
+  now: number,
 ): T {
-  const at = sandboxTime(merchant, dated);
+  const at = sandboxTime(merchant, now);
   const {
     due,
     rail: _,
@@ -49,12 +49,7 @@ export function recorded<T extends Disbursement | Checkout>(
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
 
-/** @param heldMs by how much the record's dates are ahead of the time, because dates stand still (D48) */
-export function toValues(
-  record: Disbursement | Checkout,
-  { epoch, clockOffset }: StoredMerchant,
-  heldMs: number,
-): Values {
+export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }: StoredMerchant): Values {
   return {
     id: record.id,
     merchant_id: record.merchantId,
@@ -72,7 +67,7 @@ export function toValues(
     created_at: record.createdAt,
     updated_at: record.updatedAt,
     due_at: record.due?.at ?? null,
-    due_real: record.due === undefined ? null : record.due.at - clockOffset - heldMs,
+    due_real: record.due === undefined ? null : record.due.at - clockOffset,
     due_status: record.due?.status ?? null,
     failure: failureValue(record.failure),
     traceparent: record.traceparent ?? null,

@@ -1,5 +1,4 @@
 import type { Clock } from "../domain/clock.ts";
-import { createDates } from "../domain/dates.ts";
 
 /** Real time under the control of a test. */
 export interface FakeClock extends Clock {
@@ -21,10 +20,9 @@ export function createFakeClock(start = Date.UTC(2026, 10, 20, 9, 30)): FakeCloc
   const sleepers = new Set<Sleeper>();
   return {
     now: () => now,
-    ...createDates(() => now),
     monotonic: () => counted,
     counter: () => counted,
-    compare: () => undefined,
+    follow: () => undefined,
     sleep: (milliseconds, signal) =>
       new Promise((resolve) => {
         if (signal?.aborted) return resolve();

@@ -14,7 +14,7 @@ export interface FailingStorage {
 
 /** Operations of workers, and those that note a request before its work begins. */
 const OTHERS =
-  /^(promote|renew|claim(Deliveries|Handovers)|readyLanes|handoverLanes|settleDue|advance|record(Attempt|Handover|KeyUses)|countRefusal|prune$|readBacklog|insertRequests|takeRequest|useSession|findMerchantByKey|exclusively|ping|close)/;
+  /^(promote|renew|claim(Deliveries|Handovers)|readyLanes|handoverLanes|settleDue|advance|record(Attempt|Handover|KeyUses)|countRefusal|prune$|readBacklog|readMode|insertRequests|takeRequest|useSession|findMerchantByKey|exclusively|ping|close)/;
 
 export function failingStorage(storage: Storage): FailingStorage {
   let left = Infinity;

@@ -172,12 +172,10 @@ test("a merchant without events left gets none behind its cursors", async () => 
   await copy.close();
 });
 
-test("dates do not go back, and a move of a clock that a crash interrupted is finished", async () => {
+test("a move of a clock that a crash interrupted is finished", async () => {
   const source = openSource();
   const { id } = await addMerchant(source);
   const { record } = await source.insertDisbursement(aDisbursement(id, { due: { afterMs: HOUR, status: "success" } }));
-  clock.advance(MINUTE);
-  await source.ping();
   await source.close();
   const raw = new DatabaseSync(path);
   raw.exec(`UPDATE merchants SET clock_offset = ${HOUR}, moved_to = ${START + HOUR}, rebasing = 1`);
@@ -185,7 +183,6 @@ test("dates do not go back, and a move of a clock that a crash interrupted is fi
   await copyToPostgres(path, database.url);
   clock = createFakeClock(START);
   const copy = await openCopy();
-  expect(clock.dated()).toBe(START + MINUTE);
   expect(await copy.settleDue(10)).toBe(1);
   expect(await copy.findDisbursement(id, record.reference)).toMatchObject({ status: "success" });
   await copy.close();
@@ -208,7 +205,7 @@ test("every column of every table is copied", async () => {
   const inSqlite = source
     .prepare(
       `SELECT t.name AS "table", c.name AS "column" FROM sqlite_schema t JOIN pragma_table_info(t.name) c
-       WHERE t.type = 'table' AND t.name NOT IN ('server', 'clock', 'sqlite_sequence', 'request_log')
+       WHERE t.type = 'table' AND t.name NOT IN ('server', 'sqlite_sequence', 'request_log')
        AND t.name NOT LIKE 'dashboard\\_%' ESCAPE '\\'`,
     )
     .all();

@@ -41,7 +41,7 @@ export function approvals({ read, write, writeEvents }: Executor): ApprovalStore
         const refused = mayDecide(record.approval, yield* eyesOf(actor, merchantId), rejection === undefined);
         if (refused) return refused;
         if (rejection !== undefined) {
-          const { rows } = yield* run(REJECT, { ...place, at: sandboxTime(merchant, merchant.dated) });
+          const { rows } = yield* run(REJECT, { ...place, at: now });
           yield* writeEvents([{ record: toDisbursement(rows[0]!), merchant }]);
           const details = { reference, reason: rejection };
           yield* recordAction({ actor, action: "payment.reject", merchantId, details });

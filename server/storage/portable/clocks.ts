@@ -35,7 +35,7 @@ export function clocks(executor: Executor): Omit<ClockStore, "settleDue" | "list
         const [clockOffset, movedTo] = [to - merchant.now, Math.max(to, merchant.movedTo)];
         yield* run(SET_CLOCK, { merchant: merchantId, offset: clockOffset, to: movedTo });
         if (actor) yield* recordAction(clockMoved(merchantId, to, actor));
-        const { now: _, dated: __, ...before } = merchant;
+        const { now: _, ...before } = merchant;
         return { ...before, clockOffset, movedTo };
       });
       if (!moved) return undefined;

@@ -42,22 +42,18 @@ export function enterQueues(ids: readonly string[], lock: Lock): Query {
   return { text: { sqlite: "SELECT 1 WHERE false", postgres }, values: { queues } };
 }
 
-const lockRow = (lock: Lock) =>
-  `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
+const lockRow = (lock: Lock) => `SELECT *, :now AS now FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
 const LOCKS = { shares: lockRow("shares"), orders: lockRow("orders"), alone: lockRow("alone") };
 
 /** A locked merchant. */
 export interface LockedMerchant extends StoredMerchant {
   /** Real time after the lock was acquired. */
   now: number;
-  /** Real time for the dates of records. */
-  dated: number;
 }
 
 export const toLocked = (row: Row): LockedMerchant => ({
   ...toStored(row),
   now: row.now as number,
-  dated: row.dated as number,
 });
 
 /** Locks one merchant until the end of the transaction. @throws Error if there is no such merchant */

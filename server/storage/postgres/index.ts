@@ -26,10 +26,10 @@ import { requireDurable, type DurabilityOptions } from "./durability.ts";
 import { postgresExecutor } from "./executor.ts";
 import { watchHealth } from "./health.ts";
 import { createBatcher } from "./batcher.ts";
-import { keepLatestTime } from "./latest-time.ts";
+import { keepTime } from "./keep-time.ts";
 import { migratePostgres } from "./migrate.ts";
 import { claimMode, postgresMode } from "./mode.ts";
-import { databaseTime, processTime } from "./time.ts";
+import { DATABASE_TIME, processTime } from "./time.ts";
 
 interface Options extends DurabilityOptions {
   clock: Clock;
@@ -69,7 +69,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
     const pool = createPool(url);
     try {
       if (mode) await claimMode(pool, mode);
-      const time = options.time === "process" ? processTime(options.clock) : databaseTime(options.clock);
+      const time = options.time === "process" ? processTime(options.clock) : DATABASE_TIME;
       const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";
       return await open(createDatabase(pool, time, { ...options, skipLocked }), options);
     } catch (error) {
@@ -106,7 +106,7 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
     book,
   });
   const portable = portableStorage(executor);
-  const latest = await keepLatestTime(db, clock, { server });
+  const time = await keepTime(db, clock, { server });
   await executor.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
   if (server) await finishRebases(executor, { all: true });
   const storage: Storage = {
@@ -127,14 +127,13 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
       await finishRebases(executor, { all: false });
       return portable.prune(limit);
     },
-    // An insertion does this.
     readBacklog: backlog(context),
-    ping: whileOpen(latest.record),
+    ping: whileOpen(time.record),
     async close() {
       if (isClosed) return;
       isClosed = true;
       await Promise.all(batchers.map((batcher) => batcher.idle()));
-      await latest.stop();
+      await time.stop();
       await db.close();
     },
   };

@@ -15,7 +15,7 @@ export async function lockMerchants(
   { wait = true } = {},
 ): Promise<Map<string, LockedMerchant>> {
   const clause = `${LOCK_CLAUSES[lock]}${wait ? "" : " SKIP LOCKED"}`;
-  const sql = `SELECT *, :now AS now, :dated AS dated FROM merchants WHERE id = ANY($1::text[]) ORDER BY id ${clause}`;
+  const sql = `SELECT *, :now AS now FROM merchants WHERE id = ANY($1::text[]) ORDER BY id ${clause}`;
   const [, { rows }] = await Promise.all([
     runIn(query, runAll([enterQueues(ids, lock)])),
     query(sql, [[...new Set(ids)]]),

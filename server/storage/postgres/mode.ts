@@ -1,14 +1,12 @@
 import type { ClientBase, Pool } from "pg";
 import type { Mode } from "../../domain/mode.ts";
-import { modeOfServer, READ_MODE, toMode, type FoundMode } from "../mode.ts";
+import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
 import { BEGIN } from "./sessions.ts";
 
 /** Reads the mode of a database, also while servers use it. */
 export async function postgresMode(client: ClientBase): Promise<FoundMode> {
-  const { rows: tables } = await client.query(
-    "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename IN ('merchants', 'mode')",
-  );
-  return tables.length === 2 ? toMode((await client.query(READ_MODE)).rows[0]) : {};
+  const { rows } = await client.query<{ made: boolean }>("SELECT to_regclass('mode') IS NOT NULL AS made");
+  return rows[0]!.made ? toMode((await client.query(MODE)).rows[0]) : {};
 }
 
 /**

@@ -135,15 +135,6 @@ test("leases and dates follow the database's clock, whatever the clocks of the p
   await Promise.all([fast!.close(), slow!.close()]);
 });
 
-test("dates do not go back when the database's clock is set back", async () => {
-  const later = Date.now() + HOUR - MINUTE;
-  await database.run(`UPDATE service SET latest_real = ${later}`);
-  const storage = await openPostgres(database.url, { clock: createSystemClock(), server: true });
-  const { id } = await addMerchant(storage);
-  expect((await storage.insertDisbursement(aDisbursement(id))).record.createdAt).toBeGreaterThanOrEqual(later);
-  await storage.close();
-});
-
 test("following events misses none that several processes write", async () => {
   const { id: merchantId } = await addMerchant(each(0));
   const query = { merchantId, limit: 10, direction: "newer" } as const;

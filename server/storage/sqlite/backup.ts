@@ -5,6 +5,7 @@ import { createWhole } from "./whole-file.ts";
 
 /** The pages that are copied at a time, while the event loop waits. */
 const PAGES = 64;
+const MOST_TRIES = 1_000;
 
 /**
  * Copies an open database into a new file that only its owner may read. The copy has every commit from before the call,
@@ -15,7 +16,7 @@ export async function backupSqlite(db: DatabaseSync, path: string, file: string)
   try {
     await createWhole(file, async (partial) => {
       if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
-      await backup(db, partial, { rate: PAGES });
+      await copyPages(db, partial);
       const copy = new DatabaseSync(partial);
       // Without a log, the copy is one file, also while it is read.
       copy.exec("PRAGMA journal_mode = DELETE");
@@ -24,6 +25,18 @@ export async function backupSqlite(db: DatabaseSync, path: string, file: string)
   } catch (error) {
     if (error instanceof StorageError) throw error;
     throw new StorageError(`The backup of ${path} to ${file} failed: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+/** If the first step of a copy meets a transaction, Node ends the copy with an error that has no code. */
+async function copyPages(db: DatabaseSync, file: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await backup(db, file, { rate: PAGES });
+      return;
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== 0 || tries === MOST_TRIES) throw error;
+    }
   }
 }
 

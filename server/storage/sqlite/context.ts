@@ -40,8 +40,6 @@ export interface Context {
   writeApart: Write;
   /** Real time. */
   now(): number;
-  /** Real time for the dates of records. */
-  dated(): number;
   /** The counter that leases are measured with (D47). */
   leased(): number;
   merchantOf: MerchantCache["merchantOf"];

@@ -17,7 +17,7 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
 ];
 
 /** The times that a statement may name. */
-type Times = Readonly<Record<"now" | "dated" | "leased", () => number>>;
+type Times = Readonly<Record<"now" | "leased", () => number>>;
 type Given = Readonly<Record<string, QueryValue>>;
 
 interface Prepared {

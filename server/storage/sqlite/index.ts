@@ -3,6 +3,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
+import { correction, futureTimes } from "../future-times.ts";
 import { modeOfServer, type FoundMode } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
@@ -26,7 +27,6 @@ import type { Context } from "./context.ts";
 import { explained, MEMORY, openDatabase } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
-import { latestTime } from "./latest-time.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { claimMode, modeOf } from "./mode.ts";
@@ -55,6 +55,8 @@ export interface SqliteStorage extends Storage {
   backup(file: string): Promise<void>;
 }
 
+/** How often a server looks whether its clock has gone back. */
+const CORRECT_EVERY_MS = 1_000;
 /** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
 const COMMITS_PER_CHECKPOINT = 64;
 
@@ -75,6 +77,9 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     else migrate(db);
     if (mode) claimMode(db, mode);
     if (server) finishRebases(db);
+    // The process that held these claims has ended. Leases are measured with the counter of this process.
+    for (const { name } of [DELIVERIES, HANDOVERS])
+      db.exec(`UPDATE ${name} SET due_real = 0 WHERE due_real > 0 AND claimed = 1`);
 
     const cache = createMerchantCache(db);
     const health = createHealth(clock.monotonic, emit);
@@ -93,7 +98,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       beforeBegin: health.require,
       beforeCommit() {
         ledger.store();
-        latest.record();
       },
       onCommit(items, durationMs) {
         health.committed();
@@ -107,11 +111,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       },
       pace: createPace(() => performance.now()),
     });
-    const latest = latestTime(db, clock, server ? writer.write : undefined);
-    // Does this at once, so that a start after a correction of the clock continues without delay.
-    void latest.repair();
-
-    const times = { now: () => clock.now(), dated: () => clock.dated(), leased: latest.leased };
+    const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
     const writeEvent = eventWriter({ db, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const sealing = createSealing(secretKeys);
@@ -137,6 +137,13 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         return account.available;
       },
     });
+    const correct = correction(clock, () =>
+      writer.write(() => {
+        for (const sql of futureTimes(String(clock.now()), "a.event_id = events.id")) db.exec(sql);
+      }),
+    );
+    const timer = server ? setInterval(correct, CORRECT_EVERY_MS).unref() : undefined;
+    if (server) void correct();
     const storage: SqliteStorage = {
       ...portableStorage(executor),
       ...notingInsertions(insertions(context)),
@@ -145,18 +152,18 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       readyLanes: laneReader(context, DELIVERIES),
       handoverLanes: laneReader(context, HANDOVERS),
       recordAttempt: attemptRecorder(context),
-      takeRequest: requestRates(times.now),
+      takeRequest: requestRates(clock.monotonic),
       // Only one server may use the file.
       exclusively: (work) => work(),
       readBacklog: backlog(context),
       async ping() {
-        await ping(context, health, latest.recordNow);
-        await latest.repair();
+        await ping(context, health);
+        await correct();
       },
       async close() {
         // Wait for the writes in progress.
         await writer.write(() => undefined).catch(() => undefined);
-        latest.close();
+        clearInterval(timer);
         db.close();
       },
       readMode: async () => modeOf(db),
@@ -178,11 +185,12 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
  * Commits a small write. If the storage is failing, also commits and removes as much data as several payouts need,
  * because a small write may still succeed on a full disk.
  */
-async function ping({ db, write }: Context, health: Health, smallWrite: () => void) {
-  await write(smallWrite);
+async function ping({ db, write }: Context, health: Health) {
+  const fill = (bytes: number) => write(() => db.exec(`UPDATE server SET room = zeroblob(${bytes}) WHERE id = 1`));
+  await fill(0);
   if (!health.failing) return;
-  await write(() => db.exec("UPDATE server SET room = zeroblob(262144) WHERE id = 1"));
-  await write(() => db.exec("UPDATE server SET room = NULL WHERE id = 1"));
+  await fill(262_144);
+  await fill(0);
   if (health.failing)
     throw new ServiceError("unavailable", "The server's storage failed a moment ago.", { retryAfterSeconds: 5 });
 }

@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { Mode } from "../../domain/mode.ts";
-import { modeOfServer, READ_MODE, toMode, type FoundMode } from "../mode.ts";
+import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
 import { explained } from "./database.ts";
 import { troubleOf } from "./sqlite-errors.ts";
 
@@ -28,8 +28,8 @@ export function sqliteMode(path: string): FoundMode {
 }
 
 export function modeOf(db: DatabaseSync): FoundMode {
-  const tables = db.prepare("SELECT 1 FROM sqlite_schema WHERE name IN ('merchants', 'mode') AND type = 'table'").all();
-  return tables.length === 2 ? toMode(db.prepare(READ_MODE).get()!) : {};
+  const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
+  return isMade ? toMode(db.prepare(MODE).get()!) : {};
 }
 
 /**

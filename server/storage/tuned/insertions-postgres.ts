@@ -80,7 +80,7 @@ async function insertDisbursements(query: Query, drafts: readonly Draft<Disburse
     const key = keys.get(asked.keyId);
     const { bounds, draft } = limited(asked, merchant, key, merchant.now);
     const customer = customerOf(merchant, asked.customer.phoneNumber);
-    const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.dated);
+    const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.now);
     return { draft, merchant, bounds, record, refusal: refusalFor(asked, merchant, key) };
   });
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
@@ -157,7 +157,7 @@ async function insertCheckouts(query: Query, drafts: readonly Draft<Checkout>[],
   const [merchants, keys] = await Promise.all([lockMerchants(query, ids, "shares"), keysOf(query, drafts)]);
   const items = drafts.map((draft) => {
     const merchant = required(merchants, draft.merchantId);
-    const record = recorded<Checkout>(draft, merchant, merchant.dated);
+    const record = recorded<Checkout>(draft, merchant, merchant.now);
     return { draft, merchant, record, refusal: refusalFor(draft, merchant, keys.get(draft.keyId)) };
   });
   const results = await storeCheckouts(query, items, tried);
@@ -225,7 +225,7 @@ function recordInserter<T extends Disbursement | Checkout>({ table, columns, toR
     tried: Values[],
     check: (inserted: Row) => void = () => {},
   ): Promise<Insertion<T>[]> => {
-    const rows = items.map(({ record, merchant }) => toValues(record, merchant, merchant.dated - merchant.now));
+    const rows = items.map(({ record, merchant }) => toValues(record, merchant));
     const own = await storedBefore(query, tried);
     const permitted = rows.filter(({ id }, index) => !items[index]!.refusal && !own.has(id));
     tried.push(...permitted);

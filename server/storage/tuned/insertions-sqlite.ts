@@ -14,15 +14,12 @@ import { dailySums } from "./limits-sqlite.ts";
 type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutStore, "insertCheckout">;
 
 export function insertions(context: Context): Insertions {
-  const { db, writeNew, now, dated, ledger, cache, merchantOf, writeEvent } = context;
+  const { db, writeNew, now, ledger, cache, merchantOf, writeEvent } = context;
   const selectExisting = (table: string) =>
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
   const selectDisbursement = selectExisting("disbursements");
   const selectCheckout = selectExisting("checkouts");
-  // The table has a trigger, and for OR ABORT, the default, SQLite keeps copies of all pages that the statement changes.
-  // OR FAIL is as good: each constraint of the row is checked before its first write, and after any error the transaction is
-  // rolled back.
-  const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS), "OR FAIL ");
+  const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS));
   const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
   const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
 
@@ -38,9 +35,9 @@ export function insertions(context: Context): Insertions {
     insertDisbursement: (asked) =>
       writeNew(() => {
         const merchant = merchantOf(asked.merchantId)!;
-        const date = dated();
+        const date = now();
         const key = keyOf(asked);
-        const { bounds, draft } = limited(asked, merchant, key, now());
+        const { bounds, draft } = limited(asked, merchant, key, date);
         const record = recorded<Disbursement>(
           { ...draft, customer: customerOf(merchant, draft.customer.phoneNumber) },
           merchant,
@@ -57,7 +54,7 @@ export function insertions(context: Context): Insertions {
           (mustBeCovered && available + reservation.available < 0n ? insufficientFunds(record) : undefined);
         if (refusal) return { inserted: false, record, refusal };
         for (const { daily } of bounds) if (daily) addToSum(daily);
-        insertDisbursement(toValues(record, merchant, date - now()));
+        insertDisbursement(toValues(record, merchant));
         ledger.book([reservation]);
         if (record.status !== "pending") writeEvent({ record, merchant });
         handOver(record, draft.rail, merchant);
@@ -66,12 +63,12 @@ export function insertions(context: Context): Insertions {
     insertCheckout: (draft) =>
       writeNew(() => {
         const merchant = merchantOf(draft.merchantId)!;
-        const date = dated();
+        const date = now();
         const record = recorded<Checkout>(draft, merchant, date);
         const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
         const found = looked(record, refusalFor(draft, merchant, keyOf(draft)), existing && toCheckout(existing));
         if (found) return found;
-        insertCheckout(toValues(record, merchant, date - now()));
+        insertCheckout(toValues(record, merchant));
         handOver(record, draft.rail, merchant);
         return { inserted: true, record };
       }),

@@ -1,4 +1,3 @@
-import { DatabaseSync } from "node:sqlite";
 import { createSystemClock, type Clock, type ClockReport } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { openPostgres } from "../../storage/postgres/index.ts";
@@ -25,7 +24,6 @@ export interface World {
   end(): Promise<void>;
   /** Sets the clocks ahead by these amounts. */
   set(ahead: Partial<World["ahead"]>): Promise<void>;
-  run(sql: string): Promise<Record<string, unknown>[]>;
 }
 
 /** Replaces PostgreSQL's clock with the test's. */
@@ -49,7 +47,7 @@ export async function createPostgresWorld({ url, run, empty }: TestDatabase): Pr
   const setClock = (ms: number) => run(`UPDATE testing.clock SET ms = ${ms}`);
   await empty();
   await setClock(START);
-  return createWorld({ open: (clock) => openPostgres(url, { clock, server: true }), setClock, run });
+  return createWorld({ open: (clock) => openPostgres(url, { clock, server: true }), setClock });
 }
 
 /** Creates a world with a SQLite database, which only one process uses. `close` ends that process. */
@@ -57,22 +55,15 @@ export function createSqliteWorld(path: string): World {
   return createWorld({
     open: async (clock) => openSqlite(path, { clock, server: true }),
     setClock: async () => undefined,
-    run: async (sql) => {
-      const db = new DatabaseSync(path);
-      const rows = db.prepare(sql).all();
-      db.close();
-      return rows;
-    },
   });
 }
 
 interface Place {
   open(clock: Clock): Promise<Storage>;
   setClock(ms: number): Promise<unknown>;
-  run: World["run"];
 }
 
-function createWorld({ open, setClock, run }: Place): World {
+function createWorld({ open, setClock }: Place): World {
   let time = START;
   const ahead = { process: 0, other: 0, database: 0 };
   const processes: Process[] = [];
@@ -98,7 +89,6 @@ function createWorld({ open, setClock, run }: Place): World {
       Object.assign(ahead, changes);
       await setClock(time + ahead.database);
     },
-    run,
     async end() {
       for (const { storage } of processes.splice(0)) await storage.close();
     },

@@ -234,14 +234,12 @@ CREATE INDEX audit_by_time ON audit (at_real, id);
 
 -- One row about the service as a whole. Leases of claims are measured with leased, a counter of milliseconds that the
 -- processes move on by their monotonic clocks. No wall clock affects it (D47). It is 0 until the first process starts it. A
--- claim's due_real is its end on this counter. latest_real is the latest time with which a record may be dated; it goes
--- back when a clock that was more than an hour ahead is corrected (D48).
+-- claim's due_real is its end on this counter.
 CREATE TABLE service (
   id bigint PRIMARY KEY CHECK (id = 1),
-  latest_real bigint NOT NULL,
   leased bigint NOT NULL DEFAULT 0
 );
-INSERT INTO service (id, latest_real) VALUES (1, 0);
+INSERT INTO service (id) VALUES (1);
 
 -- The rate limit of a merchant: a bucket that holds one second's requests. It is full again at full_at (ms of real time);
 -- each request in it takes interval_ms to come back. granted is how many requests the last statement took from it.

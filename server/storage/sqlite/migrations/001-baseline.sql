@@ -50,16 +50,6 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_active ON api_keys (merchant_id, created_at, id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_revoked ON api_keys (merchant_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
 
--- Leases of claims are measured with leased, a counter of milliseconds for which servers have used this database. No wall
--- clock affects it (D47). A claim's due_real is its end on this counter. latest_real is the latest time with which a record
--- may be dated; it goes back when a clock that was more than an hour ahead is corrected (D48).
-CREATE TABLE clock (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  latest_real INTEGER NOT NULL,
-  leased INTEGER NOT NULL DEFAULT 0
-) STRICT;
-INSERT INTO clock (id, latest_real) VALUES (1, 0);
-
 CREATE TABLE discarded_epochs (
   merchant_id TEXT NOT NULL,
   epoch INTEGER NOT NULL,
@@ -211,7 +201,6 @@ CREATE TABLE attempts (
   PRIMARY KEY (event_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- The state of the server that uses this database.
 CREATE TABLE server (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   -- Filled and emptied to find out whether a full disk has room again.

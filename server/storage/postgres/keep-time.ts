@@ -1,0 +1,63 @@
+import type { Clock } from "../../domain/clock.ts";
+import { correction, futureTimes, sharedFutureTimes } from "../future-times.ts";
+import type { Database } from "./database.ts";
+import { DATABASE_CLOCK } from "./time.ts";
+
+/** How often a process reads the database's clock, in milliseconds. */
+const EVERY_MS = 900;
+/** By how much the counter of leases moves at most at once. A lease may be shorter by this time. */
+const LONGEST_STEP_MS = 1_000;
+/** After a longer delay, a response says nothing about the database's time. */
+const LONGEST_DELAY_MS = 1_000;
+
+export interface TimeKeeper {
+  /** Moves the counter of leases, which also shows that the database can commit. */
+  record(): Promise<void>;
+  /** Moves the counter once more, and stops. */
+  stop(): Promise<void>;
+}
+
+const RECORD = `UPDATE service SET
+    leased = CASE leased WHEN 0 THEN ${DATABASE_CLOCK} WHEN $1 THEN leased + $2::bigint ELSE leased END
+  WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
+const FUTURE_TIMES = [
+  ...futureTimes("(SELECT :now)", "a.merchant_id = events.merchant_id AND a.event_id = events.id"),
+  ...sharedFutureTimes("(SELECT :now)"),
+];
+
+/**
+ * Makes this process's clock follow the database's. Also moves the counter of leases, which all processes share, by the
+ * time that their monotonic counters measure. A process adds the time for which it has seen the same value of the counter,
+ * unless another process was faster. Therefore the counter is never ahead of real time. It begins with the current time,
+ * so that the leases of a copied database have ended.
+ * @param server true for a server, which corrects times that were written while a clock was ahead
+ */
+export async function keepTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<TimeKeeper> {
+  const correct = correction(clock, async () => {
+    for (const sql of FUTURE_TIMES) await db.transaction((query) => query(sql), { repeatable: true });
+  });
+  let seen: { leased: number; at: number } | undefined;
+
+  async function record() {
+    const begunAt = clock.monotonic();
+    const elapsed = seen ? Math.floor(Math.min(LONGEST_STEP_MS, begunAt - seen.at)) : 0;
+    const expected = seen?.leased ?? -1;
+    const { rows } = await db.transaction((query) => query(RECORD, [expected, elapsed]), { repeatable: true });
+    const { leased, database } = rows[0] as { leased: number; database: number };
+    // The database read its clock between these two readings.
+    const delay = clock.monotonic() - begunAt;
+    if (seen === undefined || delay <= LONGEST_DELAY_MS) clock.follow(database + delay / 2);
+    if (seen?.leased !== leased) seen = { leased, at: clock.monotonic() };
+    if (server) await correct();
+  }
+
+  await record();
+  const timer = setInterval(() => record().catch(() => undefined), EVERY_MS).unref();
+  return {
+    record,
+    async stop() {
+      clearInterval(timer);
+      await record().catch(() => undefined);
+    },
+  };
+}
