@@ -8,9 +8,8 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   rails: ["domain", "client"],
   openid: ["domain", "rails"],
   observability: ["domain"],
-  sharing: ["domain"],
-  workers: ["domain", "webhooks", "sharing"],
-  http: ["domain", "webhooks", "sharing", "workers", "observability", "openid", "rails", "config"],
+  workers: ["domain", "webhooks"],
+  http: ["domain", "webhooks", "workers", "observability", "openid", "rails", "config"],
   commands: ["domain", "webhooks", "storage", "rails", "http", "config", "operator"],
 };
 /** Other parts of the repository, as files or folders. */

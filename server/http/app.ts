@@ -37,7 +37,7 @@ export interface AppContext extends DashboardContext, ObserverContext {
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, metrics, keyUses, chaos, turns } = context;
+  const { config, storage, log, metrics, keyUses, chaos, room } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const mode = modeOf(config);
   const contract = createContract({
@@ -54,7 +54,7 @@ export function createApp(context: AppContext): Express {
     },
     limitsStorageTime: config.database.kind === "postgres",
     limits: [limiter(storage, config.rateLimit)],
-    takeTurn: (merchant, work) => turns.take(merchant.id, work),
+    room,
     disturb: disturbRequests(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
     sandbox: config.sandbox,

@@ -2,15 +2,16 @@ import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DeliveryQueue, Delivery } from "../domain/deliveries.ts";
 import type { EventLog } from "../domain/event-log.ts";
+import { InProgress } from "../domain/in-progress.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
 /**
- * How many requests of a merchant may wait. Further requests get a response at once, and their deliveries are attempted
- * like all other deliveries.
+ * How many requests may wait. Further requests get a response at once, and their deliveries are attempted like all other
+ * deliveries.
  */
-const MOST_WAITING = 32;
+const MOST_WAITING = { total: 80 };
 /** The pauses between looks for an attempt that another process may make, in milliseconds. */
 const LOOKS_MS = { first: 100, longest: 1_000 };
 
@@ -28,7 +29,7 @@ interface Options {
  * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other attempt.
  */
 export function createSingleReplay({ storage, clock, deliveries, stopping, onReady }: Options) {
-  const waiting = new Map<string, number>();
+  const waiting = new InProgress(MOST_WAITING, clock);
 
   /** Waits until the delivery has an attempt with a number greater than `last`. */
   async function untilAttempted(merchantId: string, id: string, last: number): Promise<void> {
@@ -44,16 +45,8 @@ export function createSingleReplay({ storage, clock, deliveries, stopping, onRea
   }
 
   async function waitForAttempt(merchantId: string, id: string, last: number): Promise<void> {
-    const count = waiting.get(merchantId) ?? 0;
-    if (count >= MOST_WAITING) return;
-    waiting.set(merchantId, count + 1);
-    try {
-      await untilAttempted(merchantId, id, last);
-    } finally {
-      const left = waiting.get(merchantId)! - 1;
-      if (left > 0) waiting.set(merchantId, left);
-      else waiting.delete(merchantId);
-    }
+    if (!waiting.hasRoom({ merchantId })) return;
+    await waiting.run(merchantId, () => untilAttempted(merchantId, id, last));
   }
 
   return async (merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown"> => {

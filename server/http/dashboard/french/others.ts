@@ -58,10 +58,8 @@ export const others = {
   "change settings": "modifier des paramètres",
   "manage people": "gérer des personnes",
   "manage merchants": "gérer des marchands",
-  "Too many lists, searches or exports at a time. Retry when one of them has ended.":
-    "Trop de listes, de recherches ou d’exports à la fois. Réessayez quand l’un d’eux est terminé.",
-  "Too many of your requests wait already. Send fewer at a time.":
-    "Trop de vos requêtes attendent déjà. Envoyez-en moins à la fois.",
+  "Too many of your requests are in progress already. Send fewer at a time.":
+    "Trop de vos requêtes sont déjà en cours. Envoyez-en moins à la fois.",
   // Signing in.
   "Too many sign-ins from this address failed. Wait a minute, then try again.":
     "Trop de connexions depuis cette adresse ont échoué. Attendez une minute, puis réessayez.",
