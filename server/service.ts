@@ -28,9 +28,8 @@ import { startLoop, type Loop } from "./workers/loop.ts";
 import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
 import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
-import { createReplays, type Replays } from "./workers/replays.ts";
+import { createReplays, createSingleReplay, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
-import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */

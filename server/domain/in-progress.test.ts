@@ -7,25 +7,41 @@ import type { Storage } from "./storage.ts";
 
 const clock = createFakeClock();
 
-describe("what has no room waits", () => {
-  /** Work that lasts until it is told to end. */
-  function held(limits: Limits) {
-    const inProgress = new InProgress(limits, clock);
-    const begun: string[] = [];
-    const ends = new Map<string, () => void>();
-    /** The name begins with the name of the merchant. */
-    const run = (name: string) =>
-      inProgress.run(name[0]!, () => {
-        begun.push(name);
-        return new Promise<void>((resolve) => ends.set(name, resolve));
-      });
-    async function end(name: string) {
-      ends.get(name)!();
-      for (let turns = 0; turns < 3; turns += 1) await nextTurn();
-    }
-    return { run, end, begun };
+/** Work that lasts until it is told to end. */
+function held(limits: Limits) {
+  const inProgress = new InProgress(limits, clock);
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  /** The name begins with the name of the merchant. */
+  const run = (name: string) =>
+    inProgress.run(name[0]!, () => {
+      begun.push(name);
+      return new Promise<void>((resolve) => ends.set(name, resolve));
+    });
+  async function end(name: string) {
+    ends.get(name)!();
+    for (let turns = 0; turns < 3; turns += 1) await nextTurn();
   }
+  return { run, end, begun };
+}
 
+const lane = (merchantId: string, host: string): Lane => ({ merchantId, host });
+const lanesOf = (merchantId: string, count: number) =>
+  Array.from({ length: count }, (_, index) => lane(merchantId, `${merchantId}-${index}`));
+const limits = { total: 1_024, perHost: 128 };
+
+/** Begins as many of these lanes as have room. Returns what has begun. */
+function fill(inProgress: InProgress, lanes: readonly Lane[]): Lane[] {
+  const begun: Lane[] = [];
+  for (let planned: Lane[] = [...lanes]; planned.length > 0;) {
+    planned = inProgress.plan(lanes, 64).flatMap(({ count, ...of }) => Array.from({ length: count }, () => of));
+    for (const each of planned) inProgress.begin(each);
+    begun.push(...planned);
+  }
+  return begun;
+}
+
+describe("what has no room waits", () => {
   test("one merchant leaves room for others, and merchants that wait take turns", async () => {
     const { run, end, begun } = held({ total: 4 });
     const all = ["a1", "a2", "a3", "a4", "a5", "b1", "b2", "b3", "c1"].map(run);
@@ -74,22 +90,6 @@ describe("what has no room waits", () => {
 });
 
 describe("nobody has more in progress than there is room left", () => {
-  const lane = (merchantId: string, host: string): Lane => ({ merchantId, host });
-  const lanesOf = (merchantId: string, count: number) =>
-    Array.from({ length: count }, (_, index) => lane(merchantId, `${merchantId}-${index}`));
-  const limits = { total: 1_024, perHost: 128 };
-
-  /** Begins as many of these lanes as have room. Returns what has begun. */
-  function fill(inProgress: InProgress, lanes: readonly Lane[]): Lane[] {
-    const begun: Lane[] = [];
-    for (let planned: Lane[] = [...lanes]; planned.length > 0;) {
-      planned = inProgress.plan(lanes, 64).flatMap(({ count, ...of }) => Array.from({ length: count }, () => of));
-      for (const each of planned) inProgress.begin(each);
-      begun.push(...planned);
-    }
-    return begun;
-  }
-
   test("a receiver that never responds leaves room to the merchant's others, and to others at its host", () => {
     const inProgress = new InProgress(limits, clock);
     expect(fill(inProgress, [lane("ada", "dead")])).toHaveLength(56);

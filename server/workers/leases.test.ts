@@ -109,16 +109,17 @@ test("a claim that arrives too late is not attempted", async () => {
   expect(attempts).toEqual([]);
 });
 
+let waiting: number;
+/** Makes an attempt, which the receiver accepts or refuses. */
+async function attempt(isDelivered: boolean, step = 0) {
+  storage.claimDeliveries = async () => [{ ...claim, step }];
+  attempts = [];
+  await worker.begin();
+  attempts[0]!.respond(isDelivered ? 204 : 500);
+  await worker.idle();
+}
+
 describe("a receiver that works again after an outage", () => {
-  let waiting: number;
-  /** Makes an attempt, which the receiver accepts or refuses. */
-  async function attempt(isDelivered: boolean, step = 0) {
-    storage.claimDeliveries = async () => [{ ...claim, step }];
-    attempts = [];
-    await worker.begin();
-    attempts[0]!.respond(isDelivered ? 204 : 500);
-    await worker.idle();
-  }
   beforeEach(() => {
     waiting = 20;
     storage.advanceRetries = async (_lane, { least, limit }) => {

@@ -193,9 +193,9 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       await Promise.all(inProgress());
     },
     async nextEnd(merchantId) {
-      const attempts = inProgress(merchantId);
-      if (attempts.length > 0) await Promise.race(attempts);
-      return attempts.length > 0;
+      const current = inProgress(merchantId);
+      if (current.length > 0) await Promise.race(current);
+      return current.length > 0;
     },
     async renew() {
       const claims = [...underway.values()].map(({ claim }) => claim);
