@@ -10,9 +10,8 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   rails: ["domain", "client"],
   openid: ["domain", "rails"],
   observability: ["domain"],
-  sharing: ["domain"],
-  workers: ["domain", "webhooks", "sharing"],
-  http: ["domain", "texts", "actions", "webhooks", "sharing", "workers", "observability", "openid", "rails", "config"],
+  workers: ["domain", "webhooks"],
+  http: ["domain", "texts", "actions", "webhooks", "workers", "observability", "openid", "rails", "config"],
   commands: ["domain", "texts", "actions", "webhooks", "storage", "rails", "http", "config", "operator"],
 };
 /** Other parts of the repository, as files or folders. */

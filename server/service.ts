@@ -7,6 +7,7 @@ import type { Clock } from "./domain/clock.ts";
 import { createBalances } from "./domain/ledger.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
+import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { RailPayment, Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
@@ -16,7 +17,6 @@ import { createApp } from "./http/app.ts";
 import { railWebhookPath } from "./http/rail-webhooks.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import type { Traces } from "./observability/traces.ts";
-import { createFairness } from "./webhooks/fairness.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
 import { createDeliveryWorker } from "./workers/deliveries.ts";
@@ -26,15 +26,10 @@ import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
 import { startLoop, type Loop } from "./workers/loop.ts";
 import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
-import { createReads, withLimitedLists } from "./sharing/reads.ts";
 import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
-import { ADVANCE_EVERY_MS, createReturns } from "./workers/returns.ts";
-import { createReplays, type Replays } from "./workers/replays.ts";
+import { createReplays, createSingleReplay, type Replays } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
-import { createSingleReplay } from "./workers/single-replay.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
-import { createEventLoop, type Defer } from "./sharing/event-loop.ts";
-import { createTurns } from "./sharing/turns.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
@@ -42,17 +37,16 @@ const CLAIM_EVERY_MS = 100;
 const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
-const WEBHOOKS_IN_PROGRESS = { perHost: 64, total: 1_024 };
-const CALLS_IN_PROGRESS = { perHost: 64, total: 256 };
+/**
+ * What may be in progress at a time (D34). A request that comes while there is no room waits; webhooks and hand-overs
+ * stay in their queues. Of other requests and lists, a few begin at a time.
+ */
+const PAYMENTS = { total: 160 };
+const OTHERS = { sqlite: 1, postgres: 8 };
+const WEBHOOKS = { total: 1_024, perHost: 128 };
+const HANDOVERS = { total: 256, perHost: 128 };
 /** How long a stop of the server waits for rails to close, in real milliseconds. */
 const CLOSE_RAILS_MS = 500;
-/**
- * The limits of reads at a time. A list reads one page. An export reads many pages one after another, for as long as
- * the visitor reads the file.
- */
-const LISTS_AT_A_TIME = { perMerchant: 2, total: 4 };
-const EXPORTS_AT_A_TIME = { perMerchant: 1, total: 32 };
-
 interface Options {
   config: Config;
   storage: Storage;
@@ -70,8 +64,6 @@ interface Options {
   lookup: Lookup;
   /** What carries the money of a live service; absent in a sandbox. */
   rails?: Rails | undefined;
-  /** Calls back in the next turn of the event loop; `setImmediate` unless a test decides. */
-  defer?: Defer | undefined;
 }
 
 export interface Service {
@@ -121,17 +113,12 @@ export function createService(options: Options): Service {
     now: clock.now,
     onRefusal: (webhookId, detail) => log.warn({ webhookId, detail }, "a webhook was refused"),
   });
-  const returns = createReturns({ storage, stopping, onReady: wake });
-  const fairness = createFairness({ ...WEBHOOKS_IN_PROGRESS, now: clock.now });
-  const turns = createTurns(clock, createEventLoop(options.defer));
   const deliveries = createDeliveryWorker({
     storage,
     clock,
     sender,
     chaos,
-    fairness,
-    turns,
-    returns,
+    attempts: new InProgress(WEBHOOKS, clock),
     chance,
     log,
     emit,
@@ -174,7 +161,6 @@ export function createService(options: Options): Service {
     { clock, log },
   );
   const deliveryQueue = startQueue(deliveries);
-  const returnLoop = startWork(returns.advance, ADVANCE_EVERY_MS, { clock, log });
   const { retentionDays: days, phoneRetentionDays: phoneDays } = config;
   const retain = createRetention({ storage, clock, days, phoneDays, stopping: draining });
   const hasRetention = (days ?? phoneDays) !== undefined;
@@ -195,8 +181,7 @@ export function createService(options: Options): Service {
       rails: opened,
       gates,
       clock,
-      fairness: createFairness({ ...CALLS_IN_PROGRESS, now: clock.now }),
-      turns,
+      attempts: new InProgress(HANDOVERS, clock),
       stopping,
       chance,
       notifyUrl: (rail) => `${config.publicUrl}${railWebhookPath(rail)}`,
@@ -229,7 +214,6 @@ export function createService(options: Options): Service {
       deliveryQueue.search,
       rails?.queue.search,
       rails?.pauses,
-      returnLoop,
       replayLoop,
       pruningLoop,
       retentionLoop,
@@ -238,8 +222,11 @@ export function createService(options: Options): Service {
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
 
   const { settleDelayMs, fees } = config;
+  const payments = new InProgress(PAYMENTS, clock);
+  const pause = () => giveWay(payments);
+  const room = { payments, others: new InProgress({ total: OTHERS[config.database.kind], pause }, clock) };
   // The storage for requests. The workers use the storage without these limits.
-  const limited = withLimitedLists(storage, createReads({ ...LISTS_AT_A_TIME, clock }), turns);
+  const limited = withLimitedLists(storage, room.others);
   const handOver = () => rails?.handOver();
   const routeOf = options.rails?.routeOf;
   const shared = { storage: limited, clock, ids, routeOf, settleDelayMs, stopping, wake, handOver };
@@ -257,8 +244,7 @@ export function createService(options: Options): Service {
     app: createApp({
       config,
       storage: limited,
-      exports: createReads({ ...EXPORTS_AT_A_TIME, clock }),
-      turns,
+      room,
       clock,
       ids,
       random,

@@ -3,6 +3,7 @@ import { authenticate } from "./authentication.ts";
 import { disturbRequests } from "./disturb-requests.ts";
 import { createContract } from "./contract.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
+import type { Clock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { modeOf } from "../domain/mode.ts";
@@ -18,7 +19,6 @@ import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
 import { callerAt, createFailedKeys } from "./request-limit.ts";
 import { stated } from "./request-state.ts";
-import { keptProbe } from "./readiness.ts";
 import type { KeyUses } from "../workers/key-uses.ts";
 import packageJson from "../package.json" with { type: "json" };
 
@@ -37,7 +37,7 @@ export interface AppContext extends DashboardContext, ObserverContext {
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, metrics, keyUses, chaos, turns } = context;
+  const { config, storage, log, metrics, keyUses, chaos, room } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const mode = modeOf(config);
   const contract = createContract({
@@ -54,7 +54,7 @@ export function createApp(context: AppContext): Express {
     },
     limitsStorageTime: config.database.kind === "postgres",
     limits: [limiter(storage, config.rateLimit)],
-    takeTurn: (merchant, work) => turns.take(merchant.id, work),
+    room,
     disturb: disturbRequests(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
     sandbox: config.sandbox,
@@ -147,6 +147,31 @@ function health({ config, storage, clock, log, draining }: AppContext, prove: ()
   });
   router.all(["/healthz", "/readyz"], getOnly);
   return router;
+}
+
+/** How long a result is kept, in milliseconds of real time. */
+const KEPT_MS = 1_000;
+
+/**
+ * Returns a function that calls `probe` and keeps its result, also a failure, for a second. Calls during a probe share
+ * the probe. Anyone may request /readyz, and each probe costs the database a commit.
+ */
+export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "monotonic">): () => Promise<void> {
+  let last: { result: Promise<void>; endedAt?: number } | undefined;
+  const isKept = ({ endedAt }: NonNullable<typeof last>) =>
+    endedAt === undefined || clock.monotonic() - endedAt < KEPT_MS;
+
+  function begin() {
+    const begun: NonNullable<typeof last> = { result: probe() };
+    const end = () => void (begun.endedAt = clock.monotonic());
+    begun.result.then(end, end);
+    return begun;
+  }
+
+  return () => {
+    if (!last || !isKept(last)) last = begin();
+    return last.result;
+  };
 }
 
 /** The rails that carry the money, separated by commas; `simulator` in a sandbox, where no money moves. */

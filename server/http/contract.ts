@@ -8,11 +8,11 @@ import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { traceparentOf } from "../domain/trace.ts";
 import { hashKey, type SecretHash } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
-import type { WorkKind } from "../sharing/turns.ts";
 import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
 import { CsvPage } from "./csv-page.ts";
 import { arrived, jsonBody } from "./json-body.ts";
 import { requirePermission, type OperationId } from "./permissions.ts";
+import { beginOther, beginPayment, type RequestRoom } from "./request-limit.ts";
 import { stated, stateOf } from "./request-state.ts";
 import { withTimeBudget } from "./with-time-budget.ts";
 import { createValidator, type Validator } from "./validator.ts";
@@ -55,11 +55,8 @@ interface Options {
   limitsStorageTime: boolean;
   /** Middleware that runs after authentication, with the merchant in the state of the request. */
   limits: RequestHandler[];
-  /**
-   * Resolves when it is the merchant's turn (D82); undefined if it is the merchant's turn now. Runs when the request
-   * has arrived completely.
-   */
-  takeTurn(merchant: Merchant, work: WorkKind): Promise<void> | undefined;
+  /** Where requests wait for room when they have arrived completely. */
+  room: RequestRoom;
   /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
   disturb: RequestHandler;
   /** True if the connection is to be dropped instead of this response, on the same paths. */
@@ -82,7 +79,7 @@ export interface Contract {
 
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
 export function createContract(options: Options): Contract {
-  const { handlers, authenticate, limits, takeTurn, disturb, losesResponse, limitsStorageTime, sandbox } = options;
+  const { handlers, authenticate, limits, room, disturb, losesResponse, limitsStorageTime, sandbox } = options;
   const validators = new Map<string, Validator>();
   const validatorFor = (group: string): Validator => {
     const paths = Object.keys(document.paths).filter((path) => groupOf(path) === group);
@@ -119,14 +116,14 @@ export function createContract(options: Options): Contract {
       const identify = identifyFor(operation.operationId);
       const begin = method === "get" ? [] : [mayRecord];
       const permit = requirePermission(operation.operationId as OperationId);
-      const work = isControl || operation.operationId.startsWith("list") ? "others" : "payments";
       const body = operation.requestBody ? [jsonBody, arrived] : [arrived];
-      // The body and the turn may take long to arrive. Authenticate again after them, because meanwhile the key may have
-      // been revoked or the merchant's clock moved.
-      const turn: RequestHandler = async (req, res, next) => {
-        const begins = takeTurn(stated(res, "merchant"), work);
-        if (begins) await begins;
-        return begins || hasBody(req) ? identify(req, res, next) : next();
+      const isPayment = !isControl && !operation.operationId.startsWith("list");
+      // The body and the wait may take long. Authenticate again after them, because meanwhile the key may have been
+      // revoked or the merchant's clock moved.
+      const begins: RequestHandler = async (req, res, next) => {
+        const { id } = stated(res, "merchant");
+        const hasWaited = await (isPayment ? beginPayment(room, id, res) : beginOther(room, id));
+        return hasWaited || hasBody(req) ? identify(req, res, next) : next();
       };
       const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
       const handle = handlers[operation.operationId as OperationId] as Handle;
@@ -138,7 +135,7 @@ export function createContract(options: Options): Contract {
         ...before,
         permit,
         ...body,
-        turn,
+        begins,
         ...budget,
         ...check,
         ...budget,

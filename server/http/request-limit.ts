@@ -1,4 +1,6 @@
+import type { Response } from "express";
 import { ServiceError } from "../domain/errors.ts";
+import type { InProgress } from "../domain/in-progress.ts";
 import { networkOf } from "./client-address.ts";
 
 const WINDOW_MS = 60_000;
@@ -52,3 +54,30 @@ export const callerAt = (address: string | undefined): string =>
  */
 export const createFailedKeys = (perMinute: number): RequestLimit =>
   createRequestLimit({ perMinute, message: "Too many requests without a valid key came from this address." });
+
+/** What limits the requests in progress (D34). */
+export interface RequestRoom {
+  /** Creates and verifies, until their connection or response ends. */
+  payments: InProgress;
+  /** The start of all other requests. They may take long, but in a turn of the event loop only a few begin. */
+  others: InProgress;
+}
+
+/**
+ * Waits until a create or verify has room. Resolves with true if it had to wait.
+ * @throws ServiceError `rate_limited` if there is no room soon
+ */
+export async function beginPayment({ payments }: RequestRoom, merchantId: string, res: Response): Promise<boolean> {
+  const waits = !payments.hasRoom({ merchantId });
+  await payments.wait(merchantId);
+  const leave = () => payments.end({ merchantId });
+  if (res.closed) leave();
+  else res.once("close", leave);
+  return waits;
+}
+
+/** Waits until another request has room. @throws ServiceError `rate_limited` if there is no room soon */
+export async function beginOther({ others }: RequestRoom, merchantId: string): Promise<true> {
+  await others.run(merchantId, async () => undefined);
+  return true;
+}

@@ -14,7 +14,6 @@ import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
-import type { Defer } from "../sharing/event-loop.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
 import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
 import { createTestRail, railsOf } from "./rail.ts";
@@ -65,8 +64,6 @@ export interface TestServerOptions {
   maxConnections?: number;
   /** How long a client may take to send a whole request, in real milliseconds: 30 s by default. */
   requestTimeoutMs?: number;
-  /** Replaces the code that decides when requests get their turns. */
-  defer?: Defer;
   /** The rail of a live server: by default a rail whose payments succeed immediately. */
   rails?: Rails;
 }
@@ -111,7 +108,6 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
         traces,
         lookup,
         rails: config.sandbox ? undefined : (options.rails ?? railsOf(createTestRail())),
-        defer: options.defer,
       });
       return service.app;
     },

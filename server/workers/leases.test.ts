@@ -1,9 +1,9 @@
 import { pino } from "pino";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { createChaosSwitch } from "../domain/chaos.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
+import { InProgress } from "../domain/in-progress.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
-import { createFairness } from "../webhooks/fairness.ts";
 import type { AttemptResult, Message } from "../webhooks/send.ts";
 import { createDeliveryWorker } from "./deliveries.ts";
 import type { QueueWorker } from "./queue-worker.ts";
@@ -24,25 +24,23 @@ const claim = {
 let clock: FakeClock;
 let worker: QueueWorker;
 /** The attempts in progress, each with the function that makes its receiver respond. */
-let attempts: { signal: AbortSignal; respond(): void }[];
+let attempts: { signal: AbortSignal; respond(httpStatus?: number): void }[];
 let recorded: number;
-/** Begins the attempts that wait for their turn; undefined if attempts do not wait for turns. */
-let turns: (() => void)[] | undefined;
-let storage: Pick<DeliveryQueue, "promoteDue" | "readyLanes" | "claimDeliveries" | "renewClaims" | "recordAttempt">;
+let storage: Pick<DeliveryQueue, "promoteDue" | "readyLanes" | "claimDeliveries" | "renewClaims" | "recordAttempt"> &
+  Partial<Pick<DeliveryQueue, "advanceRetries">>;
 
 /** Makes an attempt that lasts until its receiver responds or its signal is aborted. */
 const send = (_: Message, { signal } = new AbortController()) =>
   new Promise<AttemptResult>((resolve) => {
     const result = { sentAt: clock.now(), latencyMs: 0 };
     signal.addEventListener("abort", () => resolve({ ...result, error: "aborted" }));
-    attempts.push({ signal, respond: () => resolve({ ...result, httpStatus: 204 }) });
+    attempts.push({ signal, respond: (httpStatus = 204) => resolve({ ...result, httpStatus }) });
   });
 
 beforeEach(() => {
   clock = createFakeClock();
   attempts = [];
   recorded = 0;
-  turns = undefined;
   storage = {
     promoteDue: async () => 0,
     readyLanes: async () => [{ merchantId: "m", host: "receiver.example" }],
@@ -54,9 +52,8 @@ beforeEach(() => {
     storage: storage as DeliveryQueue,
     clock,
     sender: { send },
-    turns: { take: () => turns && new Promise((resolve) => turns!.push(resolve)) },
     chaos: createChaosSwitch(() => 0, false),
-    fairness: createFairness({ perHost: 1, total: 100, now: clock.now }),
+    attempts: new InProgress({ total: 100, perHost: 1 }, clock),
     chance: () => 0,
     log: pino({ level: "silent" }),
     stopping: new AbortController().signal,
@@ -112,26 +109,47 @@ test("a claim that arrives too late is not attempted", async () => {
   expect(attempts).toEqual([]);
 });
 
-test.each([
-  ["not yet ended", () => clock.advance(LEASE_MS)],
-  ["ended", () => pass(LEASE_MS)],
-])("an attempt whose claim lapsed before its turn is neither sent nor recorded (%s)", async (_, lapse) => {
-  turns = [];
-  storage.renewClaims = () => Promise.reject(new Error("the database is away"));
+let waiting: number;
+/** Makes an attempt, which the receiver accepts or refuses. */
+async function attempt(isDelivered: boolean, step = 0) {
+  storage.claimDeliveries = async () => [{ ...claim, step }];
+  attempts = [];
   await worker.begin();
-  await lapse();
-  turns[0]!();
+  attempts[0]!.respond(isDelivered ? 204 : 500);
   await worker.idle();
-  expect([attempts.length, recorded]).toEqual([0, 0]);
-});
+}
 
-test("an attempt whose claim is renewed is sent when its turn comes", async () => {
-  turns = [];
-  await worker.begin();
-  await pass(3 * LEASE_MS);
-  turns[0]!();
-  await new Promise(setImmediate);
-  attempts[0]!.respond();
-  await worker.idle();
-  expect(recorded).toBe(1);
+describe("a receiver that works again after an outage", () => {
+  beforeEach(() => {
+    waiting = 20;
+    storage.advanceRetries = async (_lane, { least, limit }) => {
+      const advanced = waiting < least ? 0 : Math.min(waiting, limit);
+      waiting -= advanced;
+      return advanced;
+    };
+  });
+
+  test("gets two waiting webhooks early with each success, until it fails again", async () => {
+    await attempt(true, 1);
+    await attempt(true);
+    expect(waiting).toBe(16);
+    await attempt(false);
+    await attempt(true);
+    expect(waiting).toBe(16);
+    await attempt(true, 1);
+    while (waiting > 0) await attempt(true, 1);
+  });
+
+  test("is noticed at a new webhook only after ten failures, and not if few webhooks wait", async () => {
+    for (let failed = 0; failed < 9; failed += 1) await attempt(false);
+    await attempt(true);
+    expect(waiting).toBe(20);
+    for (let failed = 0; failed < 10; failed += 1) await attempt(false);
+    await attempt(true);
+    expect(waiting).toBe(18);
+    await attempt(false);
+    waiting = 9;
+    await attempt(true, 1);
+    expect(waiting).toBe(9);
+  });
 });

@@ -1,10 +1,9 @@
 import { EventEmitter, once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
-import type { Claimed, Queue } from "../domain/queues.ts";
-import type { Turns } from "../sharing/turns.ts";
-import type { Fairness } from "../webhooks/fairness.ts";
-import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
+import type { InProgress } from "../domain/in-progress.ts";
+import type { Claimed, Lane, Queue } from "../domain/queues.ts";
 
 /**
  * Two intervals: at which the claims of attempts in progress are renewed, and at which the worker searches for lapsed
@@ -12,6 +11,30 @@ import { createScan, HELD_MS, LEASE_MS, type HeldClaim } from "./scan.ts";
  */
 export const RENEW_EVERY_MS = 1_000;
 export const END_LAPSED_EVERY_MS = 200;
+
+/**
+ * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
+ * process. Attempts in progress renew it.
+ */
+export const LEASE_MS = 4_000;
+/**
+ * How long this process relies on a lease, counted from before the claim was requested. The lease lasts 1.5 seconds
+ * longer, so that another process never attempts the same delivery meanwhile. One second is the accuracy of the counter
+ * that measures leases. Half a second is for noticing a lapse and closing the connection.
+ */
+export const HELD_MS = LEASE_MS - 1_500;
+/** Limits of one scan: entries made ready, lanes read per query, lanes read in total, and entries claimed. */
+const PROMOTED_PER_SCAN = 250;
+const LANES_PER_PAGE = 16;
+const LANES_PER_SCAN = 512;
+const CLAIMED_PER_SCAN = 64;
+/** How many attempts begin in a turn of the event loop, so that requests do not wait for all of them. */
+const BEGUN_PER_TURN = 4;
+/** Sorts after every host. */
+const LAST_HOST = "\uffff";
+
+/** A claim, and the time of this process's counter until which the process may rely on it. */
+type HeldClaim<C extends Claimed> = C & { heldUntil: number };
 
 /** Makes the attempts of a queue: of deliveries, or of hand-overs to rails. */
 export interface QueueWorker {
@@ -44,9 +67,8 @@ export interface QueueWorker {
 export interface QueueWorkerOptions<C extends Claimed> {
   queue: Queue<C>;
   clock: Clock;
-  fairness: Fairness;
-  /** Decides when each attempt begins. */
-  turns: Turns;
+  /** Limits the attempts in progress. An entry that has no room stays ready in the storage. */
+  attempts: InProgress;
   log: Logger;
   stopping: AbortSignal;
   /** True if attempts to this host may be made now. */
@@ -72,7 +94,7 @@ export interface Underway<C extends Claimed> {
 
 /** Attempts each entry at least once: a claimed entry without a recorded attempt is claimed again. */
 export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions<C>): QueueWorker {
-  const { queue, clock, fairness, log, stopping } = options;
+  const { queue, clock, attempts, serves, log, stopping } = options;
   const underway = new Map<string, Underway<C>>();
   const prevented: C[] = [];
   /** Emits the id of each entry whose attempt has ended. */
@@ -80,41 +102,77 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   const hasLapsed = ({ heldUntil }: HeldClaim<C>) => heldUntil <= clock.counter();
 
   /**
-   * Starts the attempt of a claimed entry. If an attempt is already in progress in this process, it continues under
-   * the new claim, and the result is undefined. The result is also undefined if the claim arrived too late: the claim
-   * then lapses.
+   * Starts the attempt of a claimed entry. Returns false if an attempt is already in progress in this process, which
+   * continues under the new claim, or if the claim arrived too late: the claim then lapses.
    */
-  function start(claim: HeldClaim<C>): Promise<void> | undefined {
-    if (hasLapsed(claim)) return undefined;
+  function start(claim: HeldClaim<C>): boolean {
+    if (hasLapsed(claim)) return false;
     const { id, lane } = claim;
     const current = underway.get(id);
     if (current) {
       current.claim = claim;
-      return undefined;
+      return false;
     }
     const entry: Underway<C> = { claim, ending: new AbortController(), hasLapsed: false, ended: Promise.resolve() };
-    const makeOne = async () => {
-      // The claim may have lapsed while the attempt waited for its turn. The entry is then claimed again.
-      if (entry.hasLapsed || hasLapsed(entry.claim)) return;
+    const attempt = async () => {
       if (stopping.aborted || !(await options.attempt(entry))) prevented.push(entry.claim);
     };
-    const attempt = fairness.run(lane, makeOne, options.turns.take(lane.merchantId, "webhooks"));
-    entry.ended = attempt
+    attempts.begin(lane);
+    entry.ended = attempt()
       .catch((error: unknown) => log.error({ err: error, entry: id }, "an attempt could not be recorded"))
       .finally(() => {
+        attempts.end(lane);
         underway.delete(id);
         ends.emit(id);
         options.onEnd();
       });
     underway.set(id, entry);
-    return attempt;
+    return true;
   }
 
-  const scan = createScan(options);
+  /** The lane after which the next scan continues, so that every lane gets its turn. */
+  let place: Lane | undefined;
+
+  /** Claims from the lanes after `after`. `next` is the lane to continue after, or undefined at the end of the lanes. */
+  async function claimAfter(after: Lane | undefined, merchantId: string | undefined) {
+    const query = { limit: LANES_PER_PAGE, ...(after && { after }), ...(merchantId !== undefined && { merchantId }) };
+    const lanes = await queue.readyLanes(query);
+    const served = serves ? lanes.filter(({ host }) => serves(host)) : lanes;
+    const plan = attempts.plan(served, CLAIMED_PER_SCAN);
+    const heldUntil = clock.counter() + HELD_MS;
+    const found = plan.length > 0 ? await queue.claim(plan, LEASE_MS) : [];
+    const claimed = found.map((claim) => ({ ...claim, heldUntil }));
+    const last = lanes.at(-1);
+    if (!last || lanes.length < LANES_PER_PAGE) return { claimed, next: undefined };
+    const isFull = !attempts.hasRoom({ merchantId: last.merchantId });
+    return { claimed, next: isFull ? { merchantId: last.merchantId, host: LAST_HOST } : last };
+  }
+
+  /** Scans the lanes for ready entries, and claims as many as the limits allow. */
+  async function claimNext(merchantId: string | undefined): Promise<HeldClaim<C>[]> {
+    if (!attempts.hasRoom()) return [];
+    await queue.promoteDue(PROMOTED_PER_SCAN, merchantId);
+    let after = merchantId === undefined ? place : undefined;
+    for (let scanned = 0; scanned < LANES_PER_SCAN; scanned += LANES_PER_PAGE) {
+      const { claimed, next } = await claimAfter(after, merchantId);
+      if (merchantId === undefined) place = next;
+      // At the end of the lanes, continue with the first lane, unless the scan started there.
+      if (claimed.length > 0 || (next === undefined && after === undefined)) return claimed;
+      after = next;
+      // Let requests run in between, because a page takes a while when none of its lanes has room.
+      await nextTurn();
+    }
+    return [];
+  }
 
   async function claimAndStart(merchantId: string | undefined): Promise<number> {
-    const claimed = await scan(merchantId);
-    return claimed.filter((claim) => start(claim)?.catch(() => {})).length;
+    let begun = 0;
+    for (const claim of await claimNext(merchantId)) {
+      if (!start(claim)) continue;
+      begun += 1;
+      if (begun % BEGUN_PER_TURN === 0) await nextTurn();
+    }
+    return begun;
   }
 
   // Scans run one at a time, because concurrent scans would use the same free capacity twice.
@@ -135,9 +193,9 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       await Promise.all(inProgress());
     },
     async nextEnd(merchantId) {
-      const attempts = inProgress(merchantId);
-      if (attempts.length > 0) await Promise.race(attempts);
-      return attempts.length > 0;
+      const current = inProgress(merchantId);
+      if (current.length > 0) await Promise.race(current);
+      return current.length > 0;
     },
     async renew() {
       const claims = [...underway.values()].map(({ claim }) => claim);

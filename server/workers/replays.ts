@@ -1,7 +1,15 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Actor } from "../domain/audit.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { DeliveryQueue, Delivery, EventLog } from "../domain/deliveries.ts";
+import { InProgress } from "../domain/in-progress.ts";
 import type { ReplayStore } from "../domain/replays.ts";
-import { createYielding } from "../sharing/yielding.ts";
+import type { QueueWorker } from "./queue-worker.ts";
 
-interface Options {
+/** The pause after a step, in which requests run. */
+const PAUSE_MS = 5;
+
+interface ReplaysOptions {
   storage: Pick<ReplayStore, "advanceReplay">;
   stopping: AbortSignal;
   /** Called when deliveries have become ready. */
@@ -17,16 +25,72 @@ export interface Replays {
  * Carries out the replays that the storage keeps (D64). Several processes may carry out the same replay: each step is
  * taken once.
  */
-export function createReplays({ storage, stopping, onReady }: Options): Replays {
-  const giveWay = createYielding();
+export function createReplays({ storage, stopping, onReady }: ReplaysOptions): Replays {
   return {
     async advance() {
       while (!stopping.aborted) {
         const replayed = await storage.advanceReplay();
         if (replayed === undefined) return;
         if (replayed > 0) onReady();
-        await giveWay();
+        await sleep(PAUSE_MS);
       }
     },
   };
 }
+
+/** How long a request waits for the attempt: an attempt takes at most 15 s. */
+const WAIT_MS = 20_000;
+/**
+ * How many requests may wait. Further requests get a response at once, and their deliveries are attempted like all other
+ * deliveries.
+ */
+const MOST_WAITING = { total: 80 };
+/** The pauses between looks for an attempt that another process may make, in milliseconds. */
+const LOOKS_MS = { first: 100, longest: 1_000 };
+
+interface SingleReplayOptions {
+  storage: Pick<DeliveryQueue, "requestReplay"> & Pick<EventLog, "findDelivery">;
+  clock: Clock;
+  deliveries: Pick<QueueWorker, "isUnderway" | "attemptOf">;
+  stopping: AbortSignal;
+  /** Called when a delivery has become ready. */
+  onReady(): void;
+}
+
+/**
+ * Returns a function that replays one delivery (D31): it makes the delivery ready, and waits for the attempt if a server
+ * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other attempt.
+ */
+export function createSingleReplay({ storage, clock, deliveries, stopping, onReady }: SingleReplayOptions) {
+  const waiting = new InProgress(MOST_WAITING, clock);
+
+  /** Waits until the delivery has an attempt with a number greater than `last`. */
+  async function untilAttempted(merchantId: string, id: string, last: number): Promise<void> {
+    const until = clock.monotonic() + WAIT_MS;
+    for (let pause = LOOKS_MS.first; !stopping.aborted && clock.monotonic() < until; pause *= 2) {
+      const delivery = await storage.findDelivery(merchantId, id);
+      if (!delivery || lastAttempt(delivery) > last) return;
+      const ending = new AbortController();
+      const either = AbortSignal.any([ending.signal, stopping]);
+      await Promise.race([deliveries.attemptOf(id, either), clock.sleep(Math.min(pause, LOOKS_MS.longest), either)]);
+      ending.abort();
+    }
+  }
+
+  async function waitForAttempt(merchantId: string, id: string, last: number): Promise<void> {
+    if (!waiting.hasRoom({ merchantId })) return;
+    await waiting.run(merchantId, () => untilAttempted(merchantId, id, last));
+  }
+
+  return async (merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown"> => {
+    if (deliveries.isUnderway(id)) return "claimed";
+    const before = await storage.findDelivery(merchantId, id);
+    const result = await storage.requestReplay(merchantId, id, actor);
+    if (result !== "requested") return result;
+    onReady();
+    await waitForAttempt(merchantId, id, lastAttempt(before));
+    return "requested";
+  };
+}
+
+const lastAttempt = (delivery: Delivery | undefined): number => delivery?.attempts.at(-1)?.number ?? 0;

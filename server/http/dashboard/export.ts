@@ -34,15 +34,13 @@ const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => str
   failureMessage: (payment) => failureIn(payment)?.message ?? "",
 };
 
-/** Sends all payments that a search finds as CSV (RFC 4180), when the merchant's other exports have ended. */
-export const sendCsv = (context: DashboardContext, kind: Kind, filter: PaymentSearch, res: Response): Promise<void> =>
-  context.exports.run(stated(res, "merchant").id, () => send(context, kind, filter, res));
-
-/** Sends a few payments at a time, so that memory stays bounded. */
-async function send(context: DashboardContext, kind: Kind, filter: PaymentSearch, res: Response): Promise<void> {
-  // The visitor may have left while the export waited. The response is then closed already and will emit no further
-  // event.
-  if (res.closed) return;
+/** Sends all payments that a search finds as CSV (RFC 4180), a few at a time, so that memory stays bounded. */
+export async function sendCsv(
+  context: DashboardContext,
+  kind: Kind,
+  filter: PaymentSearch,
+  res: Response,
+): Promise<void> {
   const merchant = stated(res, "merchant");
   await context.storage.recordAction({
     actor: actorIn(res),

@@ -4,6 +4,7 @@ import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
+import { beginOther } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { approvalPages } from "./approvals.ts";
 import { attentionPage } from "./attention.ts";
@@ -62,7 +63,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", findVisit(context));
   router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
-  router.use("/dashboard", requireSession(context), takeTurn(context), limitForms(), requireFormToken);
+  router.use("/dashboard", requireSession(context), limitPages(context), limitForms(), requireFormToken);
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
   router.use(serve(context, PAGES));
@@ -86,10 +87,10 @@ function refuseUnsafe({ config }: DashboardContext): RequestHandler {
   };
 }
 
-/** Waits for the turn of the visitor's merchant. All operators together count as one merchant. */
-function takeTurn({ turns }: DashboardContext): RequestHandler {
+/** Waits for room. All operators together count as one merchant. */
+function limitPages({ room }: DashboardContext): RequestHandler {
   return async (_req, res, next) => {
-    await turns.take(visitOf(res).session.merchantId ?? "operators", "others");
+    await beginOther(room, visitOf(res).session.merchantId ?? "operators");
     next();
   };
 }

@@ -3,10 +3,9 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { fill, type Settings } from "./fill.ts";
-import { CONSOLE_POLICY } from "./policy.ts";
 import { renderError, renderPage, renderSearch } from "./html.ts";
 import { pages, type DocsPage } from "./pages.ts";
-import type { Resource } from "./resource.ts";
+import { CONSOLE_POLICY, type Resource } from "./resource.ts";
 import { search, sectionsOf, type Section } from "./search.ts";
 
 export interface Library {

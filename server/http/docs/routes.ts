@@ -5,7 +5,7 @@ import { getOnly } from "../metrics-page.ts";
 import { stated, stateOf } from "../request-state.ts";
 import type { Settings } from "./fill.ts";
 import type { Library } from "./library.ts";
-import { POLICY } from "./policy.ts";
+import { POLICY } from "./resource.ts";
 
 /** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];

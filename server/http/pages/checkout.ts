@@ -1,6 +1,5 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from "express";
 import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
-import type { PageContext } from "./page-context.ts";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { toHttpError } from "../http-error.ts";
@@ -9,7 +8,7 @@ import { stated, stateOf } from "../request-state.ts";
 import { withTimeBudget } from "../with-time-budget.ts";
 import { htmlErrors } from "./page-errors.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
-import { pageHeaders } from "./send-page.ts";
+import { pageHeaders, type PageContext } from "./send-page.ts";
 import { returnAddress } from "./return-address.ts";
 import { showForm, showResult, showWaiting, returnPath } from "./show.ts";
 

@@ -1,9 +1,8 @@
 import type { ErrorRequestHandler, Request, Response } from "express";
-import { noteOf, type PageContext } from "./page-context.ts";
 import { ServiceError, ConnectionDropped } from "../../domain/errors.ts";
 import { toHttpError } from "../http-error.ts";
 import { stateOf } from "../request-state.ts";
-import { sendPage } from "./send-page.ts";
+import { noteOf, sendPage, type PageContext } from "./send-page.ts";
 import { texts, type Locale } from "./texts.ts";
 
 /** How long a page that could not show the payment waits before it is loaded again. */

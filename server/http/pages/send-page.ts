@@ -1,9 +1,25 @@
 import { join } from "node:path";
 import type { RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import type { Checkouts } from "../../domain/checkouts.ts";
+import type { Clock } from "../../domain/clock.ts";
+import type { HandoverStore } from "../../domain/handovers.ts";
 import { loadTemplates } from "../templates.ts";
 import { texts, type Locale } from "./texts.ts";
 
 const { render, css, policy } = loadTemplates(join(import.meta.dirname, "templates"), "page.css");
+
+/** The dependencies of the pages. */
+export interface PageContext {
+  config: { sandbox: boolean };
+  clock: Clock;
+  checkouts: Checkouts;
+  storage: Pick<HandoverStore, "findHandover">;
+  log: Logger;
+}
+
+/** The note that every page shows if the service charges nobody. */
+export const noteOf = ({ config }: PageContext): "sandbox" | undefined => (config.sandbox ? "sandbox" : undefined);
 
 /** Headers of every response under /checkouts. The URL is secret, and pages must not be framed or cached. */
 export const pageHeaders: RequestHandler = (_req, res, next) => {

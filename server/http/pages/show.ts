@@ -1,11 +1,10 @@
 import type { Response } from "express";
 import { CHECKOUT_LIFETIME_MS, type OpenCheckout } from "../../domain/checkouts.ts";
-import { noteOf, type PageContext } from "./page-context.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { countryOf } from "./countries.ts";
 import { formatAmount } from "./money.ts";
 import type { PhoneNumberFault } from "./phone-number.ts";
-import { sendPage } from "./send-page.ts";
+import { noteOf, sendPage, type PageContext } from "./send-page.ts";
 import { texts } from "./texts.ts";
 
 /** Path of the return page, relative to the checkout's page, so that it works behind a proxy that adds a prefix. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { ClaimedDelivery } from "../../domain/deliveries.ts";
-import { HELD_MS, LEASE_MS } from "../../workers/scan.ts";
+import { HELD_MS, LEASE_MS } from "../../workers/queue-worker.ts";
 import {
   addDelivery,
   addMerchant,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { LEASE_MS } from "../../workers/scan.ts";
+import { LEASE_MS } from "../../workers/queue-worker.ts";
 import {
   ACTOR,
   addDelivery,

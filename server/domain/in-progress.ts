@@ -1,0 +1,208 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "./clock.ts";
+import { ServiceError } from "./errors.ts";
+import type { LaneClaim } from "./queues.ts";
+import type { Storage } from "./storage.ts";
+
+/** How long work waits for room, and how much work of a merchant may wait. */
+const WAIT_MS = 5_000;
+const MOST_WAITING = 1_024;
+/** How many turns of the event loop other work waits while payments are in progress. */
+const MOST_TURNS = 6;
+
+export interface Limits {
+  total: number;
+  /** Of the work that has a host. */
+  perHost?: number;
+  /** What passes after work that ran, until its room is free. */
+  pause?: () => Promise<void>;
+}
+
+/** Whose work it is, and where it goes. */
+export interface Owner {
+  merchantId: string;
+  host?: string;
+}
+
+class Counts extends Map<string, number> {
+  of(key: string): number {
+    return this.get(key) ?? 0;
+  }
+  add(key: string, more: number): void {
+    const count = this.of(key) + more;
+    if (count > 0) this.set(key, count);
+    else this.delete(key);
+  }
+}
+
+const laneOf = ({ merchantId, host }: Owner) => `${merchantId} ${host}`;
+
+/** The share of a room that everybody may use. In the rest, each who has nothing in progress may begin one. */
+const SHARED = 7 / 8;
+
+/**
+ * True if one more of mine fits into a room: nobody may have more in progress than there is room left. Of those who want
+ * all they can get, one alone gets half of the room, two get a third each, and a newcomer finds as much as each of them
+ * has.
+ */
+const fits = (mine: number, all: number, room: number): boolean =>
+  all < room && mine < Math.max(1, room * SHARED - all);
+
+/**
+ * Limits what is in progress in this process, so that no merchant and no host holds up the others (D34). Merchants share
+ * the whole room and the room of a host, and the hosts of one merchant share what the merchant alone may have.
+ */
+export class InProgress {
+  readonly #limits: Limits;
+  readonly #clock: Pick<Clock, "sleep">;
+  #all = 0;
+  readonly #merchants = new Counts();
+  readonly #hosts = new Counts();
+  readonly #lanes = new Counts();
+  /** The functions that begin what waits, by merchant. The merchant that was served last is last. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  constructor(limits: Limits, clock: Pick<Clock, "sleep">) {
+    this.#limits = limits;
+    this.#clock = clock;
+  }
+
+  /** True if one more may begin: of this owner, or else of somebody. */
+  hasRoom(owner?: Owner): boolean {
+    const { total, perHost = Infinity } = this.#limits;
+    if (!owner) return this.#all < total;
+    const ofMerchant = this.#merchants.of(owner.merchantId);
+    if (!fits(ofMerchant, this.#all, total)) return false;
+    if (owner.host === undefined) return true;
+    const ofLane = this.#lanes.of(laneOf(owner));
+    return fits(ofLane, this.#hosts.of(owner.host), perHost) && fits(ofLane, ofMerchant, (total * SHARED) / 2);
+  }
+
+  /** Counts work from now until `end`, whether it has room or not. */
+  begin(owner: Owner): void {
+    this.#count(owner, 1);
+  }
+
+  end(owner: Owner): void {
+    this.#count(owner, -1);
+    if (this.#waiting.size > 0) this.#beginNext();
+  }
+
+  /**
+   * Begins a merchant's work when it has room. Merchants that wait take turns.
+   * @throws ServiceError `rate_limited` if there is no room soon, or too much of the merchant's work waits already
+   */
+  async wait(merchantId: string): Promise<void> {
+    if (this.hasRoom({ merchantId })) return this.begin({ merchantId });
+    const queue = this.#waiting.get(merchantId) ?? new Set();
+    if (queue.size >= MOST_WAITING) throw tooMany();
+    this.#waiting.set(merchantId, queue);
+    const begun = new AbortController();
+    const wake = () => begun.abort("begun");
+    queue.add(wake);
+    await this.#clock.sleep(WAIT_MS, begun.signal);
+    if (begun.signal.aborted) return;
+    queue.delete(wake);
+    if (queue.size === 0) this.#waiting.delete(merchantId);
+    throw tooMany();
+  }
+
+  /** True if nothing is in progress. */
+  get isIdle(): boolean {
+    return this.#all === 0;
+  }
+
+  /** Waits for room, and counts the work until it ends, and its pause. @throws ServiceError `rate_limited`, as `wait` does */
+  async run<T>(merchantId: string, work: () => Promise<T>): Promise<T> {
+    await this.wait(merchantId);
+    try {
+      return await work();
+    } finally {
+      const end = () => this.end({ merchantId });
+      if (this.#limits.pause) void this.#limits.pause().then(end);
+      else end();
+    }
+  }
+
+  /** Returns how much of each lane has room, one after the other in turn, and at most `most` in all. Begins nothing. */
+  plan(lanes: readonly Required<Owner>[], most: number): LaneClaim[] {
+    const claims = lanes.map((lane) => ({ ...lane, count: 0 }));
+    let planned = 0;
+    for (let open = claims; open.length > 0;) {
+      open = open.filter((claim) => {
+        if (planned === most || !this.hasRoom(claim)) return false;
+        this.begin(claim);
+        planned += 1;
+        claim.count += 1;
+        return true;
+      });
+    }
+    for (const claim of claims) this.#count(claim, -claim.count);
+    return claims.filter(({ count }) => count > 0);
+  }
+
+  #count(owner: Owner, more: number): void {
+    this.#all += more;
+    this.#merchants.add(owner.merchantId, more);
+    if (owner.host === undefined) return;
+    this.#hosts.add(owner.host, more);
+    this.#lanes.add(laneOf(owner), more);
+  }
+
+  #beginNext(): void {
+    for (const [merchantId, queue] of this.#waiting) {
+      if (!this.hasRoom({ merchantId })) continue;
+      const [wake] = queue;
+      queue.delete(wake!);
+      this.#waiting.delete(merchantId);
+      if (queue.size > 0) this.#waiting.set(merchantId, queue);
+      this.begin({ merchantId });
+      wake!();
+    }
+  }
+}
+
+const tooMany = () =>
+  new ServiceError("rate_limited", "Too many of your requests are in progress already. Send fewer at a time.", {
+    retryAfterSeconds: 1,
+  });
+
+/**
+ * Lets requests run between two steps of other work, which blocks the event loop for milliseconds: for a turn of the
+ * loop, and for a few more, which are short, while payments are in progress.
+ */
+export async function giveWay(payments: InProgress): Promise<void> {
+  await nextTurn();
+  for (let turns = 1; turns < MOST_TURNS && !payments.isIdle; turns += 1) await nextTurn();
+}
+
+/** The methods of the storage that read many rows for a merchant. */
+const LISTS = [
+  "listDisbursements",
+  "listCheckouts",
+  "listStatement",
+  "listEvents",
+  "listDeliveries",
+  "listRequests",
+  "listReplays",
+  "listAudit",
+  "countDeliveries",
+] as const satisfies readonly (keyof Storage)[];
+
+type List = (query: string | { merchantId?: string }, ...more: unknown[]) => Promise<unknown>;
+
+/**
+ * Returns the storage with limited lists, also for pages and exports. If a test later replaces a method of the given
+ * storage, the new method is used here too.
+ */
+export function withLimitedLists(storage: Storage, lists: InProgress): Storage {
+  const limited = Object.create(storage) as Storage;
+  for (const name of LISTS) {
+    const list: List = (query, ...more) => {
+      const merchantId = typeof query === "string" ? query : (query.merchantId ?? "");
+      return lists.run(merchantId, () => (storage[name] as List)(query, ...more));
+    };
+    Object.assign(limited, { [name]: list });
+  }
+  return limited;
+}
