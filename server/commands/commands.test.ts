@@ -272,7 +272,6 @@ describe("balances", () => {
       ['balances withdraw {id} 10100 XOF --reason "To the bank"', 0, /available XOF.0\.00/],
       ['balances withdraw {id} 1 XOF --reason "Too much"', 2, /^The available balance is less\./],
       ["balances correct --reason Upgrade", 0, /^The books agree with the payments\.$/],
-      ["db check", 0, "Nothing is damaged."],
     );
   });
 

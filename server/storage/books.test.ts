@@ -37,9 +37,8 @@ async function sqlite(): Promise<Place> {
     address: { kind: "sqlite", path },
     open: async (clock) => openSqlite(path, { clock, server: true }),
     async run(sql) {
-      const db = new DatabaseSync(path);
+      using db = new DatabaseSync(path);
       db.exec(sql);
-      db.close();
     },
     remove: async () => rmSync(folder, { recursive: true }),
   };
@@ -93,7 +92,13 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
     await storage.close();
     await place.remove();
   });
-  const findings = async () => (await checkStorage(place.address)).findings;
+  /** Does something while no server uses the database. */
+  async function offline<T>(act: () => Promise<T>): Promise<T> {
+    await storage.close();
+    return act().finally(async () => void (storage = await place.open(clock)));
+  }
+  const change = (sql: string) => offline(() => place.run(sql));
+  const findings = async () => (await offline(() => checkStorage(place.address))).findings;
 
   test("finds nothing wrong with the books of payments in every status, also after a reset", async () => {
     await fill(storage, clock);
@@ -109,19 +114,15 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
     ["DELETE FROM accounts", "is not the sum of its entries"],
   ])("finds %s", async (sql, finding) => {
     await fill(storage, clock);
-    await storage.close();
-    await place.run(sql);
+    await change(sql);
     const found = await findings();
     expect(found.length).toBeGreaterThan(0);
     for (const each of found) expect(each).toContain(finding);
-    storage = await place.open(clock);
   });
 
   test("what a process without books has done is corrected once", async () => {
     const { id } = await fill(storage, clock, 300);
-    await storage.close();
-    await place.run("UPDATE disbursements SET status = 'success' WHERE status = 'failed' AND currency = 'NGN'");
-    storage = await place.open(clock);
+    await change("UPDATE disbursements SET status = 'success' WHERE status = 'failed' AND currency = 'NGN'");
     let turns = 0;
     let timer = setImmediate(function turn() {
       turns += 1;
@@ -140,10 +141,8 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
 
   test("no entry can have a sum other than zero, and none can be written twice", async () => {
     await fill(storage, clock);
-    await storage.close();
-    await expect(place.run("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
-    await expect(place.run("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
-    storage = await place.open(clock);
+    await expect(change("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
+    await expect(change("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
   });
 });
 
