@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import * as module from "node:module";
 
-const NEEDED = [22, 13];
+const NEEDED = [22, 16];
 const [major, minor] = process.versions.node.split(".").map(Number);
 
 if (major < NEEDED[0] || (major === NEEDED[0] && minor < NEEDED[1])) {

@@ -94,7 +94,7 @@ test("has the commands keys and db", async () => {
 test("tells an old Node what it lacks", async () => {
   const { ended, printed } = start(process.execPath, {}, ...OLD, bin, "serve");
   expect(await ended).toBe(1);
-  expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.13 or later, .+ This is Node 20\.20\.0\. .+\n$/);
+  expect(printed.text).toMatch(/^disbursement-checkout needs Node 22\.16 or later, .+ This is Node 20\.20\.0\. .+\n$/);
 });
 
 describe("the rail of the guide", () => {

@@ -18,7 +18,7 @@ const checkouts = "Checkouts under every pair of conditions are recorded as requ
  */
 const sample = [
   ["removed property", "createCheckouts", "verify,", "", "Lists of records can be filtered"],
-  ["constant", "createCheckouts.create", '"duplicate_reference"', '"mutated"', checkouts],
+  ["constant", "duplicateReference", '"duplicate_reference"', '"mutated"', checkouts],
   ["removed call", "outcomeFor", "phoneNumber.slice(-3)", "phoneNumber", "002 fails immediately"],
   ["boundary", "requireHost", "<=", "<", "Invalid filters are refused"],
   ["condition", "createCheckouts.create", "inserted", "true", checkouts],

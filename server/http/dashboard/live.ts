@@ -12,7 +12,7 @@ export const isByItself = (req: Request): boolean => req.get(BY_ITSELF) !== unde
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** The script that keeps pages up to date, after the library that it uses. */
-const script = [new URL(import.meta.resolve("idiomorph/dist/idiomorph.min.js")), join(import.meta.dirname, "live.js")]
+const script = [new URL(import.meta.resolve("idiomorph/dist/idiomorph.min.js")), join(import.meta.dirname, "morph.js")]
   .map((file) => readFileSync(file, "utf8"))
   .join("\n");
 
