@@ -171,7 +171,7 @@ export function parseOptions<T extends Table>(
   args: readonly string[],
   usage: string,
 ): { positionals: string[]; values: OptionValues<T> } {
-  if (args.some((text) => /^((sk|whsec)_|(test|live)_[0-9a-z]{16})/.test(text))) {
+  if (args.some((text) => /(^|[=\s])((sk|whsec)_|(test|live)_[0-9a-z]{16})/.test(text))) {
     throw new UsageError("An argument is a key or secret. Every user of this machine can read arguments; pass the id.");
   }
   const types = Object.entries(table).map(([name, { value, multiple = false }]) => {

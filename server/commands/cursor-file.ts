@@ -4,9 +4,12 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Cursor } from "./follow.ts";
 
-/** The file in which `listen` keeps its cursor: one for each server and API key. */
-export function cursorPath({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, baseUrl: string, key: string): string {
-  const name = createHash("sha256").update(`${baseUrl}\n${key}`).digest("hex").slice(0, 32);
+/**
+ * The file in which `listen` keeps its cursor.
+ * @param what the server, the API key, the receiver and the chosen events: none may move the cursor of another
+ */
+export function cursorPath({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, ...what: string[]): string {
+  const name = createHash("sha256").update(what.join("\n")).digest("hex").slice(0, 32);
   return join(state || join(homedir(), ".local", "state"), "disbursement-checkout", `listen-${name}`);
 }
 
@@ -23,8 +26,9 @@ export function cursorFile(path: string): Cursor {
       }
     },
     write(id) {
-      writeFileSync(`${path}.new`, id, { mode: 0o600, flush: true });
-      renameSync(`${path}.new`, path);
+      const temporary = `${path}.${process.pid}`;
+      writeFileSync(temporary, id, { mode: 0o600, flush: true });
+      renameSync(temporary, path);
     },
   };
 }

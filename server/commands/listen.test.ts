@@ -113,7 +113,8 @@ test("begins with the next event, and then goes on where it ended, also after a 
   expect(received).toHaveLength(4);
   const path = cursorPath({ XDG_STATE_HOME: folder }, server.url, server.key);
   expect(statSync(path).mode & 0o777).toBe(0o600);
-  expect(cursorPath({ XDG_STATE_HOME: folder }, server.url, "another key")).not.toBe(path);
+  for (const other of [["another key"], [server.key, "http://another.example/"]])
+    expect(cursorPath({ XDG_STATE_HOME: folder }, server.url, ...other)).not.toBe(path);
 });
 
 test("sends only the events that it is asked for", async () => {

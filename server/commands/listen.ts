@@ -66,7 +66,7 @@ const OPTIONS = {
 export const USAGE = `Usage: ${PROGRAM} listen --forward-to URL
 
 Sends the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
-least once and in order. It goes on where it ended before, whatever ended it.
+least once and in order. It goes on where it ended before, whatever ended it, for each receiver and choice of events.
 
 ${meaningsOf(OPTIONS)}`;
 
@@ -83,7 +83,8 @@ export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): P
   // A second signal ends the process at once.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
   const print = values.json ? printJson(now) : printLines(now, process.stdout.isTTY && !env.NO_COLOR);
-  const path = cursorPath(env, remote.baseUrl, remote.key);
+  const { "forward-to": url = "no receiver", events = [] } = values;
+  const path = cursorPath(env, remote.baseUrl, remote.key, url, ...events.toSorted());
   if (!values.json) console.log(introduction(values, remote.baseUrl, path));
   try {
     await followEvents({

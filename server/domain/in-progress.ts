@@ -90,7 +90,7 @@ export class InProgress {
 
   /**
    * Begins a merchant's work when it has room. Merchants that wait take turns.
-   * @throws ServiceError `rate_limited` if there is no room soon, or too much of the merchant's work waits already
+   * @throws ServiceError `rate_limited` if the merchant has too much in progress or waiting, `unavailable` if others do
    */
   async wait(merchantId: string): Promise<void> {
     if (this.hasRoom({ merchantId })) return this.begin({ merchantId });
@@ -104,7 +104,8 @@ export class InProgress {
     if (begun.signal.aborted) return;
     queue.delete(wake);
     if (queue.size === 0) this.#waiting.delete(merchantId);
-    throw tooMany();
+    if (this.#merchants.of(merchantId) > 0) throw tooMany();
+    throw new ServiceError("unavailable", "The server is busy. Send the request again.", { retryAfterSeconds: 1 });
   }
 
   /** True if nothing is in progress. */

@@ -51,7 +51,10 @@ async function makeAttempt(
   if (entry.hasLapsed && result.httpStatus === undefined) return true;
   // The delivery may have been claimed again meanwhile.
   const { status } = await recordResult(options, { ...attempted, token: entry.claim.token }, result);
-  await noteResult(entry.claim, status === "delivered");
+  // The attempt is recorded. What waits otherwise comes when it is due.
+  await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
+    options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
+  );
   return true;
 }
 

@@ -63,13 +63,21 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", findVisit(context));
   router.use("/dashboard", readForm, arrived, noteWhatIsRecorded);
   router.use(signInPages(context));
-  router.use("/dashboard", requireSession(context), limitPages(context), limitForms(), requireFormToken);
+  router.use("/dashboard", requireSession(context), limitPages(context));
+  // The session may have been ended while the body arrived or the request waited for room.
+  router.use("/dashboard", forForms(findVisit(context)), requireSession(context));
+  router.use("/dashboard", limitForms(), requireFormToken);
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
   router.use(serve(context, PAGES));
   router.use("/dashboard", dashboardErrors(context));
   return router;
 }
+
+const forForms =
+  (handle: RequestHandler): RequestHandler =>
+  (req, res, next) =>
+    req.method === "POST" ? handle(req, res, next) : next();
 
 const readForm = express.urlencoded({ extended: false, limit: 16_384, parameterLimit: 128 });
 

@@ -138,6 +138,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       // One person may have any number of sessions.
       limits?.person.count(JSON.stringify([session.merchantId, session.name]));
       limits?.team.count(merchant?.id ?? "operators");
+      if (at.startsWith("/m/") && !merchant) throw refused(404, "error.noPage");
       const params = req.params as Record<string, string>;
       const doer = { context, actor: actorIn(res), params, merchant } as Doer as Doer<never>;
       const result = await entry.run(doer, readInput(name, req.body));

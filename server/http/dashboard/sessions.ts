@@ -68,7 +68,9 @@ export function findVisit(context: DashboardContext): RequestHandler {
     const token = sessionToken(context.config, req);
     const find = isByItself(req) ? findSession : useSession;
     const session = token === undefined ? undefined : await find(context, token);
-    if (session) stateOf(res).visit = { session, csrf: formToken(token!) };
+    const state = stateOf(res);
+    if (session) state.visit = { session, csrf: formToken(token!) };
+    else delete state.visit;
     next();
   };
 }

@@ -97,7 +97,10 @@ test("what a rail may have been asked since the backup is in doubt, and what is 
 
 test("a missing or empty database needs no confirmation", async () => {
   const missing = join(folder, "new", "server.db");
-  expect(await restore({ replace: false, to: missing })).toEqual({ version: VERSION });
+  const restoring = restore({ replace: false, to: missing });
+  // A server that started now would write payments into a file that is about to be replaced.
+  expect(() => open(missing)).toThrow(/^Another server or command is using /);
+  expect(await restoring).toEqual({ version: VERSION });
   expect(await namesIn(missing)).toEqual(["Before"]);
   const empty = join(folder, "empty.db");
   writeFileSync(empty, "");

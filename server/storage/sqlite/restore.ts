@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Mode } from "../../domain/mode.ts";
@@ -45,6 +45,7 @@ export async function restoreSqlite(
   const copy = `${target}.restoring`;
   // Keeps other programs out until the new file is in its place.
   const { state, db } = explained(path, () => openTarget(target));
+  let isReplaced = false;
   try {
     if (!replace && (state === "data" || state === "damaged")) {
       throw new StorageError(
@@ -54,7 +55,6 @@ export async function restoreSqlite(
     }
     const kept = `${target}.${suffix}`;
     if (existsSync(kept)) throw new StorageError(`${kept} exists. Run the command again.`);
-    mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
     rmSync(copy, { force: true });
     const source = new DatabaseSync(backup, { readOnly: true });
     await backupSqlite(source, backup, copy).finally(() => source.close());
@@ -65,10 +65,12 @@ export async function restoreSqlite(
       if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);
       if (state !== "missing") linkSync(target, kept);
       renameSync(copy, target);
+      isReplaced = true;
       flushFolder(dirname(target));
     });
     return { version, ...(state === "missing" ? {} : { kept }) };
   } finally {
+    if (state === "missing" && !isReplaced) rmSync(target);
     db?.close();
     rmSync(copy, { force: true });
   }
@@ -112,14 +114,19 @@ function checkBackup(path: string, backup: string): number {
 
 type State = "missing" | "empty" | "data" | "damaged";
 
-/** @throws an error of SQLite if another program uses the database */
+/**
+ * Takes the database, also one that does not exist yet, so that no server starts on it. None can start on a damaged one.
+ * @throws an error of SQLite if another program uses the database
+ */
 function openTarget(target: string): { state: State; db?: DatabaseSync } {
-  if ((statSync(target, { throwIfNoEntry: false })?.size ?? 0) === 0)
-    return { state: existsSync(target) ? "empty" : "missing" };
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const isMissing = !existsSync(target);
+  let db: DatabaseSync | undefined;
   try {
-    const db = openDatabase(target);
-    return { state: stateOf(db), db };
+    db = openDatabase(target);
+    return { state: isMissing ? "missing" : stateOf(db), db };
   } catch (error) {
+    db?.close();
     if (troubleOf(error) === "damaged") return { state: "damaged" };
     throw error;
   }
