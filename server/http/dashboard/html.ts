@@ -1,10 +1,7 @@
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
+import { Eta } from "eta";
+
+/** The escaping of the templates of the other pages. */
+const { escapeFunction: escaped } = new Eta().config;
 
 /** HTML that is safe to insert. */
 export class Html {
@@ -21,7 +18,7 @@ export function htmlOf(part: Part): string {
   if (part instanceof Html) return part.html;
   if (Array.isArray(part)) return part.map(htmlOf).join("");
   if (part === false || part === null || part === undefined) return "";
-  return String(part).replaceAll(/[&<>"']/g, (sign) => ENTITIES[sign]!);
+  return escaped(part);
 }
 
 /** A template of HTML. Every value is escaped, unless it is HTML itself. */
