@@ -1,5 +1,6 @@
 import type { Failure } from "../../domain/failures.ts";
 import type {
+  Day,
   FailingReceiver,
   FailureCount,
   Figure,
@@ -7,12 +8,10 @@ import type {
   LatePayouts,
   ReceiverAttempt,
 } from "../../domain/figures.ts";
-import { DAY_MS } from "../../domain/time.ts";
 import { optional, type Row } from "../rows.ts";
 
-/** @param partMs how long the part of a day is that the row counts */
-export const toFigure = (row: Row, partMs: number): Figure => ({
-  day: Math.floor(((row.part as number) * partMs) / DAY_MS),
+export const toFigure = (row: Row, day: Day): Figure => ({
+  day,
   status: row.status as Figure["status"],
   currency: row.currency as string,
   payments: row.payments as number,

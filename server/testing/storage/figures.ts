@@ -67,6 +67,26 @@ export function figureTests(storage: Current): void {
     expect(await figures({ merchantId: other.id, from: TODAY, to: TODAY })).toEqual({ "0 success XOF": [1, 10_000n] });
   });
 
+  test("counts payments right that are made after a clock went back", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const insert = () => storage().insertDisbursement(aFinalDisbursement(merchantId));
+    await insert();
+    storage.clock().set(START + DAY);
+    expect(await figures({ merchantId })).toEqual({ "0 success XOF": [1, 10_000n] });
+    storage.clock().set(START);
+    await insert();
+    storage.clock().advance(DAY);
+    expect(await figures({ merchantId })).toEqual({ "0 success XOF": [2, 20_000n] });
+  });
+
+  test("counts a payment once that settles during the count", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    await storage().insertDisbursement(aDisbursement(merchantId, { due: { afterMs: 0, status: "success" } }));
+    const counting = figures({ merchantId });
+    await storage().settleDue(10);
+    expect(Object.values(await counting)).toEqual([[1, 10_000n]]);
+  });
+
   test("a reset takes the merchant's figures away at once", async () => {
     const { id: merchantId } = await addMerchant(storage());
     await storage().insertDisbursement(aFinalDisbursement(merchantId));
