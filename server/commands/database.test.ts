@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -88,6 +88,10 @@ describe("SQLite", () => {
       ["db check", 2, /^A server is using .+`db backup FILE`, and/],
       [`db backup ${copy}`, 0],
     );
+    const moved = join(folder, "moved.db");
+    renameSync(path, moved);
+    await rows([`db backup ${join(folder, "rescued.db")}`, 0], ["db status", 0]);
+    renameSync(moved, path);
     served.close();
     await storage.close();
     const beside = createTerminal({ DATABASE_URL: `sqlite:${copy}` });

@@ -14,6 +14,7 @@ import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { operator } from "../operator.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { openStorage, readMode } from "../storage/open.ts";
+import { connectToServer } from "../storage/socket/connect.ts";
 import {
   FailedAfterChange,
   parseCommand,
@@ -88,7 +89,7 @@ export function commandGroup(group: string, commands: Readonly<Record<string, Co
   async function run(argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> {
     const { command: chosen, input } = parseCommand(group, commands, argv);
     const asked = readConfig(env);
-    requireDatabase(chosen, asked);
+    await requireDatabase(chosen, asked);
     const opensNothing = chosen.onlyAdvises && asked.database.kind === "postgres";
     const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
     const changes: Change[] = [];
@@ -133,8 +134,11 @@ async function merchantOf(storage: Storage, id: string): Promise<Merchant> {
   return merchant;
 }
 
-function requireDatabase({ creates }: Command, { database }: Config): void {
+async function requireDatabase({ creates }: Command, { database }: Config): Promise<void> {
   if (creates || database.kind !== "sqlite" || existsSync(database.path)) return;
+  // A server has the data of a file that was deleted meanwhile.
+  const server = await connectToServer(database.path);
+  if (server) return server.close();
   throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
 }
 

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -15,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
@@ -92,6 +93,30 @@ describe("one program per file", () => {
     await Promise.all(both.map((storage) => storage.close()));
     expect(existsSync(":memory:")).toBe(false);
   });
+});
+
+test.each<[string, () => void]>([
+  ["the database was deleted", () => rmSync(path)],
+  ["the log was deleted", () => rmSync(`${path}-wal`)],
+  ["the database was replaced", () => (copyFileSync(path, `${path}-copy`), renameSync(`${path}-copy`, path))],
+])("records nothing more a second after %s, and can still be copied", async (_, harm) => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  const storage = openSqlite(path, server);
+  const merchant = await addMerchant(storage);
+  vi.advanceTimersByTime(1_000);
+  const payout = aDisbursement(merchant.id);
+  await storage.insertDisbursement(payout);
+  harm();
+  vi.advanceTimersByTime(1_000);
+  vi.useRealTimers();
+  const lost = /^A file of the server's database was deleted, moved or replaced\. .+`db backup FILE`/;
+  await expect(storage.insertDisbursement(aDisbursement(merchant.id))).rejects.toThrow(lost);
+  await expect(storage.ping()).rejects.toThrow(lost);
+  await storage.backup(join(folder, "backup.db"));
+  await storage.close();
+  const copy = openSqlite(join(folder, "backup.db"), server);
+  expect(await copy.findDisbursement(merchant.id, payout.reference)).toBeDefined();
+  await copy.close();
 });
 
 describe("schema", () => {

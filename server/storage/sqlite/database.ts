@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
 import { createPrivately, keepPrivate } from "./file-modes.ts";
@@ -40,6 +40,28 @@ export function openDatabase(path: string): DatabaseSync {
     db.close();
     throw error;
   }
+}
+
+/**
+ * Returns a function that tells whether the files of an open database still have their names. What is written to
+ * unnamed files is lost when the program ends. Compares no descriptors, because closing one would release SQLite's lock.
+ */
+export function watchNames(path: string): () => boolean {
+  const names = path === MEMORY ? [] : [path, `${realpathSync(path)}-wal`];
+  const read = () =>
+    names.map((name) => {
+      const { dev, ino } = statSync(name, { throwIfNoEntry: false }) ?? {};
+      return `${dev} ${ino}`;
+    });
+  const opened = read();
+  return () => {
+    try {
+      return read().join() === opened.join();
+    } catch {
+      // A folder that cannot be read proves nothing.
+      return true;
+    }
+  };
 }
 
 /** Another program uses the database file: a server, or a command. */

@@ -10,9 +10,12 @@ const MESSAGES: Record<Trouble, string> = {
   unflushed:
     "The disk has failed to store what the server's database wrote. Check the disk, then stop the server and start it " +
     "again.",
+  moved:
+    "A file of the server's database was deleted, moved or replaced. Save what the server has recorded with " +
+    "`db backup FILE` before you stop the server, then use `db restore FILE`.",
 };
 /** Troubles that may persist although a later commit succeeds. */
-const LASTING = new Set<Trouble>(["damaged", "unflushed"]);
+const LASTING = new Set<Trouble>(["damaged", "unflushed", "moved"]);
 const RETRY_AFTER_SECONDS = 5;
 /**
  * A disk that could not be written counts as usable again if there was no failure for this long, and then a commit
@@ -29,6 +32,8 @@ export interface Health {
   committed(): void;
   /** Takes note of a checkpoint that failed. The commits before it count. */
   checkpointFailed(error: unknown): void;
+  /** A file of the database has lost its name. */
+  moved(): void;
   /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
   explain(error: unknown): unknown;
 }
@@ -64,6 +69,7 @@ export function createHealth(now: () => number, emit: Emit): Health {
       if (trouble && LASTING.has(trouble)) return;
       fail(isFlush(error) ? "unflushed" : (troubleOf(error) ?? "unwritable"), error);
     },
+    moved: () => fail("moved"),
     explain(error) {
       // SQLite appends to its log. If an earlier page of it is lost, a crash loses what follows.
       if (isFlush(error) && !(trouble && LASTING.has(trouble))) fail("unflushed", error);

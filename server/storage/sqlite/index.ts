@@ -24,7 +24,7 @@ import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../wrapped.ts";
 import { backupSqlite } from "./backup.ts";
 import type { Context } from "./context.ts";
-import { explained, MEMORY, openDatabase } from "./database.ts";
+import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
@@ -55,8 +55,8 @@ export interface SqliteStorage extends Storage {
   backup(file: string): Promise<void>;
 }
 
-/** How often a server looks whether its clock has gone back. */
-const CORRECT_EVERY_MS = 1_000;
+/** How often a server looks whether its clock has gone back, and whether its files have their names. */
+const LOOK_EVERY_MS = 1_000;
 /** After so many commits, the log is copied into the file. A page changes many times, and each copy writes it once. */
 const COMMITS_PER_CHECKPOINT = 64;
 
@@ -142,7 +142,12 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         for (const sql of futureTimes(String(clock.now()), "a.event_id = events.id")) db.exec(sql);
       }),
     );
-    const timer = server ? setInterval(correct, CORRECT_EVERY_MS).unref() : undefined;
+    const haveNames = watchNames(path);
+    async function look() {
+      if (!haveNames()) health.moved();
+      await correct();
+    }
+    const timer = server ? setInterval(look, LOOK_EVERY_MS).unref() : undefined;
     if (server) void correct();
     const storage: SqliteStorage = {
       ...portableStorage(executor),
@@ -157,8 +162,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       exclusively: (work) => work(),
       readBacklog: backlog(context),
       async ping() {
+        await look();
         await ping(context, health);
-        await correct();
       },
       async close() {
         // Wait for the writes in progress.

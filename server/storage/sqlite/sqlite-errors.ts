@@ -1,5 +1,5 @@
 /** The reasons why the storage cannot record anything. */
-export type Trouble = "read-only" | "damaged" | "full" | "unwritable" | "unflushed";
+export type Trouble = "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | "moved";
 
 /** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
 const [BUSY, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 8, 10, 11, 13, 26, 778];

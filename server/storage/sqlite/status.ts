@@ -1,4 +1,4 @@
-import { realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { toWork, workQuery, type DatabaseStatus } from "../status.ts";
 import { explained } from "./database.ts";
@@ -27,7 +27,7 @@ export function statusOf(
   path: string,
   { now, inUse }: { now: number; inUse: boolean },
 ): DatabaseStatus {
-  const file = realpathSync(path);
+  const file = existsSync(path) ? realpathSync(path) : path;
   const schema = schemaOf(db);
   const bytes = [file, `${file}-wal`].map((each) => statSync(each, { throwIfNoEntry: false })?.size ?? 0);
   return {
