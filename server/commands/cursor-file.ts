@@ -26,7 +26,7 @@ export function cursorFile(path: string): Cursor {
       }
     },
     write(id) {
-      const temporary = `${path}.${process.pid}`;
+      const temporary = `${path}.new`;
       writeFileSync(temporary, id, { mode: 0o600, flush: true });
       renameSync(temporary, path);
     },

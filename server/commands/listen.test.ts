@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -115,6 +115,17 @@ test("begins with the next event, and then goes on where it ended, also after a 
   expect(statSync(path).mode & 0o777).toBe(0o600);
   for (const other of [["another key"], [server.key, "http://another.example/"]])
     expect(cursorPath({ XDG_STATE_HOME: folder }, server.url, ...other)).not.toBe(path);
+});
+
+test("a crash while the cursor is written leaves no file for ever", () => {
+  const path = join(folder, "cursor");
+  mkdirSync(path);
+  expect(() => cursorFile(path).write("first")).toThrow("EISDIR");
+  rmdirSync(path);
+  const pid = vi.spyOn(process, "pid", "get").mockReturnValue(process.pid + 1);
+  cursorFile(path).write("second");
+  pid.mockRestore();
+  expect(readdirSync(folder)).toEqual(["cursor"]);
 });
 
 test("sends only the events that it is asked for", async () => {

@@ -115,6 +115,6 @@ function introduction({ "forward-to": url }: OptionValues<typeof OPTIONS>, baseU
     "Your receiver verifies them with your webhook secret. To see it, run one of these:",
     `  curl ${baseUrl}/sandbox/webhook-secret -H "x-api-key: $API_KEY"`,
     `  ${PROGRAM} keys secret MERCHANT`,
-    `The last event that was delivered is in ${path}; without this file, listen begins with the next event.`,
+    `The last event that was delivered is in ${path}. Without this file, and with another API key, listen begins with the next event.`,
   ].join("\n");
 }
