@@ -77,8 +77,8 @@ const REPAIRS = /^(NOT_ALLOWED(_TARGET_ENVIRONMENT)?|INVALID_CALLBACK_URL_HOST|I
 const NOT_CONNECTED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
 /** The time until which a payer can enter a number. This server's checkouts expire after 30 minutes. */
 const PAYABLE_MS = 25 * 60_000;
-/** When a number that was entered in time has certainly reached MTN. */
-const LATEST_MS = PAYABLE_MS + 2 * 60_000;
+/** How long a number that was entered in time may take to reach MTN. */
+const ARRIVES_MS = 2 * 60_000;
 
 const secretOf = (file: string | undefined) => (file === undefined ? "" : readFileSync(file, "utf8").trim());
 
@@ -185,6 +185,16 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
     return { status: "failed", failure: failureFor(kind, body.code ?? "", "rejected") };
   }
 
+  /** By how much the wall clock was last ahead of the monotonic clock, and when that was first seen after a jump. */
+  let [ahead, jumpedAt] = [-Infinity, 0];
+  /** True if no number can reach MTN any more. After a jump ahead of the wall clock, numbers are still on their way. */
+  function isOver({ createdAt }: RailPayment): boolean {
+    const [wall, monotonic] = [Date.now(), performance.now()];
+    if (wall - monotonic > ahead + 1_000) jumpedAt = monotonic;
+    ahead = wall - monotonic;
+    return wall > createdAt + PAYABLE_MS + ARRIVES_MS && monotonic > jumpedAt + ARRIVES_MS;
+  }
+
   const page = settings.payPage && (await openPayPage(settings.payPage, { secret: apiKey, find, create }));
   return {
     pay: (payment, options) => create(payment, payment.phoneNumber ?? "", options),
@@ -192,7 +202,7 @@ const createMomoRail: RailModule = async (settings: Settings): Promise<Rail> => 
       const found = await find(payment, signal);
       if (found !== "missing" || payment.kind !== "checkout") return found;
       // Nothing is sent before the payer has entered a number.
-      return Date.now() > payment.createdAt + LATEST_MS ? { status: "cancelled" } : page!.invite(payment, links);
+      return isOver(payment) ? { status: "cancelled" } : page!.invite(payment, links);
     },
     ...(page && { collect: async (payment, links) => page.invite(payment, links), close: page.close }),
     /** A callback proves nothing, because it is not signed, so it only causes a look-up. */
