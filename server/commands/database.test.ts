@@ -214,7 +214,7 @@ describe("PostgreSQL", () => {
       "  pg_restore --exit-on-error --single-transaction --no-owner " +
         String.raw`--dbname='postgres://ada@db.example:5433/restored?sslmode=verify-full' 'it'\''s.dump'`,
       "  psql --dbname='postgres://ada@db.example:5433/restored?sslmode=verify-full' --command='UPDATE handovers SET " +
-        String.raw`asked_real = 1000 * extract(epoch FROM now())::bigint WHERE state = '\''waiting'\'''`,
+        String.raw`asked_leased = (SELECT leased FROM service) WHERE state = '\''waiting'\'''`,
       "Pass the password in PGPASSWORD or ~/.pgpass, because others can read arguments. Then set DATABASE_URL to the " +
         "new database.",
     ]);

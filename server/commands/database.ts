@@ -98,9 +98,8 @@ export const databaseCommands = {
     creates: true,
     onlyAdvises: true,
     async run({ config: { database, mode }, clock }, { file, replace = false }) {
-      const now = clock.now();
-      const suffix = `replaced-${timestamp(now).replaceAll(/[^0-9TZ]/g, "")}`;
-      const { version, kept } = await restoreStorage(database, file, { replace, suffix, mode, now });
+      const suffix = `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}`;
+      const { version, kept } = await restoreStorage(database, file, { replace, suffix, mode });
       return {
         lines: [
           `Restored ${file}, of version ${version}. A server migrates it when it starts.`,

@@ -5,6 +5,7 @@ import type { HandoverReport } from "./handovers.ts";
 import type { RailAnswer } from "./rails.ts";
 
 const [BEFORE, NOW, LATER] = [1_000, 5_000, 60_000];
+const TIMES = { now: NOW, leased: 7 };
 const TOKEN = 7;
 const exchange = { at: 0, action: "pay", latencyMs: 1, result: "unknown" } as const;
 
@@ -46,7 +47,7 @@ const cases = Object.entries(STATES).flatMap(([state, before]) =>
 );
 
 test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) => {
-  const after = next(before, event, NOW);
+  const after = next(before, event, TIMES);
   const { answer } = event.report;
   const isRefusal = word === "failed" || word === "cancelled";
   const isClosed = before.state === "closed";
@@ -63,7 +64,7 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
   const asksNow = who === "a notification" && word !== "pending" && !before.isClaimed;
   // A rail that has a payment never loses it, and only this ends doubt.
   expect(open.state).toBe(isAccepted ? "accepted" : "waiting");
-  expect(open.askedAt).toBe(isAccepted ? null : isUnknown ? NOW : before.askedAt);
+  expect(open.askedAt).toBe(isAccepted ? null : isUnknown ? TIMES.leased : before.askedAt);
   expect(open.unknownSince).toBe(
     word === "pending" ? null : isUnknown ? (before.unknownSince ?? NOW) : before.unknownSince,
   );
@@ -79,7 +80,7 @@ test.each(cases)("$state: $who reports $word", ({ who, word, before, event }) =>
 
 test("a payout cannot be cancelled: a rail that says so has not paid it", () => {
   const event = { report: said("cancelled"), token: TOKEN };
-  const { final } = next({ ...STATES.waiting!, kind: "disbursement" }, event, NOW);
+  const { final } = next({ ...STATES.waiting!, kind: "disbursement" }, event, TIMES);
   expect(final).toMatchObject({ status: "failed", failure: { code: "other" } });
 });
 

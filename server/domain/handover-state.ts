@@ -1,5 +1,5 @@
 // The state machine of a payment's way over a rail (D74). The storage reads a state, asks here, and writes the next state
-// in one transaction. Times are real time.
+// in one transaction. Times are real time, except doubt: its time is on the counter of leases, which no wall clock affects.
 import { areTwoPeople, type Eyes } from "./audit.ts";
 import { failureOf } from "./failures.ts";
 import type { Decision, Handover, HandoverReport, HandoverState, Recorded } from "./handovers.ts";
@@ -13,8 +13,8 @@ export interface HandoverBefore {
   /** The number of attempts since the state last changed. */
   step: number;
   /**
-   * Doubt: until this time the rail may have been asked to pay, and nothing has shown since that it has the payment.
-   * The end of a claim without a report begins doubt too (`HANDOVERS` of the storage).
+   * Doubt: until this value of the counter the rail may have been asked to pay, and nothing has shown since that it has
+   * the payment. The end of a claim without a report begins doubt too (`HANDOVERS` of the storage).
    */
   askedAt: number | null;
   unknownSince: number | null;
@@ -36,6 +36,9 @@ export interface HandoverEvent {
 export type Next = { final?: FinalAnswer; open?: HandoverBefore; answer?: RailAnswer; askAt?: number };
 export type FinalAnswer = RailAnswer & { status: FinalStatus };
 
+/** Real time, and the counter of leases. */
+type Times = Readonly<Record<"now" | "leased", number>>;
+
 const isFinal = (answer: RailAnswer): answer is FinalAnswer => answer.status !== "pending";
 
 /** A payout cannot be cancelled, so a rail that says `cancelled` has not paid it. */
@@ -45,7 +48,8 @@ const CANCELLED = { status: "failed", failure: failureOf("other", "The rail canc
  * The state of a hand-over after an event. Doubt ends only when the rail says that it has the payment, and a report of an
  * attempt that does not hold the claim changes nothing of the claim in progress.
  */
-export function next(before: HandoverBefore, { report, token }: HandoverEvent, now: number): Next {
+export function next(before: HandoverBefore, { report, token }: HandoverEvent, times: Times): Next {
+  const { now, leased } = times;
   const { answer, exchanges, askAgainAfterMs } = report;
   const isClosed = before.state === "closed";
   const isLate = token !== undefined && token !== before.token;
@@ -55,7 +59,7 @@ export function next(before: HandoverBefore, { report, token }: HandoverEvent, n
     if (isClosed || !isLate || answer.status === "success")
       return { final: isCancelled ? { ...answer, ...CANCELLED } : answer };
     // The rail may have taken the payment from another attempt since, so this refusal proves nothing.
-    return next(before, { report: { exchanges, isUnknown: true, askAgainAfterMs }, token }, now);
+    return next(before, { report: { exchanges, isUnknown: true, askAgainAfterMs }, token }, times);
   }
   if (isClosed) return {};
   const holds = before.isClaimed && token === before.token;
@@ -65,7 +69,7 @@ export function next(before: HandoverBefore, { report, token }: HandoverEvent, n
     ...before,
     step: asksNow ? 0 : before.step + (holds ? Math.min(1, exchanges.length) : 0),
     ...(isUnknown && { unknownSince: before.unknownSince ?? now }),
-    ...(isUnknown && before.state === "waiting" && { askedAt: now }),
+    ...(isUnknown && before.state === "waiting" && { askedAt: leased }),
     ...(answer && { state: "accepted" as const, askedAt: null, unknownSince: null }),
     ...(answer && before.state === "waiting" && { step: 1 }),
     ...(holds && { isClaimed: false }),

@@ -62,10 +62,10 @@ export interface ClaimedHandover extends Claimed {
   /** The number of attempts since the state last changed. */
   step: number;
   /**
-   * Until when an earlier attempt may have sent the payment, if its outcome was never learned. Until it is proven that
-   * the rail has no such payment, a refusal of the rail proves nothing.
+   * How long ago an earlier attempt may have sent the payment, if its outcome was never learned. Until it is proven that
+   * the rail has no such payment, a refusal of the rail proves nothing. No wall clock affects this time.
    */
-  askedAt?: number;
+  askedAgoMs?: number;
 }
 
 /** What an attempt, or a notification, has shown. */

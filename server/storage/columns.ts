@@ -146,7 +146,7 @@ export const HANDOVER_COLUMNS = {
   due_real: "bigint",
   claimed: "boolean",
   claim_token: "bigint",
-  asked_real: "bigint",
+  asked_leased: "bigint",
   attention_real: "bigint",
   rail_reference: "text",
   rail_fee: "bigint",

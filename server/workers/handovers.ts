@@ -22,8 +22,11 @@ export interface HandoverOptions extends WorkerOptions {
   onFinal(): void;
 }
 
-/** While an earlier request may still arrive at the rail, in milliseconds, a refusal proves nothing. */
-const DOUBT_MS = 120_000;
+/**
+ * While an earlier request may still arrive at the rail, in milliseconds, a refusal proves nothing. One second is the
+ * accuracy of the counter that measures doubt.
+ */
+const DOUBT_MS = 121_000;
 /**
  * The delays after which a rail is asked again, in milliseconds: first for a payment that the rail has, then for a
  * payment that the rail may not have.
@@ -116,7 +119,7 @@ type Shown = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number }
 async function ask(
   { clock, gates }: HandoverOptions,
   rail: Rail,
-  { payment, state, askedAt, lane }: ClaimedHandover,
+  { payment, state, askedAgoMs, lane }: ClaimedHandover,
   call: Omit<RailCall, "inDoubt">,
 ): Promise<Shown> {
   const exchanges: RailExchange[] = [];
@@ -145,7 +148,7 @@ async function ask(
     }
   }
 
-  let inDoubt = askedAt !== undefined;
+  let inDoubt = askedAgoMs !== undefined;
   if (inDoubt || state === "accepted") {
     const { result, error } = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
     if (typeof result === "object") return { exchanges, answer: result };
@@ -153,7 +156,7 @@ async function ask(
     // If the rail cannot be asked now, it would not take the payment either.
     if (error) return { exchanges, isUnknown: true, ...waits };
     if (state === "accepted") return { exchanges, isUnknown: true };
-    if (result === "missing" && clock.now() - askedAt! >= DOUBT_MS) inDoubt = false;
+    if (result === "missing" && askedAgoMs! >= DOUBT_MS) inDoubt = false;
   }
 
   if (clock.now() >= endOf(payment))

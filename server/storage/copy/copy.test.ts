@@ -188,6 +188,19 @@ test("a move of a clock that a crash interrupted is finished", async () => {
   await copy.close();
 });
 
+test("doubt whether a rail has a payment begins anew, on the counter of the destination", async () => {
+  const source = openSource();
+  const { id: merchantId } = await addMerchant(source);
+  const { due: _, ...draft } = aDisbursement(merchantId);
+  await source.insertDisbursement({ ...draft, rail: "mobile" });
+  const [claim] = await source.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
+  await source.recordHandover(claim!, { exchanges: [], isUnknown: true, askAgainAfterMs: MINUTE });
+  await source.close();
+  await copyToPostgres(path, database.url);
+  const inDoubt = "SELECT h.id FROM handovers h JOIN service ON leased = asked_leased";
+  expect(await database.run(inDoubt)).toEqual([{ id: claim!.id }]);
+});
+
 test("every column of every table is copied", async () => {
   await openSource().close();
   await (await openCopy()).close();

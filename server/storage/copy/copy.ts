@@ -14,6 +14,8 @@ import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts
 export type Copied = { table: string; tally: Tally }[];
 
 const BATCH = 1_000;
+/** Doubt about payments begins anew, because the destination measures it with a counter of its own. */
+const DOUBT = "UPDATE handovers SET asked_leased = (SELECT leased FROM service) WHERE asked_leased IS NOT NULL";
 /** Counts and the log of requests are not copied. People have to sign in again. */
 const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
 
@@ -51,6 +53,7 @@ async function copyAll(source: DatabaseSync, destination: Client): Promise<Copie
     if (error instanceof StorageError) throw error;
     throw new StorageError(`The copy failed: ${(error as Error).message}. Nothing was copied.`, { cause: error });
   }
+  await destination.query(DOUBT);
   await commit(destination);
   return copied;
 }

@@ -21,7 +21,7 @@ const EXCHANGES_KEPT = 100;
 const KINDS = Object.keys(RECORD_TABLES) as Kind[];
 
 const OF_ALL = "merchant_id = ANY(:merchants::text[])";
-const LOCK = `SELECT * FROM handovers WHERE ${OF_ALL} AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
+const LOCK = `SELECT *, :leased AS leased FROM handovers WHERE ${OF_ALL} AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
 const NUMBERS = `SELECT handover_id, number FROM exchanges WHERE ${OF_ALL} AND handover_id = ANY(:ids::text[])`;
 const FORGET = "DELETE FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id AND number <= :until";
 
@@ -47,7 +47,7 @@ const WHICH = "FROM :rows WHERE h.merchant_id = given.merchant_id AND h.id = giv
 const KNOWN = `rail_reference = coalesce(given.rail_reference, h.rail_reference),
     rail_fee = coalesce(given.rail_fee, h.rail_fee)`;
 const CLOSE = `UPDATE handovers AS h SET state = 'closed', next_attempt_at = NULL, due_real = NULL, ready = false,
-    claimed = false, asked_real = NULL, proposal = NULL, attention_real = given.attention,
+    claimed = false, asked_leased = NULL, proposal = NULL, attention_real = given.attention,
     conflict = given.conflict, ${KNOWN} ${WHICH}`;
 const CLOSE_COLUMNS = {
   merchant_id: "text",
@@ -58,7 +58,7 @@ const CLOSE_COLUMNS = {
   rail_fee: "bigint",
 };
 /** Without `next`, the time of the next attempt stays, and so does a claim. */
-const NOTE = `UPDATE handovers AS h SET state = given.state, step = given.step, asked_real = given.asked,
+const NOTE = `UPDATE handovers AS h SET state = given.state, step = given.step, asked_leased = given.asked,
     attention_real = given.attention, url = coalesce(given.url, h.url), ${KNOWN},
     claimed = given.claimed, ready = CASE WHEN given.next IS NULL THEN h.ready ELSE given.ready END,
     next_attempt_at = coalesce(given.next, h.next_attempt_at),
@@ -175,7 +175,7 @@ const toBefore = (row: Row): HandoverBefore => ({
   kind: row.kind as HandoverBefore["kind"],
   state: row.state as HandoverBefore["state"],
   step: row.step as number,
-  askedAt: row.asked_real as number | null,
+  askedAt: row.asked_leased as number | null,
   unknownSince: row.attention_real as number | null,
   token: row.claim_token as number,
   isClaimed: Boolean(row.claimed),
@@ -216,7 +216,8 @@ function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<s
     const row = byId.get(item.id);
     if (!row) return [];
     const merchant = merchants.get(item.merchantId)!;
-    return [{ id: item.id, row, merchant, report: item.report, next: next(toBefore(row), item, merchant.now) }];
+    const times = { now: merchant.now, leased: row.leased as number };
+    return [{ id: item.id, row, merchant, report: item.report, next: next(toBefore(row), item, times) }];
   });
   yield* log(known.map(({ row, report }) => ({ row, exchanges: report.exchanges })));
 

@@ -24,7 +24,7 @@ export const HANDOVERS: QueueTable = {
   name: "handovers",
   lane: "rail",
   order: "id",
-  lapse: "asked_real = CASE WHEN claimed AND state = 'waiting' THEN :now ELSE asked_real END",
+  lapse: "asked_leased = CASE WHEN claimed AND state = 'waiting' THEN :leased ELSE asked_leased END",
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
@@ -101,6 +101,9 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     if (rows.length === 0) return [];
     const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
     return rows.map((row) => {
+      const asked = optional<number>(row.asked_leased);
+      // The lease of the claim begins now.
+      const now = (row.due_real as number) - leaseMs;
       return {
         lane: { merchantId: row.merchant_id as string, host: row.rail as string },
         id: row.id as string,
@@ -108,7 +111,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         payment: toPayment(row, records.get(row.id as string)!),
         state: row.state as ClaimedHandover["state"],
         step: row.step as number,
-        askedAt: optional(row.asked_real),
+        ...(asked !== undefined && { askedAgoMs: now - asked }),
       };
     });
   }

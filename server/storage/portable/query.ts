@@ -102,7 +102,7 @@ export interface QueueTable {
   lane: "host" | "rail";
   /** The column that orders rows that fell due in the same millisecond. */
   order: "seq" | "id";
-  /** What else changes when a row becomes due, also because its lease has ended. May name `:now`. */
+  /** What else changes when a row becomes due, also because its lease has ended. May name `:leased`. */
   lapse?: string;
 }
 

@@ -18,7 +18,7 @@ export interface TimeKeeper {
 }
 
 const RECORD = `UPDATE service SET
-    leased = CASE leased WHEN 0 THEN ${DATABASE_CLOCK} WHEN $1 THEN leased + $2::bigint ELSE leased END
+    leased = CASE leased WHEN $1 THEN leased + $2::bigint ELSE leased END
   WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
 const FUTURE_TIMES = [
   ...futureTimes("(SELECT :now)", "a.merchant_id = events.merchant_id AND a.event_id = events.id"),
@@ -28,8 +28,7 @@ const FUTURE_TIMES = [
 /**
  * Makes this process's clock follow the database's. Also moves the counter of leases, which all processes share, by the
  * time that their monotonic counters measure. A process adds the time for which it has seen the same value of the counter,
- * unless another process was faster. Therefore the counter is never ahead of real time. It begins with the current time,
- * so that the leases of a copied database have ended.
+ * unless another process was faster. Therefore the counter never moves faster than real time.
  * @param server true for a server, which corrects times that were written while a clock was ahead
  */
 export async function keepTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<TimeKeeper> {

@@ -22,7 +22,7 @@ export function dumpAdvice(url: string): string {
 }
 
 /** A rail may have been asked, since the backup, to pay what waits in the backup. */
-const DOUBT = "UPDATE handovers SET asked_real = 1000 * extract(epoch FROM now())::bigint WHERE state = 'waiting'";
+const DOUBT = "UPDATE handovers SET asked_leased = (SELECT leased FROM service) WHERE state = 'waiting'";
 
 export function restoreAdvice(url: string, file: string): string {
   return [

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { openSqlite } from "./index.ts";
 import { LEASE_MS } from "../../workers/queue-worker.ts";
 import {
   ACTOR,
@@ -11,7 +12,9 @@ import {
   claimAll,
   HOUR,
   SECOND,
+  START,
 } from "../../testing/storage/fixtures.ts";
+import { createFakeClock } from "../../testing/clock.ts";
 import { createSqliteWorld, type Process, type World } from "../../testing/storage/world.ts";
 
 const YEAR = 365 * 24 * HOUR;
@@ -82,6 +85,22 @@ test.each(WRONG)("a clock that was wrong by %i ms until the last start does not 
   await world.pass(LEASE_MS);
   expect(await process.storage.settleDue(10)).toBe(2);
   expect(await claimAll(process.storage, { leaseMs: LEASE_MS, count: 10 })).toHaveLength(1);
+});
+
+test.each([HOUR, -HOUR])("doubt about a payment begins anew in a process whose counter is %i ms ahead", async (ms) => {
+  const path = join(folder, "server.db");
+  const before = openSqlite(path, { clock: createFakeClock(), server: true });
+  const { id: merchantId } = await addMerchant(before);
+  const { due: _, ...draft } = aDisbursement(merchantId);
+  await before.insertDisbursement({ ...draft, rail: "mobile" });
+  const lanes = [{ merchantId, host: "mobile", count: 1 }];
+  const [claim] = await before.claimHandovers(lanes, LEASE_MS);
+  await before.recordHandover(claim!, { exchanges: [], isUnknown: true, askAgainAfterMs: 0 });
+  await before.close();
+
+  const after = openSqlite(path, { clock: createFakeClock(START + ms), server: true });
+  expect(await after.claimHandovers(lanes, LEASE_MS)).toMatchObject([{ id: claim!.id, askedAgoMs: 0 }]);
+  await after.close();
 });
 
 test("a retry and a sign-in from a time that was ahead are corrected", async () => {

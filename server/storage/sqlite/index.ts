@@ -77,9 +77,13 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     else migrate(db);
     if (mode) claimMode(db, mode);
     if (server) finishRebases(db);
-    // The process that held these claims has ended. Leases are measured with the counter of this process.
+    const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
+    // The process that held these claims has ended. Leases and doubt are measured with the counter of this process.
     for (const { name } of [DELIVERIES, HANDOVERS])
       db.exec(`UPDATE ${name} SET due_real = 0 WHERE due_real > 0 AND claimed = 1`);
+    db.exec(
+      `UPDATE handovers SET asked_leased = ${times.leased()} WHERE state <> 'closed' AND asked_leased IS NOT NULL`,
+    );
 
     const cache = createMerchantCache(db);
     const health = createHealth(clock.monotonic, emit);
@@ -111,7 +115,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       },
       pace: createPace(() => performance.now()),
     });
-    const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
     const writeEvent = eventWriter({ db, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const sealing = createSealing(secretKeys);

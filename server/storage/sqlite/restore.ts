@@ -16,8 +16,6 @@ export interface RestoreOptions {
   replace: boolean;
   /** The text to append to the name of the replaced file. */
   suffix: string;
-  /** Real time. */
-  now: number;
   /** The mode of the restored database, also if its backup has none. */
   mode?: Mode;
 }
@@ -37,7 +35,7 @@ export interface Restored {
 export async function restoreSqlite(
   path: string,
   backup: string,
-  { replace, suffix, now, mode }: RestoreOptions,
+  { replace, suffix, mode }: RestoreOptions,
 ): Promise<Restored> {
   if (path === MEMORY) throw new StorageError("DATABASE_URL names no file. Set it to sqlite:PATH.");
   const version = checkBackup(path, backup);
@@ -59,7 +57,7 @@ export async function restoreSqlite(
     const source = new DatabaseSync(backup, { readOnly: true });
     await backupSqlite(source, backup, copy).finally(() => source.close());
     explained(path, () => {
-      prepare(copy, now, mode);
+      prepare(copy, mode);
       if (db) mergeLog(db);
       // SQLite would apply a log that is left behind, of a damaged or missing file, to the new file.
       if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);
@@ -76,12 +74,13 @@ export async function restoreSqlite(
   }
 }
 
-function prepare(copy: string, now: number, mode: Mode | undefined): void {
+function prepare(copy: string, mode: Mode | undefined): void {
   const db = new DatabaseSync(copy);
   try {
     if (mode) claimMode(db, mode);
-    // A rail may have been asked, since the backup, to pay what waits in the backup.
-    db.prepare("UPDATE handovers SET asked_real = ? WHERE state = 'waiting'").run(now);
+    // A rail may have been asked, since the backup, to pay what waits in the backup. The next program that opens the
+    // database has this doubt begin.
+    db.exec("UPDATE handovers SET asked_leased = 0 WHERE state = 'waiting'");
     requireIntact(db, copy);
   } finally {
     db.close();

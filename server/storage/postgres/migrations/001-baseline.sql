@@ -233,11 +233,11 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_time ON audit (at_real, id);
 
 -- One row about the service as a whole. Leases of claims are measured with leased, a counter of milliseconds that the
--- processes move on by their monotonic clocks. No wall clock affects it (D47). It is 0 until the first process starts it. A
--- claim's due_real is its end on this counter.
+-- processes move on by their monotonic clocks. No wall clock affects it (D47). It begins with the current time,
+-- so that the leases of a copied database have ended. A claim's due_real is its end on this counter.
 CREATE TABLE service (
   id bigint PRIMARY KEY CHECK (id = 1),
-  leased bigint NOT NULL DEFAULT 0
+  leased bigint NOT NULL DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000)
 );
 INSERT INTO service (id) VALUES (1);
 
@@ -339,10 +339,10 @@ CREATE TABLE mode (
 );
 
 -- The way of each payment of a live service over its rail (D73), also its queue entry, like a row of events. id is the
--- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events. asked_real is
--- the doubt: until when the rail may have been asked to pay without a known result. It changes when a result is recorded,
--- and when a claim ends without one. attention_real is since when the payment needs a person, or will if nothing more
--- becomes known. conflict, proposal are JSON. All times but next_attempt_at are real time.
+-- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events.
+-- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
+-- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
+-- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
 CREATE TABLE handovers (
   merchant_id text COLLATE "C" NOT NULL,
   epoch bigint NOT NULL,
@@ -357,7 +357,7 @@ CREATE TABLE handovers (
   ready boolean NOT NULL DEFAULT false,
   claimed boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
-  asked_real bigint,
+  asked_leased bigint,
   attention_real bigint,
   rail_reference text,
   rail_fee bigint,

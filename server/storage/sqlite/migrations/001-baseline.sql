@@ -306,10 +306,10 @@ CREATE TABLE mode (
 ) STRICT;
 
 -- The way of each payment of a live service over its rail (D73), also its queue entry, like a row of events. id is the
--- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events. asked_real is
--- the doubt: until when the rail may have been asked to pay without a known result. It changes when a result is recorded,
--- and when a claim ends without one. attention_real is since when the payment needs a person, or will if nothing more
--- becomes known. conflict, proposal are JSON. All times but next_attempt_at are real time.
+-- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events.
+-- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
+-- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
+-- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
 CREATE TABLE handovers (
   merchant_id TEXT NOT NULL,
   epoch INTEGER NOT NULL,
@@ -324,7 +324,7 @@ CREATE TABLE handovers (
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
   claimed INTEGER NOT NULL DEFAULT 0 CHECK (claimed IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
-  asked_real INTEGER,
+  asked_leased INTEGER,
   attention_real INTEGER,
   rail_reference TEXT,
   rail_fee INTEGER,
