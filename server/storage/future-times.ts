@@ -24,8 +24,15 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
   );
   return [
     ...settlements,
-    `UPDATE events SET due_real = ${now} WHERE due_real > ${future} AND NOT claimed
+    `UPDATE events SET next_attempt_at = next_attempt_at - due_real + ${now}, due_real = ${now}
+     WHERE due_real > ${future} AND NOT claimed
        AND EXISTS (SELECT 1 FROM attempts a WHERE ${attemptsOf} AND a.sent_real > ${future})`,
+    // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
+    `UPDATE handovers SET next_attempt_at = ${now}, due_real = ${now} WHERE due_real > ${future} AND NOT claimed
+       AND EXISTS (SELECT 1 FROM exchanges x
+         WHERE x.merchant_id = handovers.merchant_id AND x.handover_id = handovers.id AND x.at_real > ${future})`,
+    `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
+    `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
     `UPDATE replays SET due_real = ${now} WHERE state = 'running' AND due_real > ${now} + ${LONGEST_MS.pause}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
     `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,

@@ -88,7 +88,8 @@ async function attemptOf(
   const perSecond = rails.rateOf(name);
   if (perSecond !== undefined && !(await storage.takeRequest(`rail:${name}`, perSecond))) {
     gates.note(name, "held", RATE_PAUSE_MS);
-    return { exchanges: [], askAgainAfterMs: RATE_PAUSE_MS };
+    // The gate holds the payment back, and not a time, which a jump of the clock could make longer.
+    return { exchanges: [], askAgainAfterMs: 0 };
   }
   const call = { signal, notifyUrl: options.notifyUrl(name), returnUrl: options.returnUrl(claim.id) };
   const { retryAfterMs = 0, ...shown } = await ask(options, rail, claim, call);

@@ -174,6 +174,41 @@ export function handoverTests(storage: Current): void {
     });
   });
 
+  describe("a clock that was ahead by an hour", () => {
+    test("delays nothing after its correction, and changes nothing that was written before", async () => {
+      await pay();
+      await storage().recordHandover(await claimOne(), report({ exchanges: [exchange()], askAgainAfterMs: 2 * HOUR }));
+      storage.clock().set(START + HOUR);
+      await storage().ping();
+      const { reference: unknown, claim } = await claimed();
+      const at = storage.clock().now();
+      await storage().recordHandover(claim, report({ isUnknown: true, exchanges: [exchange({ at })] }));
+      const ready = await pay();
+
+      storage.clock().set(START);
+      await storage().ping();
+      expect(await find(unknown)).toMatchObject({ nextAttemptAt: START, unknownSince: START });
+      storage.clock().advance(1);
+      const later = await pay();
+      const ids = (await claimAll()).map(({ id }) => id);
+      expect([new Set(ids.slice(0, 2)), ids.slice(2)]).toEqual([new Set([unknown, ready]), [later]]);
+    });
+
+    test("does not end doubt", async () => {
+      const { claim } = await claimed();
+      await storage().recordHandover(claim, UNKNOWN);
+      storage.clock().set(START + HOUR);
+      await storage().ping();
+      const second = await claimOne();
+      expect(second.askedAgoMs).toBe(0);
+      storage.clock().advance(SHORT);
+      await storage().recordHandover(second, report({ exchanges: [exchange({ at: storage.clock().now() })] }));
+      storage.clock().set(START);
+      await storage().ping();
+      expect((await claimOne()).askedAgoMs).toBe(SHORT);
+    });
+  });
+
   test("an accepted payment is asked about later, with the rail's reference", async () => {
     const { reference, claim } = await claimed();
     const answer = { status: "pending", railReference: "R-1", url: "https://rail.example/1" } as const;
