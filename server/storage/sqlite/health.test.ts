@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { startServer } from "../../testing/server.ts";
+import { aDisbursement } from "../../testing/storage/fixtures.ts";
 import { createHealth } from "./health.ts";
 
 const sqliteError = (errcode: number) => Object.assign(new Error("disk"), { code: "ERR_SQLITE_ERROR", errcode });
@@ -24,14 +27,6 @@ test("if the flush of a checkpoint fails, no later commit counts", () => {
   expect(reports).toEqual([false]);
 });
 
-test("if the flush of a commit fails, no later commit follows it in the log", () => {
-  const { health } = watch();
-  const error = sqliteError(FSYNC);
-  // Whether this commit was stored is unknown.
-  expect(health.explain(error)).toBe(error);
-  expect(health.require).toThrow("Check the disk");
-});
-
 test("a checkpoint for which the disk is too full is reported, and commits go on", () => {
   const { health, reports, pass } = watch();
   health.checkpointFailed(sqliteError(FULL));
@@ -40,4 +35,30 @@ test("a checkpoint for which the disk is too full is reported, and commits go on
   pass(60_000);
   health.committed();
   expect(reports).toEqual([false, true]);
+});
+
+test.each([
+  ["checkpoint", "PRAGMA wal_checkpoint(PASSIVE)", "unavailable"],
+  // Whether this commit was stored is unknown, so it is neither refused nor repeated.
+  ["commit", "COMMIT", "ERR_SQLITE_ERROR"],
+])("after the flush of a %s has failed, nothing is acknowledged, and log and /readyz say so", async (_, what, code) => {
+  const server = await startServer();
+  onTestFinished(server.close);
+  const { exec } = DatabaseSync.prototype;
+  let failures = 0;
+  const spy = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql) {
+    // The operating system reports a failed flush once.
+    if (sql === what && (failures += 1) === 1) throw sqliteError(FSYNC);
+    exec.call(this, sql);
+  });
+  onTestFinished(() => spy.mockRestore());
+  const pay = () => server.storage.insertDisbursement(aDisbursement(server.merchant.id));
+  let results: PromiseSettledResult<unknown>[] = [];
+  while (failures === 0) results = await Promise.allSettled([pay(), pay()]);
+  const refused = { status: "rejected", reason: { code } };
+  expect(results).toMatchObject([refused, refused]);
+  expect([(await server.createPayout()).status, (await server.request("GET", "/readyz")).status]).toEqual([503, 503]);
+  expect(
+    server.logged().filter(({ level, msg }) => level === 50 && msg.startsWith("The disk has failed")),
+  ).toHaveLength(1);
 });

@@ -32,6 +32,7 @@ import { migrate, migrateMemory } from "./migrate.ts";
 import { claimMode, modeOf } from "./mode.ts";
 import { createPace } from "./pace.ts";
 import { finishRebases } from "./rebase.ts";
+import { isFlush } from "./sqlite-errors.ts";
 import { statusOf } from "./status.ts";
 import { createWriter } from "./writer.ts";
 
@@ -109,7 +110,8 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         if (commits % COMMITS_PER_CHECKPOINT === 0) setImmediate(checkpoint);
         emit("commit", { items, durationMs });
       },
-      onRollback() {
+      onRollback(error) {
+        if (isFlush(error)) health.explain(error);
         cache.clear();
         ledger.forget();
       },

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { overloaded } from "../overloaded.ts";
 import type { Pace } from "./pace.ts";
+import { isFlush } from "./sqlite-errors.ts";
 
 /** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
 export type Write = <T>(work: () => T) => Promise<T>;
@@ -12,7 +13,7 @@ interface Hooks {
   beforeCommit?(): void;
   /** Runs after each commit, with the number of jobs and the time from the start of the transaction. */
   onCommit?(jobs: number, durationMs: number): void;
-  onRollback?(): void;
+  onRollback?(error: unknown): void;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
   /** How many writes may wait. Further calls of `writeNew` are refused. */
@@ -87,8 +88,9 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     } catch (error) {
       // After some errors, such as a full disk, SQLite has already rolled back.
       if (db.isTransaction) db.exec("ROLLBACK");
-      hooks.onRollback?.();
-      if (batch.length === 1) batch[0]!.reject(error);
+      hooks.onRollback?.(error);
+      // After a flush has failed it is unknown what is stored, and a repetition might seem to succeed.
+      if (batch.length === 1 || isFlush(error)) for (const job of batch) job.reject(error);
       else for (const job of batch) run([job]);
       return;
     }
