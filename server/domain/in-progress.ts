@@ -104,7 +104,8 @@ export class InProgress {
     if (begun.signal.aborted) return;
     queue.delete(wake);
     if (queue.size === 0) this.#waiting.delete(merchantId);
-    if (this.#merchants.of(merchantId) > 0) throw tooMany();
+    // A merchant with less than an equal share has not filled the room.
+    if (this.#merchants.of(merchantId) * this.#merchants.size >= this.#all) throw tooMany();
     throw new ServiceError("unavailable", "The server is busy. Send the request again.", { retryAfterSeconds: 1 });
   }
 

@@ -65,7 +65,7 @@ export interface RequestRoom {
 
 /**
  * Waits until a create or verify has room. Resolves with true if it had to wait.
- * @throws ServiceError `rate_limited` if there is no room soon
+ * @throws ServiceError `rate_limited` or `unavailable` if there is no room soon
  */
 export async function beginPayment({ payments }: RequestRoom, merchantId: string, res: Response): Promise<boolean> {
   // Requests that arrive together are all read before the first is done: a fifth less CPU than each at once (verify).
@@ -78,7 +78,7 @@ export async function beginPayment({ payments }: RequestRoom, merchantId: string
   return waits;
 }
 
-/** Waits until another request has room. @throws ServiceError `rate_limited` if there is no room soon */
+/** Waits until another request has room. @throws ServiceError as `beginPayment` does */
 export async function beginOther({ others }: RequestRoom, merchantId: string): Promise<true> {
   await others.run(merchantId, async () => undefined);
   return true;
