@@ -10,6 +10,7 @@ import {
   addMerchant,
   aDisbursement,
   aFinalDisbursement,
+  ATTEMPT,
   claimAll,
   concurrently,
   DAY,
@@ -73,10 +74,13 @@ test("concurrent batches with the same references store each once, without deadl
   for (const of of customers.values()) expect(new Set(of.map(({ record }) => record.customer.id)).size).toBe(1);
 });
 
-test("each record is settled by one process, with one event", async () => {
+test("each record is settled by one process, with one event, in the order in which they fell due", async () => {
   const merchants = await concurrently(6, () => addMerchant(each(0)));
-  await concurrently(120, (index) => each(index).insertDisbursement(aDisbursement(merchants[index % 6]!.id)));
-  clock.advance(MINUTE);
+  await concurrently(120, (index) => {
+    const due = { afterMs: 1_000 * (120 - index), status: "success" } as const;
+    return each(index).insertDisbursement(aDisbursement(merchants[index % 6]!.id, { due }));
+  });
+  for (const { id } of merchants) await each(0).moveClock(id, { by: 5 * MINUTE }, LATEST);
   let settled = 0;
   for (let done = 1; done > 0;) {
     const counts = await concurrently(4, (index) => each(index).settleDue(20));
@@ -85,10 +89,30 @@ test("each record is settled by one process, with one event", async () => {
   }
   expect(settled).toBe(120);
   for (const { id: merchantId } of merchants) {
-    const { items } = await each(1).listEvents({ merchantId, limit: 100 });
+    const { items } = await each(1).listEvents({ merchantId, limit: 100, direction: "newer" });
     expect(new Set(items.map(({ reference }) => reference)).size).toBe(20);
+    expect(items).toEqual(items.toSorted((a, b) => a.createdAt - b.createdAt));
     expect(items).toHaveLength(20);
   }
+});
+
+test("each delivery is claimed by one process, whatever starts, and a process that lost its claims changes nothing", async () => {
+  const { id } = await addMerchant(each(0));
+  await concurrently(60, (index) => addDelivery(each(index), id));
+  const lost = (await concurrently(8, (index) => claimAll(each(index), { count: 10 }))).flat();
+  expect([lost.length, new Set(lost.map((claim) => claim.id)).size]).toEqual([60, 60]);
+  const third = await open();
+  expect(await claimAll(third)).toEqual([]);
+  clock.advance(MINUTE);
+  const held = await claimAll(third);
+  expect(held).toHaveLength(60);
+  await each(0).renewClaims(lost, 0);
+  const report = (storage: Storage, claims: typeof lost, status: "ended" | "delivered") =>
+    Promise.all(claims.map((claim) => storage.recordAttempt(claim, ATTEMPT, { status, step: 1 })));
+  expect(new Set(await report(each(1), lost, "ended"))).toEqual(new Set([false]));
+  expect(await claimAll(each(0))).toEqual([]);
+  expect(new Set(await report(third, held, "delivered"))).toEqual(new Set([true]));
+  await third.close();
 });
 
 test("a revoked key, a moved clock and a reset take effect in every process immediately", async () => {

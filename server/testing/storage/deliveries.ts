@@ -239,6 +239,13 @@ export function deliveryTests(storage: Current): void {
     expect([other!.host === "", more, (await claims()).length]).toEqual([false, [], 4]);
   });
 
+  test("concurrent claims never share a delivery, and leave none", async () => {
+    const { id } = await addMerchant(storage());
+    await concurrently(20, () => addDelivery(storage(), id));
+    const claimed = (await concurrently(4, () => claims({ count: 10 }))).flat();
+    expect([claimed.length, new Set(claimed.map((each) => each.id)).size]).toEqual([20, 20]);
+  });
+
   test("an event goes to the request's address, else to the default at that time, else nowhere (D40)", async () => {
     const { id: merchantId } = await addMerchant(storage());
     const insert = async (webhookURL?: string) => {

@@ -226,13 +226,18 @@ export function merchantTests(storage: Current): void {
     expect(await take(9, 7)).toBe(7);
   });
 
-  test("concurrent rotations keep every secret", async () => {
+  test("concurrent rotations keep every secret of this merchant, of which later ones keep the newest", async () => {
+    const other = await addMerchant(storage());
     const { id } = await addMerchant(storage());
     const { current: first } = await storage().readSecrets(id);
     const secrets = ["whsec_a", "whsec_b", "whsec_c"];
     await concurrently(3, (index) => rotate(id, secrets[index]!));
     const { current, previous } = await storage().readSecrets(id);
     expect([current, ...previous.map(({ secret }) => secret)].toSorted()).toEqual([first, ...secrets].toSorted());
+    for (let made = 1; made <= KEPT; made += 1) await rotate(id, `whsec_${made}`);
+    const kept = (await storage().readSecrets(id)).previous.map(({ secret }) => secret);
+    expect(kept.toSorted()).toEqual([current, "whsec_1", "whsec_2", "whsec_3", "whsec_4"].toSorted());
+    expect(await storage().readSecrets(other.id)).toEqual({ current: first, previous: [] });
   });
 
   test("keeps what the chaos switch does, until it is off", async () => {

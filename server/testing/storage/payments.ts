@@ -145,13 +145,18 @@ export function paymentTests(storage: Current): void {
     expect(data.failure).toEqual(status === "failed" ? failure : undefined);
   });
 
-  test("concurrent workers settle each payout once, with one event", async () => {
-    const { merchant, events } = await pendingDisbursement();
-    storage.clock().advance(MINUTE);
-    const counts = await concurrently(5, () => storage().settleDue(10));
-    expect(counts.reduce((sum, count) => sum + count)).toBe(1);
-    expect(await events()).toHaveLength(1);
-    expect(await storage().settleDue(10, merchant.id)).toBe(0);
+  test("concurrent workers settle each payout once, with one event, in the order in which they fell due", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    for (const afterMs of [3_000, 1_000, 2_000])
+      await storage().insertDisbursement(aDisbursement(merchantId, failsAfter(afterMs)));
+    await storage().moveClock(merchantId, { by: MINUTE }, LATEST);
+    let settled = 0;
+    for (let done = 1; done > 0; settled += done) {
+      const counts = await concurrently(5, () => storage().settleDue(1));
+      done = counts.reduce((sum, count) => sum + count);
+    }
+    const { items } = await storage().listEvents({ merchantId, limit: 10, direction: "newer" });
+    expect([settled, items.map(({ createdAt }) => createdAt - START)]).toEqual([3, [1_000, 2_000, 3_000]]);
   });
 
   test("settles at most `limit` records, in the order in which they fell due", async () => {

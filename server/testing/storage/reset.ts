@@ -61,6 +61,12 @@ export function resetTests(storage: Current): void {
     expect(await countOfEvents(kept.merchant.id)).toBe(1);
     expect(await storage().countRefusal(kept.merchant.id, "refused")).toBe(2);
     expect(await storage().insertDisbursement(kept.again())).toMatchObject({ inserted: false });
+
+    // What was pending before the reset never ends.
+    storage.clock().advance(HOUR);
+    while ((await storage().settleDue(100)) > 0);
+    expect(await countOfEvents(merchant.id)).toBe(1);
+    expect(await claimAll(storage(), { merchantId: merchant.id })).toEqual([]);
   });
 
   test("ends a secret rotation: resetting the clock does not revive an expired secret", async () => {
