@@ -165,6 +165,18 @@ describe("schema", () => {
   });
 });
 
+test("the log stays short, because it is copied into the file again and again", async () => {
+  const storage = openSqlite(path, server);
+  const { id } = await addMerchant(storage);
+  async function sizeAfter(commits: number) {
+    for (let made = 0; made < commits; made += 1) await storage.insertDisbursement(aDisbursement(id));
+    return statSync(`${path}-wal`).size;
+  }
+  const size = await sizeAfter(128);
+  expect(await sizeAfter(256)).toBeLessThan(2 * size);
+  await storage.close();
+});
+
 test("a crash between the ends of two overlapping clock moves loses nothing of the later one", async () => {
   const storage = openSqlite(path, server);
   const merchant = await addMerchant(storage);

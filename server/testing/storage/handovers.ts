@@ -238,6 +238,14 @@ export function handoverTests(storage: Current): void {
     expect(await claimAll()).toEqual([]);
   });
 
+  test("the last hundred exchanges of a payment are kept", async () => {
+    const { reference, claim } = await claimed();
+    const many = report({ exchanges: Array.from({ length: 60 }, () => exchange()) });
+    for (let reported = 0; reported < 2; reported += 1) await storage().recordHandover(claim, many);
+    const numbers = (await storage().listExchanges(reference)).map(({ number }) => number);
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index + 21));
+  });
+
   describe("a conflict", () => {
     test("keeps the status and its event, and stays until a person closes it", async () => {
       const { reference, claim } = await claimed();
