@@ -169,6 +169,8 @@ export function listen(options: ListenOptions, createApp: (port: number) => Expr
   const Response = withLatePrototype(ServerResponse);
   const messages = { IncomingMessage: Request, ServerResponse: Response };
   const server = createServer({ requireHostHeader: false, ...timeouts, ...messages }, handle);
+  // Node would end a connection whose client has sent everything and closed its side, before a response is ready.
+  Object.assign(server, { httpAllowHalfOpen: true });
   server.on("checkExpectation", handle);
   // Keep Node from sending 100 Continue. `jsonBody` sends it after the key is checked, unless the body is too large.
   server.on("checkContinue", handle);
