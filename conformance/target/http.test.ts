@@ -1,6 +1,6 @@
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type ServerOptions } from "node:https";
-import type { AddressInfo, Server } from "node:net";
+import { createServer as createTcpServer, type AddressInfo, type Server } from "node:net";
 import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { makeCertificate } from "../testing/certificates.ts";
@@ -83,6 +83,18 @@ describe("a connection that is not established is explained", () => {
     expect(await get(`http://127.0.0.1:${port}`)).toEqual({
       failure: expect.stringContaining(`nothing listens on 127.0.0.1:${port} (connection refused). Start the service`),
       unreachable: true,
+    });
+  });
+
+  test("a switch to another protocol", async () => {
+    const port = await listening(
+      createTcpServer((socket) =>
+        socket.once("data", () => socket.write("HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n")),
+      ),
+    );
+    expect(await get(`http://127.0.0.1:${port}`)).toEqual({
+      failure: "the connection was switched to another protocol",
+      unreachable: false,
     });
   });
 

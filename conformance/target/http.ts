@@ -137,6 +137,11 @@ export function createHttpClient(tls: TlsFiles = {}, identity?: string): HttpCli
         let first: { continued?: true } = {};
         if (!request.hasHeader("expect")) request.on("continue", () => (first = { continued: true }));
         request.on("error", (error) => settle(describeError(error, origin)));
+        // After a 101 there is neither a response nor an error.
+        request.on("upgrade", (_, socket) => {
+          socket.destroy();
+          settle({ failure: "the connection was switched to another protocol", unreachable: false });
+        });
         request.on("response", (response) => {
           const chunks: Buffer[] = [];
           let size = 0;

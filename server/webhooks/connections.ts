@@ -49,6 +49,10 @@ class Closed extends Error {
   readonly code = "SENDER_CLOSED";
 }
 
+class ProtocolSwitched extends Error {
+  readonly code = "SWITCHING_PROTOCOLS";
+}
+
 /**
  * Keeps connections to receivers open for later webhooks, each for one request at a time. The caller limits the number
  * of connections. Uses Node's client, which ignores informational responses as RFC 9110 (section 15.2) demands; undici
@@ -134,11 +138,18 @@ export function createConnections(guard: GuardOptions): Connections {
         request
           .on("information", onInformation)
           .on("response", resolve)
+          // After a 101 the connection speaks no more HTTP, so there will be neither a response nor an error.
+          .on("upgrade", (_, socket) => {
+            socket.destroy();
+            reject(new ProtocolSwitched());
+          })
           // An error of an aborted request does not say why it was aborted.
           .on("error", (error) => reject(signal.aborted ? signal.reason : error))
           .on("close", () => {
             inProgress.delete(request);
             signal.removeEventListener("abort", abort);
+            // Without effect after a response or an error.
+            reject(signal.reason);
           })
           .end(body);
       }),

@@ -14,6 +14,7 @@ const REASONS: [codes: RegExp, reason: string][] = [
   [/SELF_SIGNED|UNABLE_TO|^CERT_/, "The receiver's TLS certificate is not signed by a trusted authority"],
   [/^(EPROTO|ERR_SSL_\w+)$/, "A TLS connection to the receiver could not be established"],
   [/^INFORMATIONAL_FLOOD$/, "The receiver sent too many informational (1xx) responses"],
+  [/^SWITCHING_PROTOCOLS$/, "The receiver switched to another protocol"],
   [/^HPE_HEADER_OVERFLOW$/, "The response headers of the receiver are too long"],
   [/^HPE_\w+$/, "The receiver did not return a valid HTTP response"],
   [/^SENDER_CLOSED$/, "The server stopped before the receiver responded"],

@@ -225,6 +225,11 @@ describe("faulty receivers", () => {
       error: "The receiver closed the connection without a response (ECONNRESET).",
     },
     {
+      it: "switches to another protocol",
+      does: (socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+      error: "The receiver switched to another protocol (SWITCHING_PROTOCOLS).",
+    },
+    {
       it: "does not speak HTTP",
       does: (socket) => socket.end("220 mail.example ESMTP\r\n"),
       error: "The receiver did not return a valid HTTP response (HPE_INVALID_CONSTANT).",
