@@ -80,6 +80,13 @@ export class Ledger {
     return this.checkouts.get(id);
   }
 
+  /** True if this is the service's reference of a payout or a checkout that was created from here. */
+  hasCreated(reference: string): boolean {
+    this.refresh();
+    const created = [...this.plans.values(), ...this.checkouts.values()] as { payout?: string; reference?: string }[];
+    return created.some((each) => (each.payout ?? each.reference) === reference);
+  }
+
   /** The sum of a currency on the present day (UTC). */
   spentToday(currency: string): number {
     this.refresh();

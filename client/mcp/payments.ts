@@ -217,6 +217,7 @@ export class Payments {
 
   async getCheckout(reference: string, url?: string): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.checkouts.verify(reference).result();
+    if (!data && this.context.ledger.hasCreated(reference)) return existing("checkout", reference);
     if (end === "missing") return outcome("refused", `No checkout has this reference.`);
     if (!data) return unread(error);
     const link = url && data.status === "pending" ? ` ${sendTo(url)}` : "";
@@ -270,7 +271,7 @@ export class Payments {
     let result!: PayoutResult;
     for await (result of createAll(client, [request], { journal }));
     const { outcome: end, data, error } = result;
-    if (data) return this.read(data.reference, id);
+    if (data) return this.read(data.reference, id, true);
     const why = quoted(error.message);
     if (end === "unknown") return outcome("unknown", `${unknownText(id)} ${why}`, reasonOf(error));
     return outcome(
@@ -355,15 +356,15 @@ export class Payments {
     }
   }
 
-  private async read(reference: string, id?: string): Promise<Outcome> {
+  private async read(
+    reference: string,
+    id?: string,
+    exists = this.context.ledger.hasCreated(reference),
+  ): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.disbursements.verify(reference).result();
-    if (end === "missing") return outcome("refused", "No payout has this reference.");
     if (data) return this.describe(data, id);
-    if (id === undefined) return unread(error);
-    return outcome(
-      "pending",
-      `The payout ${reference} exists, and its status could not be read just now. Call get_payout later. Do not pay again.`,
-    );
+    if (exists) return existing("payout", reference);
+    return end === "missing" ? outcome("refused", "No payout has this reference.") : unread(error);
   }
 
   /**
@@ -392,6 +393,14 @@ export class Payments {
 /** The service may hide digits of a phone number, so the number is not compared. */
 const isPaidBy = (plan: Plan, { amount, currency, country }: Disbursement) =>
   amount === plan.amount && currency === plan.currency && country === plan.country;
+
+/** Also after a 404: a read replica of the service may not have the record yet. */
+const existing = (record: "payout" | "checkout", reference: string) =>
+  outcome(
+    "pending",
+    `The ${record} ${fromOutside(reference).data} exists, and its status could not be read just now. ` +
+      `Call get_${record} later. Do not ${record === "payout" ? "pay" : "create it"} again.`,
+  );
 
 const unread = (error: unknown) =>
   outcome(

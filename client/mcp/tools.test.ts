@@ -18,7 +18,13 @@ let server: TestServer;
 let folder: string;
 let journal: string;
 /** What happens to the next creates, in their order. */
-let faults: ("lose the request" | "lose the response" | "lose every reply" | "refuse the connection")[];
+let faults: (
+  | "lose the request"
+  | "lose the response"
+  | "lose every reply"
+  | "refuse the connection"
+  | "read too early"
+)[];
 let now: number;
 const clients: Client[] = [];
 
@@ -47,6 +53,8 @@ async function network(input: string | Request, init?: RequestInit): Promise<Res
     throw connectionLost();
   }
   if (faults[0] === "refuse the connection") throw connectionRefused();
+  // A read replica that lags does not have the record yet.
+  if (faults[0] === "read too early" && request.method === "GET") return fetch(`${request.url}0`, request);
   const fault = request.method === "POST" ? faults.shift() : undefined;
   if (fault === "lose the request") throw connectionLost();
   const response = await fetch(request);
@@ -193,6 +201,29 @@ test.each(["lose the request", "lose the response"] as const)("pay once: %s", as
   const plan = await prepare(call);
   faults = [fault, fault];
   expect(await call("pay", { plan })).toMatchObject({ result: "pending" });
+  expect(await paid()).toBe(1);
+});
+
+test("a payment that exists is never refused because the service does not find it", async () => {
+  const call = await connect();
+  const plan = await prepare(call);
+  const { phoneNumber: _, ...order } = payout;
+  faults = ["read too early", "read too early", "read too early"];
+  const first = await call("pay", { plan });
+  expect(first).toMatchObject({
+    result: "pending",
+    summary: expect.stringMatching(/^The payout \w+ exists, .* again/),
+  });
+  const [reference] = /DSB\w+/.exec(first.summary)!;
+  expect(await call("get_payout", { plan })).toMatchObject(first);
+  expect(await call("get_payout", { payout: reference })).toMatchObject(first);
+  expect(await call("get_payout", { plan, payout: "DSB0" })).toMatchObject({ result: "refused" });
+  const { checkout } = await call("create_checkout", order);
+  const again = {
+    result: "pending",
+    summary: expect.stringContaining(`${checkout!.reference} exists, and its status`),
+  };
+  expect(await call("create_checkout", order)).toMatchObject(again);
   expect(await paid()).toBe(1);
 });
 
