@@ -1,9 +1,12 @@
 // What is noted of a transaction that is repeated, rolled back, or whose commit is unknown.
 import { expect, test } from "vitest";
 import { noteChanges, type Change } from "../../domain/changes.ts";
+import { createFakeClock } from "../../testing/clock.ts";
+import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
+import { openSqlite } from "../sqlite/index.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { recordAction } from "./audit.ts";
-import { noting } from "./noting.ts";
+import { noting, notingInsertions } from "./noting.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
 const PAUSE = { actor: "dashboard Ada", action: "rail.pause", merchantId: "", details: { rail: "test" } } as const;
@@ -60,4 +63,22 @@ test.each<[string, Run[], unknown[]]>([
   ["an unknown commit, then a rollback", [unknown, rolledBack], [doubt]],
 ])("of %s", async (_, runs, expected) => {
   expect(await notedOf(runs)).toEqual(expected);
+});
+
+test("of a live payment, the stored reference or the merchant's: the draft's own is not stored", async () => {
+  const storage = openSqlite(":memory:", { clock: createFakeClock(), server: true });
+  const draft = aDisbursement((await addMerchant(storage)).id, { rail: "test" });
+  const losing = notingInsertions({
+    ...storage,
+    insertDisbursement: () => Promise.reject(new UnknownOutcome("The connection was lost")),
+  });
+  const changes: Change[] = [];
+  const { record } = await noteChanges(changes, () => storage.insertDisbursement(draft));
+  await noteChanges(changes, () => losing.insertDisbursement(draft)).catch(() => undefined);
+  expect(record.reference).not.toBe(draft.reference);
+  expect(changes).toEqual([
+    { isCertain: true, details: { disbursement: record.reference } },
+    { isCertain: false, details: { disbursement: draft.merchantsReference } },
+  ]);
+  await storage.close();
 });

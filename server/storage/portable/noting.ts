@@ -84,14 +84,18 @@ export const notingInsertions = ({ insertDisbursement, insertCheckout }: Inserti
   insertCheckout: notingPayment("checkout", insertCheckout),
 });
 
-function notingPayment<Asked extends { reference: string }, Result extends { inserted: boolean }>(
-  kind: string,
-  insert: (asked: Asked) => Promise<Result>,
-): (asked: Asked) => Promise<Result> {
+/** The stored reference may differ from the draft's. While there is no record, the merchant's reference names it. */
+function notingPayment<
+  Asked extends { merchantsReference: string },
+  Result extends { inserted: boolean; record: { reference: string } },
+>(kind: string, insert: (asked: Asked) => Promise<Result>): (asked: Asked) => Promise<Result> {
   return (asked) => {
     const changes = notedChanges();
-    const change = { isCertain: true, details: { [kind]: asked.reference } };
+    const change = (result?: Result) => ({
+      isCertain: true,
+      details: { [kind]: result?.record.reference ?? asked.merchantsReference },
+    });
     const ended = insert(asked);
-    return changes ? noteEnd(changes, ended, (result) => (result?.inserted === false ? [] : [change])) : ended;
+    return changes ? noteEnd(changes, ended, (result) => (result?.inserted === false ? [] : [change(result)])) : ended;
   };
 }
