@@ -76,7 +76,7 @@ function remoteStorage(socket: Socket): SqliteStorage {
   });
 }
 
-const endedError = () => new StorageError("The server ended before it had run the command.");
+const endedError = () => new StorageError("The server ended before it replied.");
 
 function errorOf({ name, message, code, details }: Failure): Error {
   if (code !== undefined) return new ServiceError(code as ErrorCode, message, details);
