@@ -18,7 +18,10 @@ export interface EventStore {
    * @returns `claimed`: handle it. `busy`: another request is handling it. `done`: it was handled before.
    */
   claim(id: string): EventClaim | Promise<EventClaim>;
-  /** Records that the event was handled. Keep the record for three days, as long as the service retries. */
+  /**
+   * Records that the event was handled. Keep the record as long as the service keeps events, at least seven days:
+   * retries take up to four days, and a replay can come at any later time, with the same id.
+   */
   done(id: string): void | Promise<void>;
   /** Gives the claim back, because the handler failed. The next delivery is handled again. */
   release(id: string): void | Promise<void>;

@@ -52,8 +52,8 @@ export const webhooks = {
   ],
   idSentAs: ["Id, sent as <code>webhook-id</code>", "Identifiant, envoyé comme <code>webhook-id</code>"],
   replayMeans: [
-    "A replay sends the same body with the same id, whatever the status is. A receiver that keeps ids will notice.",
-    "Un renvoi transmet le même corps avec le même identifiant, quel que soit le statut. Un récepteur qui garde les identifiants s’en aperçoit.",
+    "A replay sends the same body with the same id, whatever the status is. A receiver that no longer has the id processes the webhook again.",
+    "Un renvoi transmet le même corps avec le même identifiant, quel que soit le statut. Un récepteur qui n’a plus l’identifiant traite le webhook de nouveau.",
   ],
   attempts: ["Attempts", "Tentatives"],
   noFurtherAttempt: ["No further attempt is made: {reason}.", "Aucune autre tentative n’aura lieu : {reason}."],
@@ -94,6 +94,10 @@ export const webhooks = {
   replayEffect: [
     "Each webhook is sent again to its own address, with the same body and the same <code>webhook-id</code>, and its retries start again. Webhooks that wait for a retry are sent earlier. A webhook that is being sent, or was written after the start, is skipped.",
     "Chaque webhook est renvoyé à sa propre adresse, avec le même corps et le même <code>webhook-id</code>, et ses nouvelles tentatives recommencent. Les webhooks qui attendent une nouvelle tentative partent plus tôt. Un webhook en cours d’envoi, ou écrit après le début, est ignoré.",
+  ],
+  replaysDelivered: [
+    "This includes webhooks that were delivered. A receiver that no longer has their ids processes them again.",
+    "Cela comprend des webhooks déjà livrés. Un récepteur qui n’a plus leurs identifiants les traite de nouveau.",
   ],
   moreThanNumber: ["more than {number}", "plus de {number}"],
   replayIsFollowed: [

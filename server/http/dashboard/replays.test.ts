@@ -39,6 +39,9 @@ test("from a search to its preview, to the replay with its progress, to the list
   expect(preview).toContain("3 webhooks");
   expect(preview).toContain(`<td>${host}</td><td class="number">3</td>`);
   expect(preview).toContain("<li>status: failed</li>");
+  const warning = "This includes webhooks that were delivered";
+  expect(preview).not.toContain(warning);
+  expect((await visitor.get(`${area}/replays/new?host=${host}`)).html).toContain(warning);
 
   const before = receiver.received.length;
   const page = await started(visitor, area, { host, pace: "8" });

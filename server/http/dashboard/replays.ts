@@ -71,6 +71,7 @@ ${
     ? markup`<p>${t("nothingToReplay")}</p>`
     : [
         soft(rich("replayEffect")),
+        (filter.status ?? "delivered") === "delivered" && markup`<p><strong>${t("replaysDelivered")}</strong></p>`,
         form(view, "replay.start", {
           values: typed,
           isConfirmation: true,
