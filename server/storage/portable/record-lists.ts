@@ -1,10 +1,11 @@
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
+import { DAY_MS } from "../../domain/time.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { fromUuid, toUuid } from "../uuid.ts";
 import type { Row } from "../rows.ts";
 import { toPage } from "./pages.ts";
-import { mergedRanges, type Executor } from "./query.ts";
+import { mergedRanges, type Executor, type QueryValue } from "./query.ts";
 
 interface RecordTable<T> {
   table: "disbursements" | "checkouts";
@@ -34,6 +35,17 @@ const ORDERS = {
   },
 };
 
+/** The day of a record, with which the indexes by phone number begin in SQLite. */
+export const DAY = `created_at / ${DAY_MS}`;
+
+/**
+ * In SQLite the table `days` of a statement: the days of `:from`, of `:before` and between on which any merchant has
+ * records with phone numbers, newest first, after a day that has none. Each is found with one look into the index.
+ */
+export const withDays = (table: string) => `WITH RECURSIVE days (day) AS (SELECT :before / ${DAY_MS} + 1 UNION ALL
+  SELECT (SELECT max(${DAY}) FROM ${table} WHERE ${DAY} < day AND phone_number IS NOT NULL) FROM days
+  WHERE day > :from / ${DAY_MS})`;
+
 /** Returns a function that reads the pages of a list of records, newest first. */
 export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {
   const { database, read } = executor;
@@ -42,14 +54,31 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
     AND (created_at, ${key}) < (:before, :key::uuid)`;
   const ORDER = `ORDER BY created_at DESC, ${key} DESC`;
 
-  const few = (condition: string) => `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${condition}
-    AND (:status::text IS NULL OR status = :status)`;
-  const ofStatus = (condition: string) => `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND status = ${condition}`;
+  const inRange = (condition: string) => `SELECT ${columns} FROM ${table} WHERE ${IN_RANGE} AND ${condition}`;
+  const few = (condition: string) => `${inRange(condition)} AND (:status::text IS NULL OR status = :status)`;
+  const ofStatus = (status: string) => inRange(`status = ${status}`);
+  const OF_PHONE = "phone_number = :phone";
+  const OF_PHONE_AND_DAY = `${few(`${OF_PHONE} AND ${DAY} = :day`)} ${ORDER} LIMIT :limit`;
+  const daysWith = (select: string) => `${withDays(table)} SELECT day FROM days WHERE EXISTS (${select})`;
+  const DAYS_OF_PHONE = daysWith(inRange(`${OF_PHONE} AND ${DAY} = day`));
+  const DAYS_OF_PHONE_AND_STATUS = daysWith(few(`${OF_PHONE} AND ${DAY} = day`));
+
+  async function readDays(values: { [name: string]: QueryValue; limit: number }): Promise<Row[]> {
+    const found: Row[] = [];
+    // Without a status, the days are found in the index alone.
+    const text = values.status === null ? DAYS_OF_PHONE : DAYS_OF_PHONE_AND_STATUS;
+    for (const { day } of await read({ text, values })) {
+      const limit = values.limit - found.length;
+      if (limit === 0) break;
+      found.push(...(await read({ text: OF_PHONE_AND_DAY, values: { ...values, day: day as number, limit } })));
+    }
+    return found;
+  }
 
   function statement({ merchantsReference, phoneNumber, status }: RecordQuery): string {
     // At most one record has the reference.
     if (merchantsReference !== undefined) return `${few("merchants_reference = :reference")} LIMIT :limit`;
-    if (phoneNumber !== undefined) return `${few("phone_number = :phone")} ${ORDER} LIMIT :limit`;
+    if (phoneNumber !== undefined) return `${few(OF_PHONE)} ${ORDER} LIMIT :limit`;
     // The index has one range for each status, so a list of all statuses merges the ranges.
     const ranges = status === undefined ? statuses.map((each) => `'${each}'`) : [":status"];
     return mergedRanges(database, ranges.map(ofStatus), ORDER, "LIMIT :limit");
@@ -68,8 +97,9 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
     const [before, ...numbers] = position && position[0]! < createdBefore ? position : [createdBefore];
     const range = { merchant: merchantId, epoch, from: createdAfter, before: before!, key: keyOf(numbers) };
     const which = { reference: merchantsReference ?? null, phone: phoneNumber ?? null, status };
-    const values = { ...range, ...which };
-    const found = await read({ text: statement(query), values: { ...values, limit: limit + 1 } });
+    const values = { ...range, ...which, limit: limit + 1 };
+    const isByDay = database === "sqlite" && merchantsReference === undefined && phoneNumber !== undefined;
+    const found = isByDay ? await readDays(values) : await read({ text: statement(query), values });
     return toPage(found, limit, toRecord, (last) =>
       sealCursor(table, scope, [last.created_at as number, ...numbersOf(last)]),
     );

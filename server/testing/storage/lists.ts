@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { Disbursement } from "../../domain/disbursements.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
@@ -10,10 +11,15 @@ import {
   aDisbursement,
   aFinalDisbursement,
   concurrently,
+  DAY,
+  HOUR,
   MINUTE,
   SECOND,
   START,
 } from "./fixtures.ts";
+
+/** Midnight before the test begins. */
+const FIRST_DAY = START - (START % DAY);
 
 interface Query {
   merchantId: string;
@@ -219,6 +225,60 @@ export function listTests(storage: Current): void {
     const pending = await storage().listDisbursements({ ...query, status: "pending" });
     expect(pending.items.map(({ reference }) => reference)).toEqual([last, first]);
     expect((await storage().listDisbursements({ ...query, phoneNumber: "225070000000" })).items).toEqual([]);
+  });
+
+  test("finds disbursements by phone number across days, whatever the page and the period", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    const phoneNumber = "2250700000003";
+    const times = new Map<string, number>();
+    // Several records of the same millisecond, the first and the last millisecond of a day, and days without records.
+    for (const day of [1, 2, 4, 5, 8]) {
+      for (const at of [0, HOUR, HOUR, HOUR, HOUR + 1, HOUR + 1, HOUR + 1, DAY - 1]) {
+        storage.clock().advance(FIRST_DAY + day * DAY + at - storage.clock().now());
+        await storage().insertDisbursement(aDisbursement(merchantId));
+        const draft = times.size % 3 === 0 ? aFinalDisbursement : aDisbursement;
+        const { record } = await storage().insertDisbursement(draft(merchantId, { customer: { phoneNumber } }));
+        times.set(record.reference, storage.clock().now());
+      }
+    }
+    // Another merchant's records are on days on which this merchant has none.
+    const other = await addMerchant(storage());
+    storage.clock().advance(2 * DAY);
+    await storage().insertDisbursement(aDisbursement(other.id, { customer: { phoneNumber } }));
+    const all = (await storage().listDisbursements({ merchantId, limit: 100 })).items;
+    const ofPhone = all.filter(({ reference }) => times.has(reference));
+    expect(ofPhone).toHaveLength(40);
+    for (const status of [undefined, "success", "failed"] as const) {
+      for (const createdAfter of [undefined, FIRST_DAY + 2 * DAY, FIRST_DAY + 2 * DAY + HOUR + 1]) {
+        for (const createdBefore of [undefined, FIRST_DAY + 5 * DAY, FIRST_DAY + 5 * DAY + HOUR + 1]) {
+          const filter = Object.entries({ status, createdAfter, createdBefore }).filter(
+            ([, value]) => value !== undefined,
+          );
+          const query = { merchantId, phoneNumber, ...(Object.fromEntries(filter) as Partial<RecordQuery<"success">>) };
+          const expected = ofPhone.filter(
+            (each) =>
+              (status ?? each.status) === each.status &&
+              each.createdAt >= (createdAfter ?? 0) &&
+              each.createdAt < (createdBefore ?? Infinity),
+          );
+          for (const limit of [3, 8, 100]) {
+            const pages: Disbursement[][] = [];
+            for (let cursor: string | undefined = ""; cursor !== undefined;) {
+              const page = await storage().listDisbursements({ ...query, limit, ...(cursor && { cursor }) });
+              pages.push(page.items);
+              ({ cursor } = page);
+            }
+            expect(pages.flat()).toEqual(expected);
+            expect(pages).toHaveLength(Math.max(1, Math.ceil(expected.length / limit)));
+          }
+        }
+      }
+    }
+    const found = await storage().searchPayments({ text: "x", phoneNumber, limit: 100 });
+    expect(found.map(({ createdAt }) => createdAt)).toEqual([
+      storage.clock().now(),
+      ...[...times.values()].toReversed(),
+    ]);
   });
 
   test("finds checkouts by the payer's phone number", async () => {
