@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Config } from "../config.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Checkouts } from "../domain/checkouts.ts";
@@ -106,6 +107,11 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   opens?: TextId;
   /** What a page asks before, and what it says will happen. */
   asks?: { question: TextId; effects: readonly TextId[] };
+  /**
+   * What its form shows and replaces. The action is refused if somebody has changed it since, because people see what
+   * they undo.
+   */
+  replaces?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<object>;
   run(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<Result>;
   /** The path of the page that shows what has become. */
   leadsTo(doer: Doer<MerchantIn<At>>, result: Result): string;
@@ -120,6 +126,9 @@ export interface Action<At extends string = string, All extends Fields = Fields,
 export const action = <At extends string, All extends Fields, Result>(
   entry: Action<At, All, Result>,
 ): Action<At, All, Result> => entry;
+
+/** Names what a form replaces, so that nobody can find a secret from its name. */
+export const nameOf = (replaced: object): string => hash("sha256", JSON.stringify(replaced));
 
 export type ResultOf<Entry> = Entry extends { run: (...all: never[]) => Promise<infer Result> } ? Result : never;
 

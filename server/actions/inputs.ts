@@ -1,4 +1,6 @@
+import { hkdfSync } from "node:crypto";
 import { checkedReason } from "../domain/attention.ts";
+import type { Random } from "../domain/ids.ts";
 import { LIMITS, parseLimits, type Limits } from "../domain/limits.ts";
 import { checkedName } from "../domain/names.ts";
 import { parseTerms, TERMS, type Terms } from "../domain/terms.ts";
@@ -12,6 +14,20 @@ export const aName = (label: TextId, input: Input = {}) =>
     { label, required: true, class: "search", ...input, attributes: { maxlength: 100, autocomplete: "off" } },
     checkedName,
   );
+
+/**
+ * Randomness that is the same when the same form is sent again, so that what it makes is made once and shown again. Only
+ * the session can know it. Undefined for a form without an id.
+ * @param names of the inputs; what is made is another thing if one of them has another value
+ */
+export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
+  inputs: { id: { type: "hidden" } },
+  read(form) {
+    const [id = "", secret = "", ...typed] = ["id", "csrf", ...names].map((name) => form.text(name));
+    if (id === "") return undefined;
+    return (length) => new Uint8Array(hkdfSync("sha256", secret, id, JSON.stringify(typed), length));
+  },
+});
 
 /** Why somebody does something, for the audit trail. */
 export const aReason = field(

@@ -1,10 +1,13 @@
 import { adjust } from "../domain/adjustments.ts";
 import { checkedReason } from "../domain/attention.ts";
+import { createIds } from "../domain/ids.ts";
 import type { Adjustment } from "../domain/ledger.ts";
+import { limitTexts } from "../domain/limits.ts";
 import { createMerchant, renameMerchant, type Merchant } from "../domain/merchants.ts";
+import { termTexts } from "../domain/terms.ts";
 import type { TextId } from "../texts/index.ts";
 import { action, field, type Doer } from "./action.ts";
-import { aName, someLimits, someTerms } from "./inputs.ts";
+import { aName, sameAgain, someLimits, someTerms } from "./inputs.ts";
 import { refused } from "./refused.ts";
 
 type Managed = Doer;
@@ -91,10 +94,11 @@ export const merchantActions = {
   "merchant.create": action({
     at: "/merchants",
     needs: "manage merchants",
-    input: { name: aName("newMerchant", { placeholder: "name" }) },
+    input: { name: aName("newMerchant", { placeholder: "name" }), random: sameAgain("name") },
     button: "create",
     style: "primary",
-    run: ({ context, actor }, { name }) => createMerchant({ ...context, actor }, name),
+    run: ({ context, actor }, { name, random }) =>
+      createMerchant({ ...context, actor, ...(random && { ids: createIds(random) }) }, name),
     leadsTo: (_, { id }) => `/m/${id}/settings`,
   }),
   "merchant.rename": action({
@@ -111,6 +115,7 @@ export const merchantActions = {
     input: { limits: someLimits },
     hint: "emptyFieldsLimitNothing",
     button: "saveLimits",
+    replaces: async ({ merchant }) => limitTexts(merchant.limits),
     run: ({ context, actor, merchant }, { limits }) => context.storage.setMerchantLimits(merchant.id, limits, actor),
     leadsTo: itsPage,
   }),
@@ -120,6 +125,7 @@ export const merchantActions = {
     input: { terms: someTerms },
     hint: "emptyTerms",
     button: "saveTerms",
+    replaces: async ({ merchant }) => termTexts(merchant.terms),
     run: ({ context, actor, merchant }, { terms }) => context.storage.setMerchantTerms(merchant.id, terms, actor),
     leadsTo: itsPage,
   }),

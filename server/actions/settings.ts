@@ -1,9 +1,8 @@
-import { hash } from "node:crypto";
 import { validate } from "uuid";
 import type { Config } from "../config.ts";
 import { SCOPES, type ApiKey, type Scope } from "../domain/keys.ts";
+import { limitTexts } from "../domain/limits.ts";
 import { createKey, KeyExistsError, revokeKey } from "../domain/merchants.ts";
-import type { WebhookSecrets } from "../domain/secrets.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import { action, field, type Doer, type Field } from "./action.ts";
 import { aName, someLimits } from "./inputs.ts";
@@ -13,9 +12,10 @@ type InSettings = Doer;
 const itsPage = ({ merchant }: InSettings) => `/m/${merchant.id}/settings`;
 const SETTINGS = { needs: "change settings", leadsTo: itsPage } as const;
 
-async function requireOwnKey({ context, merchant }: InSettings, keyId: string): Promise<void> {
-  const keys = await context.storage.listKeysOf(merchant.id);
-  if (!keys.some(({ id }) => id === keyId)) throw refused(404, "error.noKey");
+async function ownKey({ context, merchant }: InSettings, keyId: string): Promise<ApiKey> {
+  const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
+  if (key) return key;
+  throw refused(404, "error.noKey");
 }
 
 const scopes: Field<readonly Scope[]> = {
@@ -25,10 +25,6 @@ const scopes: Field<readonly Scope[]> = {
   ),
   read: (form) => SCOPES.filter((scope) => form.text(scope) !== ""),
 };
-
-/** A name of the current secret, from which nobody can find the secret. */
-export const nameOf = ({ current }: WebhookSecrets, merchantId: string): string =>
-  hash("sha256", `${merchantId} ${current}`);
 
 /** The address, if the server would send to it. */
 function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
@@ -78,7 +74,7 @@ export const settingsActions = {
     button: "revokeKey",
     style: "danger",
     async run(doer, { key }) {
-      await requireOwnKey(doer, key);
+      await ownKey(doer, key);
       await revokeKey({ ...doer.context, actor: doer.actor }, key);
     },
   }),
@@ -89,8 +85,9 @@ export const settingsActions = {
     opens: "limitKey.opens",
     hint: "limitKey.hint",
     button: "limitKey",
+    replaces: async (doer, { key }) => ({ key, ...limitTexts((await ownKey(doer, key)).limits) }),
     async run(doer, { key, limits }) {
-      await requireOwnKey(doer, key);
+      await ownKey(doer, key);
       await doer.context.storage.setKeyLimits(key, limits, doer.actor);
     },
   }),
@@ -105,16 +102,16 @@ export const settingsActions = {
   "secret.rotate": action({
     at: "/m/:merchant/settings/secret/rotate",
     ...SETTINGS,
-    // The name of the secret that the page was rendered for: it is rotated once, too.
-    input: { replaces: field("replaces", { type: "hidden" }) },
+    input: {},
     opens: "rotateSecret.opens",
     hint: "rotateSecret.hint",
     button: "rotateSecret",
     style: "danger",
-    async run({ context: { webhooks }, actor, merchant }, { replaces }) {
-      const isCurrent = replaces === "" || replaces === nameOf(await webhooks.readSecrets(merchant), merchant.id);
-      return isCurrent ? webhooks.rotateSecret(merchant, actor) : undefined;
+    async replaces({ context, merchant }) {
+      const { current } = await context.webhooks.readSecrets(merchant);
+      return { current };
     },
+    run: ({ context, actor, merchant }) => context.webhooks.rotateSecret(merchant, actor),
     isShown: true,
   }),
   "default-webhook.set": action({

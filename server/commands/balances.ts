@@ -19,7 +19,7 @@ export const balanceCommands = {
     run: async ({ storage }, { merchant: { id: merchantId }, since: from, until: to, limit, cursor }) =>
       listing(await storage.listStatement({ merchantId, from, to, limit, cursor }), (entry) => {
         const { kind, reference, currency, amount, balance, createdAt } = entry;
-        const sums = `${signed(amount, currency)}  balance ${signed(balance, currency)}`;
+        const sums = `${formatAmount(amount, currency, "en")}  balance ${formatAmount(balance, currency, "en")}`;
         return `${timestamp(createdAt)}  ${kind}  ${reference}  ${sums}`;
       }),
   }),
@@ -75,25 +75,20 @@ async function change({ storage, config, actor }: Context, { merchant, ...adjust
     case "not-covered":
       throw new UsageError(`The available balance is less. See \`${PROGRAM} balances list ${merchant.id}\`.`);
     case "booked":
-      return balanceIn(storage, merchant.id, adjustment.currency);
+      return balancesOf(storage, merchant.id);
   }
 }
 
 async function decide({ storage, actor }: Context, { id: merchantId }: Merchant, id: string, approves: boolean) {
-  const proposal = (await storage.listProposals()).find((each) => each.merchantId === merchantId && each.id === id);
   const result = await storage.decideAdjustment(merchantId, id, actor, approves);
   if (result === "rejected") return `Rejected ${id}`;
   if (result !== "booked") throw new UsageError(UNDECIDED_ADJUSTMENT[result]);
-  return balanceIn(storage, merchantId, proposal!.currency);
+  return balancesOf(storage, merchantId);
 }
 
-async function balanceIn(storage: Context["storage"], merchantId: string, currency: string) {
-  const balances = await storage.listBalances(merchantId);
-  return { lines: balances.filter((balance) => balance.currency === currency).map(balanceLine) };
-}
+const balancesOf = async (storage: Context["storage"], merchantId: string) => ({
+  lines: (await storage.listBalances(merchantId)).map(balanceLine),
+});
 
 const balanceLine = ({ merchantId, currency, available, reserved }: Balance) =>
-  `merchant ${merchantId}  available ${signed(available, currency)}  reserved ${signed(reserved, currency)}`;
-
-const signed = (amount: number, currency: string) =>
-  `${amount < 0 ? "-" : ""}${formatAmount(Math.abs(amount), currency, "en")}`;
+  `merchant ${merchantId}  available ${formatAmount(available, currency, "en")}  reserved ${formatAmount(reserved, currency, "en")}`;

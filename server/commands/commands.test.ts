@@ -290,7 +290,8 @@ describe("balances", () => {
     );
     expect(await server.storage.decideAdjustment(known.id!, known.change!, "dashboard Grace", true)).toBe("booked");
     await rows(
-      ["balances approve {id} {change}", 2, /^It does not wait for approval any more/],
+      ["balances approve {id} {change}", 0, /available XOF.19,999\.99/],
+      ["balances reject {id} {change}", 2, /^It does not wait for approval any more/],
       ["balances top-up {id} 2000000 XOF --reason Transfer", 0],
       ["balances proposals", 0, /^(?<change>\S+)/],
       ["balances reject {id} {change}", 0, "Rejected {change}"],

@@ -15,15 +15,16 @@ export type AdjustmentDecided = "booked" | "rejected" | "own" | "not-covered" | 
 
 export interface AdjustmentStore {
   /**
-   * Stores a change that a second person must approve. Repeated with the same id, stores it once.
+   * Stores a change that a second person must approve. Repeated with the same id, stores it once, and not at all if it
+   * was booked.
    * @throws ServiceError `invalid_value` if the id belongs to another change
    */
-  proposeAdjustment(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<void>;
+  proposeAdjustment(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<"proposed" | "booked">;
   /** Lists what waits for a second person, oldest first. */
   listProposals(): Promise<Proposal[]>;
   /**
    * Books a proposal, or rejects it. Whoever proposed it cannot approve it (`areTwoPeople`). If the balance does not cover what is taken,
-   * the proposal stays.
+   * the proposal stays. Also "booked" for a proposal that was booked before.
    */
   decideAdjustment(merchantId: string, id: string, actor: Actor, approves: boolean): Promise<AdjustmentDecided>;
 }
@@ -42,10 +43,7 @@ export async function adjust(
   adjustment: Adjustment,
   actor: Actor,
 ): Promise<Adjusted> {
-  if (needsSecond(secondFrom, adjustment)) {
-    await storage.proposeAdjustment(merchantId, adjustment, actor);
-    return "proposed";
-  }
+  if (needsSecond(secondFrom, adjustment)) return storage.proposeAdjustment(merchantId, adjustment, actor);
   return (await storage.adjustBalance(merchantId, adjustment, actor)) ? "booked" : "not-covered";
 }
 

@@ -43,6 +43,7 @@ export interface MerchantSecrets {
 export interface MerchantStore {
   /** Runs `work` while no other process is in this method, so that two first starts create one merchant. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** Stores a merchant, unless one with this id is stored. */
   insertMerchant(
     merchant: Pick<Merchant, "id" | "name" | "createdAt">,
     secrets: MerchantSecrets,

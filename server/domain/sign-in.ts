@@ -8,7 +8,7 @@ import type { Role } from "./roles.ts";
 /** Links and sessions are found by the SHA-256 of their tokens, which are stored nowhere. All times are real time. */
 export interface SignInStore {
   /**
-   * Stores a link. Also deletes the links and sessions that have expired.
+   * Stores a link, unless it is stored. Also deletes the links and sessions that have expired.
    * @throws ServiceError `unauthorized` if the actor's session has ended; `invalid_value` if the actor has a session and
    *   somebody else already has access under the link's name
    */

@@ -1,5 +1,9 @@
 /** What people do: the inputs and buttons of forms, and what is said before. */
 export const actions = {
+  outOfDate: [
+    "The form took no effect, because this page was out of date: you, or somebody else, had changed what it showed. It is up to date now.",
+    "Le formulaire est resté sans effet, car cette page n’était plus à jour : vous ou une autre personne aviez modifié ce qu’elle montrait. Elle est maintenant à jour.",
+  ],
   newMerchant: ["New merchant", "Nouveau marchand"],
   nameWhichWebhooksShow: [
     "Name, which webhooks and payment pages show",

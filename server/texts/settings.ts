@@ -35,10 +35,6 @@ export const settings = {
     "Your receiver checks the signature of every webhook with this secret.",
     "Votre récepteur vérifie la signature de chaque webhook avec ce secret.",
   ],
-  notRotated: [
-    "Nothing was rotated, because this page was out of date. If you have just rotated the secret, it was shown then; reveal it to see it again. If not, rotate it now.",
-    "Rien n’a été remplacé, car cette page n’était plus à jour. Si vous venez de remplacer le secret, il a été affiché à ce moment-là ; affichez-le pour le revoir. Sinon, remplacez-le maintenant.",
-  ],
   afterARotation: [
     "After a rotation webhooks are signed with the new secret and, for 24 hours, with the old one as well. The audit trail records who reveals or rotates the secret.",
     "Après un remplacement, les webhooks sont signés avec le nouveau secret et, pendant 24 heures, avec l’ancien aussi. Le journal d’audit note qui affiche ou remplace le secret.",

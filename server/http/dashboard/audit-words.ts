@@ -23,12 +23,14 @@ export function inWords({ action, actor, details }: AuditEntry, keys: readonly A
   const name = isAboutKey ? nameOf(details.key) : undefined;
   const shown = (label: string, value: string) => {
     if (label === "invitedBy") return whoIs(value as ActorName, words, nameOf);
+    if (label === "amount") return words.amount(BigInt(value), details.currency!);
     if (label === "pace") return t("perSecond", { pace: Number.parseInt(value, 10) });
     if (isTime(value)) return `${words.time(Date.parse(value))} UTC`;
     return CODED[label] === undefined ? value : word(CODED[label], value);
   };
   const more = Object.entries(details)
-    .filter(([label]) => !IDS.has(label) && !(isAboutKey && name !== undefined && label === "name"))
+    .filter(([label]) => !IDS.has(label) && !(label === "currency" && details.amount !== undefined))
+    .filter(([label]) => !(isAboutKey && name !== undefined && label === "name"))
     .map(([label, value]) => t("labelled", { label: word("detail", label), value: shown(label, value) }));
   const what = name === undefined ? t(`audit.${action}`) : `${t(`audit.${action}`)} ${name}`;
   const { delivery, replay, bySession: session } = details;

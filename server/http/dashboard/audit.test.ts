@@ -47,6 +47,14 @@ test("the trail is in French for a browser that prefers it, also its details", a
   ]);
 });
 
+test("amounts have their sign and their currency", async () => {
+  const { storage, merchant } = server;
+  const change = { id: "bank-118", currency: "XOF", amount: -1_000_000, reason: "Bank" };
+  await storage.proposeAdjustment(merchant.id, change, "dashboard Ada");
+  const { html } = await operator.get(`${area}/audit`);
+  expect(html.replaceAll("\u00a0", " ")).toContain("reference: bank-118 · amount: -XOF 10,000.00 · reason: Bank<");
+});
+
 test("a key that the merchant does not have is not found", async () => {
   const { status, html } = await operator.get(`${area}/audit?key=unknown`);
   expect([status, html]).toEqual([404, expect.stringContaining("There is no API key with this id.")]);

@@ -15,7 +15,7 @@ test("a merchant sees its balances and its statement, and operators the balances
   expect((await kofi.get(page)).html).toContain("Nothing was paid yet");
   const { reference } = (await server.createPayout({ amount: 10_000 })).body.data;
   const { html } = await kofi.get(page);
-  for (const text of ["−XOF", "101.00", "Payout created", `/m/${merchant.id}/disbursements/${reference}"`])
+  for (const text of ["-XOF", "101.00", "Payout created", `/m/${merchant.id}/disbursements/${reference}"`])
     expect(html).toContain(text);
   expect((await kofi.get("/balances")).status).toBe(404);
   const { html: all } = await (await signedIn(server)).get("/balances");
@@ -91,8 +91,7 @@ describe("a balance is changed by hand", () => {
       visitor.post(`/balances/${action}`, { proposal: `${merchant.id}/${id}` });
     expect((await decide(ada, first, "approve")).html).toContain("Somebody else must approve it");
     expect((await grace.get("/balances")).html).toContain("Bank transfer 118");
-    expect((await decide(grace, first, "approve")).status).toBe(303);
-    expect((await decide(grace, first, "approve")).status).toBe(409);
+    for (let count = 0; count < 2; count += 1) expect((await decide(grace, first, "approve")).status).toBe(303);
     expect((await decide(grace, second, "reject")).status).toBe(303);
     expect(await available()).toEqual([1_000_000]);
     expect(await storage.listProposals()).toEqual([]);

@@ -5,20 +5,15 @@ import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
 import type { Balance, StatementEntry } from "../../domain/ledger.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { stateOf } from "../request-state.ts";
 import { markup, type Html } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { back, bdi, card, form, link, soft, table, under, type Column } from "./parts.ts";
 import { readInput } from "./serve.ts";
-import { mayDo, merchantOf, type View } from "./view.ts";
-import type { Words } from "./words.ts";
+import { formIdOf, mayDo, merchantOf, type View } from "./view.ts";
 
 const ON_A_PAGE = 50;
 /** Among the last of these whole days, the one on which most was paid out shows for how long a balance may last. */
 const DAYS = 7;
-
-const moneyIn = (words: Words, amount: number, currency: string): string =>
-  `${amount < 0 ? "−" : ""}${words.amount(Math.abs(amount), currency)}`;
 
 /** What was paid out in a currency on the day on which most was paid out, without fees. */
 function busiest(figures: readonly Figure[], currency: string): bigint | undefined {
@@ -41,7 +36,7 @@ function balancesTable(
 ): Html {
   const { t } = view;
   const mostOf = ({ currency }: Balance) => figures && busiest(figures, currency);
-  const reserved = (balance: Balance) => moneyIn(view, balance.reserved, balance.currency);
+  const reserved = (balance: Balance) => view.amount(balance.reserved, balance.currency);
   const columns: Column<Balance>[] = [
     first,
     {
@@ -52,7 +47,7 @@ function balancesTable(
         const most = mostOf(balance);
         const isLow = enforced && most !== undefined && BigInt(available) < most;
         return [
-          moneyIn(view, available, currency),
+          view.amount(available, currency),
           isLow && under(markup`<span class="badge pending">${t("mayNotLast")}</span>`),
           markup`<span class="small"><br>${t("reserved")}<br>${reserved(balance)}</span>`,
         ];
@@ -107,11 +102,11 @@ const ofMerchant = list<StatementEntry>({
       title: "amount",
       class: "number",
       cell: ({ amount, balance, currency }) => [
-        moneyIn(view, amount, currency),
-        markup`<span class="small"><br>${view.t("balance")}<br>${moneyIn(view, balance, currency)}</span>`,
+        view.amount(amount, currency),
+        markup`<span class="small"><br>${view.t("balance")}<br>${view.amount(balance, currency)}</span>`,
       ],
     },
-    { title: "balance", class: "number wide", cell: ({ balance, currency }) => moneyIn(view, balance, currency) },
+    { title: "balance", class: "number wide", cell: ({ balance, currency }) => view.amount(balance, currency) },
     { title: "when", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
   ],
   none: ({ t }) => markup`<p>${t("noBalanceChanged")}</p>`,
@@ -142,7 +137,7 @@ const ofAll: Page = {
       {
         title: "change",
         cell: ({ merchantId, amount, currency, reason, by }) => [
-          moneyIn(view, amount, currency),
+          view.amount(amount, currency),
           " ",
           whose(merchantId),
           under(view.rich("reasonBy", { reason, by: personOf(by) })),
@@ -173,7 +168,7 @@ const adjusting: Page = {
   async show(view) {
     const { t, rich, root, context } = view;
     const input = readInput("balance.adjust", view.query, false);
-    const id = stateOf(view.res).requestId!;
+    const id = formIdOf(view);
     const adjustment = adjustmentOf(input, id);
     const { currency, reason } = input;
     const merchantId = view.params.merchant!;
@@ -184,13 +179,13 @@ const adjusting: Page = {
     const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
     const isTaken = input.kind === "withdraw";
     const isProposed = needsSecond(context.config.secondPersonFrom, adjustment);
-    const amount = moneyIn(view, input.amount, currency);
+    const amount = view.amount(input.amount, currency);
     const values = { amount, merchant: merchant!.name };
     const effects = [
       isTaken ? rich("takenFrom", values) : rich("addedTo", values),
       rich("availableThen", {
-        before: moneyIn(view, available, currency),
-        after: moneyIn(view, available + adjustment.amount, currency),
+        before: view.amount(available, currency),
+        after: view.amount(available + adjustment.amount, currency),
       }),
       rich("reasonIs", { reason }),
       isProposed && t("needsSecondPerson"),

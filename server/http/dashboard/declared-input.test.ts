@@ -230,9 +230,10 @@ const LIMITS = {
   currencies: "",
   recipients: "",
   approvalFrom: "",
+  replaces: "",
 };
 const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fields>][] = [
-  ["/dashboard/merchants", () => ({ name: "Grace Stores" })],
+  ["/dashboard/merchants", () => ({ id: "a-form", name: "Grace Stores" })],
   ["/dashboard/merchants/:merchant/rename", () => ({ name: "Renamed" })],
   ["/dashboard/approvals/approve", ({ values }) => ({ payment: values.waiting! })],
   [`${MERCHANT}/approvals/approve`, ({ values }) => ({ payment: values.waitingToo! })],
@@ -242,11 +243,14 @@ const FORMS: [route: string, fieldsOf: (service: Service) => Fields | Promise<Fi
   ["/dashboard/balances/approve", ({ values }) => ({ proposal: values.proposal! })],
   ["/dashboard/balances/reject", ({ values }) => ({ proposal: values.rejected! })],
   ["/dashboard/merchants/:merchant/limits", () => LIMITS],
-  ["/dashboard/merchants/:merchant/terms", () => ({ disbursementFee: "80+100", checkoutFee: "", rateLimit: "50" })],
+  [
+    "/dashboard/merchants/:merchant/terms",
+    () => ({ disbursementFee: "80+100", checkoutFee: "", rateLimit: "50", replaces: "" }),
+  ],
   ["/dashboard/merchants/:merchant/suspend", () => ({})],
   ["/dashboard/merchants/:merchant/reopen", () => ({})],
-  ["/dashboard/team/links", () => ({ name: "Barbara", role: "viewer" })],
-  [`${MERCHANT}/team/links`, () => ({ name: "Barbara", role: "viewer" })],
+  ["/dashboard/team/links", () => ({ id: "a-form", name: "Barbara", role: "viewer" })],
+  [`${MERCHANT}/team/links`, () => ({ id: "another-form", name: "Barbara", role: "viewer" })],
   [`${MERCHANT}/webhooks/:id/replay`, () => ({})],
   [`${MERCHANT}/replays/:id/stop`, () => ({})],
   [

@@ -35,9 +35,9 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const words = wordsIn(res);
     const { t, rich } = words;
     const title = t(status === 404 ? "notFound" : status < 500 ? "didNotWork" : "wentWrong");
-    // A form that a visitor may not send is not begun.
-    const isForbidden = error instanceof Refused && status === 403;
-    const saysWhat = hasChanged || (req.method === "POST" && !isUnexpected && !isForbidden);
+    // A form that a visitor may not send is not begun. What is gone or decided may be so because the form was sent before.
+    const saysNothing = isUnexpected || [403, 404, 409].includes(status);
+    const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
     const root = rootOf(context.config.publicUrl);
     const trail = hasChanged && trailOf(root, res);
     const language = {

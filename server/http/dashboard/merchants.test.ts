@@ -81,6 +81,31 @@ describe("management of merchants", () => {
     });
   });
 
+  test.each([
+    ["limits", "", { perDay: "XOF:5" }, { perPayment: "XOF:7" }],
+    ["terms", "", { rateLimit: "5" }, { checkoutFee: "350" }],
+    ["settings/keys/limits", "/settings", { perDay: "XOF:5" }, { countries: "CI" }],
+  ])("%s that a colleague has changed meanwhile are refused, and shown anew", async (path, page, theirs, mine) => {
+    const { merchant, storage } = { ...(await server.addMerchant("Shared")), storage: server.storage };
+    const at = `/${page === "" ? "merchants" : "m"}/${merchant.id}`;
+    const form = new RegExp(`action="/dashboard${at}/${path}".*?</form>`, "s");
+    const hidden = (html: string) =>
+      Object.fromEntries(
+        [...form.exec(html)![0].matchAll(/type="hidden" name="(key|replaces)" value="([^"]+)"/g)].map(
+          ([, name, value]) => [name!, value!],
+        ),
+      );
+    const old = hidden((await operator.get(at + page)).html);
+    expect((await operator.post(`${at}/${path}`, { ...old, ...theirs })).status).toBe(303);
+    const before = await storage.listAudit({ merchantId: merchant.id, limit: 9 });
+    const late = await operator.post(`${at}/${path}`, { ...old, ...mine });
+    expect([late.status, late.html]).toEqual([409, expect.stringContaining("this page was out of date")]);
+    expect(late.html).toContain(`value="${Object.values(theirs)[0]}"`);
+    expect(late.html).toContain(`data-address="/dashboard${at}${page}"`);
+    expect(await storage.listAudit({ merchantId: merchant.id, limit: 9 })).toEqual(before);
+    expect((await operator.post(`${at}/${path}`, { ...hidden(late.html), ...mine })).status).toBe(303);
+  });
+
   test("a merchant's people get 404, and nothing changes", async () => {
     const { merchant } = await server.addMerchant("Own");
     const member = await signedIn(server, { merchantId: merchant.id });
@@ -129,6 +154,17 @@ describe("roles", () => {
     for (const page of PAGES) expect((await operator.get(`/m/${id}/${page}`)).status).toBe(200);
     const [entry] = (await server.storage.listAudit({ merchantId: id!, limit: 9 })).items.toReversed();
     expect(entry).toMatchObject({ actor: "dashboard Ada", action: "merchant.create" });
+  });
+
+  test("a form that is sent again creates the same merchant, and another name another one", async () => {
+    const [, id] = /name="id" value="([^"]+)"/.exec((await operator.get("")).html)!;
+    const names = ["Twice", "Twice", "Once"];
+    const created: unknown[] = [];
+    for (const name of names)
+      created.push((await operator.post("/merchants", { id: id!, name })).headers.get("location"));
+    expect([created[1] === created[0], created[2] === created[0]]).toEqual([true, false]);
+    const stored = (await server.storage.listMerchants()).filter(({ name }) => names.includes(name));
+    expect(stored.map(({ name }) => name).toSorted()).toEqual(["Once", "Twice"]);
   });
 
   test.each(["", " ", "x".repeat(101)])("refuses the name %j", async (name) => {

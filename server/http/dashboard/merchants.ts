@@ -5,7 +5,7 @@ import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { markup } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { badge, bdi, card, code, form, link, pathOf, table, under } from "./parts.ts";
-import { mayDo, type View } from "./view.ts";
+import { formIdOf, mayDo, type View } from "./view.ts";
 
 /** The most payouts, and the most checkouts, that a search shows. */
 const MOST_FOUND = 25;
@@ -72,7 +72,7 @@ const listPage = list<Merchant>({
     );
     return card(found, { isLive: true });
   },
-  below: (view) => form(view, "merchant.create", { class: "card inline" }),
+  below: (view) => form(view, "merchant.create", { values: { id: formIdOf(view) }, class: "card inline" }),
 });
 
 const section = (id: string, title: string, content: ReturnType<typeof form>) =>

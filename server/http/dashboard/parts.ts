@@ -1,5 +1,4 @@
-import type { Input } from "../../actions/action.ts";
-import { areaOf } from "../../actions/action.ts";
+import { areaOf, nameOf, type Input } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { TextId } from "../../texts/index.ts";
@@ -122,12 +121,14 @@ interface FormOptions {
   isConfirmation?: boolean;
 }
 
-/** The path of an action, with the parameters of the page or the given ones. */
-export const pathOf = (view: View, name: ActionName, params: Readonly<Record<string, string>> = {}): string => {
+/** A path of a page or an action, with the parameters of this page or the given ones. */
+export function pathTo(view: View, at: string, params: Readonly<Record<string, string>> = {}): string {
   const all: Readonly<Record<string, string>> = { ...view.params, ...params };
-  const at = actionOf(name).at.replace("{scope}", areaOf(view.merchant));
-  return `${view.root}${at.replaceAll(/:(\w+)/g, (_, parameter: string) => all[parameter] ?? "")}`;
-};
+  const path = at.replace("{scope}", areaOf(view.merchant));
+  return `${view.root}${path.replaceAll(/:(\w+)/g, (_, parameter: string) => all[parameter] ?? "")}`;
+}
+export const pathOf = (view: View, name: ActionName, params: Readonly<Record<string, string>> = {}): string =>
+  pathTo(view, actionOf(name).at, params);
 
 /** The form of an action; nothing for a visitor who may not do it. */
 export function form(view: View, name: ActionName, options: FormOptions = {}): Html | undefined {
@@ -155,7 +156,7 @@ export function form(view: View, name: ActionName, options: FormOptions = {}): H
   const isFolded = entry.opens !== undefined && !isConfirmation;
   const style = options.style ?? entry.style;
   const content = markup`<form${attributes({ class: options.class ?? (isFolded ? "stack" : undefined) })} method="${method}" action="${pathOf(view, name, options.params)}">
-    ${method === "post" && tokenOf(view.visit.csrf)}${isFolded && hint && soft(hint)}${inputs}${!isFolded && hint && soft(hint)}${options.more}
+    ${method === "post" && tokenOf(view.visit.csrf)}${entry.replaces && inputOf(view, "replaces", { type: "hidden" }, nameOf(values))}${isFolded && hint && soft(hint)}${inputs}${!isFolded && hint && soft(hint)}${options.more}
     <button${attributes({ class: style })}>${text(options.button ?? entry.button, texts)}</button>
   </form>`;
   return isFolded ? markup`<details><summary>${text(entry.opens!)}</summary>${content}</details>` : content;

@@ -81,6 +81,25 @@ describe("forms", () => {
     expect((await server.storage.listAudit({ limit: 1 })).items).toEqual(before);
   });
 
+  test("say that nothing was recorded, unless the same form may have recorded it before", async () => {
+    const { merchant, storage } = server;
+    const visitor = await signedIn(server, { name: "Grace" });
+    const change = { id: "bank-118", currency: "XOF", amount: 500, reason: "Bank" };
+    await storage.proposeAdjustment(merchant.id, change, "command ada@host");
+    await signedIn(server, { name: "Guest" });
+    const { sessions } = await storage.listTeam({ idleMs: 60_000, limit: 500 });
+    const session = sessions.find(({ name }) => name === "Guest")!.id;
+    for (const [path, fields, status, says] of [
+      ["/balances/reject", { proposal: `${merchant.id}/${change.id}` }, 409, false],
+      ["/team/end", { session }, 404, false],
+      ["/merchants", { name: "" }, 422, true],
+    ] as const) {
+      await visitor.post(path, fields);
+      const again = await visitor.post(path, fields);
+      expect([path, again.status, again.html.includes("Nothing was recorded")]).toEqual([path, status, says]);
+    }
+  });
+
   test("of one session are limited, without a limit for others", async () => {
     const [busy, calm] = [await signedIn(server), await signedIn(server)];
     const statuses = new Set<number>();

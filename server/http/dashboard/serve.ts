@@ -1,5 +1,5 @@
 import { Router, type Request, type Response } from "express";
-import { scopesOf, type Doer, type Form } from "../../actions/action.ts";
+import { nameOf, scopesOf, type Doer, type Form } from "../../actions/action.ts";
 import { actionOf, ACTIONS, type ActionName } from "../../actions/index.ts";
 import { refused } from "../../actions/refused.ts";
 import { hasRight, RIGHTS } from "../../domain/roles.ts";
@@ -8,8 +8,8 @@ import { stateOf } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
 import { Html, markup } from "./html.ts";
 import { send } from "./layout.ts";
-import { queryOf, actorIn, field, rootOf, seeOther, viewOf, visitOf } from "./view.ts";
-import { back, card, form } from "./parts.ts";
+import { queryOf, actorIn, field, rootOf, seeOther, viewOf, visitOf, type Done } from "./view.ts";
+import { back, card, form, pathTo } from "./parts.ts";
 import type { Page, Shown } from "./page.ts";
 import { wordsIn } from "./words.ts";
 
@@ -45,7 +45,7 @@ async function show(
   page: Page,
   req: Request,
   res: Response,
-  done?: { name: ActionName; result: unknown },
+  done?: Done,
 ): Promise<void> {
   const view = viewOf(context, req, res, page.query ?? [], done);
   if (page.at.startsWith("/merchants/")) await findManaged(context, req);
@@ -59,19 +59,19 @@ async function show(
     const href = `${view.root}${at.replace(":merchant", view.merchant?.id ?? "")}`;
     return [{ href, label: each.title, current: each.at === (page.under ?? page.at) }];
   });
-  const current = nav.find((each) => each.current)?.href ?? view.root;
+  const here = pathTo(view, page.at);
   send(
     context,
     res,
     {
       title: about === undefined ? title : [title, " ", about],
       nav,
-      live: current,
+      live: here,
       // The address of a form cannot be loaded, so links lead to the page that shows the same.
-      shownAt: done ? current : (address ?? queryOf(view.query)),
+      shownAt: done ? here : (address ?? queryOf(view.query)),
       reloads,
     },
-    body,
+    [done?.isOutOfDate && markup`<p class="notice" role="status">${view.t("outOfDate")}</p>`, body],
   );
 }
 
@@ -141,7 +141,11 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       if (at.startsWith("/m/") && !merchant) throw refused(404, "error.noPage");
       const params = req.params as Record<string, string>;
       const doer = { context, actor: actorIn(res), params, merchant } as Doer as Doer<never>;
-      const result = await entry.run(doer, readInput(name, req.body));
+      const input = readInput(name, req.body);
+      const replaced = field(req.body, "replaces");
+      if (replaced !== "" && entry.replaces && replaced !== nameOf(await entry.replaces(doer, input)))
+        return show(context, pages, page!, req, res.status(409), { name, isOutOfDate: true });
+      const result = await entry.run(doer, input);
       const secret = entry.secretIn?.(result);
       if (secret !== undefined) stateOf(res).shownOnce = secret;
       if (entry.isShown) return show(context, pages, page!, req, res, { name, result });

@@ -1,5 +1,4 @@
 import { v5 } from "uuid";
-import { nameOf } from "../../actions/settings.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { curlLine } from "../curl-line.ts";
@@ -16,7 +15,7 @@ export const settingsPage: Page = {
     const { t, rich, context } = view;
     const merchant = merchantOf(view);
     const keys = await context.storage.listKeysOf(merchant.id);
-    const secrets = await context.webhooks.readSecrets(merchant);
+    const { current } = await context.webhooks.readSecrets(merchant);
     const nextKey = v5([merchant.id, ...keys.map((key) => key.id)].join(), view.visit.session.id);
     const mayChange = mayDo(view, "default-webhook.set");
     const address = merchant.webhookUrl;
@@ -27,7 +26,7 @@ ${form(view, "key.create", { values: { key: nextKey }, prefix: "new", class: "in
   { id: "keys", title: t("apiKeys"), class: "stack" },
 )}
 ${card(
-  markup`${secret(view)}<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { replaces: nameOf(secrets, merchant.id) } })}</div>${soft(t("afterARotation"))}`,
+  markup`${secret(view)}<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current } })}</div>${soft(t("afterARotation"))}`,
   { id: "secret", title: t("webhookSecret"), class: "stack" },
 )}
 ${card(
@@ -53,8 +52,7 @@ function newKey(view: View): Part {
 
 /** The secret, which only the response to a form shows. */
 function secret(view: View): Part {
-  const rotation = view.resultOf("secret.rotate");
-  const secrets = rotation ?? view.resultOf("secret.reveal");
+  const secrets = view.resultOf("secret.rotate") ?? view.resultOf("secret.reveal");
   if (secrets)
     return [
       pre(secrets.current, { id: "current-secret" }),
@@ -62,10 +60,7 @@ function secret(view: View): Part {
         soft(view.rich("signsToo", { time: view.time(each.expiresAt), secret: each.secret })),
       ),
     ];
-  return [
-    view.isResponseTo("secret.rotate") && markup`<p class="notice" role="status">${view.t("notRotated")}</p>`,
-    markup`<p>${view.t("checksSignatures")}</p>`,
-  ];
+  return markup`<p>${view.t("checksSignatures")}</p>`;
 }
 
 function columns(view: View): Column<ApiKey>[] {

@@ -41,6 +41,20 @@ test("a link for a colleague is shown once and signs in one person of the same m
   expect(JSON.stringify(server.logged())).not.toContain(token);
 });
 
+test("a form that is sent again makes the same link, and another name another one", async () => {
+  const kofi = await ofMerchant("Kofi");
+  const [, id] = /name="id" value="([^"]+)"/.exec((await kofi.get(team)).html)!;
+  const make = async (name: string) =>
+    tokenIn((await kofi.post(`${team}/links`, { id: id!, name, role: "viewer" })).html);
+  const [first, again, other] = [await make("Efua"), await make("Efua"), await make("Yaa")];
+  expect([again === first, other === first]).toEqual([true, false]);
+  expect((await lastEntries(2)).map(({ action, details }) => `${action} ${details.name}`)).toEqual([
+    "dashboard.link Yaa",
+    "dashboard.link Efua",
+  ]);
+  expect((await send(server, "/sign-in", { token: first })).status).toBe(303);
+});
+
 const BAD_NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
 test.each(BAD_NAMES)("refuses the name %j of a person, a key and a merchant", async (name) => {
   const visitor = await signedIn(server, { name: `Operator ${BAD_NAMES.indexOf(name)}` });

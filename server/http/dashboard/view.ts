@@ -8,12 +8,15 @@ import { hasRight, type Right } from "../../domain/roles.ts";
 import { actorOf } from "../../domain/sign-in.ts";
 import { stated, stateOf, type Visit } from "../request-state.ts";
 import type { DashboardContext } from "./dashboard-context.ts";
+import { isByItself } from "./live.ts";
 import { wordsIn, type Words } from "./words.ts";
 
 /** What a form has done, for the page that is the response to it. */
-interface Done {
+export interface Done {
   name: ActionName;
-  result: unknown;
+  result?: unknown;
+  /** True if it was refused because the page was out of date. */
+  isOutOfDate?: true;
 }
 
 /** A request for a page, as the page sees it. */
@@ -32,8 +35,6 @@ export interface View extends Words {
   /** The parameters of the query that the page reads; empty if there is none. */
   query: Readonly<Record<string, string>>;
   may(right: Right): boolean;
-  /** True if this page is the response to a form of this action. */
-  isResponseTo(name: ActionName): boolean;
   /** The result of the form, if this page is the response to it and the form was of this action. */
   resultOf<Name extends ActionName>(name: Name): ActionResult<Name> | undefined;
 }
@@ -59,7 +60,6 @@ export function viewOf(
     params: req.params as Record<string, string>,
     query: Object.fromEntries(parameters.map((name) => [name, done ? "" : field(req.query, name)])),
     may: (right) => hasRight(visit.session.role, right),
-    isResponseTo: (name) => done?.name === name,
     resultOf: (name) => (done?.name === name ? (done.result as ActionResult<typeof name>) : undefined),
   };
 }
@@ -72,6 +72,9 @@ export const mayDo = (view: View, name: ActionName): boolean => {
 
 /** The visit of a request that `requireSession` has let through. */
 export const visitOf = (res: Response): Visit => stated(res, "visit");
+
+/** Names the form of a page. What its script reads has no name, so that the page is not new each time. */
+export const formIdOf = ({ res }: View): string => (isByItself(res.req) ? "" : stateOf(res).requestId!);
 
 /** The visitor, for the audit trail. */
 export function actorIn(res: Response): Actor {

@@ -7,6 +7,8 @@ test.each([
   [100, "NGN", "en", "NGN 1.00"],
   [1_500_000, "XOF", "en", "XOF 15,000.00"],
   [1_500_000, "XOF", "fr", "15 000,00 XOF"],
+  [-5, "XOF", "en", "-XOF 0.05"],
+  [-1_500_000, "XOF", "fr", "-15 000,00 XOF"],
   // ISO 4217 defines three and four decimals for these; §1 uses two for every currency.
   [123_456, "TND", "fr", "1 234,56 TND"],
   [123_456, "CLF", "en", "CLF 1,234.56"],

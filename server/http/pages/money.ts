@@ -4,8 +4,8 @@
  * @param amount in the lowest denomination
  */
 export function formatAmount(amount: number | bigint, currency: string, locale: string): string {
-  const digits = String(amount).padStart(3, "0");
-  const decimal = `${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
+  const digits = String(amount).replace("-", "").padStart(3, "0");
+  const decimal = `${amount < 0 ? "-" : ""}${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
   // Show the currency code, because several currencies share the symbols `$` and `£`.
   return formatOf(currency, locale).format(decimal);
 }

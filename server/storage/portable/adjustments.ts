@@ -2,7 +2,7 @@ import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
 import { areTwoPeople, nameOf, type Eyes } from "../../domain/audit.ts";
 import type { Adjustment } from "../../domain/ledger.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
-import { adjustLocked, detailsOf, recordedAs } from "./ledger.ts";
+import { adjustLocked, detailsOf, recordedAs, recordedUnder } from "./ledger.ts";
 import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor } from "./query.ts";
 import { eyesOf } from "./sign-in.ts";
@@ -32,11 +32,13 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
       return write(
         function* () {
           const merchant = yield* lockMerchant(merchantId, "orders");
-          if (yield* wasRecorded(merchantId, entry)) return;
-          if ((yield* recordedAs(merchant, adjustment)) === "proposed") return;
+          if (yield* wasRecorded(merchantId, entry)) return "proposed";
+          const recorded = yield* recordedAs(merchant, adjustment);
+          if (recorded) return recorded;
           const by = yield* eyesOf(actor, merchantId);
           yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
           yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
+          return "proposed";
         },
         { repeatable: true },
       );
@@ -48,7 +50,8 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "orders");
         const [row] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
-        if (!row) return "unknown";
+        // A form that is sent again has booked the proposal before.
+        if (!row) return approves && (yield* recordedUnder(merchant, id)).length > 0 ? "booked" : "unknown";
         const proposal = toProposal(row);
         const proposedBy = row.proposed_by as Eyes;
         if (approves && !areTwoPeople(proposedBy, yield* eyesOf(actor, merchantId))) return "own";

@@ -49,19 +49,24 @@ const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}
 export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
   reference: id,
   currency,
-  amount: String(Math.abs(amount)),
+  amount: String(amount),
   ...(reason !== "" && { reason }),
 });
+
+/** Returns what is booked or proposed under an id of a locked merchant. */
+export function* recordedUnder({ id: merchant, epoch }: LockedMerchant, reference: string): Work<readonly Row[]> {
+  return (yield* run(RECORDED, { merchant, epoch, reference })).rows;
+}
 
 /**
  * Returns whether a change of a locked merchant is booked or proposed already, because its form or command is repeated.
  * @throws ServiceError if its id belongs to another change
  */
 export function* recordedAs(
-  { id: merchant, epoch }: LockedMerchant,
+  merchant: LockedMerchant,
   { id: reference, currency, amount }: Adjustment,
 ): Work<"booked" | "proposed" | undefined> {
-  const { rows } = yield* run(RECORDED, { merchant, epoch, reference });
+  const rows = yield* recordedUnder(merchant, reference);
   const other = rows.find((row) => row.currency !== currency || Number(row.amount) !== amount);
   if (other) {
     const [kind, change] = [other.kind as string, `${other.amount as string} ${other.currency as string}`];

@@ -14,7 +14,7 @@ import { endSessionsOf, eyesOf } from "./sign-in.ts";
 import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret)
-  VALUES (:id, :name, :created, :webhook, :customers)`;
+  VALUES (:id, :name, :created, :webhook, :customers) ON CONFLICT (id) DO NOTHING`;
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
 const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
 const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
@@ -75,7 +75,8 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
   return {
     insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor, firstKey) =>
       write(function* () {
-        yield* run(INSERT_MERCHANT, { id, name, created: createdAt, customers, webhook: sealing.seal(id, webhook) });
+        const values = { id, name, created: createdAt, customers, webhook: sealing.seal(id, webhook) };
+        if ((yield* run(INSERT_MERCHANT, values)).count === 0) return;
         yield* recordAction({ actor, action: "merchant.create", merchantId: id, details: { name } });
         if (firstKey) yield* addKey(firstKey, actor);
       }),

@@ -23,7 +23,7 @@ import {
 const FORGET_LINKS = "DELETE FROM dashboard_links WHERE expires_real <= :now";
 const FORGET_SESSIONS = "DELETE FROM dashboard_sessions WHERE expires_real <= :now";
 const INSERT_LINK = `INSERT INTO dashboard_links (merchant_id, hash, name, role, invited_by, expires_real)
-  VALUES (:merchant, :hash, :name, :role, :invitedBy, :now + :lifetime::bigint)`;
+  VALUES (:merchant, :hash, :name, :role, :invitedBy, :now + :lifetime::bigint) ON CONFLICT (merchant_id, hash) DO NOTHING`;
 const OF_LINK = "FROM dashboard_links WHERE hash = :hash AND expires_real > :now";
 const INSERT_SESSION = `INSERT INTO dashboard_sessions
     (merchant_id, id, hash, name, role, invited_by, created_real, used_real, expires_real)
@@ -44,7 +44,7 @@ const END_ALL = (table: string) => `DELETE FROM ${table} WHERE merchant_id = :me
 /** Locks the session, so that the end of the session waits for the link, and then ends the link too. */
 const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id FOR SHARE";
 const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :merchant
-  UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant`;
+  UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant AND hash <> :hash`;
 
 /** The links and sessions with which people use the dashboard. */
 export function signInStore({ read, write }: Executor): SignInStore {
@@ -52,13 +52,14 @@ export function signInStore({ read, write }: Executor): SignInStore {
     (await read({ text: SELECT_SESSION, values: { hash: bytesOf(hash), idle } }))[0];
 
   return {
-    insertLink: ({ hash, lifetimeMs, ...person }, actor) =>
+    insertLink: ({ hash: text, lifetimeMs: lifetime, ...person }, actor) =>
       write(function* () {
         yield* run(FORGET_LINKS);
         yield* run(FORGET_SESSIONS);
-        const [merchant, invitedBy] = [scopeOf(person), yield* inviters(person, actor)];
+        const [merchant, hash] = [scopeOf(person), bytesOf(text)];
+        const invitedBy = yield* inviters(person, hash, actor);
         const { name, role } = person;
-        yield* run(INSERT_LINK, { merchant, hash: bytesOf(hash), name, role, invitedBy, lifetime: lifetimeMs });
+        if ((yield* run(INSERT_LINK, { merchant, hash, name, role, invitedBy, lifetime })).count === 0) return;
         yield* recordAction({ actor, action: "dashboard.link", merchantId: merchant, details: { name, role } });
       }),
     async signIn(linkHash, { id, hash, lifetimeMs }) {
@@ -134,12 +135,12 @@ export function* eyesOf(actor: Actor, merchant: string): Work<Eyes> {
   return typeof actor === "string" ? actor : eyesIn(actor.name, yield* letIn(actor, merchant));
 }
 
-/** Returns who let the person of a new link in. Expired links and sessions have been deleted. */
-function* inviters(person: Person, actor: Actor): Work<string> {
+/** Returns who let the person of a link in, which may be stored. Expired links and sessions have been deleted. */
+function* inviters(person: Person, hash: Uint8Array, actor: Actor): Work<string> {
   if (typeof actor === "string") return "";
   const merchant = scopeOf(person);
   const before = yield* letIn(actor, merchant);
-  const { rows } = yield* run(SELECT_NAMES, { merchant });
+  const { rows } = yield* run(SELECT_NAMES, { merchant, hash });
   requireFreeName(
     person,
     actor.name,
