@@ -55,7 +55,7 @@ export function merchantTests(storage: Current): void {
         ACTOR,
         key,
       );
-    await insert(ada);
+    for (let count = 0; count < 2; count += 1) await insert(ada);
     expect((await storage().findMerchantByKey(ada.hash))?.merchant.id).toBe("ada");
     await expect(insert(kofi)).rejects.toThrow(/unique/i);
     expect(await storage().findMerchant("kofi")).toBeUndefined();

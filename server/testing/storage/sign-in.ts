@@ -57,6 +57,17 @@ export function signInTests(storage: Current): void {
     });
   });
 
+  test("a link that is stored several times at once is one, and is not refused for its own name", async () => {
+    await link(1);
+    const actor = { name: "dashboard Ada", session: (await signIn(1, 2))!.id } as const;
+    const kofi = { name: "Kofi", role: "finance", hash: hash(3), lifetimeMs: MINUTE } as const;
+    await concurrently(5, () => storage().insertLink(kofi, actor));
+    await expect(storage().insertLink({ ...kofi, hash: hash(4) }, actor)).rejects.toThrow("has access already");
+    expect((await storage().listTeam({ idleMs: HOUR, limit: 9 })).links).toHaveLength(1);
+    const { items } = await storage().listAudit({ limit: 9 });
+    expect(items.filter(({ details }) => details.name === "Kofi")).toHaveLength(1);
+  });
+
   test("a link expires", async () => {
     await link(1);
     await link(2);
