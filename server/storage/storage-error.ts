@@ -6,7 +6,7 @@ export class StorageError extends Error {
 /** The storage cannot be used at the moment. The reason may pass without a change of the configuration. */
 export class StorageAway extends StorageError {}
 
-/** The connection failed during a commit, so the transaction may or may not have been recorded. */
+/** The connection or the disk failed during a commit, so the transaction may or may not have been recorded. */
 export class UnknownOutcome extends Error {
   override name = "UnknownOutcome";
 }

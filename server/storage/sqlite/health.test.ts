@@ -37,28 +37,48 @@ test("a checkpoint for which the disk is too full is reported, and commits go on
   expect(reports).toEqual([false, true]);
 });
 
-test.each([
-  ["checkpoint", "PRAGMA wal_checkpoint(PASSIVE)", "unavailable"],
-  // Whether this commit was stored is unknown, so it is neither refused nor repeated.
-  ["commit", "COMMIT", "ERR_SQLITE_ERROR"],
-])("after the flush of a %s has failed, nothing is acknowledged, and log and /readyz say so", async (_, what, code) => {
+/** Starts a server whose flush fails at the next statement `what`, once there is a payout. */
+async function failingAt(what: string) {
   const server = await startServer();
   onTestFinished(server.close);
   const { exec } = DatabaseSync.prototype;
-  let failures = 0;
+  let hasFailed = false;
   const spy = vi.spyOn(DatabaseSync.prototype, "exec").mockImplementation(function (this: DatabaseSync, sql) {
     // The operating system reports a failed flush once.
-    if (sql === what && (failures += 1) === 1) throw sqliteError(FSYNC);
+    const fails = sql === what && !hasFailed && this.prepare("SELECT 1 FROM disbursements").get() !== undefined;
+    hasFailed ||= fails;
+    if (fails) throw sqliteError(FSYNC);
     exec.call(this, sql);
   });
   onTestFinished(() => spy.mockRestore());
-  const pay = () => server.storage.insertDisbursement(aDisbursement(server.merchant.id));
-  let results: PromiseSettledResult<unknown>[] = [];
-  while (failures === 0) results = await Promise.allSettled([pay(), pay()]);
-  const refused = { status: "rejected", reason: { code } };
-  expect(results).toMatchObject([refused, refused]);
-  expect([(await server.createPayout()).status, (await server.request("GET", "/readyz")).status]).toEqual([503, 503]);
-  expect(
-    server.logged().filter(({ level, msg }) => level === 50 && msg.startsWith("The disk has failed")),
-  ).toHaveLength(1);
+  return { server, hasFailed: () => hasFailed };
+}
+
+test.each([
+  ["checkpoint", "PRAGMA wal_checkpoint(PASSIVE)", { code: "unavailable" }],
+  ["commit", "COMMIT", { name: "UnknownOutcome" }],
+])(
+  "after the flush of a %s has failed, nothing is acknowledged, and log and /readyz say so",
+  async (_, what, reason) => {
+    const { server, hasFailed } = await failingAt(what);
+    const pay = () => server.storage.insertDisbursement(aDisbursement(server.merchant.id));
+    let results: PromiseSettledResult<unknown>[] = [];
+    while (!hasFailed()) results = await Promise.allSettled([pay(), pay()]);
+    const refused = { status: "rejected", reason };
+    expect(results).toMatchObject([refused, refused]);
+    expect([(await server.createPayout()).status, (await server.request("GET", "/readyz")).status]).toEqual([503, 503]);
+    expect(
+      server.logged().filter(({ level, msg }) => level === 50 && msg.startsWith("The disk has failed")),
+    ).toHaveLength(1);
+  },
+);
+
+test("no response claims that nothing was recorded in a commit whose flush failed: a restart may find it", async () => {
+  const { server } = await failingAt("COMMIT");
+  const { status, body } = await server.createPayout();
+  expect([status, body.code, body.message]).toEqual([
+    500,
+    "internal_error",
+    expect.stringContaining("It is not known whether this was recorded: disbursement DSB"),
+  ]);
 });

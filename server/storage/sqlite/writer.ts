@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { overloaded } from "../overloaded.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 import type { Pace } from "./pace.ts";
 import { isFlush } from "./sqlite-errors.ts";
 
@@ -90,7 +91,9 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       if (db.isTransaction) db.exec("ROLLBACK");
       hooks.onRollback?.(error);
       // After a flush has failed it is unknown what is stored, and a repetition might seem to succeed.
-      if (batch.length === 1 || isFlush(error)) for (const job of batch) job.reject(error);
+      if (isFlush(error))
+        for (const job of batch) job.reject(new UnknownOutcome((error as Error).message, { cause: error }));
+      else if (batch.length === 1) batch[0]!.reject(error);
       else for (const job of batch) run([job]);
       return;
     }
