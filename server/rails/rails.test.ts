@@ -29,7 +29,7 @@ afterEach(async () => {
 
 async function pay(changes = {}) {
   const { status, body } = await gateway.createPayout({ webhookURL: receiver.url, ...changes });
-  expect(status).toBe(200);
+  expect([status, body.data.status]).toEqual([200, "pending"]);
   return body.data.reference as string;
 }
 async function recordOf(reference: string) {
@@ -44,9 +44,7 @@ const shown = async (reference: string) => {
 const events = () => receiver.received.map(({ body }) => body.event);
 
 test("a payout is handed over once and ends as the rail says, with its webhook", async () => {
-  const { body } = await gateway.createPayout({ webhookURL: receiver.url });
-  const { reference } = body.data;
-  expect(body.data).toMatchObject({ status: "pending" });
+  const reference = await pay();
   await gateway.pass(0);
   expect(await recordOf(reference)).toMatchObject({ status: "success" });
   expect(await shown(reference)).toEqual(["closed", "pay: success"]);
@@ -390,6 +388,21 @@ describe("a checkout whose time is over", () => {
     rail.answers.splice(0);
     await passMinutes(5);
     expect([await checkoutStatus(reference), rail.ledger.size]).toEqual(["cancelled", 0]);
+  });
+
+  test.each([
+    [{ status: "success" }, "success"],
+    ["unsearchable", "cancelled"],
+    [new Error("no response"), "pending"],
+  ] as const)("is looked up, because a failover may have lost that it was handed over: %j", async (found, status) => {
+    rail.answers.push(...Array.from({ length: 99 }, () => new RailError("connection refused")));
+    const reference = await openCheckout();
+    rail.found.push(found);
+    await passMinutes(30);
+    expect([await checkoutStatus(reference), (await shown(reference)).at(-1)]).toEqual([
+      status,
+      expect.stringMatching(/^find: /),
+    ]);
   });
 
   test("stays pending while the rail cannot be asked, and needs a person after an hour", async () => {

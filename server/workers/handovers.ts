@@ -115,7 +115,7 @@ type Shown = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number }
 
 /**
  * Looks a payment up if the rail may have it, and sends it if the rail does not. A checkout whose time is over is not
- * sent: it is cancelled if the rail cannot have it.
+ * sent: it is looked up, because a failover may have lost that it was sent, and cancelled if the rail does not have it.
  */
 async function ask(
   { clock, gates }: HandoverOptions,
@@ -149,8 +149,9 @@ async function ask(
     }
   }
 
+  const isOver = clock.now() >= endOf(payment);
   let inDoubt = askedAgoMs !== undefined;
-  if (inDoubt || state === "accepted") {
+  if (inDoubt || isOver || state === "accepted") {
     const { result, error } = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
     if (typeof result === "object") return { exchanges, answer: result };
     const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
@@ -160,8 +161,7 @@ async function ask(
     if (result === "missing" && askedAgoMs! >= DOUBT_MS) inDoubt = false;
   }
 
-  if (clock.now() >= endOf(payment))
-    return inDoubt ? { exchanges, isUnknown: true } : { exchanges, answer: { status: "cancelled" } };
+  if (isOver) return inDoubt ? { exchanges, isUnknown: true } : { exchanges, answer: { status: "cancelled" } };
   const isCheckout = payment.kind === "checkout";
   const send = isCheckout ? rail.collect! : rail.pay;
   const { result, error } = await timed(isCheckout ? "collect" : "pay", () =>
