@@ -34,6 +34,8 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
     `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
     `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
     `UPDATE replays SET due_real = ${now} WHERE state = 'running' AND due_real > ${now} + ${LONGEST_MS.pause}`,
+    // Records that are created from now on must be erased in their turn.
+    `UPDATE erasures SET next_created_at = ${now} WHERE next_created_at > ${now}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
     `DELETE FROM dashboard_sessions WHERE created_real > ${future}`,
     `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LONGEST_LINK_MS}`,

@@ -1,6 +1,16 @@
 import { expect, test } from "vitest";
 import type { Current } from "./current.ts";
-import { addMerchant, aCheckout, aDisbursement, aFinalDisbursement, claimAll, DAY, HOUR, MINUTE } from "./fixtures.ts";
+import {
+  addMerchant,
+  aCheckout,
+  aDisbursement,
+  aFinalDisbursement,
+  claimAll,
+  DAY,
+  HOUR,
+  MINUTE,
+  START,
+} from "./fixtures.ts";
 
 const PHONE = "2250775398815";
 const ERASED = "2250000000000";
@@ -99,6 +109,22 @@ export function erasureTests(storage: Current): void {
     expect(await eraseAll(merchantId)).toBe(1);
     expect(await phoneOf(merchantId, slow.reference)).toBe(ERASED);
     expect(await phoneOf(merchantId, never.reference)).not.toBe(ERASED);
+  });
+
+  test("erases what was created after a clock that was ahead by a year has been corrected", async () => {
+    const { id: merchantId } = await addMerchant(storage());
+    await pay(merchantId);
+    for (const [at, erased] of [
+      [START + 365 * DAY, 1],
+      [START, 0],
+    ] as const) {
+      storage.clock().set(at);
+      await storage().ping();
+      expect(await eraseAll(merchantId)).toBe(erased);
+    }
+    await pay(merchantId);
+    storage.clock().advance(31 * DAY);
+    expect(await eraseAll(merchantId)).toBe(1);
   });
 
   test("erases what a rail said about the number", async () => {
