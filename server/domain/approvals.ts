@@ -1,12 +1,13 @@
 import { areTwoPeople, type Actor, type Eyes } from "./audit.ts";
 import type { Disbursement } from "./disbursements.ts";
 import { failureOf } from "./failures.ts";
+import type { Merchant } from "./merchants.ts";
 import type { Approval, Draft } from "./records.ts";
 
 /** A payout that nobody approves fails after this time, in milliseconds. */
 export const APPROVE_WITHIN_MS = 24 * 3_600_000;
 
-export type Decided = "decided" | "not-waiting" | "own" | "operators-only";
+export type Decided = "decided" | "not-waiting" | "own" | "operators-only" | "suspended";
 
 export interface ApprovalStore {
   /** Lists the payouts that wait for approval, of one merchant or of all, oldest first. */
@@ -20,9 +21,19 @@ export interface ApprovalStore {
   decideApproval(merchantId: string, reference: string, actor: Actor, rejection?: string): Promise<Decided>;
 }
 
-/** Returns why a person may not decide; undefined if the person may. Whoever made a payout may reject it. */
-export function mayDecide({ level, madeBy }: Approval, eyes: Eyes, approves: boolean): Decided | undefined {
-  if (level === "operator" && eyes.startsWith("merchant ")) return "operators-only";
+/**
+ * Returns why a person may not decide; undefined if the person may. Whoever made a payout may reject it, and so may the
+ * people of a merchant that is suspended or closed.
+ */
+export function mayDecide(
+  { level, madeBy }: Approval,
+  { state }: Pick<Merchant, "state">,
+  eyes: Eyes,
+  approves: boolean,
+): Decided | undefined {
+  const isOfMerchant = eyes.startsWith("merchant ");
+  if (isOfMerchant && level === "operator") return "operators-only";
+  if (isOfMerchant && approves && state !== undefined) return "suspended";
   return approves && madeBy !== undefined && !areTwoPeople(madeBy, eyes) ? "own" : undefined;
 }
 
@@ -30,6 +41,7 @@ export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {
   "not-waiting": "It does not wait for approval any more.",
   own: "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.",
   "operators-only": "A limit of the merchant asks for this approval, so an operator must decide.",
+  suspended: "The merchant is suspended or closed, so only an operator can approve it.",
 };
 
 /** Turns a draft into a draft that waits for approval. */

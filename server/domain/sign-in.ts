@@ -10,7 +10,7 @@ export interface SignInStore {
   /**
    * Stores a link, unless it is stored. Also deletes the links and sessions that have expired.
    * @throws ServiceError `unauthorized` if the actor's session has ended; `invalid_value` if the actor has a session and
-   *   somebody else already has access under the link's name
+   *   somebody else already has access under the link's name; `merchant_suspended` if the merchant is closed
    */
   insertLink(link: SignInLink, actor: Actor): Promise<void>;
   /**
@@ -18,7 +18,10 @@ export interface SignInStore {
    * if the link is unknown, was used or has expired.
    */
   signIn(linkHash: SecretHash, session: NewSession): Promise<Session | undefined>;
-  /** Begins a session for somebody who signed in at an OpenID provider. Also deletes the sessions that have expired. */
+  /**
+   * Begins a session for somebody who signed in at an OpenID provider. Also deletes the sessions that have expired.
+   * @throws ServiceError `merchant_suspended` if the merchant is closed
+   */
   signInFrom(provider: string, access: Access, session: NewSession): Promise<Session>;
   /**
    * The session with this hash, unless it has expired or was not used for `idleMs`. Records the use, at most once a

@@ -27,8 +27,8 @@ export const actions = {
     "Le marchand ne peut créer ni versements ni encaissements : ses programmes reçoivent 403 avec merchant_suspended.",
   ],
   "suspend.payments": [
-    "Payments that exist go on, with their webhooks, and can be read.",
-    "Les paiements existants suivent leur cours, avec leurs webhooks, et restent lisibles.",
+    "Payments that exist go on, with their webhooks, and can be read. Only operators can approve payouts that wait.",
+    "Les paiements existants suivent leur cours, avec leurs webhooks, et restent lisibles. Seuls les opérateurs peuvent approuver les versements en attente d’approbation.",
   ],
   "suspend.undo": ["You can reopen the merchant at any time.", "Vous pouvez rouvrir le marchand à tout moment."],
   "reopen.question": ["Reopen <bdi>{name}</bdi>?", "Rouvrir <bdi>{name}</bdi> ?"],

@@ -42,9 +42,10 @@ export const payments = {
     "Le rail <strong>{rail}</strong> est en pause depuis le {time} UTC.",
   ],
   seeRails: ["See the rails", "Voir les rails"],
-  approvalsWait: [
-    "Payouts or changes of balances wait for approval.",
-    "Des versements ou des mouvements de solde attendent une approbation.",
+  approvalsWait: ["Payouts wait for approval.", "Des versements attendent une approbation."],
+  changesWait: [
+    "Changes of balances wait for a second person.",
+    "Des mouvements de solde attendent une seconde personne.",
   ],
   decideAboutThem: ["Decide about them", "Décider"],
   payoutsPending: [
@@ -198,6 +199,10 @@ export const payments = {
   "undecided.payout.operators-only": [
     "A limit of the merchant asks for this approval, so an operator must decide.",
     "Une limite du marchand exige cette approbation : un opérateur doit décider.",
+  ],
+  "undecided.payout.suspended": [
+    "The merchant is suspended or closed, so only an operator can approve it.",
+    "Le marchand est suspendu ou fermé : seul un opérateur peut l’approuver.",
   ],
   whatIsWrong: ["What is wrong", "Problème"],
   conflict: ["conflict", "conflit"],

@@ -115,6 +115,10 @@ test("the provider's groups give a role, for all merchants or for one", async ()
     actor: "merchant kofi@example.com",
     merchantId: own.merchant.id,
   });
+  await own.storage.setMerchantState(own.merchant.id, "closed", "dashboard Ada");
+  const refused = await signIn("kofi", own);
+  expect([refused.status, refused.session]).toEqual([403, undefined]);
+  expect(refused.html).toContain("closed this merchant");
   await own.close();
 });
 

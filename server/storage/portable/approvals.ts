@@ -38,7 +38,7 @@ export function approvals({ read, write, writeEvents }: Executor): ApprovalStore
         const now = sandboxTime(merchant, merchant.now);
         // A payout whose time is over is about to fail.
         if (!record?.approval || record.due!.at <= now) return "not-waiting";
-        const refused = mayDecide(record.approval, yield* eyesOf(actor, merchantId), rejection === undefined);
+        const refused = mayDecide(record.approval, merchant, yield* eyesOf(actor, merchantId), rejection === undefined);
         if (refused) return refused;
         if (rejection !== undefined) {
           const { rows } = yield* run(REJECT, { ...place, at: now });

@@ -1,8 +1,10 @@
 import type { Actor, Eyes } from "../../domain/audit.ts";
 import { actorOf, type EndedSessions, type Person, type SignInStore } from "../../domain/sign-in.ts";
 import type { SecretHash } from "../../domain/keys.ts";
+import { requireActive } from "../../domain/merchants.ts";
 import { bytesOf, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
+import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Query, type Work } from "./query.ts";
 import {
   eyesIn,
@@ -54,6 +56,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
   return {
     insertLink: ({ hash: text, lifetimeMs: lifetime, ...person }, actor) =>
       write(function* () {
+        yield* requireOpen(person);
         yield* run(FORGET_LINKS);
         yield* run(FORGET_SESSIONS);
         const [merchant, hash] = [scopeOf(person), bytesOf(text)];
@@ -79,6 +82,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
     },
     signInFrom: (provider, person, { id, hash, lifetimeMs }) =>
       write(function* () {
+        yield* requireOpen(person);
         yield* run(FORGET_SESSIONS);
         const { name, role } = person;
         const values = {
@@ -121,6 +125,12 @@ export function signInStore({ read, write }: Executor): SignInStore {
         return ended.length;
       }),
   };
+}
+
+/** The lock excludes the end of the merchant. @throws ServiceError `merchant_suspended` if the merchant is closed */
+function* requireOpen({ merchantId }: Person): Work<void> {
+  const merchant = merchantId === undefined ? undefined : yield* lockMerchant(merchantId, "shares");
+  if (merchant?.state === "closed") requireActive(merchant);
 }
 
 /** Returns `invited_by` of the actor's session. @throws ServiceError `unauthorized` if the session has ended */

@@ -140,6 +140,17 @@ export function approvalTests(storage: Current): void {
     if (expected === "own") expect(await decide(record, actor, "A mistake")).toBe("decided");
   });
 
+  test.each(["suspended", "closed"] as const)(
+    "the people of a %s merchant reject, and approve nothing",
+    async (state) => {
+      const { id, from } = await asking({ ofKey: FROM });
+      const [one, other] = [await create(aDisbursement(id, from)), await create(aDisbursement(id, from))];
+      await storage().setMerchantState(id, state, ACTOR);
+      expect([await decide(one, "merchant Esi"), await decide(other, GRACE)]).toEqual(["suspended", "decided"]);
+      expect(await decide(one, "merchant Esi", "A mistake")).toBe("decided");
+    },
+  );
+
   test("a payout of another merchant, of before a reset or of no service does not wait", async () => {
     const { id, from } = await asking({ ofKey: FROM });
     const { reference } = await create(aDisbursement(id, from));

@@ -179,7 +179,14 @@ export function merchantTests(storage: Current): void {
     expect(await storage().setMerchantState(ada.id, "suspended", ACTOR)).toBe(false);
     expect(await storage().setMerchantState(ada.id, "closed", ACTOR)).toBe(true);
     expect((await storage().findMerchant(ada.id))!.state).toBe("closed");
-    await expect(storage().insertKey(aKey(ada.id), ACTOR)).rejects.toThrow("closed this merchant");
+    const hash = hashKey("later");
+    const person = { merchantId: ada.id, name: "Later", role: "viewer" } as const;
+    for (const refused of [
+      storage().insertKey(aKey(ada.id), ACTOR),
+      storage().insertLink({ ...person, hash, lifetimeMs: HOUR }, ACTOR),
+      storage().signInFrom("https://id.example", person, { id: "later", hash, lifetimeMs: HOUR }),
+    ])
+      await expect(refused).rejects.toThrow("closed this merchant");
     expect(await storage().findMerchantByKey(adas.hash)).toBeUndefined();
     expect((await storage().findMerchantByKey(kofis.hash))?.merchant).toEqual(kofi);
     const teamOf = async (merchantId: string) => {
