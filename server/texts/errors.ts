@@ -8,7 +8,7 @@ export const errors = {
     "The server failed. Its log has the details, with the request id below.",
     "Le serveur a échoué. Son journal contient les détails, avec l’identifiant de requête ci-dessous.",
   ],
-  "error.detail": ["{detail}", "Refusé. Les détails, en anglais : {detail}"],
+  "error.detail": ["{detail}", "Le serveur répond, en anglais : {detail}"],
   "error.origin": [
     "The form was not sent by this dashboard. Open it at {address}.",
     "Le formulaire ne vient pas de ce tableau de bord. Ouvrez-le à l’adresse {address}.",

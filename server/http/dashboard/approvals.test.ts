@@ -74,10 +74,12 @@ test("if the storage fails after a decision, the page does not say that nothing 
   server.storage.listWaiting = () => Promise.reject(new ServiceError("unavailable", "The server is overloaded."));
   const { status, html } = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
   const again = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` });
+  const french = await grace.post(`${at}/approve`, { payment: `${id}/${reference}` }, { "accept-language": "fr" });
   server.storage.listWaiting = listWaiting;
   expect([status, html.includes("Nothing was recorded")]).toEqual([500, false]);
   expect(html).toContain(`Recorded before this error: Approved a payout, reference: ${reference}`);
   expect([again.status, again.html.includes("Nothing was recorded")]).toEqual([503, true]);
+  expect(french.html).toMatch(/>Le serveur répond, en anglais\s: The server is overloaded\.</);
   await server.pass(1_000);
   expect((await verified(reference)).status).toBe("success");
 });
