@@ -100,17 +100,6 @@ export const settings = {
   "role.support": ["support", "assistance"],
   "role.finance": ["finance", "finances"],
   "role.administrator": ["administrator", "administrateur"],
-  "role.viewer.means": ["looks at everything, changes nothing", "regarde tout, ne change rien"],
-  "role.support.means": [
-    "also replays webhooks, uses the sandbox, pauses rails",
-    "renvoie aussi des webhooks, utilise le bac à sable, met des rails en pause",
-  ],
-  "role.finance.means": [
-    "approves and decides about payments, uses the sandbox, pauses rails",
-    "approuve des paiements et en décide, utilise le bac à sable, met des rails en pause",
-  ],
-  "role.administrator.means": [
-    "does everything, also keys, secrets, limits and people",
-    "fait tout, aussi pour les clés, secrets, limites et personnes",
-  ],
+  "role.looks": ["looks at everything, changes nothing", "regarde tout, ne change rien"],
+  "role.may": ["looks at everything, and may {rights}", "regarde tout, et peut {rights}"],
 } as const;

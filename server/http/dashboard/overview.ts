@@ -204,11 +204,13 @@ async function issuesOf(view: View): Promise<Part[]> {
   const tooLong = clock.now() - minutes * 60_000;
   const which = merchantId === undefined ? {} : { merchantId };
   const limit = MOST_NAMED + 1;
-  const [failing, givenUp, late, waiting, unclear, pauses] = await Promise.all([
+  const isOperator = view.visit.session.merchantId === undefined;
+  const [failing, givenUp, late, waiting, proposals, unclear, pauses] = await Promise.all([
     storage.listFailingReceivers({ merchantId, limit }),
     storage.listGivenUp({ merchantId, after: clock.now() - GIVEN_UP_MS, limit }),
     storage.listLate({ merchantId, before: tooLong, limit }),
     storage.listWaiting({ merchantId, limit: 1 }),
+    isOperator ? storage.listProposals() : [],
     config.sandbox ? [] : storage.listAttention({ ...which, unknownBefore: tooLong, limit: 1 }),
     config.sandbox || merchantId !== undefined ? [] : storage.readPauses(),
   ]);
@@ -254,6 +256,9 @@ async function issuesOf(view: View): Promise<Part[]> {
       link(`${root}/rails`, t("seeRails")),
     ]),
     ...(waiting.length > 0 ? [[t("approvalsWait"), " ", link(`${area}/approvals`, t("decideAboutThem"))]] : []),
+    ...(proposals.some((proposal) => merchantId === undefined || proposal.merchantId === merchantId)
+      ? [[t("changesWait"), " ", link(`${root}/balances`, t("decideAboutThem"))]]
+      : []),
     ...late
       .map(({ merchantId: id, payouts: count, since }) => {
         const text =

@@ -90,6 +90,14 @@ describe.each(Object.keys(decisions))("%s", (decision) => {
   });
 });
 
+test("the overview leads operators, and nobody else, to the changes of balances that wait", async () => {
+  await decisions["a change of a balance"]!("Ada", "Invented");
+  const line = 'Changes of balances wait for a second person. <a href="/dashboard/balances">';
+  const shownTo = async (name: string, page: string) => (await people.get(name)!.get(page)).html.includes(line);
+  expect([await shownTo("Ada", "/overview"), await shownTo("Ada", `${at()}/overview`)]).toEqual([true, true]);
+  expect(await shownTo("Esi", `${at()}/overview`)).toBe(false);
+});
+
 test("two people of a merchant whom an operator let in are two", async () => {
   expect(await decisions["a payout"]!("Esi", "Kofi")).toBe(true);
   expect(await decisions["a payout"]!("Esi", "Ada")).toBe(false);

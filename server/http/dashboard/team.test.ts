@@ -55,6 +55,25 @@ test("a form that is sent again makes the same link, and another name another on
   expect((await send(server, "/sign-in", { token: first })).status).toBe(303);
 });
 
+const rolesIn = (html: string) =>
+  Object.fromEntries([...html.matchAll(/<li><strong>(\w+)<\/strong> ([^<]+)/g)].map(([, ...pair]) => pair));
+
+test("each role is described by the rights that it has on the forms there", async () => {
+  const all = "looks at everything, and may";
+  const viewer = "looks at everything, changes nothing";
+  expect(rolesIn((await operator.get("/team")).html)).toEqual({
+    viewer,
+    support: `${all} replay webhooks, use the sandbox`,
+    finance: `${all} change balances, decide about payments, use the sandbox`,
+    administrator: `${all} manage merchants, change balances, decide about payments, replay webhooks, use the sandbox, reset the sandbox, change settings, manage people`,
+  });
+  expect(rolesIn((await operator.get(team)).html)).toMatchObject({
+    viewer,
+    support: `${all} replay webhooks, use the sandbox`,
+    finance: `${all} decide about payments, use the sandbox`,
+  });
+});
+
 const BAD_NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
 test.each(BAD_NAMES)("refuses the name %j of a person, a key and a merchant", async (name) => {
   const visitor = await signedIn(server, { name: `Operator ${BAD_NAMES.indexOf(name)}` });

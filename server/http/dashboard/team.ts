@@ -1,4 +1,6 @@
-import { ROLES } from "../../domain/roles.ts";
+import { scopesOf, type Action } from "../../actions/action.ts";
+import { actionOf, ACTIONS, type ActionName } from "../../actions/index.ts";
+import { hasRight, ROLES } from "../../domain/roles.ts";
 import { readTeam, TEAM_SHOWN, type Person, type Team } from "../../domain/sign-in.ts";
 import type { ActorName } from "../../domain/audit.ts";
 import { whoIs } from "./audit-words.ts";
@@ -46,8 +48,19 @@ function newLink(view: View): Part {
 }
 
 function invitation(view: View): Html {
-  const { t, rich, merchant, word } = view;
-  const roles = ROLES.map((role) => markup`<li><strong>${word("role", role)}</strong> ${t(`role.${role}.means`)}</li>`);
+  const { t, rich, merchant, word, context } = view;
+  const isHere = ({ at, byOperators, where }: Action) =>
+    (!merchant || (!byOperators && scopesOf(at).some((path) => path.startsWith("/m/")))) &&
+    (where === undefined || (where === "sandbox") === context.config.sandbox);
+  const needed = (Object.keys(ACTIONS) as ActionName[])
+    .map(actionOf)
+    .filter(isHere)
+    .map(({ needs }) => needs);
+  const roles = ROLES.map((role) => {
+    const rights = [...new Set(needed)].filter((right) => hasRight(role, right)).map((right) => t(`right.${right}`));
+    const means = rights.length === 0 ? t("role.looks") : t("role.may", { rights: rights.join(", ") });
+    return markup`<li><strong>${word("role", role)}</strong> ${means}</li>`;
+  });
   return card(
     markup`${soft(merchant ? rich("invite.merchant", { name: merchant.name }) : t("invite.all"))}
 ${form(view, "dashboard.link", { values: { id: formIdOf(view) }, class: "inline" })}<ul class="soft">${roles}</ul>${!merchant && soft(t("invite.elsewhere"))}`,
