@@ -79,6 +79,6 @@ test("no response claims that nothing was recorded in a commit whose flush faile
   expect([status, body.code, body.message]).toEqual([
     500,
     "internal_error",
-    expect.stringContaining("It is not known whether this was recorded: disbursement DSB"),
+    expect.stringContaining("It is not known whether this was recorded: disbursement payout-"),
   ]);
 });
