@@ -40,7 +40,11 @@ async function compare(
   const stop = new AbortController();
   const tooLong = refused(504, "error.tooLong", { seconds: LONGEST_MS / 1_000, command: byCommand(asked) });
   void context.clock.sleep(LONGEST_MS, stop.signal).then(() => stop.abort(tooLong));
-  res.once("close", () => stop.abort(refused(408, "error.left")));
+  const leave = () => stop.abort(refused(408, "error.left"));
+  // The connection of a visitor who leaves ends at once, and closes only after the response.
+  const { socket } = res.req;
+  res.once("close", leave);
+  socket.once("end", leave);
   try {
     const entry = { actor: actorIn(res), merchantId: "", details: { rail, from, to } };
     await context.storage.recordAction({ ...entry, action: "rail.reconcile" });
@@ -52,6 +56,7 @@ async function compare(
     throw error;
   } finally {
     busy.delete(context);
+    socket.off("end", leave);
     stop.abort();
   }
 }
