@@ -217,7 +217,7 @@ export class Payments {
 
   async getCheckout(reference: string, url?: string): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.checkouts.verify(reference).result();
-    if (!data && this.context.ledger.hasCreated(reference)) return existing("checkout", reference);
+    if (!data && this.context.ledger.hasCreated(reference)) return existing("checkout", reference, error);
     if (end === "missing") return outcome("refused", `No checkout has this reference.`);
     if (!data) return unread(error);
     const link = url && data.status === "pending" ? ` ${sendTo(url)}` : "";
@@ -363,7 +363,7 @@ export class Payments {
   ): Promise<Outcome> {
     const { outcome: end, data, error } = await this.context.client.disbursements.verify(reference).result();
     if (data) return this.describe(data, id);
-    if (exists) return existing("payout", reference);
+    if (exists) return existing("payout", reference, error);
     return end === "missing" ? outcome("refused", "No payout has this reference.") : unread(error);
   }
 
@@ -395,11 +395,11 @@ const isPaidBy = (plan: Plan, { amount, currency, country }: Disbursement) =>
   amount === plan.amount && currency === plan.currency && country === plan.country;
 
 /** Also after a 404: a read replica of the service may not have the record yet. */
-const existing = (record: "payout" | "checkout", reference: string) =>
+const existing = (record: "payout" | "checkout", reference: string, { message }: Error) =>
   outcome(
     "pending",
-    `The ${record} ${fromOutside(reference).data} exists, and its status could not be read just now. ` +
-      `Call get_${record} later. Do not ${record === "payout" ? "pay" : "create it"} again.`,
+    `The ${record} ${fromOutside(reference).data} was created from here, and its status could not be read just now. ` +
+      `Call get_${record} later. Do not ${record === "payout" ? "pay" : "create it"} again. ${quoted(message)}`,
   );
 
 const unread = (error: unknown) =>

@@ -212,7 +212,7 @@ test("a payment that exists is never refused because the service does not find i
   const first = await call("pay", { plan });
   expect(first).toMatchObject({
     result: "pending",
-    summary: expect.stringMatching(/^The payout \w+ exists, .* again/),
+    summary: expect.stringMatching(/^The payout \w+ was created from here, .* again/),
   });
   const [reference] = /DSB\w+/.exec(first.summary)!;
   expect(await call("get_payout", { plan })).toMatchObject(first);
@@ -221,7 +221,7 @@ test("a payment that exists is never refused because the service does not find i
   const { checkout } = await call("create_checkout", order);
   const again = {
     result: "pending",
-    summary: expect.stringContaining(`${checkout!.reference} exists, and its status`),
+    summary: expect.stringContaining(`${checkout!.reference} was created from here, and its status`),
   };
   expect(await call("create_checkout", order)).toMatchObject(again);
   expect(await paid()).toBe(1);

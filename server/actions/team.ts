@@ -2,7 +2,7 @@ import type { Merchant } from "../domain/merchants.ts";
 import { ROLES, roleOf } from "../domain/roles.ts";
 import { createLink, LINK_LIFETIMES, linkAddress, type EndedSessions } from "../domain/sign-in.ts";
 import { action, areaOf, field, type Doer } from "./action.ts";
-import { aName, sameAgain } from "./inputs.ts";
+import { aName } from "./inputs.ts";
 import { refused } from "./refused.ts";
 
 type InTeam = Doer<Merchant | undefined>;
@@ -24,7 +24,6 @@ export const teamActions = {
     ...TEAM,
     input: {
       name: aName("personsName"),
-      random: sameAgain("name", "role", "lifetime"),
       role: field(
         "role",
         { label: "role", type: "select", options: Object.fromEntries(ROLES.map((role) => [role, `role.${role}`])) },
@@ -46,10 +45,10 @@ export const teamActions = {
     },
     button: "makeLink",
     style: "primary",
-    async run(doer, { name, random = doer.context.random, role, lifetime }) {
+    async run(doer, { name, role, lifetime }) {
       const { context, actor } = doer;
       const person = { ...scopeOf(doer), name, role };
-      const token = await createLink({ ...context, random }, person, actor, LINK_LIFETIMES[lifetime]);
+      const token = await createLink(context, person, actor, LINK_LIFETIMES[lifetime]);
       return { name, role, lifetime, address: linkAddress(context.config.publicUrl, token) };
     },
     isShown: true,

@@ -1,8 +1,8 @@
 /** What people do: the inputs and buttons of forms, and what is said before. */
 export const actions = {
   outOfDate: [
-    "The form took no effect, because this page was out of date: you, or somebody else, had changed what it showed. It is up to date now.",
-    "Le formulaire est resté sans effet, car cette page n’était plus à jour : vous ou une autre personne aviez modifié ce qu’elle montrait. Elle est maintenant à jour.",
+    "This form changed nothing now, because its page was out of date: you, or somebody else, had changed what it showed. If you sent it twice, the first one counts; a new secret can be revealed. The page is up to date now.",
+    "Ce formulaire n’a rien modifié cette fois, car sa page n’était plus à jour : vous ou une autre personne aviez modifié ce qu’elle montrait. Si vous l’avez envoyé deux fois, le premier envoi compte ; un nouveau secret peut être affiché. La page est maintenant à jour.",
   ],
   newMerchant: ["New merchant", "Nouveau marchand"],
   nameWhichWebhooksShow: [

@@ -99,7 +99,7 @@ describe("management of merchants", () => {
     expect((await operator.post(`${at}/${path}`, { ...old, ...theirs })).status).toBe(303);
     const before = await storage.listAudit({ merchantId: merchant.id, limit: 9 });
     const late = await operator.post(`${at}/${path}`, { ...old, ...mine });
-    expect([late.status, late.html]).toEqual([409, expect.stringContaining("this page was out of date")]);
+    expect([late.status, late.html]).toEqual([409, expect.stringContaining("its page was out of date")]);
     expect(late.html).toContain(`value="${Object.values(theirs)[0]}"`);
     expect(late.html).toContain(`data-address="/dashboard${at}${page}"`);
     expect(await storage.listAudit({ merchantId: merchant.id, limit: 9 })).toEqual(before);

@@ -95,11 +95,16 @@ function withLocalTimes(part) {
   return part;
 }
 
+/** The values that a form replaces stay those of the page on which somebody began to type. */
+const isBegun = ({ elements }) =>
+  [...elements].some((each) => each.type !== "hidden" && "defaultValue" in each && each.value !== each.defaultValue);
+const isKept = (node) => node.value !== node.defaultValue || (node.name === "replaces" && isBegun(node.form));
+
 /** Keeps what a person has typed, chosen or opened. */
 const callbacks = {
   beforeNodeMorphed: (node) => node.nodeName !== "SELECT",
   beforeAttributeUpdated: (name, node) =>
-    !(name === "open" && node.nodeName === "DETAILS") && !(name === "value" && node.value !== node.defaultValue),
+    !(name === "open" && node.nodeName === "DETAILS") && !(name === "value" && isKept(node)),
 };
 
 /**

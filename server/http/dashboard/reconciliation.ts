@@ -45,6 +45,7 @@ async function compare(
   const { socket } = res.req;
   res.once("close", leave);
   socket.once("end", leave);
+  if (socket.readableEnded) leave();
   try {
     const entry = { actor: actorIn(res), merchantId: "", details: { rail, from, to } };
     await context.storage.recordAction({ ...entry, action: "rail.reconcile" });

@@ -150,7 +150,7 @@ test("the secret is on the page only after Reveal or Rotate", async () => {
   expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.rotate" });
   // A browser that loads the page again sends the form again.
   const again = await visitor.post(`${path}/secret/rotate`, { replaces: replaces! });
-  expect([again.status, again.html]).toEqual([409, expect.stringContaining("this page was out of date")]);
+  expect([again.status, again.html]).toEqual([409, expect.stringContaining("its page was out of date")]);
   expect(again.html).not.toContain(secrets.current);
   expect(await server.storage.readSecrets(server.merchant.id)).toEqual(secrets);
   expect((await visitor.get(path)).html).not.toContain("whsec_");

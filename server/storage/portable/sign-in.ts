@@ -25,7 +25,9 @@ import {
 const FORGET_LINKS = "DELETE FROM dashboard_links WHERE expires_real <= :now";
 const FORGET_SESSIONS = "DELETE FROM dashboard_sessions WHERE expires_real <= :now";
 const INSERT_LINK = `INSERT INTO dashboard_links (merchant_id, hash, name, role, invited_by, expires_real)
-  VALUES (:merchant, :hash, :name, :role, :invitedBy, :now + :lifetime::bigint) ON CONFLICT (merchant_id, hash) DO NOTHING`;
+  VALUES (:merchant, :hash, :name, :role, :invitedBy, :now + :lifetime::bigint)`;
+const REPLACE_LINK =
+  "DELETE FROM dashboard_links WHERE merchant_id = :merchant AND name = :name AND invited_by = :invitedBy";
 const OF_LINK = "FROM dashboard_links WHERE hash = :hash AND expires_real > :now";
 const INSERT_SESSION = `INSERT INTO dashboard_sessions
     (merchant_id, id, hash, name, role, invited_by, created_real, used_real, expires_real)
@@ -46,7 +48,7 @@ const END_ALL = (table: string) => `DELETE FROM ${table} WHERE merchant_id = :me
 /** Locks the session, so that the end of the session waits for the link, and then ends the link too. */
 const SELECT_INVITER = "SELECT invited_by FROM dashboard_sessions WHERE merchant_id = :scope AND id = :id FOR SHARE";
 const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :merchant
-  UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant AND hash <> :hash`;
+  UNION ALL SELECT name FROM dashboard_links WHERE merchant_id = :merchant`;
 
 /** The links and sessions with which people use the dashboard. */
 export function signInStore({ read, write }: Executor): SignInStore {
@@ -60,9 +62,9 @@ export function signInStore({ read, write }: Executor): SignInStore {
         yield* run(FORGET_LINKS);
         yield* run(FORGET_SESSIONS);
         const [merchant, hash] = [scopeOf(person), bytesOf(text)];
-        const invitedBy = yield* inviters(person, hash, actor);
+        const invitedBy = yield* inviters(person, actor);
         const { name, role } = person;
-        if ((yield* run(INSERT_LINK, { merchant, hash, name, role, invitedBy, lifetime })).count === 0) return;
+        yield* run(INSERT_LINK, { merchant, hash, name, role, invitedBy, lifetime });
         yield* recordAction({ actor, action: "dashboard.link", merchantId: merchant, details: { name, role } });
       }),
     async signIn(linkHash, { id, hash, lifetimeMs }) {
@@ -145,18 +147,23 @@ export function* eyesOf(actor: Actor, merchant: string): Work<Eyes> {
   return typeof actor === "string" ? actor : eyesIn(actor.name, yield* letIn(actor, merchant));
 }
 
-/** Returns who let the person of a link in, which may be stored. Expired links and sessions have been deleted. */
-function* inviters(person: Person, hash: Uint8Array, actor: Actor): Work<string> {
+/**
+ * Returns who let the person of a link in, which may be stored. Expired links and sessions have been deleted. A link in
+ * place of one by the same maker ends that one: a form that was sent twice shows the second link only.
+ */
+function* inviters(person: Person, actor: Actor): Work<string> {
   if (typeof actor === "string") return "";
   const merchant = scopeOf(person);
   const before = yield* letIn(actor, merchant);
-  const { rows } = yield* run(SELECT_NAMES, { merchant, hash });
+  const invitedBy = invitedIn(before, actor.name);
+  yield* run(REPLACE_LINK, { merchant, name: person.name, invitedBy });
+  const { rows } = yield* run(SELECT_NAMES, { merchant });
   requireFreeName(
     person,
     actor.name,
     rows.map(({ name }) => name as string),
   );
-  return invitedIn(before, actor.name);
+  return invitedBy;
 }
 
 /** Returns the names of the sessions and links that it has deleted. */
