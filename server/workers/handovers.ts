@@ -156,12 +156,13 @@ async function ask(
     if (typeof result === "object") return { exchanges, answer: result };
     const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
     // If the rail cannot be asked now, it would not take the payment either.
-    if (error) return { exchanges, isUnknown: true, ...waits };
+    if (error) return { exchanges, isUnknown: inDoubt || state === "accepted", ...waits };
     if (state === "accepted") return { exchanges, isUnknown: true };
     if (result === "missing" && askedAgoMs! >= DOUBT_MS) inDoubt = false;
   }
 
-  if (isOver) return inDoubt ? { exchanges, isUnknown: true } : { exchanges, answer: { status: "cancelled" } };
+  // Nothing was sent now, so doubt does not begin anew.
+  if (isOver) return inDoubt ? { exchanges } : { exchanges, answer: { status: "cancelled" } };
   const isCheckout = payment.kind === "checkout";
   const send = isCheckout ? rail.collect! : rail.pay;
   const { result, error } = await timed(isCheckout ? "collect" : "pay", () =>
