@@ -182,11 +182,11 @@ export function merchantTests(storage: Current): void {
     const hash = hashKey("later");
     const person = { merchantId: ada.id, name: "Later", role: "viewer" } as const;
     for (const refused of [
-      storage().insertKey(aKey(ada.id), ACTOR),
-      storage().insertLink({ ...person, hash, lifetimeMs: HOUR }, ACTOR),
-      storage().signInFrom("https://id.example", person, { id: "later", hash, lifetimeMs: HOUR }),
+      () => storage().insertKey(aKey(ada.id), ACTOR),
+      () => storage().insertLink({ ...person, hash, lifetimeMs: HOUR }, ACTOR),
+      () => storage().signInFrom("https://id.example", person, { id: "later", hash, lifetimeMs: HOUR }),
     ])
-      await expect(refused).rejects.toThrow("closed this merchant");
+      await expect(refused()).rejects.toThrow("closed this merchant");
     expect(await storage().findMerchantByKey(adas.hash)).toBeUndefined();
     expect((await storage().findMerchantByKey(kofis.hash))?.merchant).toEqual(kofi);
     const teamOf = async (merchantId: string) => {
