@@ -44,6 +44,7 @@ async function start(): Promise<ServerProcess> {
     DATABASE_URL: database.url,
     SANDBOX_API_KEY: KEY,
     SETTLE_DELAY_MS: "20",
+    LOG_LEVEL: "error",
     DRAIN_DELAY_MS: "1500",
     SHUTDOWN_TIMEOUT_MS: "15000",
   });
@@ -107,7 +108,7 @@ test(
     }
     await load.end();
     const { failures, created } = load;
-    expect(failures).toEqual([]);
+    expect(failures, running.map(({ output }) => output()).join("\n")).toEqual([]);
 
     await receiver.until(created.length);
     const delivered = receiver.received.map(({ body }) => body.data.reference as string);
