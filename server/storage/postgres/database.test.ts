@@ -32,15 +32,19 @@ const INSERT = "INSERT INTO refusals (merchant_id, epoch, merchants_reference, c
 const raise = (code: string) => `DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`;
 const refusals = () => database.run("SELECT merchant_id FROM refusals ORDER BY merchant_id");
 
-test.each(["40001", "40P01"])("a transaction that lost a conflict (%s) is rolled back and runs again", async (code) => {
-  let runs = 0;
-  await db.transaction(async (query) => {
-    runs += 1;
-    await query(INSERT, [`run ${runs}`, "x"]);
-    if (runs < 3) await query(raise(code));
-  });
-  expect(await refusals()).toEqual([{ merchant_id: "run 3" }]);
-});
+// 25P03 and 25P04: the server has ended the session of a process that was too slow within its transaction.
+test.each(["40001", "40P01", "25P03", "25P04"])(
+  "a transaction that ends with %s is rolled back and runs again",
+  async (code) => {
+    let runs = 0;
+    await db.transaction(async (query) => {
+      runs += 1;
+      await query(INSERT, [`run ${runs}`, "x"]);
+      if (runs < 3) await query(raise(code));
+    });
+    expect(await refusals()).toEqual([{ merchant_id: "run 3" }]);
+  },
+);
 
 test("any other failure rolls the transaction back, and the connection remains usable", async () => {
   let runs = 0;

@@ -7,9 +7,10 @@ export class ConnectionLost extends Error {
 }
 
 /**
- * The server is shutting down, restarting after a crash, or starting. The codes of class 08 are connection exceptions.
+ * The server is shutting down, restarting after a crash, or starting, or has ended the session because a transaction took
+ * too long. The codes of class 08 are connection exceptions.
  */
-const SHUTDOWN = /^(08...|57P0[1-5])$/;
+const ENDED = /^(08...|57P0[1-5]|25P0[34])$/;
 /** The transaction lost against a concurrent one and was rolled back (serialization failure, deadlock). */
 const CONFLICT = /^(40001|40P01)$/;
 /** A statement waited too long for a lock, or took too long. */
@@ -35,7 +36,7 @@ const isPlanStale = (error: DatabaseError) => error.routine === "RevalidateCache
 
 /** Returns an error of the driver as a `ConnectionLost` if it is not the database's refusal of a statement. */
 export function classified(error: unknown): unknown {
-  if (error instanceof DatabaseError && !has(error, SHUTDOWN) && !isPlanStale(error)) return error;
+  if (error instanceof DatabaseError && !has(error, ENDED) && !isPlanStale(error)) return error;
   return new ConnectionLost((error as Error).message, { cause: error });
 }
 
@@ -54,7 +55,7 @@ export function isAway(error: unknown): boolean {
   if (isWrapped && error.cause !== undefined) return isAway(error.cause);
   const { code = "", message, syscall } = error as NodeJS.ErrnoException;
   if (error instanceof DatabaseError) {
-    return code === PGBOUNCER ? PGBOUNCER_AWAY.test(message) : has(error, SHUTDOWN) || has(error, OUTAGE);
+    return code === PGBOUNCER ? PGBOUNCER_AWAY.test(message) : has(error, ENDED) || has(error, OUTAGE);
   }
   // The socket of a local server that has not started does not exist.
   return (
