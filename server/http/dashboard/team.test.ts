@@ -41,15 +41,16 @@ test("a link for a colleague is shown once and signs in one person of the same m
   expect(JSON.stringify(server.logged())).not.toContain(token);
 });
 
+const signInStatus = async (token: string) => (await send(server, "/sign-in", { token })).status;
+
 test("a form that is sent again makes a link in place of the first, and never revives one", async () => {
   const kofi = await ofMerchant("Kofi");
   const make = async () => tokenIn((await kofi.post(`${team}/links`, { name: "Efua", role: "viewer" })).html);
   const [first, again] = [await make(), await make()];
-  const statusOf = async (token: string) => (await send(server, "/sign-in", { token })).status;
-  expect([await statusOf(first), await statusOf(again)]).toEqual([403, 303]);
+  expect([await signInStatus(first), await signInStatus(again)]).toEqual([403, 303]);
   await kofi.post(`${team}/end-all`, { name: "Efua" });
   expect(await make()).not.toBe(again);
-  expect(await statusOf(again)).toBe(403);
+  expect(await signInStatus(again)).toBe(403);
 });
 
 const rolesIn = (html: string) =>
