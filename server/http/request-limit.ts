@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Response } from "express";
 import { ServiceError } from "../domain/errors.ts";
 import type { InProgress } from "../domain/in-progress.ts";
@@ -69,7 +70,7 @@ export interface RequestRoom {
  */
 export async function beginPayment({ payments }: RequestRoom, merchantId: string, res: Response): Promise<boolean> {
   // Requests that arrive together are all read before the first is done: a fifth less CPU than each at once (verify).
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const waits = !payments.hasRoom({ merchantId });
   await payments.wait(merchantId);
   const leave = () => payments.end({ merchantId });
