@@ -35,7 +35,6 @@ const included = [
   "storage/sqlite/*.ts",
   "storage/tuned/{*-sqlite,event-values}.ts",
   "storage/sqlite/migrations/*.sql",
-  "sharing/*.ts",
   "webhooks/*.ts",
   "workers/*.ts",
 ];
@@ -76,13 +75,11 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
   "storage/sqlite/health.ts": "Notices that the disk or the database file fails, which no client can cause.",
   "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
-  "storage/sqlite/ownership.ts": "Detects a second server with the same database.",
   "storage/sqlite/pace.ts": "Decides within milliseconds when background work is committed.",
   "storage/sqlite/sqlite-errors.ts": "Classifies failures of the database, which no client can cause.",
   "storage/tuned/backlog-sqlite.ts": "Reads what the metrics show.",
   "workers/replays.ts": "Advances replays of many webhooks, which only the dashboard and the command line start.",
   "workers/request-log.ts": "Keeps the log of requests, which only the dashboard shows.",
-  "webhooks/fairness.ts": "Shares capacity among receivers; matters only with dozens of attempts in progress.",
   "webhooks/lookup.ts": "Resolves names through DNS; the suite uses addresses.",
   "webhooks/reasons.ts": "Contains texts for people.",
 };

@@ -49,7 +49,7 @@ export function requireNoOther({ mode }: FoundMode, asked: AskedMode): void {
     );
   }
   throw new StorageError(
-    `The database belongs to a sandbox, and SANDBOX=false asks for a live service. A live service needs a ` +
+    "The database belongs to a sandbox, and SANDBOX=false asks for a live service. A live service needs a " +
       `database of its own. Set SANDBOX=true, ${OTHER_DATABASE}`,
   );
 }

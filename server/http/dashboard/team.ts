@@ -7,7 +7,7 @@ import { whoIs } from "./audit-words.ts";
 import { attributes, markup, type Html, type Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { bdi, card, form, link, pre, small, soft, table, under, type Column } from "./parts.ts";
-import { formIdOf, mayDo, merchantNames, type View } from "./view.ts";
+import { mayDo, merchantNames, type View } from "./view.ts";
 
 /** A person with their sessions and unused links. */
 type Member = Person & Team;
@@ -63,7 +63,7 @@ function invitation(view: View): Html {
   });
   return card(
     markup`${soft(merchant ? rich("invite.merchant", { name: merchant.name }) : t("invite.all"))}
-${form(view, "dashboard.link", { values: { id: formIdOf(view) }, class: "inline" })}<ul class="soft">${roles}</ul>${!merchant && soft(t("invite.elsewhere"))}`,
+${form(view, "dashboard.link", { class: "inline" })}<ul class="soft">${roles}</ul>${!merchant && soft(t("invite.elsewhere"))}`,
     { id: "link", title: t("letAColleagueIn"), class: "stack" },
   );
 }
