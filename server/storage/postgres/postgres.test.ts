@@ -1,5 +1,7 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Clock } from "../../domain/clock.ts";
+import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { addDelivery, addMerchant } from "../../testing/storage/fixtures.ts";
@@ -20,17 +22,33 @@ afterAll(() => {
 
 describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
   let database: TestDatabase;
+  let storage: Storage;
+  /** The clock and the listener of the test that runs. */
+  let current: Parameters<Parameters<typeof storageSuite>[1]>[0];
+  const options = { server: true, time: "process" } as const;
+  const clock: Clock = {
+    now: () => current.clock.now(),
+    monotonic: () => current.clock.monotonic(),
+    counter: () => current.clock.counter(),
+    sleep: (...args) => current.clock.sleep(...args),
+    follow: (time) => current.clock.follow(time),
+  };
   beforeAll(async () => {
     database = await createTestDatabase(await server());
+    current = { clock: createFakeClock(), emit: () => undefined };
+    // A start takes longer than most tests, so they share one storage.
+    storage = await openPostgres(database.url, { clock, emit: (...event) => current.emit(...event), ...options });
   });
-  afterAll(() => database.drop());
-
-  const options = { server: true, time: "process" } as const;
+  afterAll(async () => {
+    await storage.close();
+    await database.drop();
+  });
 
   storageSuite(name, async (how) => {
     await database.empty();
-    const storage = await openPostgres(database.url, { ...how, ...options });
-    return { storage, close: () => storage.close() };
+    current = how;
+    await storage.ping();
+    return { storage, close: async () => undefined };
   });
 
   durableStorageSuite(name, {
