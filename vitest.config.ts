@@ -31,8 +31,8 @@ export default defineConfig({
       { extends: true, test: { name: "quick", include: [all], exclude: [consistency, full, foreign], isolate: false } },
       { extends: true, test: { name: "full", include: [full], exclude: [foreign] } },
     ],
-    // Many tests of "full" start servers and mostly wait for them.
-    maxWorkers: Math.max(3, availableParallelism()),
+    // Many tests wait for servers and browsers that they start.
+    maxWorkers: Math.max(4, availableParallelism()),
     sequence: { sequencer: ShortestFirst },
     globalSetup: "./scripts/testing/shared.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],

@@ -14,7 +14,7 @@ import { startReceiver, type Receiver } from "./testing/receiver.ts";
 const API_KEY = "a-key-for-the-packed-server";
 const NODES = {
   "Node 24": process.execPath,
-  "Node 22": join(import.meta.dirname, "../scripts/node22/node_modules/node/bin/node"),
+  "Node 22": join(import.meta.dirname, "../scripts/runtimes/node_modules/node/bin/node"),
 };
 /** Pretends that Node has this version, because the tests have no Node that is so old. */
 const OLD = ["--import", 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "20.20.0" })'];

@@ -126,10 +126,13 @@ async function runInWorkerd(program: string, project: Project, baseUrl: string):
   }
 }
 
+/** The package that `npm run test:all` installs for the other runtimes. */
+const runtimes = new URL("../../scripts/runtimes/package.json", import.meta.url);
+
 /** The runtimes to check: this Node, Node 22, a Node 20 on PATH, and the runtimes that npm installs on Linux x64. */
 export function findRuntimes(): RuntimeProgram[] {
   const node20 = findNode20();
-  const node22 = fileURLToPath(new URL("../../scripts/node22/node_modules/node/bin/node", import.meta.url));
+  const node22 = fileURLToPath(new URL("node_modules/node/bin/node", runtimes));
   return [
     { name: `Node ${process.versions.node}`, program: process.execPath, source: "", required: true, args: [] },
     { name: "Node 22", program: node22, source: "", required: true, args: [] },
@@ -140,13 +143,13 @@ export function findRuntimes(): RuntimeProgram[] {
   ];
 }
 
-/** A program in one of the root's optional dependencies, which exist for Linux x64 with glibc only. */
+/** A program in an optional dependency of that package, which exists for Linux x64 with glibc only. */
 function installed(name: string, dependency: string, path: string, args: string[]): RuntimeProgram {
   const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
   const required = process.platform === "linux" && process.arch === "x64" && !!header.glibcVersionRuntime;
   const runtime = { name, source: `optional dependency ${dependency}, for Linux x64`, required, args };
   try {
-    const folder = join(createRequire(import.meta.url).resolve(`${dependency}/package.json`), "..");
+    const folder = join(createRequire(runtimes).resolve(`${dependency}/package.json`), "..");
     return { ...runtime, program: join(folder, path) };
   } catch {
     return { ...runtime, program: undefined };

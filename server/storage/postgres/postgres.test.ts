@@ -26,7 +26,7 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
   /** The clock and the listener of the test that runs. */
   let current: Parameters<Parameters<typeof storageSuite>[1]>[0];
   const options = { server: true, time: "process" } as const;
-  const clock: Clock = {
+  const currentClock: Clock = {
     now: () => current.clock.now(),
     monotonic: () => current.clock.monotonic(),
     counter: () => current.clock.counter(),
@@ -37,7 +37,11 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
     database = await createTestDatabase(await server());
     current = { clock: createFakeClock(), emit: () => undefined };
     // A start takes longer than most tests, so they share one storage.
-    storage = await openPostgres(database.url, { clock, emit: (...event) => current.emit(...event), ...options });
+    storage = await openPostgres(database.url, {
+      clock: currentClock,
+      emit: (...event) => current.emit(...event),
+      ...options,
+    });
   });
   afterAll(async () => {
     await storage.close();
