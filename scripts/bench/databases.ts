@@ -29,8 +29,8 @@ export interface Database {
   drop(): Promise<void>;
 }
 
-const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, customer_id, phone_number, amount, fee, country,
-  currency, status, created_at, updated_at`;
+const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, customer_id, phone_number, amount, fee, currency,
+  details, status, created_at, updated_at`;
 
 /** When the first payout was created. */
 export const FIRST = 1_700_000_000_000;
@@ -60,7 +60,7 @@ const timeText = (of: Dialect, time: string) =>
 const values = (count: number, of: Dialect) =>
   `${of.id}, ${of.merchant}, 0, 'DSB' || ${timeText(of, `${Date.now() - count} + i`)} || ${of.hex(17, "i")},
    ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', ${phone(of)}, 10000,
-   100, 'CI', 'XOF', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
+   100, 'XOF', '{"country":"CI"}', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
 
 /** The statements of `fillWebhooks`. Positions are in the order of the payouts, which are a millisecond apart. */
 const webhooks = (attempted: { columns: string; values: string }) => [

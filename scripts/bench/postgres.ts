@@ -58,16 +58,20 @@ async function measure(create: () => Promise<unknown>, seconds: number) {
 const round = (milliseconds: number) => Math.round(milliseconds * 10) / 10;
 
 const INSERT = `INSERT INTO disbursements (merchant_id, epoch, merchants_reference, reference, id, customer_id,
-    phone_number, amount, fee, country, currency, status, created_at, updated_at, due_at, due_real, due_status)
+    phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_real, due_status)
   VALUES ($1, 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $11, $12, $12, 'success')
   ON CONFLICT DO NOTHING RETURNING reference`;
 
 function oneStatement(pool: Pool, merchantId: string) {
   return () => {
-    const { merchantsReference, reference, id, customer, amount, fee, country, currency } = draft(merchantId);
+    const { merchantsReference, reference, id, customer, amount, fee, currency, country } = draft(merchantId);
     const now = Date.now();
     const values = [merchantId, merchantsReference, reference, id, id, customer.phoneNumber, amount, fee];
-    return pool.query({ name: "i", text: INSERT, values: [...values, country, currency, now, now + 86_400_000] });
+    return pool.query({
+      name: "i",
+      text: INSERT,
+      values: [...values, currency, JSON.stringify({ country }), now, now + 86_400_000],
+    });
   };
 }
 

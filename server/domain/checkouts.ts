@@ -14,6 +14,7 @@ import {
   recordQuery,
   type RecordFilter,
   type Draft,
+  type Given,
   type FinalStatus,
   type DueAfter,
   type Customer,
@@ -23,9 +24,8 @@ import {
 } from "./records.ts";
 import { sandboxTime } from "./time.ts";
 
-export interface Checkout extends PaymentRecord {
+export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, "locale"> {
   status: "pending" | "success" | "failed" | "cancelled";
-  redirectURL?: string;
   locale: "en" | "fr";
   /** The payer; absent until a phone number was submitted. */
   customer?: Customer;
@@ -204,19 +204,15 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
 function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request: Request): Draft<Checkout> {
   const now = sandboxTime(merchant, clock.now());
   const reference = ids.reference("CHK", now);
-  const { webhookURL, redirectURL } = request;
+  const { reference: merchantsReference = reference, locale = "en", ...given } = request;
   return {
+    ...given,
     id: ids.record(now),
     merchantId: merchant.id,
     reference,
-    merchantsReference: request.reference ?? reference,
-    amount: request.amount,
-    fee: feeFor(request.amount, merchant.terms?.checkoutFee ?? fee),
-    country: request.country,
-    currency: request.currency,
-    locale: request.locale ?? "en",
+    merchantsReference,
+    fee: feeFor(given.amount, merchant.terms?.checkoutFee ?? fee),
+    locale,
     status: "pending",
-    ...(webhookURL === undefined ? {} : { webhookURL }),
-    ...(redirectURL === undefined ? {} : { redirectURL }),
   };
 }

@@ -16,6 +16,7 @@ import {
   type Approval,
   type RecordFilter,
   type Draft,
+  type Given,
   type Customer,
   type PaymentRecord,
   type Insertion,
@@ -23,7 +24,7 @@ import {
 } from "./records.ts";
 import { sandboxTime } from "./time.ts";
 
-export interface Disbursement extends PaymentRecord {
+export interface Disbursement extends PaymentRecord, Given<"DisbursementRequest"> {
   status: "pending" | "success" | "failed";
   customer: Customer;
   /** Present while the payout waits for approval. */
@@ -138,21 +139,17 @@ export function createDisbursements(context: DisbursementContext): Disbursements
 
 function draft({ clock, ids, fee }: DisbursementContext, merchant: Merchant, request: Request): Draft<Disbursement> {
   const now = sandboxTime(merchant, clock.now());
-  const { reference: merchantsReference, amount, phoneNumber, country, currency, webhookURL } = request;
-  const record: Draft<Disbursement> = {
+  const { reference: merchantsReference, phoneNumber, ...given } = request;
+  return {
+    ...given,
     id: ids.record(now),
     merchantId: merchant.id,
     reference: ids.reference("DSB", now),
     merchantsReference,
     customer: { phoneNumber },
-    amount,
-    fee: feeFor(amount, merchant.terms?.disbursementFee ?? fee),
-    country,
-    currency,
+    fee: feeFor(given.amount, merchant.terms?.disbursementFee ?? fee),
     status: "pending",
   };
-  if (webhookURL !== undefined) record.webhookURL = webhookURL;
-  return record;
 }
 
 /** Adds to a draft how and when the sandbox ends the payment (D17). */

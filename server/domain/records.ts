@@ -1,3 +1,4 @@
+import type { components } from "../../generated/openapi.ts";
 import type { Eyes } from "./audit.ts";
 import { ServiceError } from "./errors.ts";
 import type { Failure } from "./failures.ts";
@@ -28,6 +29,11 @@ export interface Customer {
   phoneNumber: string;
 }
 
+type Requests = Pick<components["schemas"], "DisbursementRequest" | "CheckoutRequest">;
+
+/** What a payment keeps of its request as it was sent. The storage keeps what no rule needs in one column of JSON. */
+export type Given<Name extends keyof Requests> = Omit<Requests[Name], "reference" | "phoneNumber">;
+
 export interface PaymentRecord {
   id: string;
   merchantId: string;
@@ -36,9 +42,7 @@ export interface PaymentRecord {
   merchantsReference: string;
   amount: number;
   fee: number;
-  country: string;
   currency: string;
-  webhookURL?: string;
   createdAt: number;
   updatedAt: number;
   /** Absent if the status is final, and for records that stay pending indefinitely. */

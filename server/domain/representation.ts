@@ -1,3 +1,4 @@
+import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import type { Checkout } from "./checkouts.ts";
 import type { Disbursement } from "./disbursements.ts";
@@ -10,25 +11,55 @@ type Schemas = components["schemas"];
 
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
+/** The optional fields that are shown in another form than they are stored in. */
+const CONVERTED = new Set(["customer", "failure"]);
+
+/**
+ * The optional fields of a record that the contract declares, and that are shown as they are stored. A field more needs
+ * no code here, and none in the storage.
+ */
+const OPTIONAL = { disbursements: optionalFields("Disbursement"), checkouts: optionalFields("Checkout") };
+
+function optionalFields(name: "Disbursement" | "Checkout"): string[] {
+  const { properties, required } = document.components.schemas[name];
+  return Object.keys(properties).filter((field) => !required.includes(field) && !CONVERTED.has(field));
+}
+
+/** Addresses have words of their own on pages, and are left out of exports because they may contain secrets. */
+const ADDRESSES = new Set(["webhookURL", "redirectURL"]);
+
+/** The optional fields that pages and exports show by their names in the contract. */
+export const fieldsByName = (kind: keyof typeof OPTIONAL): string[] =>
+  OPTIONAL[kind].filter((field) => !ADDRESSES.has(field));
+
+/** The value of an optional field, if the record has it. */
+export const fieldOf = (record: Disbursement | Checkout, field: string): unknown =>
+  (record as unknown as Record<string, unknown>)[field];
+
 /** The response to verifying a disbursement (§2.3). */
 export function disbursementView(record: Disbursement, merchantName: string): Schemas["Disbursement"] {
-  return { ...recordView(record, merchantName), customer: customerView(record.customer), status: record.status };
+  const { customer, status } = record;
+  return { ...recordView(record, merchantName, OPTIONAL.disbursements), customer: customerView(customer), status };
 }
 
 /** The response to verifying a checkout (D8). */
 export function checkoutView(record: Checkout, merchantName: string): Schemas["Checkout"] {
-  const { customer, redirectURL, status } = record;
+  const { customer, status } = record;
   return {
-    ...recordView(record, merchantName),
+    ...recordView(record, merchantName, OPTIONAL.checkouts),
     ...(customer === undefined ? {} : { customer: customerView(customer) }),
-    ...(redirectURL === undefined ? {} : { redirectURL }),
     status,
   };
 }
 
-function recordView(record: Disbursement | Checkout, merchantName: string) {
+function recordView(record: Disbursement | Checkout, merchantName: string, optional: readonly string[]) {
   const failure = failureIn(record);
-  const { id, merchantId: userId, country, currency, amount, fee, webhookURL, reference, merchantsReference } = record;
+  const { id, merchantId: userId, country, currency, amount, fee, reference, merchantsReference } = record;
+  const given: Record<string, unknown> = {};
+  for (const field of optional) {
+    const value = fieldOf(record, field);
+    if (value !== undefined) given[field] = value;
+  }
   return {
     id,
     userId,
@@ -37,7 +68,7 @@ function recordView(record: Disbursement | Checkout, merchantName: string) {
     currency,
     amount,
     fee,
-    ...(webhookURL === undefined ? {} : { webhookURL }),
+    ...given,
     reference,
     merchantsReference,
     ...(failure === undefined ? {} : { failure }),

@@ -6,7 +6,7 @@ import type { ServiceError } from "../domain/errors.ts";
 import { suspension } from "../domain/merchants.ts";
 import type { Draft, Insertion } from "../domain/records.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../domain/limits.ts";
-import { keyRevoked, limitsOf, optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
+import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 /** The amount that a payout adds to the sum of a day of its key or merchant. */
 export type DailySum = ReturnType<typeof dailySum>;
@@ -55,8 +55,8 @@ export function looked<T extends Disbursement | Checkout>(
 
 /** Returns the limits of a payout. @param now real time, which decides the day */
 function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number): StoredBound[] {
-  const given: [string, Limits | undefined][] = [
-    [draft.keyId ?? "", key && limitsOf(key.limits).limits],
+  const given: [string, Limits | null | undefined][] = [
+    [draft.keyId ?? "", fromJson(key?.limits ?? null) as Limits | null],
     ["", merchant.limits],
   ];
   return given.flatMap(([keyId, limits]) =>

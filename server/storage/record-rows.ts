@@ -5,10 +5,24 @@ import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Failure } from "../domain/failures.ts";
-import type { Customer, Approval, Draft, DueAfter, FinalStatus } from "../domain/records.ts";
+import type { Customer, Draft, DueAfter } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const hmac = hmacs("hex", (secret) => Buffer.from(secret));
+
+/** What a customer's id is derived from, besides the phone number. */
+type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" | "customerSecret">;
+
+/**
+ * Returns a merchant's customer. Its id is a UUIDv7 with the time of the merchant's creation. Because of the merchant's
+ * secret, the id does not reveal the phone number.
+ */
+export function customerOf({ id, createdAt, epoch, customerSecret }: CustomerSource, phoneNumber: string): Customer {
+  const time = createdAt.toString(16).padStart(12, "0");
+  const digits = hmac(customerSecret, `${id} ${epoch} ${phoneNumber}`);
+  const start = `${time.slice(0, 8)}-${time.slice(8)}`;
+  return { id: `${start}-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`, phoneNumber };
+}
 
 /**
  * The service's reference of a new record, which is also what a rail gets (D73). A live payment that the merchant has
@@ -49,32 +63,32 @@ export function recorded<T extends Disbursement | Checkout>(
   return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
 }
 
-export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }: StoredMerchant): Values {
+/** Returns the row of a record. What has no column of its own is in the column `details`. */
+export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }: StoredMerchant) {
+  const { id, merchantId, reference, merchantsReference, customer, amount, fee, currency, ...others } =
+    record as Disbursement;
+  const { status, createdAt, updatedAt, due, failure, approval, ...details } = others;
   return {
-    id: record.id,
-    merchant_id: record.merchantId,
+    id,
+    merchant_id: merchantId,
     epoch,
-    reference: record.reference,
-    merchants_reference: record.merchantsReference,
-    customer_id: record.customer?.id ?? null,
-    phone_number: record.customer?.phoneNumber ?? null,
-    amount: record.amount,
-    fee: record.fee,
-    country: record.country,
-    currency: record.currency,
-    webhook_url: record.webhookURL ?? null,
-    status: record.status,
-    created_at: record.createdAt,
-    updated_at: record.updatedAt,
-    due_at: record.due?.at ?? null,
-    due_real: record.due === undefined ? null : record.due.at - clockOffset,
-    due_status: record.due?.status ?? null,
-    failure: failureValue(record.failure),
-    traceparent: record.traceparent ?? null,
-    ...("locale" in record
-      ? { locale: record.locale, redirect_url: record.redirectURL ?? null }
-      : { approval: record.approval ? JSON.stringify(record.approval) : null }),
-  };
+    reference,
+    merchants_reference: merchantsReference,
+    customer_id: customer?.id ?? null,
+    phone_number: customer?.phoneNumber ?? null,
+    amount,
+    fee,
+    currency,
+    details: JSON.stringify(details),
+    status,
+    created_at: createdAt,
+    updated_at: updatedAt,
+    due_at: due?.at ?? null,
+    due_real: due === undefined ? null : due.at - clockOffset,
+    due_status: due?.status ?? null,
+    failure: failureValue(failure),
+    ...("locale" in record ? {} : { approval: approval ? JSON.stringify(approval) : null }),
+  } satisfies Values;
 }
 
 export const failureValue = (failure: Failure | undefined): string | null =>
@@ -92,46 +106,28 @@ export function settledReport({ merchantId, traceparent }: Disbursement | Checko
 }
 
 function toRecord(row: Row) {
-  const webhookURL = optional<string>(row.webhook_url);
   const dueAt = optional<number>(row.due_at);
-  const failure = optional<string>(row.failure);
-  const traceparent = optional<string>(row.traceparent);
   return {
-    id: row.id as string,
-    merchantId: row.merchant_id as string,
-    reference: row.reference as string,
-    merchantsReference: row.merchants_reference as string,
-    amount: row.amount as number,
-    fee: row.fee as number,
-    country: row.country as string,
-    currency: row.currency as string,
-    ...(webhookURL === undefined ? {} : { webhookURL }),
-    createdAt: row.created_at as number,
-    updatedAt: row.updated_at as number,
-    ...(dueAt === undefined ? {} : { due: { at: dueAt, status: row.due_status as FinalStatus } }),
-    ...(failure === undefined ? {} : { failure: JSON.parse(failure) as Failure }),
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...JSON.parse(row.details),
+    id: row.id,
+    merchantId: row.merchant_id,
+    reference: row.reference,
+    merchantsReference: row.merchants_reference,
+    amount: row.amount,
+    fee: row.fee,
+    currency: row.currency,
+    status: row.status,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    ...(dueAt === undefined ? {} : { due: { at: dueAt, status: row.due_status } }),
+    ...(row.failure === null ? {} : { failure: JSON.parse(row.failure) }),
+    ...(row.customer_id === null ? {} : { customer: { id: row.customer_id, phoneNumber: row.phone_number } }),
   };
 }
 
-export function toDisbursement(row: Row): Disbursement {
-  const approval = optional<string>(row.approval);
-  return {
-    ...toRecord(row),
-    status: row.status as Disbursement["status"],
-    customer: { id: row.customer_id as string, phoneNumber: row.phone_number as string },
-    ...(approval === undefined ? {} : { approval: JSON.parse(approval) as Approval }),
-  };
-}
+export const toDisbursement = (row: Row): Disbursement => ({
+  ...toRecord(row),
+  ...(row.approval === null ? {} : { approval: JSON.parse(row.approval) }),
+});
 
-export function toCheckout(row: Row): Checkout {
-  const redirectURL = optional<string>(row.redirect_url);
-  const customerId = optional<string>(row.customer_id);
-  return {
-    ...toRecord(row),
-    status: row.status as Checkout["status"],
-    locale: row.locale as Checkout["locale"],
-    ...(redirectURL === undefined ? {} : { redirectURL }),
-    ...(customerId === undefined ? {} : { customer: { id: customerId, phoneNumber: row.phone_number as string } }),
-  };
-}
+export const toCheckout = (row: Row): Checkout => toRecord(row);

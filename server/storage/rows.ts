@@ -1,14 +1,11 @@
 import type { Actor, NewEntry } from "../domain/audit.ts";
-import type { Chaos } from "../domain/chaos.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { ApiKey, Scope, SecretHash } from "../domain/keys.ts";
-import type { Limits } from "../domain/limits.ts";
-import type { Terms } from "../domain/terms.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 
-/** A row of a query's result, by column. */
-export type Row = Readonly<Record<string, unknown>>;
+/** A row of a query's result, by column. The schema decides the types of the values, which the compiler cannot know. */
+export type Row = Readonly<Record<string, any>>;
 
 /** Values to store, by column. */
 export type Values = Record<string, string | number | bigint | null>;
@@ -25,29 +22,32 @@ export function optional<T>(value: unknown): T | undefined {
   return value === null ? undefined : (value as T);
 }
 
-export function toMerchant(row: Row): Merchant {
-  const webhookUrl = optional<string>(row.webhook_url);
-  const chaos = optional<string>(row.chaos);
-  const state = optional<Merchant["state"]>(row.merchant_state);
-  const terms = optional<string>(row.terms);
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    createdAt: row.created_at as number,
-    clockOffset: row.clock_offset as number,
-    movedTo: row.moved_to as number,
-    ...(webhookUrl === undefined ? {} : { webhookUrl }),
-    ...(state === undefined ? {} : { state }),
-    ...limitsOf(row.limits),
-    ...(terms === undefined ? {} : { terms: JSON.parse(terms) as Terms }),
-    ...(chaos === undefined ? {} : { chaos: JSON.parse(chaos) as Chaos }),
-  };
+/** Makes an object of the values of a row. A field whose value is NULL is absent. */
+export function toObject<T>(values: Readonly<Record<keyof T, unknown>>): T {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined)) as T;
 }
+
+/** The value of a column with JSON; NULL stays null. */
+export const fromJson = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
+
+export const toMerchant = (row: Row): Merchant =>
+  toObject<Merchant>({
+    id: row.id,
+    name: row.name,
+    createdAt: row.created_at,
+    clockOffset: row.clock_offset,
+    movedTo: row.moved_to,
+    webhookUrl: row.webhook_url,
+    state: row.merchant_state,
+    limits: fromJson(row.limits),
+    terms: fromJson(row.terms),
+    chaos: fromJson(row.chaos),
+  });
 
 export const toStored = (row: Row): StoredMerchant => ({
   ...toMerchant(row),
-  epoch: row.epoch as number,
-  customerSecret: row.customer_secret as string,
+  epoch: row.epoch,
+  customerSecret: row.customer_secret,
 });
 
 /** Returns a merchant without what only the storage knows. */
@@ -56,23 +56,22 @@ export function toShown<T extends StoredMerchant>(stored: T): Omit<T, Exclude<ke
   return merchant;
 }
 
-export function toKey(row: Row): ApiKey {
-  const name = optional<string>(row.name);
-  const usedAt = optional<number>(row.used_real);
-  const revokedAt = optional<number>(row.revoked_at);
-  return {
-    id: row.id as string,
-    merchantId: row.merchant_id as string,
-    hash: Buffer.from(row.hash as Uint8Array).toString("hex"),
-    hint: row.hint as string,
-    ...(name === undefined ? {} : { name }),
-    ...scopesOf(row),
-    ...limitsOf(row.limits),
-    createdAt: row.created_at as number,
-    ...(usedAt === undefined ? {} : { usedAt }),
-    ...(revokedAt === undefined ? {} : { revokedAt }),
-  };
-}
+/** Scopes are stored as one text, with commas. */
+const scopesOf = ({ scopes }: Row): Scope[] | null => scopes && scopes.split(",");
+
+export const toKey = (row: Row): ApiKey =>
+  toObject<ApiKey>({
+    id: row.id,
+    merchantId: row.merchant_id,
+    hash: Buffer.from(row.hash).toString("hex"),
+    hint: row.hint,
+    name: row.name,
+    scopes: scopesOf(row),
+    limits: fromJson(row.limits),
+    createdAt: row.created_at,
+    usedAt: row.used_real,
+    revokedAt: row.revoked_at,
+  });
 
 /** Hashes are stored as bytes. */
 export const bytesOf = (hash: SecretHash): Uint8Array => Buffer.from(hash, "hex");
@@ -80,23 +79,8 @@ export const bytesOf = (hash: SecretHash): Uint8Array => Buffer.from(hash, "hex"
 /** The columns of a key's owner, from the tables `m` and `k`. */
 export const OWNER_COLUMNS = "m.*, k.id AS key_id, k.scopes";
 
-export const toOwner = (row: Row): KeyOwner => ({
-  merchant: toMerchant(row),
-  keyId: row.key_id as string,
-  ...scopesOf(row),
-});
-
-/** Scopes are stored as one text, with commas. */
-function scopesOf(row: Row): Pick<ApiKey, "scopes"> {
-  const scopes = optional<string>(row.scopes);
-  return scopes === undefined ? {} : { scopes: scopes.split(",") as Scope[] };
-}
-
-/** Limits are stored as JSON. */
-export function limitsOf(column: unknown): { limits?: Limits } {
-  const limits = optional<string>(column);
-  return limits === undefined ? {} : { limits: JSON.parse(limits) as Limits };
-}
+export const toOwner = (row: Row): KeyOwner =>
+  toObject<KeyOwner>({ merchant: toMerchant(row), keyId: row.key_id, scopes: scopesOf(row) });
 
 /** The entry of the audit trail about a new key. */
 export const keyCreated = (

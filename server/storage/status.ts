@@ -1,4 +1,5 @@
 import type { Schema } from "./migrations.ts";
+import { toObject, type Row } from "./rows.ts";
 
 /** The status of a database, for an operator. Contains no secret. */
 export interface DatabaseStatus {
@@ -41,15 +42,6 @@ export interface WaitingWork {
   oldestDueAt?: number;
 }
 
-const COLUMNS: Record<keyof WaitingWork, string> = {
-  pendingPayouts: "pending_payouts",
-  pendingCheckouts: "pending_checkouts",
-  pendingDeliveries: "pending_deliveries",
-  dueDeliveries: "due_deliveries",
-  failedDeliveries: "failed_deliveries",
-  oldestDueAt: "oldest_due",
-};
-
 /** Leaves out rows from before resets. */
 const current = (table: string) => `merchants m JOIN ${table} r ON r.merchant_id = m.id AND r.epoch = m.epoch`;
 const count = (table: string, where: string) => `SELECT count(*) FROM ${current(table)} WHERE ${where}`;
@@ -65,15 +57,12 @@ export function workQuery({ ready, now }: { ready: string; now: string }): strin
     (where) => `SELECT r.next_attempt_at - m.clock_offset AS due FROM ${current("events")} WHERE ${where}`,
   );
   return `WITH due AS (${due.join(" UNION ALL ")}) SELECT
-    (${count("disbursements", "r.status = 'pending'")}) AS pending_payouts,
-    (${count("checkouts", "r.status = 'pending'")}) AS pending_checkouts,
-    (${count("events", "r.url IS NOT NULL AND r.status = 'pending'")}) AS pending_deliveries,
-    (${count("events", "r.status IN ('ended', 'exhausted')")}) AS failed_deliveries,
-    (SELECT count(*) FROM due) AS due_deliveries,
-    (SELECT min(due) FROM due) AS oldest_due`;
+    (${count("disbursements", "r.status = 'pending'")}) AS "pendingPayouts",
+    (${count("checkouts", "r.status = 'pending'")}) AS "pendingCheckouts",
+    (${count("events", "r.url IS NOT NULL AND r.status = 'pending'")}) AS "pendingDeliveries",
+    (${count("events", "r.status IN ('ended', 'exhausted')")}) AS "failedDeliveries",
+    (SELECT count(*) FROM due) AS "dueDeliveries",
+    (SELECT min(due) FROM due) AS "oldestDueAt"`;
 }
 
-export function toWork(row: Readonly<Record<string, unknown>>): WaitingWork {
-  const numbers = Object.entries(COLUMNS).map(([name, column]) => [name, row[column]] as const);
-  return Object.fromEntries(numbers.filter(([, value]) => value !== null)) as unknown as WaitingWork;
-}
+export const toWork = (row: Row): WaitingWork => toObject<WaitingWork>(row as Record<keyof WaitingWork, unknown>);

@@ -1,3 +1,5 @@
+import { ServiceError } from "../domain/errors.ts";
+
 /** The storage is not usable, so the process cannot start. The message says what to do. */
 export class StorageError extends Error {
   override name = "StorageError";
@@ -10,3 +12,7 @@ export class StorageAway extends StorageError {}
 export class UnknownOutcome extends Error {
   override name = "UnknownOutcome";
 }
+
+/** The refusal of work that was not begun, because too much work waits or because it has waited too long. */
+export const overloaded = (): ServiceError =>
+  new ServiceError("unavailable", "The server is overloaded.", { retryAfterSeconds: 1 });

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
 import { csvLine } from "../../csv.ts";
-import { failureIn, timestamp } from "../../domain/representation.ts";
+import { failureIn, fieldOf, fieldsByName, timestamp } from "../../domain/representation.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { stated, stateOf } from "../request-state.ts";
@@ -19,7 +19,9 @@ const ROWS_PER_READ = 100;
 /** If a visitor reads nothing for this long, the connection is closed, because others may need it. */
 const STALLED_MS = 30_000;
 
-const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => string | number>> = {
+type Columns = Readonly<Record<string, (payment: Disbursement | Checkout) => string | number>>;
+
+const COLUMNS: Columns = {
   reference: ({ reference }) => reference,
   merchantsReference: ({ merchantsReference }) => merchantsReference,
   status: ({ status }) => status,
@@ -33,6 +35,11 @@ const COLUMNS: Readonly<Record<string, (payment: Disbursement | Checkout) => str
   failureCode: (payment) => failureIn(payment)?.code ?? "",
   failureMessage: (payment) => failureIn(payment)?.message ?? "",
 };
+
+const columnsOf = (kind: Kind): Columns => ({
+  ...COLUMNS,
+  ...Object.fromEntries(fieldsByName(kind).map((name) => [name, (payment) => String(fieldOf(payment, name) ?? "")])),
+});
 
 /** Sends all payments that a search finds as CSV (RFC 4180), a few at a time, so that memory stays bounded. */
 export async function sendCsv(
@@ -53,7 +60,7 @@ export async function sendCsv(
   const first = await rows.next();
   res.status(200).type("text/csv").attachment(`${kind}.csv`);
   async function* text() {
-    yield csvLine(Object.keys(COLUMNS));
+    yield csvLine(Object.keys(columnsOf(kind)));
     if (!first.done) yield first.value;
     yield* rows;
   }
@@ -75,6 +82,7 @@ async function* rowsOf(
   filter: PaymentSearch,
   isSignedIn: () => Promise<boolean>,
 ) {
+  const columns = Object.values(columnsOf(kind));
   let cursor: string | undefined;
   do {
     const page = await readPayments(context, kind, merchantId, {
@@ -82,7 +90,7 @@ async function* rowsOf(
       limit: ROWS_PER_READ,
       ...(cursor && { cursor }),
     });
-    yield page.items.map((payment) => csvLine(Object.values(COLUMNS).map((read) => read(payment)))).join("");
+    yield page.items.map((payment) => csvLine(columns.map((read) => read(payment)))).join("");
     cursor = page.cursor;
     if (cursor !== undefined && !(await isSignedIn())) throw new Error("The session ended during the export.");
   } while (cursor !== undefined);

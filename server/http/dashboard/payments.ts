@@ -1,7 +1,7 @@
 import { refused } from "../../actions/refused.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import { failureIn } from "../../domain/representation.ts";
+import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import { curlLine } from "../curl-line.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
@@ -187,6 +187,10 @@ ${"approval" in payment && payment.approval && payment.status === "pending" && w
         ],
         "redirectURL" in payment && payment.redirectURL !== undefined && [t("returnsTo"), payment.redirectURL],
         payment.webhookURL !== undefined && [t("webhookTo"), payment.webhookURL],
+        ...fieldsByName(kind).map((name) => {
+          const value = fieldOf(payment, name);
+          return value !== undefined && ([code(name), bdi(String(value))] as const);
+        }),
       ];
     },
     beside: (view, { moments }) => card(timeline(view, moments), { title: view.t("timeline"), isLive: true }),

@@ -1,14 +1,16 @@
 import type { DatabaseSync } from "node:sqlite";
 import { DatabaseError, type Client } from "pg";
 import { withConnection } from "../postgres/connections.ts";
-import { inserter } from "../postgres/context.ts";
+import type { Query } from "../postgres/database.ts";
+import { runIn } from "../postgres/executor.ts";
 import { migrateWithin } from "../postgres/migrate.ts";
+import { insertRows, runAll } from "../portable/query.ts";
 import { BEGIN } from "../postgres/sessions.ts";
 import { explained, openDatabase } from "../sqlite/database.ts";
 import { requireIntact } from "../sqlite/integrity.ts";
 import { schemaOf } from "../sqlite/migrate.ts";
 import { StorageError } from "../storage-error.ts";
-import { TABLES, toCells, type CopiedTable } from "./tables.ts";
+import { NOT_COPIED, TABLES, toCells, type CopiedTable } from "./tables.ts";
 import { createTally, isSame, tallyQuery, toTally, type Tally } from "./tally.ts";
 
 export type Copied = { table: string; tally: Tally }[];
@@ -16,8 +18,6 @@ export type Copied = { table: string; tally: Tally }[];
 const BATCH = 1_000;
 /** Doubt about payments begins anew, because the destination measures it with a counter of its own. */
 const DOUBT = "UPDATE handovers SET asked_leased = (SELECT leased FROM service) WHERE asked_leased IS NOT NULL";
-/** Counts and the log of requests are not copied. People have to sign in again. */
-const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
 
 /**
  * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.
@@ -73,12 +73,11 @@ async function requireEmpty(destination: Client): Promise<void> {
 }
 
 async function copyTable(source: DatabaseSync, destination: Client, copied: CopiedTable): Promise<Tally> {
-  const insertRows = inserter(copied.table, copied.columns);
-  const insert = (rows: ReturnType<typeof toCells>[]) =>
-    insertRows(async (text, values) => {
-      const { rows: returned, rowCount, command } = await destination.query(text, values as unknown[]);
-      return { rows: returned, count: rowCount ?? 0, command };
-    }, rows);
+  const send: Query = async (text, values) => {
+    const { rows, rowCount, command } = await destination.query(text, values as unknown[]);
+    return { rows, count: rowCount ?? 0, command };
+  };
+  const insert = (rows: ReturnType<typeof toCells>[]) => runIn(send, runAll([insertRows(copied.table, rows)]));
   const { tally, add } = createTally(copied);
   const select = source.prepare(copied.select);
   // Otherwise numbers of 2^53 and above would be refused.

@@ -1,28 +1,8 @@
 import type { SQLOutputValue } from "node:sqlite";
 import { v7 } from "uuid";
-import type { Values } from "../rows.ts";
-import {
-  ACCOUNT_COLUMNS,
-  ADJUSTMENT_COLUMNS,
-  ATTEMPT_COLUMNS,
-  AUDIT_COLUMNS,
-  CHECKOUT_COLUMNS,
-  DAILY_SUM_COLUMNS,
-  DISBURSEMENT_COLUMNS,
-  ENTRY_COLUMNS,
-  ERASURE_COLUMNS,
-  ERASURE_WAITING_COLUMNS,
-  EVENT_COLUMNS,
-  EXCHANGE_COLUMNS,
-  HANDOVER_COLUMNS,
-  KEY_COLUMNS,
-  MERCHANT_COLUMNS,
-  PREVIOUS_SECRET_COLUMNS,
-  REFUSAL_COLUMNS,
-  REPLAY_COLUMNS,
-  type Columns,
-} from "../columns.ts";
+import { columnsOf, SCHEMA, type Columns } from "../columns.ts";
 import { encodeText } from "../postgres/text.ts";
+import type { Values } from "../rows.ts";
 
 /** A table of PostgreSQL, and how its rows are read from SQLite. */
 export interface CopiedTable {
@@ -32,57 +12,37 @@ export interface CopiedTable {
   /** A query for SQLite with these columns. */
   select: string;
   /** The columns of money. */
-  sums?: readonly string[];
+  sums: readonly string[];
 }
 
-export const MONEY = ["amount", "fee"] as const;
+/** The log of requests and the limits of requests are not copied. People have to sign in again. */
+export const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
+const MONEY = ["amount", "fee", "available", "reserved", "fees", "outside", "balance"];
 
-/** Expects that a column has the same name in both databases. */
-function copied(table: string, columns: Columns, sums?: readonly string[]): CopiedTable {
-  const select = `SELECT ${Object.keys(columns).join(", ")} FROM ${table}`;
-  return { table, columns, select, ...(sums && { sums }) };
+/** What SQLite reads instead of a table and a column of the same name. */
+const FROM: Readonly<Record<string, string>> = {
+  attempts: "attempts a JOIN events e ON e.id = a.event_id",
+  audit: "audit ORDER BY seq",
+};
+const VALUES: Readonly<Record<string, string>> = {
+  // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
+  // sequence, so that cursors of events stay valid.
+  "merchants.last_event": "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
+  // The first start finishes a move of a clock that a crash interrupted, because the lease of the move ended long ago.
+  "merchants.rebasing_until_real": "CASE rebasing WHEN 1 THEN 0 END",
+  "audit.id": "seq",
+};
+
+function copied(table: string): CopiedTable {
+  const columns = columnsOf(table);
+  const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
+  const sums = MONEY.filter((name) => name in columns);
+  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${FROM[table] ?? table}`, sums };
 }
 
-export const TABLES: readonly CopiedTable[] = [
-  {
-    table: "merchants",
-    columns: { ...MERCHANT_COLUMNS, last_event: "bigint", rebasing_until_real: "bigint" },
-    // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
-    // sequence, so that cursors of events stay valid. The first start finishes a move of a clock that a crash
-    // interrupted, because the lease of the move ended long ago.
-    select: `SELECT ${Object.keys(MERCHANT_COLUMNS).join(", ")}, CASE rebasing WHEN 1 THEN 0 END AS rebasing_until_real,
-      coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) AS last_event FROM merchants`,
-  },
-  copied("api_keys", KEY_COLUMNS),
-  copied("previous_webhook_secrets", PREVIOUS_SECRET_COLUMNS),
-  copied("disbursements", DISBURSEMENT_COLUMNS, MONEY),
-  copied("checkouts", CHECKOUT_COLUMNS, MONEY),
-  copied("entries", ENTRY_COLUMNS, ["available", "reserved", "fees", "outside", "balance"]),
-  copied("accounts", ACCOUNT_COLUMNS, ["available", "reserved"]),
-  copied("daily_sums", DAILY_SUM_COLUMNS, ["amount"]),
-  copied("adjustments", ADJUSTMENT_COLUMNS),
-  copied("refusals", REFUSAL_COLUMNS),
-  copied("erasures", ERASURE_COLUMNS),
-  copied("erasures_waiting", ERASURE_WAITING_COLUMNS),
-  copied("events", EVENT_COLUMNS),
-  {
-    table: "attempts",
-    columns: { merchant_id: "text", ...ATTEMPT_COLUMNS },
-    select: `SELECT e.merchant_id, ${Object.keys(ATTEMPT_COLUMNS).map((name) => `a.${name}`)}
-      FROM attempts a JOIN events e ON e.id = a.event_id`,
-  },
-  copied("replays", REPLAY_COLUMNS),
-  copied("handovers", HANDOVER_COLUMNS),
-  copied("exchanges", EXCHANGE_COLUMNS),
-  copied("rail_pauses", { rail: "text", at_real: "bigint", paused_by: "text", reason: "text" }),
-  copied("discarded_epochs", { merchant_id: "text", epoch: "bigint" }),
-  {
-    table: "audit",
-    columns: { ...AUDIT_COLUMNS, id: "uuid" },
-    select: `SELECT ${Object.keys(AUDIT_COLUMNS).join(", ")}, seq AS id FROM audit ORDER BY seq`,
-  },
-  copied("mode", { id: "bigint", name: "text" }),
-];
+export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
+  .filter((table) => table !== "service" && !NOT_COPIED.includes(table))
+  .map(copied);
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
 

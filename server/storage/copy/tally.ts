@@ -18,7 +18,7 @@ const [SEPARATOR, NULL] = ["\u001f", "\u001e"];
 const DIGITS = 15;
 
 /** Returns a tally to which rows can be added. */
-export function createTally({ columns, sums: summed = [] }: CopiedTable) {
+export function createTally({ columns, sums: summed }: CopiedTable) {
   const tally: Tally = { rows: 0n, sums: summed.map(() => 0n), checksum: 0n };
   const names = Object.keys(columns);
   return {
@@ -33,7 +33,7 @@ export function createTally({ columns, sums: summed = [] }: CopiedTable) {
 }
 
 /** Returns the statement that makes the same tally in PostgreSQL, whose row `toTally` converts. */
-export function tallyQuery({ table, columns, sums = [] }: CopiedTable): string {
+export function tallyQuery({ table, columns, sums }: CopiedTable): string {
   const texts = Object.entries(columns).map(([name, type]) =>
     type === "bytea" ? `'\\x' || encode(${name}, 'hex')` : `${name}::text`,
   );

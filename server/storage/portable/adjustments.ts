@@ -1,5 +1,5 @@
 import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
-import { areTwoPeople, nameOf, type Eyes } from "../../domain/audit.ts";
+import { areTwoPeople, nameOf } from "../../domain/audit.ts";
 import type { Adjustment } from "../../domain/ledger.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { adjustLocked, detailsOf, recordedAs, recordedUnder } from "./ledger.ts";
@@ -15,13 +15,13 @@ const LOCK = "SELECT * FROM adjustments WHERE merchant_id = :merchant AND id = :
 const REMOVE = "DELETE FROM adjustments WHERE merchant_id = :merchant AND id = :id";
 
 const toProposal = (row: Row): Proposal => ({
-  merchantId: row.merchant_id as string,
-  id: row.id as string,
-  currency: row.currency as string,
-  amount: row.amount as number,
-  reason: row.reason as string,
-  by: nameOf(row.proposed_by as Eyes),
-  at: row.proposed_real as number,
+  merchantId: row.merchant_id,
+  id: row.id,
+  currency: row.currency,
+  amount: row.amount,
+  reason: row.reason,
+  by: nameOf(row.proposed_by),
+  at: row.proposed_real,
 });
 
 /** Changes of balances that a second person must approve (D104). */
@@ -53,7 +53,7 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
         // A form that is sent again has booked the proposal before.
         if (!row) return approves && (yield* recordedUnder(merchant, id)).length > 0 ? "booked" : "unknown";
         const proposal = toProposal(row);
-        const proposedBy = row.proposed_by as Eyes;
+        const proposedBy = row.proposed_by;
         if (approves && !areTwoPeople(proposedBy, yield* eyesOf(actor, merchantId))) return "own";
         if (approves) {
           const details = { ...detailsOf(proposal), proposedBy: proposal.by };

@@ -1,6 +1,5 @@
 import { mayDecide, type ApprovalStore, type Decided } from "../../domain/approvals.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { dueValues, failureValue, toDisbursement } from "../record-rows.ts";
 import { recordAction } from "./audit.ts";
 import { handoverValues } from "./handover-rows.ts";
@@ -53,12 +52,7 @@ export function approvals({ read, write, writeEvents }: Executor): ApprovalStore
           { text: APPROVE, values: { ...place, ...changes } },
           ...(rail === undefined
             ? []
-            : [
-                insertNew("handovers", {
-                  columns: NEW_HANDOVER_COLUMNS,
-                  values: [handoverValues(record, rail, merchant, merchant.now)],
-                }),
-              ]),
+            : [insertNew("handovers", [handoverValues(record, rail, merchant, merchant.now)])]),
         ]);
         yield* recordAction({ actor, action: "payment.approve", merchantId, details: { reference } });
         return "decided";

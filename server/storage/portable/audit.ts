@@ -1,7 +1,6 @@
 import { v7 } from "uuid";
-import { storedEntry, type ActorName, type AuditEntry, type NewEntry, type AuditLog } from "../../domain/audit.ts";
-import { openCursor, sealCursor } from "../cursor.ts";
-import { fromUuid, toUuid } from "../uuid.ts";
+import { storedEntry, type AuditEntry, type NewEntry, type AuditLog } from "../../domain/audit.ts";
+import { fromUuid, openCursor, sealCursor, toUuid } from "../cursor.ts";
 import type { Row } from "../rows.ts";
 import { toPage } from "./pages.ts";
 import { run, type Executor, type Work } from "./query.ts";
@@ -80,10 +79,10 @@ export function auditLog({ database, read, write }: Executor): AuditLog {
 
 function toEntry(row: Row): AuditEntry {
   return {
-    at: row.at_real as number,
-    actor: row.actor as ActorName,
-    action: row.action as AuditEntry["action"],
-    merchantId: row.merchant_id as string,
-    details: JSON.parse(row.details as string) as AuditEntry["details"],
+    at: row.at_real,
+    actor: row.actor,
+    action: row.action,
+    merchantId: row.merchant_id,
+    details: JSON.parse(row.details) as AuditEntry["details"],
   };
 }

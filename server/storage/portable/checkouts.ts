@@ -1,8 +1,7 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Failure } from "../../domain/failures.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { customerOf } from "../customers.ts";
-import { dueValues, failureValue, toCheckout } from "../record-rows.ts";
+import { customerOf, dueValues, failureValue, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Work } from "./query.ts";
@@ -35,7 +34,7 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
     write(function* () {
       const [found] = (yield* run(SELECT_PUBLIC, { reference })).rows;
       if (!found) return false;
-      const merchant = yield* lockMerchant(found.merchant_id as string, lock);
+      const merchant = yield* lockMerchant(found.merchant_id, lock);
       const place = { merchant: merchant.id, reference, epoch: merchant.epoch };
       const [row] = (yield* run(LOCK_PENDING, place)).rows;
       return row !== undefined && (yield* change(row, merchant));
@@ -54,7 +53,7 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
     async findPublicCheckout(reference) {
       const [found] = await read({ text: SELECT_PUBLIC, values: { reference } });
       if (!found) return undefined;
-      const [merchant] = await read({ text: SELECT_MERCHANT, values: { merchant: found.merchant_id as string } });
+      const [merchant] = await read({ text: SELECT_MERCHANT, values: { merchant: found.merchant_id } });
       return { checkout: toCheckout(found), merchant: toMerchant(merchant!) };
     },
     payCheckout: (reference, phone, due, failure) =>

@@ -37,9 +37,9 @@ export function* claimDeliveries(
 ): Work<ClaimedDelivery[]> {
   const rows = yield* claim(DELIVERIES, lanes, leaseMs);
   if (rows.length === 0) return [];
-  const ids = [...new Set(rows.map((row) => row.merchant_id as string))];
+  const ids = [...new Set(rows.map((row) => row.merchant_id))];
   const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
-  const merchants = new Map(found!.rows.map((row) => [row.id as string, toMerchant(row)]));
+  const merchants = new Map(found!.rows.map((row) => [row.id, toMerchant(row)]));
   const secrets = toSecrets(previous!.rows, sealing);
   return rows.map((row) => {
     const event = toEvent(row);
@@ -47,12 +47,12 @@ export function* claimDeliveries(
     // A delivery that an earlier version had claimed for a replay has no time in the schedule.
     const dueAt = optional<number>(row.next_attempt_at);
     return {
-      lane: { merchantId, host: row.host as string },
+      lane: { merchantId, host: row.host },
       id,
       event,
-      url: row.url as string,
-      token: row.claim_token as number,
-      step: row.step as number,
+      url: row.url,
+      token: row.claim_token,
+      step: row.step,
       merchant: merchants.get(merchantId)!,
       secrets: secrets.get(merchantId)!,
       ...(dueAt !== undefined && { dueAt }),
@@ -90,7 +90,7 @@ export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, Tuned> {
         const [row] = (yield* run(LOCK_ONE, { merchant: merchantId, id })).rows;
         if (!row) return "unknown";
         if (row.is_underway) return "claimed";
-        const details = { delivery: id, status: row.status as string };
+        const details = { delivery: id, status: row.status };
         yield* recordAction({ actor, action: "delivery.replay", merchantId, details });
         yield* run(RESTART, { merchant: merchantId, id, at: sandboxTime(locked, locked.now) });
         return "requested";

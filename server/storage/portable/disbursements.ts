@@ -28,7 +28,7 @@ export function disbursements(executor: Executor): Omit<DisbursementStore, Tuned
         function* () {
           const { epoch } = yield* lockMerchant(merchant, "shares");
           const [row] = (yield* run(COUNT_REFUSAL, { merchant, epoch, reference })).rows;
-          return row!.count as number;
+          return row!.count;
         },
         { commit: "writeNew", isAside: true },
       ),

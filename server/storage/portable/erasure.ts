@@ -106,15 +106,13 @@ export function* erasePhones({ merchantId, before, limit }: ErasureQuery): Work<
   for (const kind of Object.keys(KINDS) as Kind[]) {
     const { rows: ready } = yield* run(readyOf(kind), { ...place, kind, before, limit });
     erased += yield* erase(place, kind, ready);
-    const references = ready.map((row) => row.merchants_reference as string);
+    const references = ready.map((row) => row.merchants_reference);
     yield* run(END_WAIT, { ...place, kind, references });
 
     const found = yield* nextRecords(place, kind, before, limit);
     const isOld = ({ status, updated_at: at }: Row) => status !== "pending" && (at as number) < before;
     erased += yield* erase(place, kind, found.rows.filter(isOld));
-    const waiting = found.rows
-      .filter((row) => !isOld(row))
-      .map((row) => ({ waiting: row.merchants_reference as string }));
+    const waiting = found.rows.filter((row) => !isOld(row)).map((row) => ({ waiting: row.merchants_reference }));
     const rows = { columns: { waiting: "text" }, values: waiting };
     if (waiting.length > 0) yield [{ text: WAIT, values: { ...place, kind }, rows }];
     isDone &&= found.isLast && ready.length < limit;
@@ -148,7 +146,7 @@ function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
   }
   if (phones.size === 0) return 0;
   const values = rows
-    .filter((row) => references.has(row.merchants_reference as string))
+    .filter((row) => references.has(row.merchants_reference))
     .map(({ merchants_reference: merchants, reference, failure }) => ({
       of_record: merchants as string,
       phone: erasedPhone(phones.get(reference as string)!),
@@ -162,9 +160,9 @@ function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
   );
   const changes = found.flatMap((result, index) => {
     const changed = result.rows
-      .map((row) => ({ row, erased: TEXTS[index]!.hide(row.text as string, phones.get(row.reference as string)!) }))
+      .map((row) => ({ row, erased: TEXTS[index]!.hide(row.text, phones.get(row.reference)!) }))
       .filter(({ row, erased }) => erased !== row.text)
-      .map(({ row, erased }) => ({ of_record: row.reference as string, of_key: row.key as string | number, erased }));
+      .map(({ row, erased }) => ({ of_record: row.reference, of_key: row.key, erased }));
     const given = { of_record: "text", of_key: TEXTS[index]!.type, erased: "text" };
     return changed.length === 0
       ? []
@@ -177,7 +175,7 @@ function* erase(place: Place, kind: Kind, rows: readonly Row[]): Work<number> {
         ];
   });
   if (changes.length > 0) yield changes;
-  const events = found[0]!.rows.map((row) => row.key as string);
+  const events = found[0]!.rows.map((row) => row.key);
   yield* run(FORGET_ANSWERS, { merchant: place.merchant, events });
   return phones.size;
 }

@@ -1,43 +1,62 @@
-import type { Event, EventType } from "../../domain/events.ts";
 import type { Attempt, Delivery } from "../../domain/deliveries.ts";
-import { optional, type Row } from "../rows.ts";
+import { destinationOf, eventOf, type Event } from "../../domain/events.ts";
+import { toObject, type Row, type Values } from "../rows.ts";
+import type { FinalRecord } from "./query.ts";
 
-export function toEvent(row: Row): Event {
-  const traceparent = optional<string>(row.traceparent);
+/** The number of attempts stored for each delivery. It is limited because replays are not. */
+export const ATTEMPTS_KEPT = 100;
+
+/** Returns the row of the event of a record that has become final. */
+export function eventValues({ record, merchant }: FinalRecord) {
+  const { name, epoch } = merchant;
+  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
+  const destination = destinationOf(record, merchant);
   return {
-    id: row.id as string,
-    merchantId: row.merchant_id as string,
-    type: row.type as EventType,
-    reference: row.reference as string,
-    createdAt: row.created_at as number,
-    body: row.body as string,
-    ...(traceparent === undefined ? {} : { traceparent }),
-  };
+    id,
+    merchant_id: merchantId,
+    epoch,
+    type,
+    reference,
+    created_at: createdAt,
+    body,
+    traceparent,
+    url: destination?.url ?? null,
+    host: destination?.host ?? null,
+    status: destination ? "pending" : null,
+    next_attempt_at: destination ? createdAt : null,
+    ready: destination ? 1 : 0,
+  } satisfies Values;
 }
 
-export function toAttempt(row: Row): Attempt {
-  const httpStatus = optional<number>(row.http_status);
-  const responseBody = optional<string>(row.response_body);
-  const error = optional<string>(row.error);
-  return {
-    number: row.number as number,
-    at: row.at as number,
-    sentAt: row.sent_real as number,
-    latencyMs: row.latency_ms as number,
-    ...(httpStatus === undefined ? {} : { httpStatus }),
-    ...(responseBody === undefined ? {} : { responseBody }),
-    ...(error === undefined ? {} : { error }),
-  };
-}
+export const toEvent = (row: Row): Event =>
+  toObject<Event>({
+    id: row.id,
+    merchantId: row.merchant_id,
+    type: row.type,
+    reference: row.reference,
+    createdAt: row.created_at,
+    body: row.body,
+    traceparent: row.traceparent,
+  });
 
-export function toDelivery(row: Row, attempts: Attempt[]): Delivery {
-  const nextAttemptAt = optional<number>(row.next_attempt_at);
-  return {
-    ...toEvent(row),
-    url: row.url as string,
-    status: row.status as Delivery["status"],
-    step: row.step as number,
-    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt }),
+export const toAttempt = (row: Row): Attempt =>
+  toObject<Attempt>({
+    number: row.number,
+    at: row.at,
+    sentAt: row.sent_real,
+    latencyMs: row.latency_ms,
+    httpStatus: row.http_status,
+    responseBody: row.response_body,
+    error: row.error,
+  });
+
+export const toDelivery = (row: Row, attempts: Attempt[]): Delivery => ({
+  ...toEvent(row),
+  ...toObject<Omit<Delivery, keyof Event>>({
+    url: row.url,
+    status: row.status,
+    step: row.step,
+    nextAttemptAt: row.next_attempt_at,
     attempts,
-  };
-}
+  }),
+});

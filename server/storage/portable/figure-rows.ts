@@ -12,23 +12,23 @@ import { optional, type Row } from "../rows.ts";
 
 export const toFigure = (row: Row, day: Day): Figure => ({
   day,
-  status: row.status as Figure["status"],
-  currency: row.currency as string,
-  payments: row.payments as number,
-  amount: BigInt(row.amount_high as number) * 100_000_000n + BigInt(row.amount_low as number),
+  status: row.status,
+  currency: row.currency,
+  payments: row.payments,
+  amount: BigInt(row.amount_high) * 100_000_000n + BigInt(row.amount_low),
 });
 
 export const toGivenUp = (merchant: Row, row: Row): GivenUpReceiver => ({
-  merchantId: merchant.id as string,
-  host: row.host as string,
-  failed: row.count as number,
-  since: row.since as number,
+  merchantId: merchant.id,
+  host: row.host,
+  failed: row.count,
+  since: row.since,
 });
 
 export const toLate = (merchant: Row, counts: Row): LatePayouts => ({
-  merchantId: merchant.id as string,
-  payouts: counts.count as number,
-  since: merchant.since as number,
+  merchantId: merchant.id,
+  payouts: counts.count,
+  since: merchant.since,
 });
 
 function codeOf({ failure }: Row): string | undefined {
@@ -44,19 +44,19 @@ export const toFailureCounts = (rows: readonly Row[]): FailureCount[] =>
   }));
 
 export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({
-  merchantId: lane.merchant_id as string,
-  host: lane.host as string,
-  waiting: counts.count as number,
-  nextAttemptAt: lane.next_attempt_at as number,
-  since: counts.since as number,
+  merchantId: lane.merchant_id,
+  host: lane.host,
+  waiting: counts.count,
+  nextAttemptAt: lane.next_attempt_at,
+  since: counts.since,
 });
 
 export function toReceiverAttempt(row: Row): ReceiverAttempt {
   const status = optional<number>(row.http_status);
   return {
-    host: row.host as string,
-    at: row.at as number,
-    latencyMs: row.latency_ms as number,
+    host: row.host,
+    at: row.at,
+    latencyMs: row.latency_ms,
     isDelivered: status !== undefined && status >= 200 && status < 300,
     result: status === undefined ? (optional<string>(row.error) ?? "no response") : `status ${status}`,
   };

@@ -87,10 +87,10 @@ export function figures(executor: Executor): FigureStore {
       while (found.length < limit) {
         const [lane] = await read({ text, values: place });
         if (!lane) break;
-        place = { merchant: lane.merchant_id as string, host: lane.host as string };
+        place = { merchant: lane.merchant_id, host: lane.host };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
         // The rows from before a reset of the sandbox stay until they are deleted.
-        if ((counts!.count as number) > 0) found.push(toFailingReceiver(lane, counts!));
+        if (counts!.count > 0) found.push(toFailingReceiver(lane, counts!));
       }
       return found;
     },

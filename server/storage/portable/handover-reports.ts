@@ -10,7 +10,6 @@ import type { Handover, RailExchange, Recorded } from "../../domain/handovers.ts
 import type { RailAnswer } from "../../domain/rails.ts";
 import type { FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { EXCHANGE_COLUMNS } from "../columns.ts";
 import { failureValue, toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { RECORD_TABLES, toConflict, type Kind } from "./handover-rows.ts";
@@ -85,8 +84,8 @@ interface End {
 }
 
 const keysOf = (rows: readonly Row[]) => ({
-  merchants: [...new Set(rows.map((row) => row.merchant_id as string))],
-  ids: rows.map((row) => row.id as string),
+  merchants: [...new Set(rows.map((row) => row.merchant_id))],
+  ids: rows.map((row) => row.id),
 });
 
 /** Logs the exchanges of payments. If a payment has many exchanges, deletes the oldest. */
@@ -99,9 +98,9 @@ export function* log(items: readonly { row: Row; exchanges: readonly RailExchang
     last.set(id as string, Math.max(last.get(id as string) ?? 0, number as number));
   const values = some.flatMap(({ row, exchanges }) =>
     exchanges.map(({ at, latencyMs, action, result, detail = null }, index) => ({
-      merchant_id: row.merchant_id as string,
-      handover_id: row.id as string,
-      number: (last.get(row.id as string) ?? 0) + index + 1,
+      merchant_id: row.merchant_id,
+      handover_id: row.id,
+      number: (last.get(row.id) ?? 0) + index + 1,
       at_real: at,
       latency_ms: Math.round(latencyMs),
       action,
@@ -109,10 +108,10 @@ export function* log(items: readonly { row: Row; exchanges: readonly RailExchang
       detail,
     })),
   );
-  yield* runAll([insertNew("exchanges", { columns: EXCHANGE_COLUMNS, values })]);
+  yield* runAll([insertNew("exchanges", values)]);
   for (const { row, exchanges } of some) {
-    const until = (last.get(row.id as string) ?? 0) + exchanges.length - EXCHANGES_KEPT;
-    if (until > 0) yield* run(FORGET, { merchant: row.merchant_id as string, id: row.id as string, until });
+    const until = (last.get(row.id) ?? 0) + exchanges.length - EXCHANGES_KEPT;
+    if (until > 0) yield* run(FORGET, { merchant: row.merchant_id, id: row.id, until });
   }
 }
 
@@ -126,27 +125,23 @@ export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Wor
       .filter(({ row }) => row.kind === kind)
       .map(({ row, merchant, answer: { status, failure } }) => ({
         end_merchant: merchant.id,
-        end_reference: row.id as string,
+        end_reference: row.id,
         end_status: status,
         end_failure: failureValue(failure),
         end_at: sandboxTime(merchant, merchant.now),
       }));
     return { text: SETTLE(kind), rows: { columns: END_COLUMNS, values } };
   }).filter(({ rows }) => rows!.values.length > 0);
-  const settled = new Map(
-    (yield* runAll(queries)).flatMap(({ rows }) => rows).map((row) => [row.reference as string, row]),
-  );
+  const settled = new Map((yield* runAll(queries)).flatMap(({ rows }) => rows).map((row) => [row.reference, row]));
   const final = ends.flatMap(({ row, merchant }) => {
-    const found = settled.get(row.id as string);
+    const found = settled.get(row.id);
     return found ? [{ record: row.kind === "checkout" ? toCheckout(found) : toDisbursement(found), merchant }] : [];
   });
   yield* writeEvents(final);
-  const others = ends.map(({ row }) => row).filter((row) => !settled.has(row.id as string));
+  const others = ends.map(({ row }) => row).filter((row) => !settled.has(row.id));
   if (others.length === 0) return new Map();
   const statuses = yield* runAll(KINDS.map((kind) => ({ text: STATUS(kind), values: keysOf(others) })));
-  return new Map(
-    statuses.flatMap(({ rows }) => rows).map((row) => [row.reference as string, row.status as FinalStatus]),
-  );
+  return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference, row.status]));
 }
 
 /** Ends hand-overs, and stores the rail's last answer about each of them, and the conflict with it that is open. */
@@ -165,19 +160,19 @@ export const close = (
 });
 
 const knownOf = (row: Row, answer: RailAnswer | undefined): Values => ({
-  merchant_id: row.merchant_id as string,
-  id: row.id as string,
+  merchant_id: row.merchant_id,
+  id: row.id,
   rail_reference: answer?.railReference ?? null,
   rail_fee: answer?.fee ?? null,
 });
 
 const toBefore = (row: Row): HandoverBefore => ({
-  kind: row.kind as HandoverBefore["kind"],
-  state: row.state as HandoverBefore["state"],
-  step: row.step as number,
-  askedAt: row.asked_leased as number | null,
-  unknownSince: row.attention_real as number | null,
-  token: row.claim_token as number,
+  kind: row.kind,
+  state: row.state,
+  step: row.step,
+  askedAt: row.asked_leased,
+  unknownSince: row.attention_real,
+  token: row.claim_token,
   isClaimed: Boolean(row.claimed),
 });
 
@@ -208,10 +203,9 @@ export function* recordReports(executor: Executor, items: readonly Reported[]): 
 function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<string, Recorded>> {
   const ids = [...new Set(items.map(({ merchantId }) => merchantId))];
   const isFinal = ({ report }: Reported) => (report.answer?.status ?? "pending") !== "pending";
-  const ordered = new Set(items.filter(isFinal).map(({ merchantId }) => merchantId));
-  const merchants = yield* lockMerchants(new Map(ids.map((id) => [id, ordered.has(id) ? "orders" : "shares"])));
+  const merchants = yield* lockMerchants(ids, items.some(isFinal) ? "orders" : "shares");
   const { rows } = yield* run(LOCK, { merchants: ids, ids: items.map(({ id }) => id) });
-  const byId = new Map(rows.map((row) => [row.id as string, row]));
+  const byId = new Map(rows.map((row) => [row.id, row]));
   const known = items.flatMap((item) => {
     const row = byId.get(item.id);
     if (!row) return [];

@@ -1,7 +1,7 @@
 import { nameOf } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import type { RailExchange, Handover, StoredExchange } from "../../domain/handovers.ts";
+import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
@@ -11,12 +11,7 @@ export const RECORD_TABLES = { disbursement: "disbursements", checkout: "checkou
 export type Kind = keyof typeof RECORD_TABLES;
 
 /** A new record's hand-over, which is ready at once. @param now real time */
-export function handoverValues(
-  record: Disbursement | Checkout,
-  rail: string,
-  { epoch }: StoredMerchant,
-  now: number,
-): Values {
+export function handoverValues(record: Disbursement | Checkout, rail: string, { epoch }: StoredMerchant, now: number) {
   return {
     merchant_id: record.merchantId,
     epoch,
@@ -27,56 +22,52 @@ export function handoverValues(
     created_real: now,
     next_attempt_at: now,
     ready: 1,
-  };
+  } satisfies Values;
 }
 
 /** @param recordRow the row of the payment's record */
 export function toPayment(row: Row, recordRow: Row): RailPayment {
   const isCheckout = row.kind === "checkout";
   const record = isCheckout ? toCheckout(recordRow) : toDisbursement(recordRow);
-  const railReference = optional<string>(row.rail_reference);
   return {
-    kind: isCheckout ? "checkout" : "disbursement",
+    kind: row.kind,
     reference: record.reference,
     amount: record.amount,
     country: record.country,
     currency: record.currency,
     ...("locale" in record ? { locale: record.locale } : { phoneNumber: record.customer.phoneNumber }),
-    createdAt: row.created_real as number,
-    ...(railReference !== undefined && { railReference }),
+    createdAt: row.created_real,
+    ...(row.rail_reference !== null && { railReference: row.rail_reference }),
   };
 }
 
 export function toHandover(row: Row, recordRow: Row): Handover {
   const conflict = toConflict(row);
-  const proposal = optional<string>(row.proposal);
-  const proposed = proposal === undefined ? undefined : (JSON.parse(proposal) as NonNullable<Handover["proposal"]>);
+  const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
   return {
-    merchantId: row.merchant_id as string,
+    merchantId: row.merchant_id,
     payment: toPayment(row, recordRow),
-    status: recordRow.status as Handover["status"],
-    merchantsReference: recordRow.merchants_reference as string,
-    rail: row.rail as string,
-    state: row.state as Handover["state"],
+    status: recordRow.status,
+    merchantsReference: recordRow.merchants_reference,
+    rail: row.rail,
+    state: row.state,
     nextAttemptAt: row.state === "closed" ? undefined : optional(row.next_attempt_at),
     unknownSince: conflict ? undefined : optional(row.attention_real),
     url: optional(row.url),
     conflict,
-    proposal: proposed && { ...proposed, by: nameOf(proposed.by) },
+    proposal: proposal && { ...proposal, by: nameOf(proposal.by) },
   };
 }
 
 /** The open conflict of a payment, since the payment needs a person. */
-export function toConflict(row: Row): Handover["conflict"] {
-  const answer = optional<string>(row.conflict);
-  return answer === undefined ? undefined : { at: row.attention_real as number, answer: JSON.parse(answer) };
-}
+export const toConflict = ({ conflict, attention_real: at }: Row): Handover["conflict"] =>
+  conflict === null ? undefined : { at, answer: JSON.parse(conflict) };
 
 export const toExchange = (row: Row): StoredExchange => ({
-  number: row.number as number,
-  at: row.at_real as number,
-  action: row.action as RailExchange["action"],
-  latencyMs: row.latency_ms as number,
-  result: row.result as RailExchange["result"],
+  number: row.number,
+  at: row.at_real,
+  action: row.action,
+  latencyMs: row.latency_ms,
+  result: row.result,
   detail: optional(row.detail),
 });

@@ -4,7 +4,6 @@ import { byHand } from "../../domain/handover-state.ts";
 import type {
   ClaimedHandover,
   Decision,
-  HandoverState,
   RailExchange,
   HandoverStore,
   HandoverSummary,
@@ -66,15 +65,15 @@ const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee
 
 /** The records of hand-overs, by reference. */
 const recordQueries = (rows: readonly Row[]): Query[] => {
-  const merchants = [...new Set(rows.map((row) => row.merchant_id as string))];
-  const references = rows.map((row) => row.id as string);
+  const merchants = [...new Set(rows.map((row) => row.merchant_id))];
+  const references = rows.map((row) => row.id);
   return (Object.keys(RECORD_TABLES) as Kind[]).map((kind) => ({
     text: RECORDS(kind),
     values: { merchants, references },
   }));
 };
 const byReference = (results: readonly (readonly Row[])[]) =>
-  new Map(results.flat().map((row) => [row.reference as string, row]));
+  new Map(results.flat().map((row) => [row.reference, row]));
 
 /** Notes what a person has decided, and ends the hand-over with its conflict. */
 function* closeByHand(
@@ -105,12 +104,12 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       // The lease of the claim begins now.
       const now = (row.due_real as number) - leaseMs;
       return {
-        lane: { merchantId: row.merchant_id as string, host: row.rail as string },
-        id: row.id as string,
-        token: row.claim_token as number,
-        payment: toPayment(row, records.get(row.id as string)!),
-        state: row.state as ClaimedHandover["state"],
-        step: row.step as number,
+        lane: { merchantId: row.merchant_id, host: row.rail },
+        id: row.id,
+        token: row.claim_token,
+        payment: toPayment(row, records.get(row.id)!),
+        state: row.state,
+        step: row.step,
         ...(asked !== undefined && { askedAgoMs: now - asked }),
       };
     });
@@ -127,7 +126,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     const row = await rowOf(id);
     if (!row) return otherwise;
     return write(function* () {
-      const merchant = yield* lockMerchant(row.merchant_id as string, "orders");
+      const merchant = yield* lockMerchant(row.merchant_id, "orders");
       const [locked] = (yield* run(LOCK, { merchant: merchant.id, id })).rows;
       return yield* work(locked!, merchant);
     });
@@ -141,7 +140,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     async recordNotification(rail, id, report) {
       const row = await rowOf(id);
       if (row?.rail !== rail) return "unknown-payment";
-      return record({ merchantId: row.merchant_id as string, id, report });
+      return record({ merchantId: row.merchant_id, id, report });
     },
     async findHandover(id) {
       const row = await rowOf(id);
@@ -150,14 +149,14 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     async listExchanges(id) {
       const row = await rowOf(id);
       if (!row) return [];
-      return (await read({ text: EXCHANGES, values: { merchant: row.merchant_id as string, id } })).map(toExchange);
+      return (await read({ text: EXCHANGES, values: { merchant: row.merchant_id, id } })).map(toExchange);
     },
     async listAttention({ merchantId, unknownBefore: before, limit }) {
       const which = merchantId === undefined ? "" : "AND merchant_id = :merchant";
       const rows = await read({ text: ATTENTION(which), values: { before, limit, merchant: merchantId ?? null } });
       if (rows.length === 0) return [];
       const records = byReference(await executor.readAll(recordQueries(rows)));
-      return rows.map((row) => toHandover(row, records.get(row.id as string)!));
+      return rows.map((row) => toHandover(row, records.get(row.id)!));
     },
     askRailAgain: (id, actor) =>
       change(id, false, function* (row, { id: merchant }) {
@@ -173,7 +172,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         const entry = { actor, merchantId: merchant.id, details: { reference: id, status, reason } };
         const proposed = optional<string>(row.proposal);
         const before = {
-          state: row.state as HandoverState,
+          state: row.state,
           isUnderway: Boolean(row.is_underway),
           ...(proposed !== undefined && { proposal: JSON.parse(proposed) as Decision & { by: Eyes } }),
         };
@@ -229,10 +228,10 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       }),
     async readPauses() {
       return (await read({ text: PAUSES })).map((row) => ({
-        rail: row.rail as string,
-        at: row.at_real as number,
-        by: row.paused_by as string,
-        reason: row.reason as string,
+        rail: row.rail,
+        at: row.at_real,
+        by: row.paused_by,
+        reason: row.reason,
       }));
     },
     async readHandovers(rail, { from, to }, after, limit) {
@@ -246,14 +245,14 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
 }
 
 const toSummary = (row: Row): HandoverSummary => ({
-  reference: row.id as string,
-  merchantsReference: row.merchants_reference as string,
-  merchantId: row.merchant_id as string,
-  amount: row.amount as number,
-  currency: row.currency as string,
-  status: row.status as HandoverSummary["status"],
-  state: row.state as HandoverSummary["state"],
-  createdAt: row.created_real as number,
+  reference: row.id,
+  merchantsReference: row.merchants_reference,
+  merchantId: row.merchant_id,
+  amount: row.amount,
+  currency: row.currency,
+  status: row.status,
+  state: row.state,
+  createdAt: row.created_real,
   railFee: optional(row.rail_fee),
   railReference: optional(row.rail_reference),
 });

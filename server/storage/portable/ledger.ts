@@ -35,12 +35,12 @@ const MERCHANTS = "SELECT id, epoch FROM merchants ORDER BY id";
 const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
 
 const toStatementEntry = (row: Row): StatementEntry => ({
-  kind: row.kind as string,
-  reference: row.reference as string,
-  currency: row.currency as string,
+  kind: row.kind,
+  reference: row.reference,
+  currency: row.currency,
   amount: Number(row.available),
   balance: Number(row.balance),
-  createdAt: row.at as number,
+  createdAt: row.at,
 });
 
 const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
@@ -103,9 +103,9 @@ type Sums = Map<string, readonly bigint[]>;
 
 function add(sums: Sums, rows: readonly Row[], sign: 1n | -1n): void {
   for (const row of rows) {
-    const before = sums.get(row.currency as string) ?? [];
+    const before = sums.get(row.currency) ?? [];
     const amounts = amountsOf(row).map((amount, index) => (before[index] ?? 0n) + sign * amount);
-    sums.set(row.currency as string, amounts);
+    sums.set(row.currency, amounts);
   }
 }
 
@@ -148,8 +148,8 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
       const which = merchantId === undefined ? "" : "WHERE a.merchant_id = :merchant";
       const rows = await read({ text: LIST(which), values: { merchant: merchantId ?? null } });
       const balances = rows.map((row) => ({
-        merchantId: row.merchant_id as string,
-        currency: row.currency as string,
+        merchantId: row.merchant_id,
+        currency: row.currency,
         available: Number(row.available),
         reserved: Number(row.reserved),
         enforced: Boolean(row.enforced),
@@ -198,11 +198,7 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
         },
       });
       return toPage(found, limit, toStatementEntry, (last) =>
-        sealCursor("statement", scope, [
-          last.at as number,
-          parseInt(last.currency as string, 36),
-          last.number as number,
-        ]),
+        sealCursor("statement", scope, [last.at, parseInt(last.currency, 36), last.number]),
       );
     },
     async correctBooks(reason, actor) {

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { byText } from "../postgres/text.ts";
-import { toStored, type Row, type StoredMerchant } from "../rows.ts";
-import { runAll, type Query, type Work } from "./query.ts";
+import { toStored, type StoredMerchant } from "../rows.ts";
+import type { Query, QueryResult, Work } from "./query.ts";
 
 /**
  * How a transaction locks a merchant. Work that depends on the merchant's clock or epoch `shares` it, which excludes
@@ -10,7 +9,7 @@ import { runAll, type Query, type Work } from "./query.ts";
  */
 export type Lock = "shares" | "orders" | "alone";
 
-export const LOCK_CLAUSES: Record<Lock, string> = {
+const CLAUSES: Record<Lock, string> = {
   shares: "FOR KEY SHARE",
   orders: "FOR NO KEY UPDATE",
   alone: "FOR UPDATE",
@@ -35,15 +34,12 @@ const queueOf = (id: string) => createHash("sha256").update(id).digest()[0]!;
  * work that waits to have it alone, so a suspension would wait for as long as payments are created. A transaction enters
  * all of its queues at once and in order, so that transactions cannot deadlock.
  */
-export function enterQueues(ids: readonly string[], lock: Lock): Query {
+function enterQueues(ids: readonly string[], lock: Lock): Query {
   const queues = [...new Set([...new Set(ids)].map(queueOf))].toSorted((a, b) => a - b);
   const postgres = `SELECT ${ENTER[lock]}(${QUEUES}, queue) FROM unnest(:queues::int[]) AS queue`;
   // In SQLite one program writes, so nothing waits.
   return { text: { sqlite: "SELECT 1 WHERE false", postgres }, values: { queues } };
 }
-
-const lockRow = (lock: Lock) => `SELECT *, :now AS now FROM merchants WHERE id = :merchant ${LOCK_CLAUSES[lock]}`;
-const LOCKS = { shares: lockRow("shares"), orders: lockRow("orders"), alone: lockRow("alone") };
 
 /** A locked merchant. */
 export interface LockedMerchant extends StoredMerchant {
@@ -51,25 +47,33 @@ export interface LockedMerchant extends StoredMerchant {
   now: number;
 }
 
-export const toLocked = (row: Row): LockedMerchant => ({
-  ...toStored(row),
-  now: row.now as number,
-});
+export const toLocked = ({ rows }: QueryResult): Map<string, LockedMerchant> =>
+  new Map(rows.map((row) => [row.id as string, { ...toStored(row), now: row.now as number }]));
+
+/** The statements that lock merchants, in the order of their ids. `toLocked` converts the rows of the second. */
+export function lockQueries(ids: readonly string[], lock: Lock, { wait = true } = {}): [Query, Query] {
+  const text = `SELECT *, :now AS now FROM merchants WHERE id = ANY(:merchants::text[]) ORDER BY id ${CLAUSES[lock]}`;
+  const values = { merchants: [...new Set(ids)] };
+  return [enterQueues(ids, lock), { text: wait ? text : `${text} SKIP LOCKED`, values }];
+}
+
+/**
+ * Locks merchants until the end of the transaction. Every transaction locks its merchants first, and in the order of
+ * their ids, so that transactions cannot deadlock. Leaves out ids of no merchant.
+ * @param wait false to leave out merchants that another transaction has locked
+ */
+export function* lockMerchants(
+  ids: readonly string[],
+  lock: Lock,
+  options?: { wait: boolean },
+): Work<Map<string, LockedMerchant>> {
+  const [, locked] = yield lockQueries(ids, lock, options);
+  return toLocked(locked!);
+}
 
 /** Locks one merchant until the end of the transaction. @throws Error if there is no such merchant */
 export function* lockMerchant(id: string, lock: Lock): Work<LockedMerchant> {
-  return required(yield* lockMerchants(new Map([[id, lock]])), id);
-}
-
-/** Locks merchants until the end of the transaction, in the order of their ids. Leaves out ids of no merchant. */
-export function* lockMerchants(locks: ReadonlyMap<string, Lock>): Work<Map<string, LockedMerchant>> {
-  const ids = [...locks.keys()].toSorted(byText);
-  const strictest = [...locks.values()].includes("alone") ? "alone" : "shares";
-  const [, ...found] = yield* runAll([
-    enterQueues(ids, strictest),
-    ...ids.map((merchant) => ({ text: LOCKS[locks.get(merchant)!], values: { merchant } })),
-  ]);
-  return new Map(found.flatMap(({ rows }) => rows).map((row) => [row.id as string, toLocked(row)]));
+  return required(yield* lockMerchants([id], lock), id);
 }
 
 /** @throws Error if there is no such merchant */

@@ -24,6 +24,6 @@ export function prunable(rows: readonly Row[], { before, limit }: PruneQuery) {
 
 /** Adds up what the deletion of these events removes. */
 export function prunedOf(rows: readonly Row[], attempts: number, next?: number) {
-  const bytes = rows.reduce((sum, row) => sum + (row.bytes as number), 0);
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
   return { events: rows.length, attempts, bytes, ...(next === undefined ? {} : { next }) };
 }

@@ -1,6 +1,7 @@
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { LaneClaim } from "../../domain/queues.ts";
+import { columnsOf, type Columns } from "../columns.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
 import type { Row, StoredMerchant, Values } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
@@ -24,7 +25,7 @@ export interface Query {
 
 export interface GivenRows {
   /** The columns, with their types in PostgreSQL. */
-  columns: Readonly<Record<string, string>>;
+  columns: Columns;
   /** A column without a value is NULL. */
   values: readonly Values[];
 }
@@ -119,6 +120,13 @@ export function* run(text: Query["text"], values?: Query["values"]): Work<QueryR
   return result!;
 }
 
+/** Executes a statement for rows, as part of a transaction. Returns the rows that the statement returns. */
+export function* runRows(text: string, columns: Columns, values: readonly Values[]): Work<readonly Row[]> {
+  if (values.length === 0) return [];
+  const [result] = yield [{ text, rows: { columns, values } }];
+  return result!.rows;
+}
+
 /** Executes statements that do not depend on each other, as part of a transaction. */
 export function* runAll(queries: readonly Query[]): Work<readonly QueryResult[]> {
   return yield queries;
@@ -141,11 +149,16 @@ export function mergedRanges(
   return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
 }
 
+/** A statement that inserts rows, which all have the columns of the first. @param end such as RETURNING */
+export function insertRows(table: string, values: readonly Values[], end = "") {
+  const columns = columnsOf(table, Object.keys(values[0]!));
+  const text = `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT * FROM :rows ${end}`;
+  return { text, rows: { columns, values } } satisfies Query;
+}
+
 /** A statement that inserts rows, except those that were inserted before. */
-export const insertNew = (table: string, rows: GivenRows): Query => ({
-  text: `INSERT INTO ${table} (${Object.keys(rows.columns).join(", ")}) SELECT * FROM :rows WHERE true ON CONFLICT DO NOTHING`,
-  rows,
-});
+export const insertNew = (table: string, values: readonly Values[]): Query =>
+  insertRows(table, values, "WHERE true ON CONFLICT DO NOTHING");
 
 /** Attempts have a merchant only in PostgreSQL, whose tables could be distributed by it. */
 export const onAttempts = (text: (which: string) => string): Query["text"] => ({

@@ -1,8 +1,7 @@
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { openCursor, sealCursor } from "../cursor.ts";
-import { fromUuid, toUuid } from "../uuid.ts";
+import { fromUuid, openCursor, sealCursor, toUuid } from "../cursor.ts";
 import type { Row } from "../rows.ts";
 import { toPage } from "./pages.ts";
 import { mergedRanges, type Executor, type QueryValue } from "./query.ts";

@@ -1,37 +1,32 @@
 import type { Actor, NewEntry } from "../../domain/audit.ts";
 import type { NewReplay, Replay } from "../../domain/replays.ts";
-import type { DeliverySearch } from "../../domain/deliveries.ts";
 import type { Course } from "./event-search.ts";
-import { optional, type Row } from "../rows.ts";
+import { fromJson, toObject, type Row } from "../rows.ts";
 
 /** A stored replay, with the fields that only the storage uses. */
 export interface StoredReplay extends Replay {
   course: Course;
 }
 
-export function toReplay(row: Row): Replay {
-  const expected = optional<number>(row.expected);
-  const endedAt = optional<number>(row.ended_real);
-  const stoppedBy = optional<Actor>(row.stopped_by);
-  return {
-    id: row.id as string,
-    merchantId: row.merchant_id as string,
-    filter: JSON.parse(row.filter as string) as DeliverySearch,
-    pace: row.pace as number,
-    ...(expected !== undefined && { expected }),
-    startedAt: row.started_real as number,
-    startedBy: row.started_by as Actor,
-    replayed: row.replayed as number,
-    skipped: row.skipped as number,
-    state: row.state as Replay["state"],
-    ...(endedAt !== undefined && { endedAt }),
-    ...(stoppedBy !== undefined && { stoppedBy }),
-  };
-}
+export const toReplay = (row: Row): Replay =>
+  toObject<Replay>({
+    id: row.id,
+    merchantId: row.merchant_id,
+    filter: fromJson(row.filter),
+    pace: row.pace,
+    expected: row.expected,
+    startedAt: row.started_real,
+    startedBy: row.started_by,
+    replayed: row.replayed,
+    skipped: row.skipped,
+    state: row.state,
+    endedAt: row.ended_real,
+    stoppedBy: row.stopped_by,
+  });
 
 export const toStoredReplay = (row: Row): StoredReplay => ({
   ...toReplay(row),
-  course: { seq: row.seq as number, lastSeq: row.last_seq as number },
+  course: { seq: row.seq, lastSeq: row.last_seq },
 });
 
 /** How many steps per second a replay has at most. Each step is a transaction. */

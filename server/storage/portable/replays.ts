@@ -72,7 +72,7 @@ export function replays(executor: Executor): ReplayStore {
     async countReplayed(merchantId, id) {
       const values = { merchant: merchantId, id };
       const found = await readAll(OUTCOMES.map((text) => ({ text, values })));
-      const [waiting, delivered, ended, exhausted, again] = found.map(([row]) => row!.count as number);
+      const [waiting, delivered, ended, exhausted, again] = found.map(([row]) => row!.count);
       return { waiting: waiting!, again: again!, delivered: delivered!, failed: ended! + exhausted! };
     },
     async listReplays(merchantId, limit) {

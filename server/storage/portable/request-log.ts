@@ -1,7 +1,7 @@
-import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type RequestLog } from "../../domain/request-log.ts";
-import { REQUEST_COLUMNS } from "../columns.ts";
+import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type LoggedRequest, type RequestLog } from "../../domain/request-log.ts";
+import { openCursor, sealCursor } from "../cursor.ts";
+import type { Row, Values } from "../rows.ts";
 import { toPage } from "./pages.ts";
-import { requestPosition, requestsAfter, toLoggedRequest, toRequestRow } from "./request-rows.ts";
 import { insertNew, runAll, type Executor } from "./query.ts";
 
 const OF_ONE_KIND = `merchant_id = :merchant AND coalesce(status >= ${FIRST_FAILED_STATUS}, true) = :failed`;
@@ -21,8 +21,9 @@ export function requestLog({ read, write }: Executor): RequestLog {
     insertRequests: (requests) =>
       write(
         function* () {
+          if (requests.length === 0) return;
           // The outcome of a commit may be unknown, so the same requests may be inserted again.
-          yield [insertNew("request_log", { columns: REQUEST_COLUMNS, values: requests.map(toRequestRow) })];
+          yield [insertNew("request_log", requests.map(toRequestRow))];
           const merchants = [...new Set(requests.map(({ merchantId }) => merchantId))].toSorted();
           const kinds = merchants.flatMap((merchant) => [false, true].map((failed) => ({ merchant, failed })));
           yield* runAll(kinds.map((values) => ({ text: FORGET, values })));
@@ -30,12 +31,36 @@ export function requestLog({ read, write }: Executor): RequestLog {
         { commit: "writeApart", repeatable: true },
       ),
     async listRequests(query) {
-      const [at, number] = requestPosition(query);
-      const { merchantId, statusClass = null, operation = null, reference = null, requestId = null, limit } = query;
+      const {
+        merchantId,
+        cursor,
+        statusClass = null,
+        operation = null,
+        reference = null,
+        requestId = null,
+        limit,
+      } = query;
+      const [at, number] =
+        cursor === undefined ? [Number.MAX_SAFE_INTEGER, 0] : openCursor("requests", merchantId, cursor, 2);
       const filters = { class: statusClass, operation, reference, request: requestId };
       const range = { merchant: merchantId, kept: REQUESTS_KEPT.forMs, at: at!, number: number!, limit: limit + 1 };
       const found = await read({ text: SELECT, values: { ...range, ...filters } });
-      return toPage(found, limit, toLoggedRequest, requestsAfter);
+      return toPage(found, limit, toRequest, (last) => sealCursor("requests", merchantId, [last.at_real, last.number]));
     },
   };
 }
+
+/** The columns with which requests are found, and the whole request as JSON. */
+const toRequestRow = (request: LoggedRequest): Values => ({
+  merchant_id: request.merchantId,
+  at_real: request.at,
+  number: request.number,
+  request_id: request.requestId,
+  operation: request.operation,
+  status: request.status ?? null,
+  reference: request.reference ?? null,
+  merchants_reference: request.merchantsReference ?? null,
+  request: JSON.stringify(request),
+});
+
+const toRequest = ({ request }: Row) => JSON.parse(request as string) as LoggedRequest;

@@ -31,10 +31,10 @@ export function* readSecrets(merchants: readonly string[], sealing: Sealing): Wo
 export function toSecrets(rows: readonly Row[], { unseal }: Sealing): Map<string, WebhookSecrets> {
   const found = new Map<string, WebhookSecrets>();
   for (const row of rows) {
-    const id = row.id as string;
-    const secrets = found.get(id) ?? { current: unseal(id, row.webhook_secret as string), previous: [] };
+    const id = row.id;
+    const secrets = found.get(id) ?? { current: unseal(id, row.webhook_secret), previous: [] };
     if (row.secret !== null) {
-      secrets.previous.push({ secret: unseal(id, row.secret as string), expiresAt: row.expires_at as number });
+      secrets.previous.push({ secret: unseal(id, row.secret), expiresAt: row.expires_at });
     }
     found.set(id, secrets);
   }
@@ -54,7 +54,7 @@ export function* sealStoredSecrets(
   const found = yield STORED.map(({ select }) => ({ text: select }));
   const changes = STORED.flatMap(({ replace: text }, index) =>
     found[index]!.rows.map((row): Query => {
-      const [merchant, stored] = [row.merchant_id as string, row.secret as string];
+      const [merchant, stored] = [row.merchant_id, row.secret];
       return { text, values: { merchant, stored, sealed: seal(merchant, unseal(merchant, stored)) } };
     }),
   ).filter(({ values }) => !isCurrent(values!.stored as string));

@@ -7,7 +7,6 @@ import {
   type Person,
   type UnusedLink,
 } from "../../domain/sign-in.ts";
-import type { Role } from "../../domain/roles.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { looksSame } from "../../domain/names.ts";
 import type { Row } from "../rows.ts";
@@ -53,25 +52,25 @@ export function requireFreeName(person: Person, maker: ActorName, names: readonl
 }
 
 function toAccess(row: Row): Access & { invitedBy?: string } {
-  const merchantId = row.merchant_id as string;
-  const invitedBy = (row.invited_by as string).split(BETWEEN).at(-2);
+  const merchantId = row.merchant_id;
+  const invitedBy = row.invited_by.split(BETWEEN).at(-2);
   return {
     ...(merchantId === "" ? {} : { merchantId }),
-    name: row.name as string,
-    role: row.role as Role,
+    name: row.name,
+    role: row.role,
     ...(invitedBy !== undefined && { invitedBy }),
   };
 }
 
-export const toLink = (row: Row): UnusedLink => ({ ...toAccess(row), expiresAt: row.expires_real as number });
+export const toLink = (row: Row): UnusedLink => ({ ...toAccess(row), expiresAt: row.expires_real });
 
 export function toSession(row: Row): Session {
   return {
     ...toAccess(row),
-    id: row.id as string,
-    createdAt: row.created_real as number,
-    usedAt: row.used_real as number,
-    expiresAt: row.expires_real as number,
+    id: row.id,
+    createdAt: row.created_real,
+    usedAt: row.used_real,
+    expiresAt: row.expires_real,
   };
 }
 
@@ -83,8 +82,7 @@ export const signInEntry = (session: Session): NewEntry => ({
 });
 
 /** Returns the name of the person whose access was ended. @param ended the first session or link that was ended */
-export const nameIn = (which: EndedSessions, ended: Row): string =>
-  "name" in which ? which.name : (ended.name as string);
+export const nameIn = (which: EndedSessions, ended: Row): string => ("name" in which ? which.name : ended.name);
 
 /** @param name whose session was ended */
 export const signOutEntry = (which: EndedSessions, name: string, actor: Actor): NewEntry => ({

@@ -105,7 +105,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
       const row = await rowOf(hash, idleMs);
       if (!row) return undefined;
       if ((row.used_real as number) > (row.now as number) - RECORD_USE_MS) return toSession(row);
-      const session = { merchant: row.merchant_id as string, id: row.id as string };
+      const session = { merchant: row.merchant_id, id: row.id };
       const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true, isAside: true })).rows;
       return used && toSession(used);
     },
@@ -139,7 +139,7 @@ function* requireOpen({ merchantId }: Person): Work<void> {
 function* letIn({ name, session }: Exclude<Actor, string>, merchant: string): Work<string> {
   const [row] = (yield* run(SELECT_INVITER, { scope: scopeOfMaker(name, merchant), id: session })).rows;
   if (!row) throw sessionEnded();
-  return row.invited_by as string;
+  return row.invited_by;
 }
 
 /** Returns the eyes of who acts on this merchant. @throws ServiceError `unauthorized` if the actor's session has ended */

@@ -1,7 +1,6 @@
 import { ServiceError } from "../../domain/errors.ts";
 import { withBudget, withinBudget } from "../../domain/time-budget.ts";
-import { overloaded } from "../overloaded.ts";
-import { UnknownOutcome } from "../storage-error.ts";
+import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { isUnavailable } from "./errors.ts";
 
 export interface BatcherOptions {

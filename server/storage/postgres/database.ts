@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { silent, type Emit } from "../../domain/telemetry.ts";
-import { overloaded } from "../overloaded.ts";
 import { withinBudget } from "../../domain/time-budget.ts";
 import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement } from "./connections.ts";
-import { UnknownOutcome } from "../storage-error.ts";
+import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
 import { statements } from "./statements.ts";

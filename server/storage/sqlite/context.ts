@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Emit } from "../../domain/telemetry.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
 import type { Values } from "../rows.ts";
@@ -50,14 +50,19 @@ export interface Context {
   emit: Emit;
 }
 
-export type Row = Record<string, SQLOutputValue>;
-
 /**
- * Prepares an INSERT of these columns. Each call stores one row; a column without a value becomes NULL.
+ * Returns a function that stores a row. All rows have the columns of the first, for which the statement is prepared.
  * @param or what happens if the row violates a constraint, such as "OR REPLACE "
  */
-export function insertInto(db: DatabaseSync, table: string, columns: readonly string[], or = "") {
-  const places = columns.map(() => "?").join(", ");
-  const statement = db.prepare(`INSERT ${or}INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
-  return (values: Values): void => void statement.run(...columns.map((column) => values[column] ?? null));
+export function insertInto<T extends Values>(db: DatabaseSync, table: string, or = ""): (values: T) => void {
+  let columns: string[];
+  let statement: StatementSync | undefined;
+  return (values) => {
+    if (!statement) {
+      columns = Object.keys(values);
+      const places = columns.map(() => "?").join(", ");
+      statement = db.prepare(`INSERT ${or}INTO ${table} (${columns.join(", ")}) VALUES (${places})`);
+    }
+    statement.run(...columns.map((column) => values[column]!));
+  };
 }

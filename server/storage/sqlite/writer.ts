@@ -1,6 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { overloaded } from "../overloaded.ts";
-import { UnknownOutcome } from "../storage-error.ts";
+import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import type { Pace } from "./pace.ts";
 import { isFlush } from "./sqlite-errors.ts";
 

@@ -1,11 +1,10 @@
 import type { DeliveryQueue } from "../../domain/deliveries.ts";
-import { ATTEMPT_COLUMNS } from "../columns.ts";
-import { runAll } from "../portable/query.ts";
+import { columnsOf } from "../columns.ts";
+import { lockMerchants } from "../portable/locked-merchant.ts";
+import { run, runAll, type Work } from "../portable/query.ts";
 import type { Context } from "../postgres/context.ts";
-import type { Query } from "../postgres/database.ts";
 import { runIn } from "../postgres/executor.ts";
-import { lockMerchants } from "../postgres/merchant-rows.ts";
-import { ATTEMPTS_KEPT } from "./attempts-kept.ts";
+import { ATTEMPTS_KEPT } from "../portable/event-rows.ts";
 
 type Recorded = Parameters<DeliveryQueue["recordAttempt"]>;
 
@@ -13,8 +12,8 @@ type Recorded = Parameters<DeliveryQueue["recordAttempt"]>;
 // statistics of a new table, may choose another index and read all events of the merchant. The order keeps transactions
 // from waiting for each other in a circle.
 const LOCK = `SELECT merchant_id, id, epoch, claimed, claim_token FROM events
-  WHERE merchant_id = ANY($1::text[]) AND id = ANY($2::text[]) ORDER BY id FOR UPDATE`;
-const { number: _, ...GIVEN } = { merchant_id: "text", ...ATTEMPT_COLUMNS };
+  WHERE merchant_id = ANY(:merchants::text[]) AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
+const { number: _, ...GIVEN } = columnsOf("attempts");
 const NAMES = Object.keys(GIVEN).join(", ");
 /** An attempt whose token is known has been recorded already. */
 const INSERT = `INSERT INTO attempts (${NAMES}, number) SELECT given.*, 1 + coalesce(kept.last, 0)
@@ -22,7 +21,7 @@ const INSERT = `INSERT INTO attempts (${NAMES}, number) SELECT given.*, 1 + coal
   CROSS JOIN LATERAL (SELECT max(a.number) AS last, bool_or(a.token = given.token) AS is_known FROM attempts a
     WHERE a.merchant_id = given.merchant_id AND a.event_id = given.event_id) AS kept
   WHERE kept.is_known IS NOT TRUE RETURNING merchant_id, event_id, number`;
-const FORGET = `DELETE FROM attempts WHERE merchant_id = $1 AND event_id = $2 AND number <= $3`;
+const FORGET = "DELETE FROM attempts WHERE merchant_id = :merchant AND event_id = :event AND number <= :until";
 const NEXT = { merchant_id: "text", id: "text", status: "text", step: "bigint", at: "bigint", due: "bigint" };
 const RELEASE = `UPDATE events e SET status = given.status, step = given.step, next_attempt_at = given.at,
     due_real = given.due, claimed = false
@@ -33,17 +32,17 @@ const RELEASE = `UPDATE events e SET status = given.status, step = given.step, n
 export function attemptRecorder({ batched }: Context): DeliveryQueue["recordAttempt"] {
   const record = batched(
     (items: Recorded[], queries) =>
-      queries.transaction((query) => recordAttempts(query, items), { items: items.length }),
+      queries.transaction((query) => runIn(query, recordAttempts(items)), { items: items.length }),
     { concurrency: 1, largest: 256 },
   );
   return (...recorded) => record(recorded);
 }
 
 /** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
-async function recordAttempts(query: Query, items: readonly Recorded[]): Promise<boolean[]> {
+function* recordAttempts(items: readonly Recorded[]): Work<boolean[]> {
   const [merchantIds, ids] = [items.map(([{ event }]) => event.merchantId), items.map(([{ event }]) => event.id)];
-  const merchants = await lockMerchants(query, merchantIds, "shares");
-  const { rows } = await query(LOCK, [[...new Set(merchantIds)], ids]);
+  const merchants = yield* lockMerchants(merchantIds, "shares");
+  const { rows } = yield* run(LOCK, { merchants: [...new Set(merchantIds)], ids });
   const events = new Map(rows.map((row) => [`${row.merchant_id} ${row.id}`, row]));
   const found = items.map(([claim, attempt, next]) => {
     const { id, merchantId } = claim.event;
@@ -73,16 +72,17 @@ async function recordAttempts(query: Query, items: readonly Recorded[]): Promise
   });
   const attempts = found.filter(({ isCurrent }) => isCurrent).map((each) => each.attempt);
   const released = found.filter(({ isValid }) => isValid).map((each) => each.next);
-  const [inserted] = await runIn(
-    query,
-    runAll([
-      { text: INSERT, rows: { columns: GIVEN, values: attempts } },
-      { text: RELEASE, rows: { columns: NEXT, values: released } },
-    ]),
-  );
-  const many = inserted!.rows.filter(({ number }) => Number(number) > ATTEMPTS_KEPT);
-  await Promise.all(
-    many.map((row) => query(FORGET, [row.merchant_id, row.event_id, Number(row.number) - ATTEMPTS_KEPT])),
-  );
+  const [inserted] = yield [
+    { text: INSERT, rows: { columns: GIVEN, values: attempts } },
+    { text: RELEASE, rows: { columns: NEXT, values: released } },
+  ];
+  const forgotten = inserted!.rows
+    .map((row) => ({
+      merchant: row.merchant_id as string,
+      event: row.event_id as string,
+      until: (row.number as number) - ATTEMPTS_KEPT,
+    }))
+    .filter(({ until }) => until > 0);
+  yield* runAll(forgotten.map((values) => ({ text: FORGET, values })));
   return found.map(({ isValid }) => isValid);
 }

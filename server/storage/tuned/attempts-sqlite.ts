@@ -1,8 +1,7 @@
 import type { Claim, DeliveryQueue } from "../../domain/deliveries.ts";
-import { ATTEMPT_COLUMNS } from "../columns.ts";
 import { optional } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
-import { ATTEMPTS_KEPT } from "./attempts-kept.ts";
+import { ATTEMPTS_KEPT } from "../portable/event-rows.ts";
 
 type Recorder = DeliveryQueue["recordAttempt"];
 
@@ -11,7 +10,7 @@ export function attemptRecorder({ db, writeUnflushed, merchantOf }: Context): Re
   const logged = db.prepare(
     "SELECT max(number) AS number, max(token = ?) AS is_known FROM attempts WHERE event_id = ?",
   );
-  const insert = insertInto(db, "attempts", Object.keys(ATTEMPT_COLUMNS));
+  const insert = insertInto(db, "attempts");
   const forget = db.prepare("DELETE FROM attempts WHERE event_id = ? AND number <= ?");
   const release = db.prepare(
     `UPDATE events SET status = ?, step = ?, next_attempt_at = ?, due_real = ?, claimed = 0

@@ -1,7 +1,8 @@
 import type { SQLInputValue } from "node:sqlite";
 import type { Lane, LaneClaim, Queue, Claimed } from "../../domain/queues.ts";
 import { afterLane, type QueueTable, type Work } from "../portable/query.ts";
-import type { Context, Row } from "../sqlite/context.ts";
+import type { Row } from "../rows.ts";
+import type { Context } from "../sqlite/context.ts";
 
 /** Returns a function that claims rows of queues inside a transaction. */
 export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased" | "merchantOf">) {

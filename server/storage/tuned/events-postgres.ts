@@ -1,15 +1,12 @@
-import { NEW_EVENT_COLUMNS } from "../columns.ts";
-import type { FinalRecord, Work } from "../portable/query.ts";
+import { insertRows, type FinalRecord, type Work } from "../portable/query.ts";
 import { ended } from "../ledger-rows.ts";
-import { eventValues } from "./event-values.ts";
+import { eventValues } from "../portable/event-rows.ts";
 import { book } from "./ledger-postgres.ts";
 
 const NUMBER = `UPDATE merchants m SET last_event = m.last_event + given.count
   FROM :rows WHERE m.id = given.merchant_id
   RETURNING m.id, m.last_event - given.count AS last_event`;
 const COUNTS = { merchant_id: "text", count: "bigint" };
-const COLUMNS = { ...NEW_EVENT_COLUMNS, seq: "bigint" };
-const INSERT = `INSERT INTO events (${Object.keys(COLUMNS).join(", ")}) SELECT * FROM :rows`;
 
 /** Writes the events of records that have become final, books their ends, and gives each merchant's events consecutive positions. */
 export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
@@ -23,6 +20,6 @@ export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
       seq: (row.last_event as number) + index + 1,
     })),
   );
-  yield [{ text: INSERT, rows: { columns: COLUMNS, values } }];
+  yield [insertRows("events", values)];
   yield* book(records.flatMap(({ record, merchant }) => ended(record, merchant)));
 }

@@ -2,8 +2,8 @@ import type { CheckoutStore } from "../../domain/checkouts.ts";
 import type { DisbursementStore } from "../../domain/disbursements.ts";
 import type { MerchantStore } from "../../domain/merchants.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
-import { toShown } from "../rows.ts";
-import type { Context, Row } from "../sqlite/context.ts";
+import { toShown, type Row } from "../rows.ts";
+import type { Context } from "../sqlite/context.ts";
 
 type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
   Pick<DisbursementStore, "findDisbursement"> &

@@ -1,12 +1,10 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
-import { CHECKOUT_COLUMNS, DISBURSEMENT_COLUMNS, NEW_HANDOVER_COLUMNS } from "../columns.ts";
 import { handoverValues } from "../portable/handover-rows.ts";
-import { customerOf } from "../customers.ts";
 import { limited, looked, refusalFor, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
-import { recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
+import { customerOf, recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
 import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
 import { dailySums } from "./limits-sqlite.ts";
@@ -19,9 +17,9 @@ export function insertions(context: Context): Insertions {
     db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
   const selectDisbursement = selectExisting("disbursements");
   const selectCheckout = selectExisting("checkouts");
-  const insertDisbursement = insertInto(db, "disbursements", Object.keys(DISBURSEMENT_COLUMNS));
-  const insertCheckout = insertInto(db, "checkouts", Object.keys(CHECKOUT_COLUMNS));
-  const insertHandover = insertInto(db, "handovers", Object.keys(NEW_HANDOVER_COLUMNS));
+  const insertDisbursement = insertInto(db, "disbursements");
+  const insertCheckout = insertInto(db, "checkouts");
+  const insertHandover = insertInto(db, "handovers");
 
   const { usedIn, addToSum } = dailySums(db);
   const keyOf = ({ keyId }: { keyId?: string }) => (keyId === undefined ? undefined : cache.keyOf(keyId));

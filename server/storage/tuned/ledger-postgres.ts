@@ -1,11 +1,12 @@
-import { ACCOUNT_COLUMNS, ENTRY_COLUMNS, NEW_ENTRY_COLUMNS } from "../columns.ts";
+import { columnsOf } from "../columns.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
 import type { QueryResult, Work } from "../portable/query.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 
 const ACCOUNT = "merchant_id, epoch, currency";
-const LISTED = { account: Object.keys(ACCOUNT_COLUMNS).join(", "), entry: Object.keys(ENTRY_COLUMNS).join(", ") };
+const OF_ACCOUNT = `${ACCOUNT}, available, reserved, entries, at, enforced`;
+const OF_ENTRY = "merchant_id, epoch, reference, kind, currency, at, available, reserved, fees, outside";
 
 /**
  * Adds the entries of the common table expression `made` to their accounts, and writes the entries. The changed
@@ -13,7 +14,7 @@ const LISTED = { account: Object.keys(ACCOUNT_COLUMNS).join(", "), entry: Object
  * deadlock.
  */
 export const BOOK_MADE = `changed AS (
-    INSERT INTO accounts (${LISTED.account})
+    INSERT INTO accounts (${OF_ACCOUNT})
     SELECT ${ACCOUNT}, sum(available), sum(reserved), count(*), max(at), false FROM made
     GROUP BY ${ACCOUNT} ORDER BY merchant_id COLLATE "C", currency COLLATE "C", epoch
     ON CONFLICT (${ACCOUNT}) DO UPDATE
@@ -21,7 +22,7 @@ export const BOOK_MADE = `changed AS (
       entries = accounts.entries + excluded.entries, at = greatest(accounts.at, excluded.at)
     RETURNING *
   ), booked AS (
-    INSERT INTO entries (${LISTED.entry})
+    INSERT INTO entries (${OF_ENTRY}, number, balance)
     SELECT m.merchant_id, m.epoch, m.reference, m.kind, m.currency, c.at, m.available, m.reserved, m.fees, m.outside,
       c.entries - m.later, c.available - coalesce(m.later_available, 0)
     FROM (SELECT *, count(*) OVER later AS later, sum(available) OVER later AS later_available FROM made
@@ -32,15 +33,16 @@ export const BOOK_MADE = `changed AS (
 const BOOK = `WITH made AS (SELECT * FROM :rows), ${BOOK_MADE} SELECT`;
 const LOCK = `SELECT a.* FROM :rows CROSS JOIN LATERAL (SELECT * FROM accounts WHERE merchant_id = given.merchant_id
   AND epoch = given.epoch AND currency = given.currency FOR UPDATE) AS a`;
-const ENFORCE = `INSERT INTO accounts (${LISTED.account}) VALUES (:merchant, :epoch, :currency, 0, 0, 0, 0, :enforced)
+const ENFORCE = `INSERT INTO accounts (${OF_ACCOUNT}) VALUES (:merchant, :epoch, :currency, 0, 0, 0, 0, :enforced)
   ON CONFLICT (${ACCOUNT}) DO UPDATE SET enforced = excluded.enforced RETURNING available`;
-const LOCKED = { merchant_id: "text", epoch: "bigint", currency: "text" };
+const LOCKED = columnsOf("accounts", ACCOUNT.split(", "));
+const GIVEN = columnsOf("entries", OF_ENTRY.split(", "));
 
 const keyOf = (row: Entry | Row) => `${String(row.merchant_id)} ${String(row.currency)} ${String(row.epoch)}`;
 
 /** Writes entries, and adds them to their accounts. */
 export function* book(entries: readonly Entry[]): Work<void> {
-  if (entries.length > 0) yield [{ text: BOOK, rows: { columns: NEW_ENTRY_COLUMNS, values: entries } }];
+  if (entries.length > 0) yield [{ text: BOOK, rows: { columns: GIVEN, values: entries } }];
 }
 
 /**

@@ -1,13 +1,12 @@
 import type { DatabaseSync } from "node:sqlite";
-import { ACCOUNT_COLUMNS, ENTRY_COLUMNS } from "../columns.ts";
 import type { Place } from "../ledger-rows.ts";
 import { insertInto, type Account, type Ledger } from "../sqlite/context.ts";
 
 /** The books, inside a transaction. An account is read once and stored once for all entries of a transaction. */
 export function createLedger(db: DatabaseSync): Ledger {
-  const insert = insertInto(db, "entries", Object.keys(ENTRY_COLUMNS));
+  const insert = insertInto(db, "entries");
   const select = db.prepare("SELECT * FROM accounts WHERE merchant_id = ? AND epoch = ? AND currency = ?");
-  const store = insertInto(db, "accounts", Object.keys(ACCOUNT_COLUMNS), "OR REPLACE ");
+  const store = insertInto(db, "accounts", "OR REPLACE ");
   /** The accounts that this transaction has read. */
   const accounts = new Map<string, Account>();
 

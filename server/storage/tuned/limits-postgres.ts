@@ -1,17 +1,16 @@
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
-import { DAILY_SUM_COLUMNS } from "../columns.ts";
 import type { Entry } from "../ledger-rows.ts";
 import { refusalOf, type DailySum, type StoredBound } from "../limit-rows.ts";
-import type { Work } from "../portable/query.ts";
+import { insertRows, type Work } from "../portable/query.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 import { coverage } from "./ledger-postgres.ts";
 
 /** Adds to the sums, and locks them. Adding 0 locks a sum, even if the sum does not exist yet. */
-const ADD = `INSERT INTO daily_sums AS s (${Object.keys(DAILY_SUM_COLUMNS).join(", ")}) SELECT * FROM :rows WHERE true
-  ON CONFLICT (merchant_id, epoch, key_id, day, currency) DO UPDATE SET amount = s.amount + excluded.amount RETURNING *`;
+const ADD = `ON CONFLICT (merchant_id, epoch, key_id, day, currency)
+  DO UPDATE SET amount = daily_sums.amount + excluded.amount RETURNING *`;
 
 /** A payout that has been stored, and that is removed again if a limit or the balance refuses it. */
 export interface Candidate {
@@ -30,7 +29,7 @@ function* add(sums: readonly DailySum[]): Work<Map<string, number>> {
   if (sums.length === 0) return new Map();
   const groups = [...Map.groupBy(sums, keyOf)].toSorted(([a], [b]) => byText(a, b));
   const values = groups.map(([, each]) => ({ ...each[0]!, amount: each.reduce((sum, { amount }) => sum + amount, 0) }));
-  const [added] = yield [{ text: ADD, rows: { columns: DAILY_SUM_COLUMNS, values } }];
+  const [added] = yield [insertRows("daily_sums", values, ADD)];
   return new Map(added!.rows.map((row) => [keyOf(row), row.amount as number]));
 }
 

@@ -9,8 +9,7 @@ import { unnested, type Context } from "../postgres/context.ts";
 import type { Query } from "../postgres/database.ts";
 import { runIn } from "../postgres/executor.ts";
 import { writeEvents } from "./events-postgres.ts";
-import type { LockedMerchant } from "../portable/locked-merchant.ts";
-import { lockMerchants } from "../postgres/merchant-rows.ts";
+import { lockMerchants, type LockedMerchant } from "../portable/locked-merchant.ts";
 
 const TABLES = { disbursements: toDisbursement, checkouts: toCheckout } as const;
 type Table = keyof typeof TABLES;
@@ -82,7 +81,7 @@ interface Settled {
 
 async function settle(query: Query, candidates: readonly Candidate[], wait: boolean): Promise<Settled> {
   const ids = candidates.map(({ merchantId }) => merchantId);
-  const merchants = await lockMerchants(query, ids, "orders", { wait });
+  const merchants = await runIn(query, lockMerchants(ids, "orders", { wait }));
   const mine = candidates.filter(({ merchantId }) => merchants.has(merchantId));
   if (mine.length === 0) return { count: 0, settled: [] };
   const locked = await Promise.all(NAMES.map((table) => lockDue(query, table, mine, merchants)));

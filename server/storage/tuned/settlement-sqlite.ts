@@ -2,7 +2,8 @@ import type { ClockStore } from "../../domain/clock-store.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";
-import type { Context, Row } from "../sqlite/context.ts";
+import type { Row } from "../rows.ts";
+import type { Context } from "../sqlite/context.ts";
 
 const RECORDS = [
   { table: "disbursements", toRecord: toDisbursement },

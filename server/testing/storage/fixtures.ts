@@ -5,7 +5,7 @@ import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import { customerOf } from "../../storage/customers.ts";
+import { customerOf } from "../../storage/record-rows.ts";
 import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */

@@ -80,17 +80,15 @@ CREATE TABLE disbursements (
   phone_number text NOT NULL,
   amount bigint NOT NULL CHECK (amount >= 1),
   fee bigint NOT NULL CHECK (fee >= 0),
-  country text NOT NULL,
   currency text NOT NULL,
-  webhook_url text,
+  -- What is only stored and shown, as JSON: the other fields of domain/records.ts.
+  details text NOT NULL,
   status text NOT NULL CHECK (status IN ('pending', 'success', 'failed')),
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   due_at bigint,
   due_real bigint,
   due_status text,
-  -- The W3C trace context of the request that created the payment, so that its webhooks belong to the same trace.
-  traceparent text,
   -- Why the payment fails, as JSON (D75). It can be known before the record is final.
   failure text,
   -- What a payout waits for that needs approval (D93), as JSON; NULL: no approval.
@@ -119,18 +117,14 @@ CREATE TABLE checkouts (
   phone_number text,
   amount bigint NOT NULL CHECK (amount >= 1),
   fee bigint NOT NULL CHECK (fee >= 0),
-  country text NOT NULL,
   currency text NOT NULL,
-  locale text NOT NULL,
-  webhook_url text,
-  redirect_url text,
+  details text NOT NULL,
   status text NOT NULL CHECK (status IN ('pending', 'success', 'failed', 'cancelled')),
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   due_at bigint,
   due_real bigint,
   due_status text,
-  traceparent text,
   failure text,
   PRIMARY KEY (merchant_id, epoch, merchants_reference),
   CHECK (status = 'pending' OR due_at IS NULL),
@@ -314,20 +308,11 @@ CREATE TABLE request_log (
   number bigint NOT NULL,
   request_id text COLLATE "C" NOT NULL,
   operation text NOT NULL,
-  method text NOT NULL,
-  path text NOT NULL,
   status bigint,
-  code text,
-  duration_ms double precision NOT NULL,
   reference text COLLATE "C",
   merchants_reference text COLLATE "C",
-  sent text,
-  returned text,
-  -- How many requests of the merchant, up to about the time of this one, were not kept because there were too many.
-  left_out bigint,
-  -- The name of the program that sent the request, from its User-Agent.
-  program text,
-  key_id text,
+  -- The whole request, as JSON.
+  request text NOT NULL,
   PRIMARY KEY (merchant_id, at_real, number, request_id)
 );
 CREATE INDEX request_log_by_time ON request_log (at_real);

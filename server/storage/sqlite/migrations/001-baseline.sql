@@ -74,17 +74,15 @@ CREATE TABLE disbursements (
   phone_number TEXT NOT NULL,
   amount INTEGER NOT NULL CHECK (amount >= 1),
   fee INTEGER NOT NULL CHECK (fee >= 0),
-  country TEXT NOT NULL,
   currency TEXT NOT NULL,
-  webhook_url TEXT,
+  -- What is only stored and shown, as JSON: the other fields of domain/records.ts.
+  details TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status = 'pending' OR status = 'success' OR status = 'failed'),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   due_at INTEGER,
   due_real INTEGER,
   due_status TEXT,
-  -- The W3C trace context of the request that created the payment, so that its webhooks belong to the same trace.
-  traceparent TEXT,
   -- Why the payment fails, as JSON (D75). It can be known before the record is final.
   failure TEXT,
   -- What a payout waits for that needs approval (D93), as JSON; NULL: no approval.
@@ -111,18 +109,14 @@ CREATE TABLE checkouts (
   phone_number TEXT,
   amount INTEGER NOT NULL CHECK (amount >= 1),
   fee INTEGER NOT NULL CHECK (fee >= 0),
-  country TEXT NOT NULL,
   currency TEXT NOT NULL,
-  locale TEXT NOT NULL,
-  webhook_url TEXT,
-  redirect_url TEXT,
+  details TEXT NOT NULL,
   status TEXT NOT NULL CHECK (status = 'pending' OR status = 'success' OR status = 'failed' OR status = 'cancelled'),
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   due_at INTEGER,
   due_real INTEGER,
   due_status TEXT,
-  traceparent TEXT,
   failure TEXT,
   PRIMARY KEY (merchant_id, epoch, merchants_reference),
   CHECK (status = 'pending' OR due_at IS NULL),
@@ -282,20 +276,11 @@ CREATE TABLE request_log (
   number INTEGER NOT NULL,
   request_id TEXT NOT NULL,
   operation TEXT NOT NULL,
-  method TEXT NOT NULL,
-  path TEXT NOT NULL,
   status INTEGER,
-  code TEXT,
-  duration_ms REAL NOT NULL,
   reference TEXT,
   merchants_reference TEXT,
-  sent TEXT,
-  returned TEXT,
-  -- How many requests of the merchant, up to about the time of this one, were not kept because there were too many.
-  left_out INTEGER,
-  -- The name of the program that sent the request, from its User-Agent.
-  program TEXT,
-  key_id TEXT,
+  -- The whole request, as JSON.
+  request TEXT NOT NULL,
   PRIMARY KEY (merchant_id, at_real, number, request_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX request_log_by_time ON request_log (at_real);
