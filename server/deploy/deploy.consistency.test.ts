@@ -1,4 +1,4 @@
-// Checks `compose.yaml` without Docker, as far as possible.
+// Checks `compose.yaml` and the Dockerfile without Docker, as far as possible.
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
@@ -8,6 +8,9 @@ import { OPENID_VARIABLES } from "../openid/settings.ts";
 const read = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
 const text = read("compose.yaml");
 const caddyfile = read("Caddyfile");
+const dockerfile = read("Dockerfile").replaceAll(/\\\n\s*/g, "");
+/** The rest of each line of the Dockerfile that begins with this instruction. */
+const linesOf = (name: string) => [...dockerfile.matchAll(new RegExp(`^${name} (.*)$`, "gm"))].map(([, rest]) => rest!);
 const { services } = parse(text, { merge: true }) as { services: Record<string, any> };
 const ofServer = Object.entries(services).filter(([, { image }]) => image === "disbursement-checkout");
 /** The variables of `.env.example`, with their values. */
@@ -74,7 +77,7 @@ test("every service has a fixed version, limits, a read-only root and no privile
     if (!service.build) {
       expect.soft(service.image, name).toMatch(/:\d+\.\d+/);
       expect.soft(service.healthcheck.test, name).toBeDefined();
-    } else expect.soft(read("Dockerfile")).toContain("HEALTHCHECK");
+    } else expect.soft(dockerfile).toContain("HEALTHCHECK");
     expect.soft(service.ports === undefined || name === "balancer", name).toBe(true);
   }
 });
@@ -100,13 +103,24 @@ test("a server drains for longer than the load balancer takes to notice, and is 
   expect(seconds(inCaddyfile("keepalive"))).toBeLessThan(5);
 });
 
-test("the image has the tested version of Node, copies files that exist, and runs as an ordinary user", () => {
-  const dockerfile = read("Dockerfile");
-  const { dependencies } = JSON.parse(read("../../package.json")) as { dependencies: { node: string } };
-  expect(/^ARG NODE_IMAGE=node:([\d.]+)-slim/m.exec(dockerfile)![1]).toBe(dependencies.node);
-  for (const [, sources] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm))
-    for (const source of sources!.split(" "))
-      expect(existsSync(new URL(`../../${source}`, import.meta.url))).toBe(true);
-  expect(dockerfile).toMatch(/^USER node$/m);
-  expect(read("Dockerfile.dockerignore")).toMatch(/testing/);
+test("everything that the image copies exists and is allowed into it, and nothing else gets into it", () => {
+  const sources = linesOf("COPY")
+    .filter((line) => !line.startsWith("--from="))
+    .flatMap((line) => line.split(" ").slice(0, -1));
+  expect(sources.filter((source) => !existsSync(new URL(`../../${source}`, import.meta.url)))).toEqual([]);
+  const ignored = read("Dockerfile.dockerignore").split("\n");
+  const allowed = ignored.filter((line) => line.startsWith("!")).map((line) => `${line.slice(1)}/`);
+  expect(sources.filter((source) => !allowed.some((path) => `${source}/`.startsWith(path)))).toEqual([]);
+  expect(ignored.find((line) => !line.startsWith("#"))).toBe("*");
+  expect(ignored).toEqual(expect.arrayContaining(["**/*.test.ts", "server/testing", "server/deploy"]));
+  expect(linesOf("ENV")).toEqual(["NODE_ENV=production HOST=0.0.0.0 PORT=3000"]);
+});
+
+test("the base is the version of Node that the project is tested with, and an ordinary user runs the server", () => {
+  const { dependencies, scripts } = JSON.parse(read("../../package.json"));
+  const base = `NODE_IMAGE=node:${dependencies.node}-slim`;
+  expect(linesOf("ARG").map((rest) => rest.replace(/@sha256:.*/, ""))).toEqual([base]);
+  expect(linesOf("USER")).toEqual(["node"]);
+  const command = (JSON.parse(linesOf("CMD").at(-1)!) as string[]).join(" ");
+  expect(scripts.start).toContain(command.replace("/app/", ""));
 });
