@@ -9,7 +9,7 @@ import { createHttpClient, type HttpClient } from "./testing/http.ts";
 import { LIVE, runCommand, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
-import { sign } from "./webhooks/signature.ts";
+import { sign } from "./webhooks/send.ts";
 
 const METRICS_TOKEN = "a-token-for-the-metrics";
 const PAYOUTS = 3;

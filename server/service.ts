@@ -22,12 +22,11 @@ import { createSender } from "./webhooks/send.ts";
 import { createDeliveryWorker } from "./workers/deliveries.ts";
 import { createHandoverWorker, noteRecorded } from "./workers/handovers.ts";
 import { createRailGates, READ_PAUSES_EVERY_MS } from "./workers/rail-gates.ts";
-import { createKeyUses, RECORD_USES_EVERY_MS } from "./workers/key-uses.ts";
-import { startLoop, type Loop } from "./workers/loop.ts";
+import { createKeyUses, createRetention, PRUNE_EVENTS_EVERY_MS, RECORD_USES_EVERY_MS } from "./workers/housekeeping.ts";
+import { startLoop, untilDone, type Loop } from "./workers/loop.ts";
 import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
 import { createMerchantClock } from "./workers/merchant-clock.ts";
-import { createRetention, PRUNE_EVENTS_EVERY_MS } from "./workers/retention.ts";
-import { createReplays, createSingleReplay, type Replays } from "./workers/replays.ts";
+import { advanceReplays, createSingleReplay } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
@@ -71,7 +70,8 @@ export interface Service {
   checkouts: Checkouts;
   settlement: Settlement;
   deliveries: QueueWorker;
-  replays: Replays;
+  /** Takes the due steps of the replays in progress. */
+  advanceReplays(): Promise<void>;
   /** Hands payments to rails; absent in a sandbox. */
   handovers?: QueueWorker | undefined;
   /** Makes the service not ready, and ends its search for background work. It still serves requests. */
@@ -126,24 +126,17 @@ export function createService(options: Options): Service {
     stopping,
     onEnd: wake,
   });
-  const replays = createReplays({ storage, stopping: draining, onReady: wake });
+  const replay = () => advanceReplays(storage, draining, wake);
   const settlement = createSettlement(storage, stopping);
   const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
 
   /** Starts background work, unless other processes do it. */
   const startWork: typeof startLoop | (() => undefined) = config.role === "api" ? () => undefined : startLoop;
-  /** Repeats a step until it finds nothing more to do, or the server stops. */
-  const untilDone = (step: () => Promise<number>) => async () => {
-    while (!draining.aborted && (await step()) > 0);
-  };
   /** Starts the search for entries of a queue, and keeps the claims of its attempts. */
   function startQueue(worker: QueueWorker) {
+    const search = () => untilDone(draining, async () => (await worker.begin()) > 0);
     return {
-      search: startWork(
-        untilDone(() => worker.begin()),
-        CLAIM_EVERY_MS,
-        { clock, log },
-      ),
+      search: startWork(search, CLAIM_EVERY_MS, { clock, log }),
       // A process without background work also attempts deliveries, which a move of a merchant's clock makes due.
       renewal: startLoop(worker.renew, RENEW_EVERY_MS, { clock, log }),
       // A SQLite database has one process, so there is no other process that could take over its claims.
@@ -165,9 +158,9 @@ export function createService(options: Options): Service {
   const retain = createRetention({ storage, clock, days, phoneDays, stopping: draining });
   const hasRetention = (days ?? phoneDays) !== undefined;
   const retentionLoop = hasRetention ? startWork(retain, PRUNE_EVENTS_EVERY_MS, { clock, log }) : undefined;
-  const replayLoop = startWork(replays.advance, REPLAY_EVERY_MS, { clock, log });
-  const prune = () => storage.prune(PRUNED_PER_STEP);
-  const pruningLoop = startWork(untilDone(prune), PRUNE_EVERY_MS, { clock, log });
+  const replayLoop = startWork(replay, REPLAY_EVERY_MS, { clock, log });
+  const prune = async () => (await storage.prune(PRUNED_PER_STEP)) > 0;
+  const pruningLoop = startWork(() => untilDone(draining, prune), PRUNE_EVERY_MS, { clock, log });
 
   const rails = options.rails && startRails(options.rails);
   /** Starts the hand-over of payments to rails. */
@@ -267,7 +260,7 @@ export function createService(options: Options): Service {
     checkouts,
     settlement,
     deliveries,
-    replays,
+    advanceReplays: replay,
     handovers: rails?.worker,
     drain() {
       drain.abort();

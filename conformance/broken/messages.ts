@@ -1,5 +1,5 @@
 // Building blocks for webhook faults.
-import { sign } from "../../server/webhooks/signature.ts";
+import { sign } from "../../server/webhooks/send.ts";
 import type { Storage } from "../../server/domain/storage.ts";
 import type { Deliver, Hooks, Message, Reply } from "./fault.ts";
 import { fieldsOf, without, type Fields } from "./ways.ts";

@@ -19,7 +19,7 @@ import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
 import { callerAt, createFailedKeys } from "./request-limit.ts";
 import { stated } from "./request-state.ts";
-import type { KeyUses } from "../workers/key-uses.ts";
+import type { KeyUses } from "../workers/housekeeping.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 export interface AppContext extends DashboardContext, ObserverContext {

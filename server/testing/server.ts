@@ -162,8 +162,8 @@ async function exportTraces(context: TracesContext): Promise<Traces> {
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ settlement, deliveries, replays, handovers }: Service): Promise<void> {
-  await replays.advance();
+async function untilIdle({ settlement, deliveries, advanceReplays, handovers }: Service): Promise<void> {
+  await advanceReplays();
   for (let done = 1; done > 0;) {
     done = (await settlement.settle()) + ((await handovers?.begin()) ?? 0);
     await handovers?.idle();

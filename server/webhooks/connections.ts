@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import type { LookupFunction, Socket } from "node:net";
 import { createSecureContext } from "node:tls";
 import { callbackify } from "node:util";
-import { adviceFor, Refusal } from "./guard.ts";
+import { notPublic, Refusal } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 
 /**
@@ -21,7 +21,7 @@ const IDLE_MS = 4_000;
 export interface GuardOptions {
   /** Resolves a name to all of its addresses; called once per connection. */
   lookup: Lookup;
-  /** Returns why an address is forbidden, or undefined if it is allowed: `specialRange` or `neverReachable`. */
+  /** Returns the range of a forbidden address, or undefined: `specialRange` or `neverReachable`. */
   forbidden: (address: string) => string | undefined;
   /** True to refuse every unusable name with the same text, so that it tells nothing about the operator's DNS. */
   discreet: boolean;
@@ -45,13 +45,9 @@ export interface Connections {
   close(): void;
 }
 
-class Closed extends Error {
-  readonly code = "SENDER_CLOSED";
-}
-
-class ProtocolSwitched extends Error {
-  readonly code = "SWITCHING_PROTOCOLS";
-}
+/** An end of a request that Node has no error for. `reasons.ts` explains the code. */
+export const endedBy = (code: "SENDER_CLOSED" | "SWITCHING_PROTOCOLS" | "INFORMATIONAL_FLOOD"): Error =>
+  Object.assign(new Error(code), { code });
 
 /**
  * Keeps connections to receivers open for later webhooks, each for one request at a time. The caller limits the number
@@ -110,11 +106,11 @@ export function createConnections(guard: GuardOptions): Connections {
   return {
     post: (target, { headers, body, signal, onInformation }) =>
       new Promise((resolve, reject) => {
-        if (isClosed) throw new Closed();
+        if (isClosed) throw endedBy("SENDER_CLOSED");
         // Sockets skip the lookup for an IP address, so check it here.
         const host = target.hostname.startsWith("[") ? target.hostname.slice(1, -1) : target.hostname;
         const special = isIP(host) === 0 ? undefined : guard.forbidden(host);
-        if (special) throw new Refusal(`${host} is ${special}; ${adviceFor(host)}.`);
+        if (special) throw new Refusal(`${host} is ${notPublic(host, special)}`);
         const send = target.protocol === "https:" ? httpsRequest : httpRequest;
         const request = send({
           host,
@@ -141,7 +137,7 @@ export function createConnections(guard: GuardOptions): Connections {
           // After a 101 the connection speaks no more HTTP, so there will be neither a response nor an error.
           .on("upgrade", (_, socket) => {
             socket.destroy();
-            reject(new ProtocolSwitched());
+            reject(endedBy("SWITCHING_PROTOCOLS"));
           })
           // An error of an aborted request does not say why it was aborted.
           .on("error", (error) => reject(signal.aborted ? signal.reason : error))
@@ -158,7 +154,7 @@ export function createConnections(guard: GuardOptions): Connections {
     },
     close() {
       isClosed = true;
-      for (const request of inProgress) request.destroy(new Closed());
+      for (const request of inProgress) request.destroy(endedBy("SENDER_CLOSED"));
       for (const agent of byOrigin.values()) agent.destroy();
     },
   };
@@ -171,8 +167,8 @@ async function resolveChecked(name: string, { lookup, forbidden, discreet }: Gua
   for (const address of addresses) {
     const special = forbidden(address);
     if (!special) continue;
-    if (discreet) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} resolves to ${address}, ${special}`);
-    throw new Refusal(`${name} resolves to ${special}; ${adviceFor(address)}.`);
+    const why = `${name} resolves to ${address}, which is ${notPublic(address, special)}`;
+    throw discreet ? new Refusal(NO_PUBLIC_ADDRESS, why) : new Refusal(why);
   }
   if (addresses.length === 0) throw new Refusal(NO_PUBLIC_ADDRESS, `${name} has no IP address`);
   return addresses.map((address) => ({ address, family: isIP(address) }));

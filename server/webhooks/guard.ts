@@ -13,28 +13,7 @@ export class Refusal extends Error {
   }
 }
 
-const ADVICE = "webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true";
-const NEVER = "webhooks are never sent to one";
-const LINK_LOCAL = "a link-local address";
-const CLOUD_PLATFORM = "a cloud platform address";
-
-/** Descriptions of ipaddr.js's address ranges. Other ranges are reported by the library's name. */
-const RANGES: Record<string, string> = {
-  "6to4": "a 6to4 address",
-  broadcast: "the broadcast address",
-  carrierGradeNat: "a carrier-grade NAT address",
-  ipv4Mapped: "an IPv4-mapped IPv6 address",
-  linkLocal: LINK_LOCAL,
-  loopback: "a loopback address",
-  multicast: "a multicast address",
-  private: "a private address",
-  reserved: "a reserved address",
-  rfc6052: "a NAT64 address",
-  rfc6145: "an IPv4-translated IPv6 address",
-  teredo: "a Teredo address",
-  uniqueLocal: "a private (unique local) address",
-  unspecified: "an unspecified address",
-};
+const CLOUD_PLATFORM = "cloud platform";
 
 /**
  * The global unicast range (RFC 4291 §2.4). ipaddr.js also classifies other addresses as unicast, such as
@@ -63,38 +42,44 @@ const PLATFORM_IPV4 = new Set([
 const PLATFORM_IPV6 = ["fd00:ec2::/32", "fd20:ce::/48"].map((range) => ipaddr.IPv6.parseCIDR(range));
 
 /**
- * Returns why an IP address must not be connected to, or undefined if it is public. Every address that embeds an IPv4
- * address (mapped, NAT64, 6to4, Teredo) is special, even if that IPv4 address is public.
+ * Returns the range of an IP address that is not public, or undefined. Every address that embeds an IPv4 address (mapped,
+ * NAT64, 6to4, Teredo) is special, even if that IPv4 address is public.
  *
- * @param address in the notation of resolvers and the URL standard; other notations are refused.
+ * @param address in the notation of resolvers and the URL standard; other notations are in no range.
  */
 export function specialRange(address: string): string | undefined {
-  if (isIP(address) === 0 || !ipaddr.isValid(address)) return "not an IP address";
+  if (isIP(address) === 0 || !ipaddr.isValid(address)) return "no IP address";
   const parsed = ipaddr.parse(address);
   const range = parsed.range();
-  if (range !== "unicast") return RANGES[range] ?? `in a special-purpose range (${range})`;
+  if (range !== "unicast") return range;
   if (parsed instanceof ipaddr.IPv6 && !parsed.match(PUBLIC_IPV6)) return "outside the public IPv6 range";
   return parsed.toString() === AZURE_PLATFORM ? CLOUD_PLATFORM : undefined;
 }
 
 /**
- * Returns why an address must not be connected to even if private addresses are allowed, or undefined. Clouds serve the
- * credentials of a machine at these addresses (D43). NAT64, 6to4 and other gateways reach an IPv4 address through an
- * IPv6 address that contains it.
+ * Returns the range of an address that must not be connected to even if private addresses are allowed, or undefined.
+ * Clouds serve the credentials of a machine at these addresses (D43). NAT64, 6to4 and other gateways reach an IPv4 address
+ * through an IPv6 address that contains it.
  */
 export function neverReachable(address: string): string | undefined {
-  if (isIP(address) === 0 || !ipaddr.isValid(address)) return "not an IP address";
+  const special = specialRange(address);
+  if (special === "no IP address" || special === "linkLocal") return special;
   const parsed = ipaddr.parse(address);
-  if (parsed.range() === "linkLocal") return LINK_LOCAL;
   if (parsed instanceof ipaddr.IPv4) return PLATFORM_IPV4.has(parsed.toString()) ? CLOUD_PLATFORM : undefined;
   if (PLATFORM_IPV6.some((range) => parsed.match(range))) return CLOUD_PLATFORM;
   const contained = containedIPv4(parsed);
   // An ordinary address may by chance contain the two bytes of link-local addresses, but not all four bytes of a known
   // address.
-  const isOrdinary = parsed.range() === "uniqueLocal" || specialRange(address) === undefined;
-  if (!isOrdinary && contained.some((each) => each.range() === "linkLocal")) return LINK_LOCAL;
+  const isOrdinary = special === "uniqueLocal" || special === undefined;
+  if (!isOrdinary && contained.some((each) => each.range() === "linkLocal")) return "linkLocal";
   return contained.some((each) => PLATFORM_IPV4.has(each.toString())) ? CLOUD_PLATFORM : undefined;
 }
+
+/** Says of an address in such a range why nothing is sent to it. */
+export const notPublic = (address: string, range: string): string =>
+  neverReachable(address) === undefined
+    ? `not public (${range}); webhooks are sent to public addresses only, unless WEBHOOK_ALLOW_PRIVATE=true.`
+    : `not public (${range}); webhooks are never sent there.`;
 
 /**
  * Returns every IPv4 address that an IPv6 address can contain. It can be four bytes anywhere, since the operator
@@ -137,6 +122,3 @@ export function parseTarget(url: string, allowInsecure: boolean): URL {
   }
   return target;
 }
-
-/** The advice about a refused address. */
-export const adviceFor = (address: string): string => (neverReachable(address) === undefined ? ADVICE : NEVER);

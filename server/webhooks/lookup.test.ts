@@ -1,5 +1,4 @@
-import { createSocket } from "node:dgram";
-import type { Socket } from "node:dgram";
+import { createSocket, type Socket } from "node:dgram";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +6,8 @@ import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { dnsLookup, hostsLookup } from "./lookup.ts";
 
-type Answers = { A?: string; AAAA?: Buffer };
+/** The data of a name's records, in hexadecimal. */
+type Records = { A?: string; AAAA?: string };
 let server: Socket | undefined;
 let questions: string[] = [];
 
@@ -17,54 +17,45 @@ afterEach(() => {
   questions = [];
 });
 
-/** Decodes a DNS name: labels, each preceded by its length. */
-function nameIn(bytes: Buffer): string {
-  if (bytes.length === 0) return "";
-  const [length = 0, ...rest] = bytes;
-  const label = Buffer.from(rest.slice(0, length)).toString("latin1");
-  return [label, nameIn(Buffer.from(rest.slice(length)))].filter(Boolean).join(".");
-}
+/** The bytes of the name `merchant.example` in DNS: labels, each preceded by its length. */
+const NAME = Buffer.from("\u0008merchant\u0007example\0");
 
-/** A name server on loopback (RFC 1035 §4) with at most one record of each type. */
-async function nameServer(answers: Answers): Promise<string> {
+/** Starts a name server on loopback (RFC 1035 §4), which knows one name, and returns a look-up that asks it. */
+async function lookupAt(records: Records) {
   server = createSocket("udp4");
   server.on("message", (query, from) => {
-    const end = query.indexOf(0, 12);
-    const name = nameIn(query.subarray(12, end));
-    const type = query.readUInt16BE(end + 1) === 1 ? "A" : "AAAA";
-    questions.push(`${name} ${type}`);
-    const data = type === "A" ? answers.A && Buffer.from(answers.A.split(".").map(Number)) : answers.AAAA;
-    const header = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, data ? 1 : 0, 0, 0, 0, 0]);
-    const question = query.subarray(12, end + 5);
-    const record = data
-      ? Buffer.concat([Buffer.from([0xc0, 12, 0, type === "A" ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length]), data])
-      : Buffer.alloc(0);
-    server?.send(Buffer.concat([header, question, record]), from.port, from.address);
+    const end = 12 + NAME.length;
+    const type = query.readUInt16BE(end) === 1 ? "A" : "AAAA";
+    questions.push(query.subarray(12, end).equals(NAME) ? type : "another name");
+    const data = Buffer.from(records[type] ?? "", "hex");
+    const isKnown = data.length > 0;
+    const header = [query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, isKnown ? 1 : 0, 0, 0, 0, 0];
+    const record = [0xc0, 12, 0, type === "A" ? 1 : 28, 0, 1, 0, 0, 0, 0, 0, data.length, ...data];
+    const response = [...header, ...query.subarray(12, end + 4), ...(isKnown ? record : [])];
+    server?.send(Buffer.from(response), from.port, from.address);
   });
   await once(server.bind(0, "127.0.0.1"), "listening");
-  return `127.0.0.1:${server.address().port}`;
+  return dnsLookup([`127.0.0.1:${server.address().port}`]);
 }
 
-const IPV6 = Buffer.from("20010db8000000000000000000000001", "hex");
-
-test.each<{ has: string; answers: Answers; expected: string[] }>([
-  { has: "both families", answers: { A: "10.1.2.3", AAAA: IPV6 }, expected: ["10.1.2.3", "2001:db8::1"] },
-  { has: "IPv4 only", answers: { A: "10.1.2.3" }, expected: ["10.1.2.3"] },
-  { has: "IPv6 only", answers: { AAAA: IPV6 }, expected: ["2001:db8::1"] },
-])("a name that has $has gives all of its addresses", async ({ answers, expected }) => {
-  const lookup = dnsLookup([await nameServer(answers)]);
+const A = "0a010203";
+const AAAA = "20010db8000000000000000000000001";
+test.each<[has: string, records: Records, expected: string[]]>([
+  ["both families", { A, AAAA }, ["10.1.2.3", "2001:db8::1"]],
+  ["IPv4 only", { A }, ["10.1.2.3"]],
+  ["IPv6 only", { AAAA }, ["2001:db8::1"]],
+])("a name that has %s gives all of its addresses", async (_, records, expected) => {
+  const lookup = await lookupAt(records);
   expect(await lookup("merchant.example")).toEqual(expected);
-  expect(questions.toSorted()).toEqual(["merchant.example A", "merchant.example AAAA"]);
+  expect(questions.toSorted()).toEqual(["A", "AAAA"]);
 });
 
-test("rejects with a code for a name without addresses", async () => {
-  const lookup = dnsLookup([await nameServer({})]);
+test("a name without addresses rejects with a code; localhost is never queried in DNS", async () => {
+  const lookup = await lookupAt({});
   await expect(lookup("merchant.example")).rejects.toMatchObject({ code: "ENODATA" });
-});
-
-test.each(["localhost", "LOCALHOST.", "a.localhost"])("%s is loopback and is never queried in DNS", async (name) => {
-  const lookup = dnsLookup([await nameServer({ A: "10.1.2.3" })]);
-  expect(await lookup(name)).toEqual(["127.0.0.1", "::1"]);
+  questions = [];
+  for (const name of ["localhost", "LOCALHOST.", "a.localhost"])
+    expect(await lookup(name)).toEqual(["127.0.0.1", "::1"]);
   expect(questions).toEqual([]);
 });
 

@@ -1,319 +1,284 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { createServer as createRawServer } from "node:net";
-import type { AddressInfo, Server, Socket } from "node:net";
-import { text } from "node:stream/consumers";
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
+import { createServer as createHttpsServer } from "node:https";
+import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { buffer, text } from "node:stream/consumers";
+import { getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { queryObjects } from "node:v8";
 import { gzipSync } from "node:zlib";
+import { generate } from "selfsigned";
 import { Webhook } from "standardwebhooks";
-import { afterEach, describe, expect, test, vi } from "vitest";
-import { createSender } from "./send.ts";
-import type { Message, AttemptResult, Sender, SenderOptions } from "./send.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { newSecret } from "../domain/secrets.ts";
+import { createConnections } from "./connections.ts";
+import { createSender, sign, type AttemptResult, type Message, type SenderOptions } from "./send.ts";
 
-const secret = `whsec_${Buffer.from("only-for-tests-32-bytes-of-key!!").toString("base64")}`;
-const secrets = [secret, `whsec_${"A".repeat(43)}=`];
+const secrets = ["only-for-tests-32-bytes-of-key!!", "another-32-bytes-of-key-in-tests"].map(
+  (key) => `whsec_${Buffer.from(key).toString("base64")}`,
+);
 const body = JSON.stringify({ event: "disbursement.completed", data: { amount: 10_000, name: "Ngũgĩ 🎉" } });
-const SHORT_MS = 200;
 
 const ends: (() => unknown)[] = [];
 afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end();
 });
 
-function sender(options: Partial<SenderOptions> = {}): Sender {
-  const made = createSender({
-    allowPrivate: true,
-    allowInsecure: true,
-    lookup: async () => ["127.0.0.1"],
-    now: Date.now,
-    ...options,
-  });
+const lookup = async () => ["127.0.0.1"];
+function sender(options: Partial<SenderOptions> = {}) {
+  const made = createSender({ allowPrivate: true, allowInsecure: true, lookup, now: Date.now, ...options });
   ends.push(() => made.close());
   return made;
 }
 
 /** Starts a server on a free loopback port and records its connections. */
-async function listen(server: Server): Promise<{ port: number; url: string; sockets: Socket[] }> {
+async function listen(server: Server, protocol = "http") {
   const sockets: Socket[] = [];
-  server.on("connection", (socket: Socket) => sockets.push(socket));
+  server.on("connection", (socket: Socket) => sockets.push(socket.on("error", () => undefined)));
   await once(server.listen(0, "127.0.0.1"), "listening");
   ends.push(() => {
     server.close();
     for (const socket of sockets) socket.destroy();
   });
   const { port } = server.address() as AddressInfo;
-  return { port, url: `http://127.0.0.1:${port}/hook?from=us`, sockets };
+  return { port, url: `${protocol}://127.0.0.1:${port}/hook?from=us`, sockets, server };
 }
-
-const receiver = (handler: RequestListener) => listen(createServer(handler));
-/** A receiver that does not parse HTTP: the handler gets the socket after the first data. */
-const rawReceiver = (handler: (socket: Socket) => void) =>
+const receiver = (respond: RequestListener) => listen(createServer(respond));
+/** A receiver that does not parse HTTP: the function gets the socket after the first data. */
+const rawReceiver = (act: Act, protocol?: string) =>
   listen(
-    createRawServer((socket) => {
-      socket.on("error", () => undefined).once("data", () => handler(socket));
-    }),
+    createTcpServer((socket) => socket.once("data", () => act(socket))),
+    protocol,
   );
 
-const respondWith = (content: string | Uint8Array, headers: Record<string, string> = {}) =>
-  receiver((_, response: ServerResponse) => void response.writeHead(500, headers).end(content));
-
-const drip = (socket: Socket, part: string) => {
-  const timer = setInterval(() => socket.write(part), 5);
-  socket.on("close", () => clearInterval(timer));
-};
+type Act = (socket: Socket) => unknown;
+const writes = (content: string) => (socket: Socket) => socket.write(content);
+const responds =
+  (status: number, content: string | Uint8Array = "", header = "x: y"): Act =>
+  (socket) => {
+    socket.write(`HTTP/1.1 ${status} x\r\n${header}\r\ncontent-length: ${Buffer.byteLength(content)}\r\n\r\n`);
+    socket.end(content);
+  };
+/** Writes a beginning, then the same part every few milliseconds. */
+const drips =
+  (start: string, part: string): Act =>
+  (socket) => {
+    socket.write(start);
+    const timer = setInterval(() => socket.write(part), 5);
+    socket.on("close", () => clearInterval(timer));
+  };
 
 /** Resolves when the sender has closed the connection. */
 const closed = (socket: Socket) =>
-  new Promise<void>((resolve) => {
-    if (socket.closed) resolve();
-    else socket.once("error", () => undefined).once("close", () => resolve());
+  new Promise<void>((resolve) => (socket.closed ? resolve() : socket.once("close", () => resolve())));
+
+const messageTo = (url: string, more: Partial<Message> = {}): Message => ({ url, id: "msg_1", secrets, body, ...more });
+
+test("POSTs the body verbatim, signed with every secret at the real time of the attempt", async () => {
+  vi.setSystemTime("2026-11-20T09:30:02.987Z");
+  ends.push(() => vi.useRealTimers());
+  const got: { request: IncomingMessage; sent: string }[] = [];
+  const { url, port } = await receiver(async (request, response) => {
+    got.push({ request, sent: await text(request) });
+    response.end("thanks");
   });
+  const outcome = await sender({ userAgent: "tests/1" }).send(messageTo(url));
 
-function messageTo(url: string, more: Partial<Message> = {}): Message {
-  return { url, id: "msg_019aa0c5f7d27c3e8a41d2b7e95f6c10", secrets, body, ...more };
-}
-
-describe("request", () => {
-  test("POSTs the body verbatim, signed with every secret at the real time of the attempt", async () => {
-    vi.setSystemTime("2026-11-20T09:30:02.987Z");
-    ends.push(() => vi.useRealTimers());
-    const got: { request: IncomingMessage; body: string }[] = [];
-    const { url, port } = await receiver(async (request, response) => {
-      got.push({ request, body: await text(request) });
-      response.writeHead(200).end("thanks");
-    });
-    const outcome = await sender({ userAgent: "tests/1" }).send(messageTo(url));
-
-    expect(outcome).toEqual({ sentAt: Date.now(), latencyMs: 0, httpStatus: 200, responseBody: "thanks" });
-    const { request } = got[0]!;
-    expect([request.method, request.url, got[0]!.body]).toEqual(["POST", "/hook?from=us", body]);
-    expect(request.headers).toMatchObject({
-      host: `127.0.0.1:${port}`,
-      "content-type": "application/json",
-      "user-agent": "tests/1",
-      "webhook-id": "msg_019aa0c5f7d27c3e8a41d2b7e95f6c10",
-      "webhook-timestamp": String(Math.floor(Date.now() / 1000)),
-    });
-    const headers = request.headers as Record<string, string>;
-    for (const one of secrets) expect(new Webhook(one).verify(got[0]!.body, headers)).toEqual(JSON.parse(body));
+  expect(outcome).toEqual({ sentAt: Date.now(), latencyMs: 0, httpStatus: 200, responseBody: "thanks" });
+  const { request, sent } = got[0]!;
+  expect([request.method, request.url, sent]).toEqual(["POST", "/hook?from=us", body]);
+  expect(request.headers).toMatchObject({
+    host: `127.0.0.1:${port}`,
+    "content-type": "application/json",
+    "user-agent": "tests/1",
+    "webhook-id": "msg_1",
+    "webhook-timestamp": String(Math.floor(Date.now() / 1000)),
   });
+  for (const secret of secrets)
+    expect(new Webhook(secret).verify(sent, request.headers as Record<string, string>)).toEqual(JSON.parse(body));
+});
 
-  test("latency is the time between the start and the end of the attempt", async () => {
-    const { url } = await receiver((_, response) => void response.end());
-    const times = [1_000, 1_031.4];
-    const outcome = await sender({ now: () => times.shift()! }).send(messageTo(url));
-    expect(outcome).toEqual({ sentAt: 1_000, latencyMs: 31, httpStatus: 200 });
-  });
-
-  test("reuses connections to a receiver and resolves its name once for each", async () => {
-    const { port, sockets } = await receiver((_, response) => void response.end("ok"));
-    let lookups = 0;
-    const lookup = async () => {
-      lookups += 1;
-      return ["127.0.0.1"];
-    };
-    const { send } = sender({ lookup });
-    for (let count = 0; count < 10; count += 1) {
-      expect(await send(messageTo(`http://merchant.example:${port}/`))).toMatchObject({ httpStatus: 200 });
+describe("the signature", () => {
+  test("equals those of the conformance suite's test vectors", () => {
+    type Vector = { asSent?: boolean; secrets: string[]; headers: Record<string, string>; body: string };
+    const file = new URL("../../conformance/vectors/webhooks.json", import.meta.url);
+    const { vectors } = JSON.parse(readFileSync(file, "utf8")) as { vectors: Vector[] };
+    const sent = vectors.filter(({ asSent }) => asSent);
+    expect(sent.length).toBeGreaterThan(10);
+    for (const { secrets: valid, headers, body: bytes } of sent) {
+      const content = Buffer.from(bytes, "base64").toString("utf8");
+      const seconds = Number(headers["webhook-timestamp"]);
+      expect(sign(valid, headers["webhook-id"]!, seconds, content)).toBe(headers["webhook-signature"]);
     }
-    // There may be two connections, because the first may not be free yet when the second webhook is sent.
-    expect(sockets.length).toBeLessThanOrEqual(2);
-    expect(lookups).toBe(sockets.length);
+  });
+
+  test("needs a secret, which is whsec_ and the base64 of bytes, and never shows it", () => {
+    const made = newSecret(() => Uint8Array.from({ length: 32 }, (_, index) => index));
+    expect(made).toBe("whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=");
+    expect(sign([made], "msg_1", 1, body)).toMatch(/^v1,/);
+    expect(() => sign([], "msg_1", 1, body)).toThrow("at least one secret");
+    for (const wrong of ["", "whsec_", "whsec_c2hvcnQ=", made.slice("whsec_".length), "whsec_?".padEnd(50, "A")])
+      expect(() => sign([wrong], "msg_1", 1, body)).toThrow(/^A webhook secret must be whsec_ and the base64 of 24/);
   });
 });
 
-test.each([
-  { httpStatus: 201, error: undefined },
-  { httpStatus: 204, error: undefined },
-  { httpStatus: 301, error: "The receiver returned 301; redirects are not followed." },
-  { httpStatus: 307, error: "The receiver returned 307; redirects are not followed." },
-  { httpStatus: 400, error: "The receiver returned 400." },
-  { httpStatus: 410, error: "The receiver returned 410; no further attempts are made." },
-  { httpStatus: 500, error: "The receiver returned 500." },
-  { httpStatus: 503, error: "The receiver returned 503." },
-])("records response $httpStatus: $error", async ({ httpStatus, error }) => {
-  const paths: (string | undefined)[] = [];
-  const { url } = await receiver((request, response) => {
-    paths.push(request.url);
-    response.writeHead(httpStatus, { location: "/elsewhere", "retry-after": "17" }).end();
-  });
+test("latency is the time between the start and the end of the attempt", async () => {
+  const { url } = await receiver((_, response) => void response.end());
+  const times = [1_000, 1_031.4];
+  const outcome = await sender({ now: () => times.shift()! }).send(messageTo(url));
+  expect(outcome).toEqual({ sentAt: 1_000, latencyMs: 31, httpStatus: 200 });
+});
+
+const KIB = "0123456789abcdef".repeat(64);
+const RESET = "The receiver closed the connection without a response (ECONNRESET).";
+const LATE = "No response within 0.2 s.";
+const TOO_LONG = "The response headers of the receiver are too long (HPE_HEADER_OVERFLOW).";
+const ENDLESS_HEADER = `x: ${"y".repeat(20_000)}\r\n`;
+type Row = [does: string, act: Act, outcome: { error?: string } & Record<string, unknown>];
+
+test.each<Row>([
+  ["accepts with 201", responds(201), { httpStatus: 201 }],
+  ["accepts with 204", writes("HTTP/1.1 204 x\r\nconnection: close\r\n\r\n"), { httpStatus: 204 }],
+  ...[301, 307].map((httpStatus): Row => {
+    const error = `The receiver returned ${httpStatus}; redirects are not followed.`;
+    return [`redirects with ${httpStatus}`, responds(httpStatus, "", "location: /elsewhere"), { httpStatus, error }];
+  }),
+  ["refuses", responds(400), { httpStatus: 400, error: "The receiver returned 400." }],
+  ["is gone", responds(410), { httpStatus: 410, error: "The receiver returned 410; no further attempts are made." }],
+  [
+    "asks for a pause",
+    responds(503, "", "retry-after: 17"),
+    { httpStatus: 503, retryAfter: "17", error: "The receiver returned 503." },
+  ],
+  ...[100, 102, 103].map((status): Row => [
+    `sends an unsolicited ${status}`,
+    (socket) => {
+      socket.write(`HTTP/1.1 ${status} Interim\r\n\r\n`);
+      responds(200)(socket);
+    },
+    { httpStatus: 200 },
+  ]),
+  ["sends one KiB", responds(200, KIB), { httpStatus: 200, responseBody: KIB }],
+  ["sends one byte more", responds(200, `${KIB}x`), { httpStatus: 200, responseBody: KIB }],
+  ["sends a character cut by the limit", responds(200, `${KIB.slice(1)}é`), { responseBody: KIB.slice(1) }],
+  ["sends no UTF-8", responds(200, Buffer.from([0x61, 0xff, 0xfe, 0x62])), { responseBody: "a\uFFFD\uFFFDb" }],
+  ["sends NUL", responds(200, "a\0b"), { responseBody: "a\uFFFDb" }],
+  [
+    "sends compressed data, which is not decompressed",
+    responds(200, gzipSync("bomb".repeat(100_000)), "content-encoding: gzip"),
+    { responseBody: expect.stringContaining("\u001F\uFFFD\u0008") },
+  ],
+  [
+    "floods interim responses",
+    writes("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)),
+    { error: "The receiver sent too many informational (1xx) responses (INFORMATIONAL_FLOOD)." },
+  ],
+  [
+    "sends an interim response with endless headers",
+    drips("", `HTTP/1.1 103 Early Hints\r\n${ENDLESS_HEADER}`),
+    { error: TOO_LONG },
+  ],
+  ["never ends its headers", drips("", `HTTP/1.1 200 OK\r\n${ENDLESS_HEADER}`), { error: TOO_LONG }],
+  ["hangs up", (socket) => socket.end(), { error: RESET }],
+  ["resets the connection", (socket) => socket.resetAndDestroy(), { error: RESET }],
+  [
+    "switches to another protocol",
+    writes("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+    { error: "The receiver switched to another protocol (SWITCHING_PROTOCOLS)." },
+  ],
+  [
+    "does not speak HTTP",
+    (socket) => socket.end("220 mail.example ESMTP\r\n"),
+    { error: "The receiver did not return a valid HTTP response (HPE_INVALID_CONSTANT)." },
+  ],
+])("a receiver that %s", async (_, act, expected) => {
+  const { url, sockets } = await rawReceiver(act);
   const outcome = await sender().send(messageTo(url));
-  expect(outcome).toMatchObject({ httpStatus, retryAfter: "17" });
-  expect(outcome.error).toBe(error);
-  expect(paths).toEqual(["/hook?from=us"]);
+  expect(outcome).toMatchObject(expected);
+  expect(outcome.error).toBe(expected.error);
+  await closed(sockets[0]!);
+  expect(sockets).toHaveLength(1);
 });
 
-test.each([100, 102, 103])("reads the response after an unsolicited %i", async (status) => {
-  const { url } = await rawReceiver((socket) => {
-    socket.write(`HTTP/1.1 ${status} Interim\r\n\r\n`);
-    socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
-  });
-  expect(await sender().send(messageTo(url))).toMatchObject({ httpStatus: 200, responseBody: "ok" });
+const DRIPPED = { responseBody: expect.stringMatching(/^start\.+$/) };
+const dripsBody = (status: number) => drips(`HTTP/1.1 ${status} x\r\ncontent-length: 1000\r\n\r\nstart`, ".");
+test.each<Row>([
+  ["never responds", () => undefined, { error: LATE }],
+  ["drips its headers", drips("HTTP/1.1 200 OK\r\n", "x: y\r\n"), { error: LATE }],
+  ["sends a few interim responses only", writes("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(10)), { error: LATE }],
+  ["drips the body of a 200, whose status counts", dripsBody(200), { httpStatus: 200, ...DRIPPED }],
+  [
+    "drips the body of a 500, whose status counts",
+    dripsBody(500),
+    { httpStatus: 500, error: "The receiver returned 500.", ...DRIPPED },
+  ],
+])("a receiver that %s is cut off after the time for an attempt", async (_, act, expected) => {
+  const { url, sockets } = await rawReceiver(act);
+  const outcome = await sender({ timeoutMs: 200 }).send(messageTo(url));
+  expect(outcome).toEqual({ sentAt: expect.any(Number), latencyMs: expect.any(Number), ...expected });
+  await closed(sockets[0]!);
 });
 
-describe("response body", () => {
-  const KIB = "0123456789abcdef".repeat(64);
-  test.each([
-    { has: "exactly one KiB", sent: KIB, kept: KIB },
-    { has: "one byte more", sent: `${KIB}x`, kept: KIB },
-    { has: "a character cut in two by the limit", sent: `${KIB.slice(1)}é`, kept: KIB.slice(1) },
-    { has: "bytes that are not UTF-8", sent: Buffer.from([0x61, 0xff, 0xfe, 0x62]), kept: "a\uFFFD\uFFFDb" },
-    { has: "NUL", sent: "a\0b", kept: "a\uFFFDb" },
-    { has: "markup", sent: "<script>alert(1)</script>", kept: "<script>alert(1)</script>" },
-  ])("with $has is stored as text", async ({ sent, kept }) => {
-    const { url } = await respondWith(sent);
-    expect((await sender().send(messageTo(url))).responseBody).toBe(kept);
+test("a response that never ends is cut off; the next webhook uses another connection", async () => {
+  const { url, sockets } = await receiver((_, response) => {
+    const pour = () => {
+      while (!response.destroyed && response.write(KIB));
+    };
+    response.on("drain", pour);
+    pour();
   });
-
-  test("is not decompressed", async () => {
-    const { url } = await respondWith(gzipSync("bomb".repeat(100_000)), { "content-encoding": "gzip" });
-    const { responseBody } = await sender().send(messageTo(url));
-    expect(responseBody?.startsWith("\u001F\uFFFD\u0008")).toBe(true);
-  });
-
-  test("that never ends is cut off; the next webhook uses another connection", async () => {
-    const { url, sockets } = await receiver((_, response) => {
-      const pour = () => {
-        while (!response.destroyed && response.write(KIB));
-      };
-      response.on("drain", pour);
-      pour();
-    });
-    const { send } = sender();
-    expect(await send(messageTo(url))).toMatchObject({ httpStatus: 200, responseBody: KIB });
-    await closed(sockets[0]!);
-    expect(await send(messageTo(url))).toMatchObject({ httpStatus: 200 });
-    expect(sockets).toHaveLength(2);
-  });
+  const { send } = sender();
+  expect(await send(messageTo(url))).toMatchObject({ httpStatus: 200, responseBody: KIB });
+  await closed(sockets[0]!);
+  expect(await send(messageTo(url))).toMatchObject({ httpStatus: 200 });
+  expect(sockets).toHaveLength(2);
 });
 
-describe("faulty receivers", () => {
-  test.each<{ it: string; does: (socket: Socket) => void; error: string }>([
-    { it: "never responds", does: () => undefined, error: "No response within 0.2 s." },
-    {
-      it: "drips its headers",
-      does: (socket) => {
-        socket.write("HTTP/1.1 200 OK\r\n");
-        drip(socket, "x: y\r\n");
-      },
-      error: "No response within 0.2 s.",
-    },
-    {
-      it: "floods interim responses",
-      does: (socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(100)),
-      error: "The receiver sent too many informational (1xx) responses (INFORMATIONAL_FLOOD).",
-    },
-    {
-      it: "sends a few interim responses",
-      does: (socket) => socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(10)),
-      error: "No response within 0.2 s.",
-    },
-    {
-      it: "sends an interim response with endless headers",
-      does: (socket) => drip(socket, `HTTP/1.1 103 Early Hints\r\nx: ${"y".repeat(20_000)}\r\n`),
-      error: "The response headers of the receiver are too long (HPE_HEADER_OVERFLOW).",
-    },
-    {
-      it: "hangs up",
-      does: (socket) => socket.end(),
-      error: "The receiver closed the connection without a response (ECONNRESET).",
-    },
-    {
-      it: "resets the connection",
-      does: (socket) => socket.resetAndDestroy(),
-      error: "The receiver closed the connection without a response (ECONNRESET).",
-    },
-    {
-      it: "switches to another protocol",
-      does: (socket) => socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
-      error: "The receiver switched to another protocol (SWITCHING_PROTOCOLS).",
-    },
-    {
-      it: "does not speak HTTP",
-      does: (socket) => socket.end("220 mail.example ESMTP\r\n"),
-      error: "The receiver did not return a valid HTTP response (HPE_INVALID_CONSTANT).",
-    },
-    {
-      it: "never ends its headers",
-      does: (socket) => drip(socket, `HTTP/1.1 200 OK\r\nx: ${"y".repeat(20_000)}\r\n`),
-      error: "The response headers of the receiver are too long (HPE_HEADER_OVERFLOW).",
-    },
-  ])("one that $it", async ({ does, error }) => {
-    const { url, sockets } = await rawReceiver(does);
-    const outcome = await sender({ timeoutMs: SHORT_MS }).send(messageTo(url));
-    expect(outcome).toEqual({ sentAt: expect.any(Number), latencyMs: expect.any(Number), error });
-    await closed(sockets[0]!);
-  });
-
-  test.each([
-    { httpStatus: 200, error: undefined },
-    { httpStatus: 500, error: "The receiver returned 500." },
-  ])("one that drips the body of a $httpStatus is cut off; the status still counts", async ({ httpStatus, error }) => {
-    const { url, sockets } = await rawReceiver((socket) => {
-      socket.write(`HTTP/1.1 ${httpStatus} x\r\ncontent-length: 1000\r\n\r\nstart`);
-      drip(socket, ".");
-    });
-    const outcome = await sender({ timeoutMs: SHORT_MS }).send(messageTo(url));
-    expect(outcome).toMatchObject({ httpStatus, responseBody: expect.stringMatching(/^start\.+$/) });
-    expect(outcome.error).toBe(error);
-    await closed(sockets[0]!);
-  });
-
-  test("a port where nothing listens", async () => {
-    const { url } = await receiver(() => undefined);
-    await ends.pop()!();
-    const { error } = await sender().send(messageTo(url));
-    expect(error).toBe("Nothing accepts connections at the receiver's address (ECONNREFUSED).");
-  });
-
-  test("a host name that does not exist", async () => {
-    const notFound = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
-    const { send } = sender({ lookup: () => Promise.reject(notFound) });
-    const { error } = await send(messageTo("http://merchant.example/"));
-    expect(error).toBe("The receiver's name could not be resolved (ENOTFOUND).");
-  });
-
-  test("a name server that does not respond: the attempt ends after 15 s and sends nothing later", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    ends.push(() => vi.useRealTimers());
-    const requests: unknown[] = [];
-    const { port, sockets } = await receiver((request, response) => {
-      requests.push(request);
-      response.end();
-    });
-    const name = Promise.withResolvers<string[]>();
-    const outcomes: AttemptResult[] = [];
-    const { send, close } = sender({ lookup: () => name.promise });
-    void send(messageTo(`http://merchant.example:${port}/`)).then((outcome) => outcomes.push(outcome));
-    await vi.advanceTimersByTimeAsync(14_999);
-    expect(outcomes).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(outcomes).toMatchObject([{ error: "No response within 15 s." }]);
-
-    name.resolve(["127.0.0.1"]);
-    // A connection that is accepted later shows that no earlier one is on its way.
-    await fetch(`http://127.0.0.1:${port}/`);
-    await close();
-    expect([sockets.length, requests.length]).toEqual([1, 1]);
-  });
+test("a port where nothing listens, a name that does not exist, and an invalid secret are explained", async () => {
+  const { url } = await receiver(() => undefined);
+  await ends.pop()!();
+  const notFound = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
+  const errorOf = async (message: Message) =>
+    (await sender({ lookup: () => Promise.reject(notFound) }).send(message)).error;
+  expect(await errorOf(messageTo(url))).toBe("Nothing accepts connections at the receiver's address (ECONNREFUSED).");
+  expect(await errorOf(messageTo("http://merchant.example/"))).toBe(
+    "The receiver's name could not be resolved (ENOTFOUND).",
+  );
+  for (const secret of ["not-a-secret", "whsec_hunter2"])
+    expect(await errorOf(messageTo(url, { secrets: [secret] }))).toBe("The attempt failed inside the server (Error).");
 });
 
-test.each([["not-a-secret"], ["whsec_hunter2"]])("reports an invalid secret without showing it", async (broken) => {
-  const { url, sockets } = await receiver((_, response) => void response.end());
-  const outcome = await sender().send(messageTo(url, { secrets: [broken] }));
-  expect(outcome.error).toBe("The attempt failed inside the server (Error).");
-  expect(sockets).toHaveLength(0);
+test("a name server that does not respond: the attempt ends after 15 s and sends nothing later", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  ends.push(() => vi.useRealTimers());
+  const requests: unknown[] = [];
+  const { port, sockets } = await receiver((request, response) => {
+    requests.push(request);
+    response.end();
+  });
+  const name = Promise.withResolvers<string[]>();
+  const outcomes: AttemptResult[] = [];
+  const { send, close } = sender({ lookup: () => name.promise });
+  void send(messageTo(`http://merchant.example:${port}/`)).then((outcome) => outcomes.push(outcome));
+  await vi.advanceTimersByTimeAsync(14_999);
+  expect(outcomes).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(outcomes).toMatchObject([{ error: "No response within 15 s." }]);
+
+  name.resolve(["127.0.0.1"]);
+  // A connection that is accepted later shows that no earlier one is on its way.
+  await fetch(`http://127.0.0.1:${port}/`);
+  await close();
+  expect([sockets.length, requests.length]).toEqual([1, 1]);
 });
 
 test("closing ends attempts in progress with an error that says so", async () => {
   const { url, sockets } = await receiver(() => void closing.close());
   const closing = sender();
-  expect((await closing.send(messageTo(url))).error).toBe(
-    "The server stopped before the receiver responded (SENDER_CLOSED).",
-  );
+  const stopped = "The server stopped before the receiver responded (SENDER_CLOSED).";
+  expect((await closing.send(messageTo(url))).error).toBe(stopped);
   await closed(sockets[0]!);
-  expect((await closing.send(messageTo(url))).error).toContain("The server stopped");
+  expect((await closing.send(messageTo(url))).error).toBe(stopped);
 });
 
 test("an attempt that has ended leaves nothing in memory", async () => {
@@ -326,4 +291,130 @@ test("an attempt that has ended leaves nothing in memory", async () => {
   };
   const before = await attempts(10);
   expect((await attempts(100)) - before).toBeLessThan(10);
+});
+
+/** Connections, and a function that sends a request to a URL and reads the response. */
+function connect() {
+  let lookups = 0;
+  const counting = async () => ((lookups += 1), ["127.0.0.1"]);
+  const connections = createConnections({ lookup: counting, forbidden: () => undefined, discreet: false });
+  ends.push(() => connections.close());
+  async function post(url: string, signal = new AbortController().signal) {
+    const request = { headers: {}, body: "{}", signal, onInformation: () => undefined };
+    const response = await connections.post(new URL(url), request);
+    await buffer(response);
+    return response.statusCode;
+  }
+  return { connections, post, lookups: () => lookups };
+}
+
+describe("connections", () => {
+  test("requests in turn use one connection, requests at the same time several; each resolves the name once", async () => {
+    const { connections, post, lookups } = connect();
+    const { port, sockets } = await receiver((_, response) => void response.end());
+    const url = `http://merchant.example:${port}/`;
+    await post(url);
+    await post(url);
+    expect([sockets.length, lookups()]).toEqual([1, 1]);
+    await Promise.all([post(url), post(url)]);
+    expect([sockets.length, lookups(), connections.receivers]).toEqual([2, 2, 1]);
+  });
+
+  test("a connection that the receiver has closed is replaced", async () => {
+    const { connections, post } = connect();
+    const { url, sockets } = await receiver((_, response) => void response.end());
+    await post(url);
+    sockets[0]!.destroy();
+    await expect.poll(() => connections.receivers).toBe(0);
+    expect([await post(url), sockets.length]).toEqual([200, 2]);
+  });
+
+  test.each([
+    ["closes the connection after its response", () => rawReceiver(responds(200, "", "connection: close"))],
+    ["resets the connection", () => rawReceiver((socket) => socket.resetAndDestroy())],
+    ["does not speak TLS", () => rawReceiver((socket) => socket.end("garbage"), "https")],
+    ["does not answer the TLS handshake", () => rawReceiver((socket) => socket.resume(), "https")],
+    ["does not respond before the request is aborted", () => rawReceiver(() => undefined)],
+    [
+      "listens no longer",
+      async () => {
+        const started = await receiver(() => undefined);
+        started.server.close();
+        return started;
+      },
+    ],
+  ] as const)("nothing is kept of a receiver that %s", async (_, start) => {
+    const { connections, post } = connect();
+    const deadline = new AbortController();
+    const sent = post((await start()).url, deadline.signal).catch(() => undefined);
+    await expect.poll(() => connections.receivers).toBe(1);
+    deadline.abort();
+    await sent;
+    await expect.poll(() => connections.receivers).toBe(0);
+  });
+});
+
+describe("TLS", () => {
+  const DAY_MS = 86_400_000;
+  const trusted = getCACertificates("default");
+  const receivers = { valid: 0, expired: 0, plain: 0 };
+  const certificates: string[] = [];
+  const servers: Server[] = [];
+  /** The server name that each request was sent to. */
+  const names: unknown[] = [];
+
+  async function start(server: Server) {
+    servers.push(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    return (server.address() as AddressInfo).port;
+  }
+  /** An HTTPS receiver with a certificate for `merchant.example`, valid for 30 days. */
+  async function httpsReceiver(notBefore: number) {
+    const { private: key, cert } = await generate([{ name: "commonName", value: "merchant.example" }], {
+      keyType: "ec",
+      algorithm: "sha256",
+      notBeforeDate: new Date(notBefore),
+      notAfterDate: new Date(notBefore + 30 * DAY_MS),
+    });
+    certificates.push(cert);
+    const server = createHttpsServer({ key, cert }, (request, response) => {
+      names.push((request.socket as TLSSocket & { servername?: string | false }).servername);
+      response.end("ok");
+    });
+    return start(server);
+  }
+
+  beforeAll(async () => {
+    receivers.valid = await httpsReceiver(Date.now() - DAY_MS);
+    receivers.expired = await httpsReceiver(Date.now() - 60 * DAY_MS);
+    receivers.plain = await start(createServer());
+  });
+  afterAll(() => {
+    setDefaultCACertificates(trusted);
+    for (const server of servers) server.close();
+  });
+
+  const UNTRUSTED = "is not signed by a trusted authority (DEPTH_ZERO_SELF_SIGNED_CERT)";
+  const OTHER_NAME = "is issued for another name (ERR_TLS_CERT_ALTNAME_INVALID)";
+  test.each([
+    ["an untrusted authority", "valid", "merchant.example", UNTRUSTED, false],
+    ["another name", "valid", "other.example", OTHER_NAME, true],
+    ["a name instead of the address", "valid", "127.0.0.1", OTHER_NAME, true],
+    ["the past", "expired", "merchant.example", "has expired (CERT_HAS_EXPIRED)", true],
+  ] as const)("refuses a certificate for %s", async (_, to, host, why, isTrusted) => {
+    setDefaultCACertificates(isTrusted ? [...trusted, ...certificates] : trusted);
+    const { error } = await sender({ allowInsecure: false }).send(messageTo(`https://${host}:${receivers[to]}/`));
+    expect([error, names]).toEqual([`The receiver's TLS certificate ${why}.`, []]);
+  });
+
+  test("refuses a receiver without TLS", async () => {
+    const { error } = await sender().send(messageTo(`https://merchant.example:${receivers.plain}/`));
+    expect(error).toMatch(/^A TLS connection to the receiver could not be established \((EPROTO|ERR_SSL_\w+)\)\.$/);
+  });
+
+  test("delivers the webhook, using the name, not the address, for SNI and verification", async () => {
+    setDefaultCACertificates([...trusted, ...certificates]);
+    const result = await sender().send(messageTo(`https://merchant.example:${receivers.valid}/`));
+    expect([result.httpStatus, names]).toEqual([200, ["merchant.example"]]);
+  });
 });

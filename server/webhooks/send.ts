@@ -1,16 +1,19 @@
 import type { IncomingMessage } from "node:http";
-import { createConnections } from "./connections.ts";
+import { hmacs } from "../domain/secrets.ts";
+import { createConnections, endedBy } from "./connections.ts";
 import { neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";
 import { reasonOf, reasonOfStatus } from "./reasons.ts";
 import { verdictOf } from "./schedule.ts";
-import { sign } from "./signature.ts";
 
 const BODY_KEPT_BYTES = 1024;
 /** How long an attempt may take, in milliseconds (D13). */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 /** The largest number of informational (1xx) responses before the final response. */
 const INFORMATIONAL_RESPONSES = 10;
+const SECRET_PREFIX = "whsec_";
+/** Standard Webhooks 1.0 requires keys of 24 to 64 bytes. */
+const SECRET_FORM = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
 /** One webhook, ready to be delivered. */
 export interface Message {
@@ -90,7 +93,7 @@ export function createSender(options: SenderOptions): Sender {
       // A receiver could otherwise keep this process busy with 1xx responses until the deadline.
       onInformation: () => {
         informational += 1;
-        if (informational > INFORMATIONAL_RESPONSES) ending.abort(new InformationalFlood());
+        if (informational > INFORMATIONAL_RESPONSES) ending.abort(endedBy("INFORMATIONAL_FLOOD"));
       },
     });
     return readResponse(await request);
@@ -132,19 +135,37 @@ function webhookHeaders(
   };
 }
 
-class InformationalFlood extends Error {
-  readonly code = "INFORMATIONAL_FLOOD";
+/**
+ * Returns the value of `webhook-signature` (D12): for each secret, `v1,` and the base64 HMAC-SHA256 of
+ * `id.timestamp.body`, separated by spaces. During a rotation, receivers can verify with either secret.
+ *
+ * @param secrets all valid secrets, from `newSecret`; at least one.
+ * @param timestampSeconds real time of the attempt, in whole seconds since 1970, as in `webhook-timestamp`.
+ * @param body the exact text that is sent.
+ * @throws Error if there is no secret or one is malformed; the message never contains a secret.
+ */
+export function sign(secrets: readonly string[], id: string, timestampSeconds: number, body: string): string {
+  if (secrets.length === 0) throw new Error("Signing a webhook requires at least one secret.");
+  const content = `${id}.${timestampSeconds}.${body}`;
+  return secrets.map((secret) => `v1,${hmac(secret, content)}`).join(" ");
+}
+
+const hmac = hmacs("base64", bytesOf);
+
+function bytesOf(secret: string): Uint8Array {
+  if (!SECRET_FORM.test(secret)) {
+    throw new Error("A webhook secret must be whsec_ and the base64 of 24 to 64 bytes.");
+  }
+  return Buffer.from(secret.slice(SECRET_PREFIX.length), "base64");
 }
 
 async function readResponse(response: IncomingMessage): Promise<Omit<AttemptResult, "sentAt" | "latencyMs">> {
   const httpStatus = response.statusCode!;
-  const responseBody = await readStart(response);
-  const retryAfter = response.headers["retry-after"];
   return {
     httpStatus,
-    ...(responseBody && { responseBody }),
-    ...(retryAfter !== undefined && { retryAfter }),
-    ...(verdictOf(httpStatus) !== "delivered" && { error: reasonOfStatus(httpStatus) }),
+    responseBody: (await readStart(response)) || undefined,
+    retryAfter: response.headers["retry-after"],
+    error: verdictOf(httpStatus) === "delivered" ? undefined : reasonOfStatus(httpStatus),
   };
 }
 

@@ -1,88 +1,154 @@
 import { EventEmitter, once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/serve.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
-import { claimAll } from "../testing/storage/fixtures.ts";
+import { addDelivery, claimAll, concurrently } from "../testing/storage/fixtures.ts";
 
 let server: TestServer;
-let receiver: Awaited<ReturnType<typeof serve>>;
-/** Emits "held" with the pending response of each webhook request. */
+/** Resolves the names of receivers; no name has an address yet. */
+let names: PromiseWithResolvers<string[]>;
+let healthy: Receiver;
+/** A receiver that holds its responses back until a test sends them, or accepts everything. */
+let moody: Awaited<ReturnType<typeof serve>>;
+let accepts: boolean;
+/** Emits "held" with the response that a request waits for. */
 let arrivals: EventEmitter;
-let arrived: number;
+let held: number;
 
 beforeEach(async () => {
-  server = await startServer();
+  names = Promise.withResolvers();
+  server = await startServer({ lookup: () => names.promise });
+  healthy = await startReceiver();
   arrivals = new EventEmitter();
-  arrived = 0;
-  receiver = await serve((request, response) => {
-    arrived += 1;
-    request.resume().on("end", () => arrivals.emit("held", response));
+  [accepts, held] = [false, 0];
+  moody = await serve((request, response) => {
+    if (!accepts) held += 1;
+    request.resume().on("end", () => {
+      if (accepts) response.writeHead(204).end();
+      else arrivals.emit("held", response);
+    });
   });
 });
 afterEach(async () => {
-  await receiver.close();
+  names.resolve([]);
+  await moody.close();
   await server.close();
+  await healthy.close();
 });
 
-/** Creates a payout that is final immediately. Returns the pending response to its webhook. */
-async function heldAttempt(): Promise<ServerResponse> {
-  const held = once(arrivals, "held");
-  await server.createPayout({ phoneNumber: "2257038102001", webhookURL: receiver.url });
-  const [response] = (await held) as [ServerResponse];
-  return response;
+/** Creates a payout that is final immediately. */
+const pay = (webhookURL: string, key = server.key) =>
+  server.createPayout({ phoneNumber: "2257038102001", webhookURL }, { key });
+const replay = ({ id }: { id: string }) => server.request("POST", `/sandbox/deliveries/${id}/replay`);
+const deliveries = async () => (await server.request("GET", "/sandbox/deliveries?limit=100")).body.data.items;
+
+const delivered = async () => (await deliveries()).filter(({ status }: any) => status === "delivered");
+
+/** Does something that sends a webhook to the moody receiver. Returns the response that the webhook waits for. */
+async function heldDuring(send: () => unknown): Promise<ServerResponse> {
+  const arrival = once(arrivals, "held");
+  void send();
+  return (await arrival)[0] as ServerResponse;
 }
-const delivery = async () => (await server.request("GET", "/sandbox/deliveries")).body.data.items[0];
+const heldAttempt = () => heldDuring(() => pay(moody.url));
 
-test("an attempt in progress is not repeated after its lease has expired", async () => {
-  const response = await heldAttempt();
-  const { deliveries } = server.service;
-  // Time jumps past the end of the lease, as it does when the system clock is corrected or a laptop wakes up.
-  server.clock.advance(61_000);
-  expect(await deliveries.begin()).toBe(0);
-  const replay = await server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);
-  expect(replay.status).toBe(409);
-  response.writeHead(204).end();
-  await deliveries.idle();
-  expect([arrived, (await delivery()).status]).toEqual([1, "delivered"]);
+describe("an attempt in progress", () => {
+  test("is not repeated after its lease has expired", async () => {
+    const response = await heldAttempt();
+    // Time jumps past the end of the lease, as it does when the system clock is corrected or a laptop wakes up.
+    server.clock.advance(61_000);
+    expect(await server.service.deliveries.begin()).toBe(0);
+    response.writeHead(204).end();
+    await server.service.deliveries.idle();
+    expect([held, (await deliveries())[0].status]).toEqual([1, "delivered"]);
+  });
+
+  test("that a stop prevents is due at once for another process", async () => {
+    await heldAttempt();
+    expect(await claimAll(server.storage)).toEqual([]);
+    let isStopped = false;
+    const stopped = server.service.stop(0).then(() => (isStopped = true));
+    while (!isStopped) {
+      server.clock.advance(0);
+      await nextTurn();
+    }
+    await stopped;
+    expect(await claimAll(server.storage)).toMatchObject([{ step: 0 }]);
+  });
+
+  test("ends before the delay of the retry starts (D13)", async () => {
+    const response = await heldAttempt();
+    server.clock.advance(12_000);
+    response.writeHead(500).end();
+    await server.service.deliveries.idle();
+    const [{ attempts, nextAttemptAt }] = await deliveries();
+    expect(attempts[0].latencyMs).toBe(12_000);
+    const wait = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at);
+    expect(wait).toBeGreaterThanOrEqual(12_000 + 4_000);
+    expect(wait).toBeLessThanOrEqual(12_000 + 6_000);
+  });
+
+  test("of a replay whose delivery a reset deletes meanwhile: the response says that the replay was recorded", async () => {
+    (await heldAttempt()).writeHead(204).end();
+    await server.service.deliveries.idle();
+    const [delivery] = await deliveries();
+    let response!: ReturnType<typeof replay>;
+    const again = await heldDuring(() => (response = replay(delivery)));
+    expect((await server.request("POST", "/sandbox/reset")).status).toBe(200);
+    again.writeHead(204).end();
+    const { status, body } = await response;
+    expect(status).toBe(500);
+    expect(body.message).toContain("Recorded before this error: delivery.replay");
+  });
 });
 
-test("an attempt that a stop prevents is due at once for another process", async () => {
-  await heldAttempt();
-  expect(await claimAll(server.storage)).toEqual([]);
-  let isStopped = false;
-  const stopped = server.service.stop(0).then(() => (isStopped = true));
-  while (!isStopped) {
-    server.clock.advance(0);
+test("replays to a receiver that hangs take only its room, stay queued, and delay no webhook of others", async () => {
+  const count = 90;
+  accepts = true;
+  await Promise.all(Array.from({ length: count }, () => pay(moody.url)));
+  await expect.poll(async () => (await delivered()).length).toBe(count);
+  accepts = false;
+  const replays: ReturnType<typeof replay>[] = (await delivered()).map(replay);
+
+  const { key } = await server.addMerchant("Kofi");
+  await pay(healthy.url, key);
+  await expect.poll(() => healthy.received.length).toBe(1);
+  // A merchant alone gets half of the room for one receiver.
+  await expect.poll(() => held).toBe(56);
+  // 35 replays of one merchant wait for their attempts.
+  const answered: any[] = [];
+  const note = (response: any) => answered.push(response);
+  for (const response of replays) void response.then(note, () => undefined);
+  await expect.poll(() => answered.length).toBe(count - 35);
+  expect(answered.every(({ status, body }) => status === 200 && body.data.status === "pending")).toBe(true);
+  expect(held).toBe(56);
+
+  accepts = true;
+  moody.disconnect();
+  await Promise.all(replays);
+  await expect.poll(async () => (await delivered()).length).toBe(count);
+});
+
+test.each<[string, (index: number) => string]>([
+  ["a receiver that never responds", () => moody.url],
+  ["900 dead hosts", (index) => `http://dead-${index % 900}.example/`],
+])("1,100 webhooks of one merchant to %s delay none of another merchant's 1,000 (D13, D34)", async (_, addressOf) => {
+  const { merchant } = await server.addMerchant("Kofi & Sons");
+  const ended: string[] = [];
+  server.telemetry.on("attempt", ({ merchantId, status }) => void ended.push(`${merchantId} ${status}`));
+  const insert = (merchantId: string, webhookURL: string) => addDelivery(server.storage, merchantId, { webhookURL });
+  await concurrently(1_100, (index) => insert(server.merchant.id, addressOf(index)));
+  while ((await server.service.deliveries.begin()) > 0);
+  await concurrently(1_000, () => insert(merchant.id, healthy.url));
+
+  // The others are delivered before any attempt of the first merchant has ended.
+  while (ended.length < 1_000) {
+    await server.service.deliveries.begin();
     await nextTurn();
   }
-  await stopped;
-  expect(await claimAll(server.storage)).toMatchObject([{ step: 0 }]);
-});
-
-test("the delay before a retry starts when the previous attempt has ended (D13)", async () => {
-  const response = await heldAttempt();
-  server.clock.advance(12_000);
-  response.writeHead(500).end();
-  await server.service.deliveries.idle();
-  const { attempts, nextAttemptAt } = await delivery();
-  expect(attempts[0].latencyMs).toBe(12_000);
-  const wait = Date.parse(nextAttemptAt) - Date.parse(attempts[0].at);
-  expect(wait).toBeGreaterThanOrEqual(12_000 + 4_000);
-  expect(wait).toBeLessThanOrEqual(12_000 + 6_000);
-});
-
-test("a replay whose delivery a reset deletes meanwhile says that it was recorded", async () => {
-  const response = await heldAttempt();
-  response.writeHead(204).end();
-  await server.service.deliveries.idle();
-  const held = once(arrivals, "held");
-  const replay = server.request("POST", `/sandbox/deliveries/${(await delivery()).id}/replay`);
-  const [again] = (await held) as [ServerResponse];
-  expect((await server.request("POST", "/sandbox/reset")).status).toBe(200);
-  again.writeHead(204).end();
-  const { status, body } = await replay;
-  expect(status).toBe(500);
-  expect(body.message).toContain("Recorded before this error: delivery.replay");
+  expect(new Set(ended)).toEqual(new Set([`${merchant.id} delivered`]));
+  expect(healthy.received).toHaveLength(1_000);
 });

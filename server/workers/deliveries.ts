@@ -1,7 +1,10 @@
 import type { ChaosSwitch } from "../domain/chaos.ts";
-import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
-import { lostAttempt, prepareAttempt, recordResult, type AttemptContext } from "../webhooks/attempts.ts";
-import type { Sender } from "../webhooks/send.ts";
+import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
+import type { Emit } from "../domain/telemetry.ts";
+import { happensAt, sandboxTime } from "../domain/time.ts";
+import { childOf, readTraceparent, traceparentOf } from "../domain/trace.ts";
+import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
+import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
 
 /** After so many failures in a row, the success of a new webhook shows that the receiver works again. */
@@ -13,11 +16,15 @@ const DUE_WITH_SUCCESS = 2;
 /** How many receivers to remember. */
 const MOST_LANES = 1_000;
 
-type WorkerOptions = Omit<QueueWorkerOptions<ClaimedDelivery>, "queue" | "serves" | "attempt">;
-export interface DeliveryOptions extends WorkerOptions, AttemptContext {
+export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery>, "queue" | "serves" | "attempt"> {
   storage: DeliveryQueue;
   sender: Pick<Sender, "send">;
   chaos: ChaosSwitch;
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive), for the jitter of retries. */
+  chance(): number;
+  emit: Emit;
+  /** Returns the id of a new piece of work in a trace. */
+  span(): string;
 }
 
 /** Delivers webhooks at least once (D13). */
@@ -32,30 +39,68 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
       claim: (lanes, leaseMs) => storage.claimDeliveries(lanes, leaseMs),
       renew: (claims, leaseMs) => storage.renewClaims(claims, leaseMs),
     },
-    attempt: (entry) => makeAttempt(options, noteResult, entry),
+    async attempt(entry) {
+      const status = await makeAttempt(options, entry);
+      // The attempt is recorded. What waits otherwise comes when it is due.
+      if (status !== "prevented" && status !== "lapsed")
+        await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
+          options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
+        );
+      return status !== "prevented";
+    },
   });
 }
 
+/** Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status. */
 async function makeAttempt(
-  options: DeliveryOptions,
-  noteResult: ReturnType<typeof afterOutages>,
+  { storage, clock, sender, chaos, chance, emit, span, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
-): Promise<boolean> {
-  const { clock, sender, chaos, stopping } = options;
+): Promise<NextStep["status"] | "prevented" | "lapsed"> {
+  const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
-  const { attempted, message } = prepareAttempt(entry.claim, options, now);
-  const isLost = chaos.strikes(entry.claim.merchant, "lostWebhooksPercent");
-  const result = isLost ? lostAttempt(now) : await sender.send(message, entry.ending);
+  const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
+  const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
+  const parent = readTraceparent(event.traceparent);
+  const trace = parent && childOf(parent, span());
+  const message = {
+    url,
+    id: event.id,
+    secrets: [secrets.current, ...previous],
+    body: event.body,
+    traceparent: trace && traceparentOf(trace),
+  };
+  // What the chaos switch loses is not sent (D67).
+  const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
+    ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
+    : await sender.send(message, entry.ending);
+  const { httpStatus, latencyMs } = result;
   // The stop of the server aborted the attempt, and the receiver did not fail.
-  if (stopping.aborted && result.httpStatus === undefined) return false;
-  if (entry.hasLapsed && result.httpStatus === undefined) return true;
-  // The delivery may have been claimed again meanwhile.
-  const { status } = await recordResult(options, { ...attempted, token: entry.claim.token }, result);
-  // The attempt is recorded. What waits otherwise comes when it is due.
-  await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
-    options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
-  );
-  return true;
+  if (stopping.aborted && httpStatus === undefined) return "prevented";
+  if (entry.hasLapsed && httpStatus === undefined) return "lapsed";
+  const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
+  // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
+  const counted = await storage.recordAttempt({ event, token: entry.claim.token }, { at, ...result }, next);
+  emit("attempt", {
+    eventId: event.id,
+    merchantId: event.merchantId,
+    status: next.status,
+    httpStatus,
+    durationMs: latencyMs,
+    delayMs: dueAt === undefined ? undefined : at - dueAt,
+    counted,
+    trace,
+  });
+  return next.status;
+}
+
+/** The delivery's state after an attempt (D13). */
+function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
+  const { httpStatus, retryAfter, sentAt, latencyMs } = result;
+  const verdict = verdictOf(httpStatus);
+  if (verdict !== "failed") return { status: verdict, step };
+  const delay = nextAttemptDelayMs({ attempts: step, random: chance, httpStatus, retryAfter, now: sentAt });
+  if (delay === undefined) return { status: "exhausted", step };
+  return { status: "pending", step, nextAttemptAt: at + latencyMs + delay };
 }
 
 /**

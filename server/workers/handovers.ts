@@ -5,11 +5,8 @@ import type { Emit } from "../domain/telemetry.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
 import type { RailGates } from "./rail-gates.ts";
 
-type WorkerOptions = Omit<QueueWorkerOptions<ClaimedHandover>, "queue" | "serves" | "attempt">;
-export interface HandoverOptions extends WorkerOptions {
-  storage: HandoverStore & {
-    takeRequest(id: string, perSecond: number): Promise<boolean>;
-  };
+export interface HandoverOptions extends Omit<QueueWorkerOptions<ClaimedHandover>, "queue" | "serves" | "attempt"> {
+  storage: HandoverStore & { takeRequest(id: string, perSecond: number): Promise<boolean> };
   rails: Rails;
   gates: RailGates;
   /** Where a rail sends notifications, and payers return. */
@@ -38,7 +35,7 @@ const RATE_PAUSE_MS = 250;
 
 /** Hands payments to their rails and learns how they end (D73, D74). */
 export function createHandoverWorker(options: HandoverOptions): QueueWorker {
-  const { storage, rails, gates, stopping, log, emit } = options;
+  const { storage, rails, gates, emit } = options;
 
   return createQueueWorker({
     ...options,
@@ -50,17 +47,15 @@ export function createHandoverWorker(options: HandoverOptions): QueueWorker {
     },
     serves: gates.isOpen,
     async attempt(entry) {
-      if (stopping.aborted) return false;
       const { lane, payment } = entry.claim;
       const { host: name } = lane;
-      const report = await attemptOf(options, entry.claim, rails.get(name)!, entry.ending.signal);
+      const report = await reportOf(options, entry.claim, rails.get(name)!, entry.ending.signal);
       for (const { action, result, latencyMs } of report.exchanges)
         emit("railCall", { rail: name, action, result, durationMs: latencyMs });
       // The payment may have been claimed again meanwhile.
       noteRecorded(options, name, payment, await storage.recordHandover(entry.claim, report));
       return true;
     },
-    log,
   });
 }
 
@@ -77,7 +72,7 @@ export function noteRecorded(
     log.error({ rail, reference }, "a rail contradicts the final status of a payment; a person must look at it");
 }
 
-async function attemptOf(
+async function reportOf(
   options: HandoverOptions,
   claim: ClaimedHandover,
   rail: Rail,
@@ -92,14 +87,14 @@ async function attemptOf(
     return { exchanges: [], askAgainAfterMs: 0 };
   }
   const call = { signal, notifyUrl: options.notifyUrl(name), returnUrl: options.returnUrl(claim.id) };
-  const { retryAfterMs = 0, ...shown } = await ask(options, rail, claim, call);
-  const delays = shown.answer ? POLL_MS : claim.state === "accepted" ? POLL_MS : RETRY_MS;
-  const step = shown.answer && claim.state === "waiting" ? 0 : claim.step;
+  const { retryAfterMs = 0, ...outcome } = await outcomeOf(options, rail, claim, call);
+  const delays = outcome.answer || claim.state === "accepted" ? POLL_MS : RETRY_MS;
+  const step = outcome.answer && claim.state === "waiting" ? 0 : claim.step;
   const delay = delays[Math.min(step, delays.length - 1)]! * (0.8 + 0.4 * chance());
   const over = clock.now() - endOf(claim.payment);
   // The rail is asked when the time of a checkout is over, and soon after, because the rail's own time may end later.
   const wait = over < 0 ? Math.min(delay, -over) : Math.min(delay, Math.max(POLL_MS[0]!, over));
-  return { ...shown, askAgainAfterMs: Math.max(wait, retryAfterMs) };
+  return { ...outcome, askAgainAfterMs: Math.max(wait, retryAfterMs) };
 }
 
 /** When a payer can no longer pay a checkout. A payout has no end. */
@@ -111,25 +106,25 @@ function descriptionOf({ message, cause }: Error): string {
   return `${message}${because}`.slice(0, 500);
 }
 
-type Shown = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number };
+type Outcome = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number };
 
 /**
  * Looks a payment up if the rail may have it, and sends it if the rail does not. A checkout whose time is over is not
  * sent: it is looked up, because a failover may have lost that it was sent, and cancelled if the rail does not have it.
  */
-async function ask(
+async function outcomeOf(
   { clock, gates }: HandoverOptions,
   rail: Rail,
   { payment, state, askedAgoMs, lane }: ClaimedHandover,
   call: Omit<RailCall, "inDoubt">,
-): Promise<Shown> {
+): Promise<Outcome> {
   const exchanges: RailExchange[] = [];
 
-  /** Calls the rail and logs the exchange. Resolves with undefined if the call had no result, with the reason in `error`. */
+  /** Calls the rail and logs the exchange. Resolves with the error if the call had no result. */
   async function timed<T extends RailAnswer | "missing" | "unsearchable">(
     action: RailExchange["action"],
     work: () => Promise<T>,
-  ): Promise<{ result?: T; error?: unknown }> {
+  ): Promise<T | Error> {
     const [at, begun] = [clock.now(), clock.monotonic()];
     const logged = (result: RailExchange["result"], detail?: string) =>
       exchanges.push({ at, action, latencyMs: clock.monotonic() - begun, result, ...(detail && { detail }) });
@@ -139,45 +134,45 @@ async function ask(
       if (result === "missing") logged("missing");
       else if (typeof result === "string") logged("unknown", "The rail cannot look it up.");
       else logged(result.status, result.failure && `${result.failure.code}: ${result.failure.message}`);
-      return { result };
-    } catch (error) {
+      return result;
+    } catch (thrown) {
+      const error = thrown instanceof Error ? thrown : new Error(String(thrown));
       const isRefused = error instanceof RailError;
-      const detail = descriptionOf(error as Error);
+      const detail = descriptionOf(error);
       gates.note(lane.host, "failed", isRefused ? error.options.retryAfterMs : 0, detail);
       logged(isRefused ? "not-sent" : "unknown", detail);
-      return { error };
+      return error;
     }
   }
 
   const isOver = clock.now() >= endOf(payment);
   let inDoubt = askedAgoMs !== undefined;
+  const look = () => timed("find", () => rail.find(payment, { ...call, inDoubt }));
   if (inDoubt || isOver || state === "accepted") {
-    const { result, error } = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
-    if (typeof result === "object") return { exchanges, answer: result };
-    const waits = error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {};
+    const found = await look();
     // If the rail cannot be asked now, it would not take the payment either.
-    if (error) return { exchanges, isUnknown: inDoubt || state === "accepted", ...waits };
+    if (found instanceof Error) return { exchanges, isUnknown: inDoubt || state === "accepted", ...delayOf(found) };
+    if (typeof found === "object") return { exchanges, answer: found };
     if (state === "accepted") return { exchanges, isUnknown: true };
-    if (result === "missing" && askedAgoMs! >= DOUBT_MS) inDoubt = false;
+    if (found === "missing" && askedAgoMs! >= DOUBT_MS) inDoubt = false;
   }
 
   // Nothing was sent now, so doubt does not begin anew.
   if (isOver) return inDoubt ? { exchanges } : { exchanges, answer: { status: "cancelled" } };
   const isCheckout = payment.kind === "checkout";
-  const send = isCheckout ? rail.collect! : rail.pay;
-  const { result, error } = await timed(isCheckout ? "collect" : "pay", () =>
-    send.call(rail, payment, { ...call, inDoubt }),
+  const sent = await timed(isCheckout ? "collect" : "pay", () =>
+    (isCheckout ? rail.collect! : rail.pay).call(rail, payment, { ...call, inDoubt }),
   );
-  if (result?.status === "pending" || result?.status === "success") return { exchanges, answer: result };
-  if (result) {
-    // While an earlier request may still arrive, a refusal proves nothing (D74).
-    if (inDoubt) return { exchanges, isUnknown: true };
-    if (result.railReference !== undefined) return { exchanges, answer: result };
-    // A restore or a failover may have lost an earlier payment with this reference, which is perhaps the reason.
-    const found = await timed("find", () => rail.find(payment, { ...call, inDoubt }));
-    if (found.error) return { exchanges, isUnknown: true };
-    return { exchanges, answer: typeof found.result === "object" ? found.result : result };
-  }
-  if (error instanceof RailError) return { exchanges, isUnknown: inDoubt, ...error.options };
-  return { exchanges, isUnknown: true };
+  if (sent instanceof Error) return { exchanges, isUnknown: inDoubt || !(sent instanceof RailError), ...delayOf(sent) };
+  if (sent.status === "pending" || sent.status === "success") return { exchanges, answer: sent };
+  // While an earlier request may still arrive, a refusal proves nothing (D74).
+  if (inDoubt) return { exchanges, isUnknown: true };
+  if (sent.railReference !== undefined) return { exchanges, answer: sent };
+  // A restore or a failover may have lost an earlier payment with this reference, which is perhaps the reason.
+  const found = await look();
+  if (found instanceof Error) return { exchanges, isUnknown: true };
+  return { exchanges, answer: typeof found === "object" ? found : sent };
 }
+
+/** When the rail has asked to be asked again. */
+const delayOf = (error: Error) => (error instanceof RailError ? { retryAfterMs: error.options.retryAfterMs } : {});

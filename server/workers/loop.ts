@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
@@ -57,4 +58,12 @@ export function startLoop(
       await running;
     },
   };
+}
+
+/** The pause after a step of work that can wait, in which requests run. */
+export const PAUSE_MS = 5;
+
+/** Repeats a step until it finds nothing more to do, or the server stops. */
+export async function untilDone(stopping: AbortSignal, step: () => Promise<boolean>, pauseMs?: number): Promise<void> {
+  while (!stopping.aborted && (await step())) if (pauseMs !== undefined) await sleep(pauseMs);
 }

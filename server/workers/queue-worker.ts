@@ -58,8 +58,6 @@ export interface QueueWorker {
    * no attempt is in progress.
    */
   giveUp(): Promise<void>;
-  /** True while this process attempts the entry. */
-  isUnderway(id: string): boolean;
   /** Resolves when an attempt of the entry ends in this process, or the signal is aborted. */
   attemptOf(id: string, signal: AbortSignal): Promise<void>;
 }
@@ -214,7 +212,6 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       for (const { ending } of underway.values()) ending.abort(new Error("The server stopped meanwhile."));
     },
     giveUp: () => queue.renew(prevented.splice(0), 0),
-    isUnderway: (id) => underway.has(id),
     async attemptOf(id, signal) {
       await once(ends, id, { signal }).catch(() => undefined);
     },

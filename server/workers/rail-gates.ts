@@ -24,34 +24,28 @@ export interface RailGates {
 }
 
 interface Gate {
+  /** Calls in a row without a result, except calls that were in progress when the circuit breaker opened. */
   failures: number;
-  pauseMs: number;
   /** On the monotonic clock: the end of the circuit breaker's pause, and of the delay that the rail asked for. */
   brokenUntil: number;
   waitsUntil: number;
 }
 
-/** The state of a circuit breaker after a call with a result. */
-const WHOLE = { failures: 0, pauseMs: PAUSE_MS.first, brokenUntil: 0 };
-
-export function createRailGates({
-  rails,
-  storage,
-  clock,
-  log,
-}: {
+interface Options {
   rails: Rails;
   storage: Pick<HandoverStore, "readPauses">;
   clock: Pick<Clock, "monotonic">;
   /** An outage of a rail is logged when it begins and when it ends. */
   log: Pick<Logger, "warn">;
-}): RailGates {
+}
+
+export function createRailGates({ rails, storage, clock, log }: Options): RailGates {
   const gates = new Map<string, Gate>();
   /** Undefined until it is known. */
   let paused: Set<string> | undefined;
 
   function gateOf(rail: string): Gate {
-    const gate = gates.get(rail) ?? { ...WHOLE, waitsUntil: 0 };
+    const gate = gates.get(rail) ?? { failures: 0, brokenUntil: 0, waitsUntil: 0 };
     gates.set(rail, gate);
     return gate;
   }
@@ -59,11 +53,8 @@ export function createRailGates({
   return {
     isOpen(rail) {
       const { brokenUntil, waitsUntil } = gateOf(rail);
-      return (
-        rails.get(rail) !== undefined &&
-        paused?.has(rail) === false &&
-        clock.monotonic() >= Math.max(brokenUntil, waitsUntil)
-      );
+      const isUsable = rails.get(rail) !== undefined && paused?.has(rail) === false;
+      return isUsable && clock.monotonic() >= Math.max(brokenUntil, waitsUntil);
     },
     note(rail, result, retryAfterMs = 0, detail) {
       const gate = gateOf(rail);
@@ -71,15 +62,14 @@ export function createRailGates({
       gate.waitsUntil = Math.max(gate.waitsUntil, now + retryAfterMs);
       if (result === "answered") {
         if (gate.failures >= FAILURES) log.warn({ rail }, "calls of a rail have results again");
-        Object.assign(gate, WHOLE);
+        Object.assign(gate, { failures: 0, brokenUntil: 0 });
       }
-      if (result !== "failed") return;
+      if (result !== "failed" || now < gate.brokenUntil) return;
       gate.failures += 1;
+      if (gate.failures < FAILURES) return;
       if (gate.failures === FAILURES)
         log.warn({ rail, detail }, `${FAILURES} calls of a rail in a row had no result; its payments wait`);
-      if (gate.failures < FAILURES || now < gate.brokenUntil) return;
-      gate.brokenUntil = now + gate.pauseMs;
-      gate.pauseMs = Math.min(gate.pauseMs * 2, PAUSE_MS.longest);
+      gate.brokenUntil = now + Math.min(PAUSE_MS.first * 2 ** (gate.failures - FAILURES), PAUSE_MS.longest);
     },
     async refresh() {
       paused = new Set((await storage.readPauses()).map(({ rail }) => rail));

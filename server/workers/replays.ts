@@ -1,42 +1,30 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DeliveryQueue, Delivery, EventLog } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
 import type { ReplayStore } from "../domain/replays.ts";
+import { PAUSE_MS, untilDone } from "./loop.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 
-/** The pause after a step, in which requests run. */
-const PAUSE_MS = 5;
-
-interface ReplaysOptions {
-  storage: Pick<ReplayStore, "advanceReplay">;
-  stopping: AbortSignal;
-  /** Called when deliveries have become ready. */
-  onReady(): void;
-}
-
-export interface Replays {
-  /** Takes the due steps of the replays in progress. */
-  advance(): Promise<void>;
-}
-
 /**
- * Carries out the replays that the storage keeps (D64). Several processes may carry out the same replay: each step is
- * taken once.
+ * Carries out the replays that the storage keeps (D64), until none has a due step. Several processes may carry out the
+ * same replay: each step is taken once.
+ * @param onReady called when deliveries have become ready
  */
-export function createReplays({ storage, stopping, onReady }: ReplaysOptions): Replays {
-  return {
-    async advance() {
-      while (!stopping.aborted) {
-        const replayed = await storage.advanceReplay();
-        if (replayed === undefined) return;
-        if (replayed > 0) onReady();
-        await sleep(PAUSE_MS);
-      }
+export const advanceReplays = (
+  storage: Pick<ReplayStore, "advanceReplay">,
+  stopping: AbortSignal,
+  onReady: () => void,
+): Promise<void> =>
+  untilDone(
+    stopping,
+    async () => {
+      const replayed = await storage.advanceReplay();
+      if (replayed) onReady();
+      return replayed !== undefined;
     },
-  };
-}
+    PAUSE_MS,
+  );
 
 /** How long a request waits for the attempt: an attempt takes at most 15 s. */
 const WAIT_MS = 20_000;
@@ -51,7 +39,7 @@ const LOOKS_MS = { first: 100, longest: 1_000 };
 interface SingleReplayOptions {
   storage: Pick<DeliveryQueue, "requestReplay"> & Pick<EventLog, "findDelivery">;
   clock: Clock;
-  deliveries: Pick<QueueWorker, "isUnderway" | "attemptOf">;
+  deliveries: Pick<QueueWorker, "attemptOf">;
   stopping: AbortSignal;
   /** Called when a delivery has become ready. */
   onReady(): void;
@@ -83,7 +71,6 @@ export function createSingleReplay({ storage, clock, deliveries, stopping, onRea
   }
 
   return async (merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown"> => {
-    if (deliveries.isUnderway(id)) return "claimed";
     const before = await storage.findDelivery(merchantId, id);
     const result = await storage.requestReplay(merchantId, id, actor);
     if (result !== "requested") return result;

@@ -33,40 +33,51 @@ interface Waiting {
   number: number;
 }
 
+/** The waiting requests of each merchant. */
+type Lists = Map<string, Waiting[]>;
+const noRequests = (): Record<"succeeded" | "failed", Lists> => ({ succeeded: new Map(), failed: new Map() });
+
 /**
  * Keeps the log of requests (D66). A request that has ended is only noted; a moment later the requests of all merchants
  * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72). The
  * merchant's last stored request, or its next stored request, shows the count.
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
-  let places = { succeeded: createPlaces(), failed: createPlaces() };
-  let dropped = 0;
+  let waiting = noRequests();
+  let ended = 0;
   let number = 0;
   /** The number of dropped requests of each merchant that no stored request shows yet. */
   const untold = new Map<string, number>();
-  const addUntold = (merchantId: string, count: number) =>
-    untold.set(merchantId, (untold.get(merchantId) ?? 0) + count);
+  const drop = (merchantId: string, count = 1) => untold.set(merchantId, (untold.get(merchantId) ?? 0) + count);
 
   const end = telemetry.on("exchange", (exchange) => {
     const { merchantId, status = FIRST_FAILED_STATUS } = exchange;
     number += 1;
-    const kind = places[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"];
-    const loser = kind.add(merchantId, { exchange, at: clock.now(), number });
-    if (loser === undefined) return;
-    dropped += 1;
-    addUntold(loser, 1);
+    ended += 1;
+    const lists = waiting[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"];
+    const own = lists.get(merchantId) ?? [];
+    lists.set(merchantId, own);
+    if (own.length < MOST.ofMerchant) own.push({ exchange, at: clock.now(), number });
+    else drop(merchantId);
   });
 
-  /**
-   * Returns the request as it is stored, or undefined if it cannot be redacted, so that other requests are stored
-   * nevertheless.
-   */
+  /** Takes requests of the merchants in turn, so that merchants that send much do not push out others. */
+  function take(lists: Lists): Waiting[] {
+    const turns = Array.from({ length: MOST.ofMerchant }, (_, turn) =>
+      [...lists.values()].flatMap((own) => own[turn] ?? []),
+    );
+    const requests = turns.flat();
+    for (const { exchange } of requests.splice(MOST.total)) drop(exchange.merchantId);
+    return requests;
+  }
+
+  /** Returns the request as it is stored, or nothing if it cannot be redacted, so that other requests are stored. */
   function readable(request: Waiting): LoggedRequest[] {
     try {
       return [toLogged(request)];
     } catch (error) {
       const { requestId, merchantId } = request.exchange;
-      addUntold(merchantId, 1);
+      drop(merchantId);
       // The message of the error may quote the request.
       const { name, stack = "" } = error as Error;
       const at = stack.split("\n").filter((line) => /^\s+at /.test(line));
@@ -79,11 +90,11 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
   }
 
   async function store() {
-    const ended = [...places.succeeded.all(), ...places.failed.all()].toSorted((a, b) => a.number - b.number);
-    const missing = dropped;
-    [places, dropped] = [{ succeeded: createPlaces(), failed: createPlaces() }, 0];
-    if (ended.length + missing === 0) return;
-    const requests = ended.flatMap(readable);
+    if (ended === 0) return;
+    const [lists, count] = [waiting, ended];
+    [waiting, ended] = [noRequests(), 0];
+    const taken = [...take(lists.succeeded), ...take(lists.failed)].toSorted((a, b) => a.number - b.number);
+    const requests = taken.flatMap(readable);
     for (const request of requests.toReversed()) {
       const leftOut = untold.get(request.merchantId);
       if (untold.delete(request.merchantId)) request.leftOut = leftOut!;
@@ -93,10 +104,10 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
       await storage.insertRequests(requests);
       stored = requests.length;
     } catch (error) {
-      for (const { merchantId, leftOut = 0 } of requests) addUntold(merchantId, leftOut + 1);
+      for (const { merchantId, leftOut = 0 } of requests) drop(merchantId, leftOut + 1);
       throw error;
     } finally {
-      telemetry.emit("requestLog", { stored, dropped: ended.length - stored + missing });
+      telemetry.emit("requestLog", { stored, dropped: count - stored });
     }
   }
 
@@ -110,60 +121,27 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
   };
 }
 
-/** The requests of one kind that wait for the next storing. */
-function createPlaces() {
-  const lists = new Map<string, Waiting[]>();
-  let total = 0;
-  return {
-    all: () => [...lists.values()].flat(),
-    /**
-     * Keeps a request. If no place is left, the merchant with the most requests loses its last one, so that merchants that
-     * send much do not push out others. Returns the merchant that has lost a request.
-     */
-    add(merchantId: string, request: Waiting): string | undefined {
-      const own = lists.get(merchantId) ?? [];
-      if (own.length === MOST.ofMerchant) return merchantId;
-      let loser: string | undefined;
-      if (total === MOST.total) {
-        const [name, longest] = [...lists].reduce((one, other) => (other[1].length > one[1].length ? other : one));
-        if (longest.length <= own.length + 1) return merchantId;
-        longest.pop();
-        loser = name;
-      } else total += 1;
-      own.push(request);
-      lists.set(merchantId, own);
-      return loser;
-    },
-  };
-}
-
 function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
-  const { requestId, merchantId, operationId, method, status, durationMs, key, keyId } = exchange;
-  const program = programOf(exchange);
-  const [sent, returned] = [redacted(exchange.sent, key), redacted(exchange.returned, key)];
-  const { code } = partOf(exchange.returned);
-  const { reference } = partOf(exchange.sent);
-  const [service, merchants] = [
-    referenceOf(exchange),
-    partOf(partOf(exchange.returned).data).merchantsReference ?? reference,
-  ];
+  const { requestId, merchantId, operationId: operation, method, status, durationMs, key, keyId } = exchange;
+  const { code, data } = partOf(exchange.returned);
+  const merchants = partOf(data).merchantsReference ?? partOf(exchange.sent).reference;
   return {
     requestId,
     merchantId,
     at,
     number,
-    operation: operationId,
+    operation,
     method,
     path: pathOf(exchange),
-    ...(status !== undefined && { status }),
-    ...(typeof code === "string" && { code }),
+    status,
+    code: typeof code === "string" ? code : undefined,
     durationMs: Math.round(durationMs * 10) / 10,
-    ...(service !== undefined && { reference: service }),
-    ...(typeof merchants === "string" && { merchantsReference: masked(merchants, key) }),
-    ...(program !== "" && { program }),
-    ...(keyId !== undefined && { keyId }),
-    ...(sent !== undefined && { sent }),
-    ...(returned !== undefined && { returned }),
+    reference: referenceOf(exchange),
+    merchantsReference: typeof merchants === "string" ? masked(merchants, key) : undefined,
+    program: programOf(exchange) || undefined,
+    keyId,
+    sent: redacted(exchange.sent, key),
+    returned: redacted(exchange.returned, key),
   };
 }
 

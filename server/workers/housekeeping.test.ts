@@ -1,0 +1,71 @@
+import { expect, test, vi } from "vitest";
+import type { ErasureQuery, PruneQuery } from "../domain/housekeeping.ts";
+import type { MerchantStore, Merchant } from "../domain/merchants.ts";
+import { createFakeClock } from "../testing/clock.ts";
+import { createKeyUses, createRetention } from "./housekeeping.ts";
+
+const DAY = 86_400_000;
+const named = (id: string) => ({ id, name: id, createdAt: 0 }) as never;
+
+/** Deletes the events and phone numbers of three merchants, and returns the queries. A stop comes at `last`. */
+async function retained(setting: { days?: number; phoneDays?: number }, last?: string) {
+  const clock = createFakeClock();
+  const stopping = new AbortController();
+  const asked: (PruneQuery | ErasureQuery)[] = [];
+  const note = (query: PruneQuery | ErasureQuery) => {
+    if (query.merchantId === last) stopping.abort();
+    return asked.push(query);
+  };
+  const storage = {
+    listMerchants: async () => ["ada", "kofi", "esi"].map(named),
+    erasePhones: async (query: ErasureQuery) => ({ erased: 50, isDone: note(query) % 2 === 0 }),
+    async pruneEvents(query: PruneQuery) {
+      note(query);
+      return { events: 1, attempts: 1, bytes: 1, ...(query.after < 400 && { next: query.after + 200 }) };
+    },
+  };
+  await createRetention({ storage, clock, stopping: stopping.signal, ...setting })();
+  return { asked, before: (days: number) => clock.now() - days * DAY };
+}
+
+test("deletes the old events of every merchant in small steps, and stops between two steps", async () => {
+  const { asked, before } = await retained({ days: 90 }, "kofi");
+  const step = (merchantId: string, after: number) => ({ merchantId, after, limit: 200, before: before(90) });
+  expect(asked).toMatchObject([step("ada", 0), step("ada", 200), step("ada", 400), step("kofi", 0)]);
+});
+
+test("erases the old phone numbers of every merchant in small steps, and keeps events", async () => {
+  const { asked, before } = await retained({ phoneDays: 30 });
+  const merchants = ["ada", "ada", "kofi", "kofi", "esi", "esi"];
+  expect(asked).toEqual(merchants.map((merchantId) => ({ merchantId, before: before(30), limit: 50 })));
+});
+
+test("each key's first use is stored once, also after a failed write", async () => {
+  const recordKeyUses = vi.fn<MerchantStore["recordKeyUses"]>();
+  const clock = createFakeClock();
+  const start = clock.now();
+  const keyUses = createKeyUses({ storage: { recordKeyUses } as Partial<MerchantStore> as MerchantStore, clock });
+  const use = (keyId: string) => keyUses.note({ keyId, merchant: { id: "m" } as Merchant });
+  await keyUses.record();
+  expect(recordKeyUses).not.toHaveBeenCalled();
+  for (const key of ["a", "b", "a"]) {
+    use(key);
+    clock.advance(1);
+  }
+  await keyUses.record();
+  await keyUses.record();
+  expect(recordKeyUses.mock.calls).toEqual([
+    [
+      [
+        { merchantId: "m", keyId: "a", usedAt: start },
+        { merchantId: "m", keyId: "b", usedAt: start + 1 },
+      ],
+    ],
+  ]);
+  recordKeyUses.mockRejectedValueOnce(new Error("the disk is full"));
+  use("a");
+  await expect(keyUses.record()).rejects.toThrow("the disk is full");
+  use("a");
+  await keyUses.record();
+  expect(recordKeyUses).toHaveBeenLastCalledWith([expect.objectContaining({ keyId: "a" })]);
+});

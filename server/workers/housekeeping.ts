@@ -1,0 +1,78 @@
+import type { Clock } from "../domain/clock.ts";
+import type { Housekeeping } from "../domain/housekeeping.ts";
+import type { KeyUse } from "../domain/keys.ts";
+import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
+import { DAY_MS } from "../domain/time.ts";
+import { PAUSE_MS, untilDone } from "./loop.ts";
+
+export const PRUNE_EVENTS_EVERY_MS = 3_600_000;
+/** The number of events per transaction: so few that no payment waits for long. */
+const EVENTS_PER_STEP = 200;
+/** Records per transaction and status. */
+const ERASED_PER_STEP = 50;
+
+interface RetentionOptions {
+  storage: Pick<Housekeeping, "pruneEvents" | "erasePhones"> & Pick<MerchantStore, "listMerchants">;
+  clock: Clock;
+  /** Events older than this are deleted. If absent, events are kept. */
+  days?: number | undefined;
+  /** Phone numbers of records that have been final for longer are erased; kept if absent. */
+  phoneDays?: number | undefined;
+  stopping: AbortSignal;
+}
+
+/**
+ * Returns a function that deletes old events as `db prune` does, and erases old phone numbers. It does this for all
+ * merchants, a few events or records at a time.
+ */
+export function createRetention({ storage, clock, days, phoneDays, stopping }: RetentionOptions): () => Promise<void> {
+  async function erasePhones(merchantId: string, before: number) {
+    const query = { merchantId, before, limit: ERASED_PER_STEP };
+    await untilDone(stopping, async () => !(await storage.erasePhones(query)).isDone, PAUSE_MS);
+  }
+  async function pruneEvents(merchantId: string, before: number) {
+    const query = { merchantId, before, limit: EVENTS_PER_STEP, dryRun: false };
+    let after: number | undefined = 0;
+    const step = async () => {
+      after = (await storage.pruneEvents({ ...query, after: after! })).next;
+      return after !== undefined;
+    };
+    await untilDone(stopping, step, PAUSE_MS);
+  }
+  return async () => {
+    const now = clock.now();
+    for (const { id } of await storage.listMerchants()) {
+      if (phoneDays !== undefined) await erasePhones(id, now - phoneDays * DAY_MS);
+      if (days !== undefined) await pruneEvents(id, now - days * DAY_MS);
+    }
+  };
+}
+
+/**
+ * When keys were last used. Requests only note the use in memory. The use is stored later, so that no request waits for
+ * the storage.
+ */
+export interface KeyUses {
+  /** Notes that a request had this key. */
+  note(owner: Pick<KeyOwner, "merchant" | "keyId">): void;
+  /** Stores the noted uses. If this fails, the key's next use is noted again. */
+  record(): Promise<void>;
+}
+
+/** How often the uses are stored. A stored time of use is too old by at most this time. */
+export const RECORD_USES_EVERY_MS = 60_000;
+
+export function createKeyUses({ storage, clock }: { storage: MerchantStore; clock: Clock }): KeyUses {
+  const noted = new Map<string, KeyUse>();
+  return {
+    note({ merchant, keyId }) {
+      if (!noted.has(keyId)) noted.set(keyId, { merchantId: merchant.id, keyId, usedAt: clock.now() });
+    },
+    async record() {
+      if (noted.size === 0) return;
+      const uses = [...noted.values()];
+      noted.clear();
+      await storage.recordKeyUses(uses);
+    },
+  };
+}
