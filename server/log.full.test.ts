@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createLog } from "./log.ts";
-import { fillLog } from "./testing/log.ts";
+import { fillLog } from "./testing/raw.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
 
 const KEY = "a-key-for-tests-of-the-log";

@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
 import type { BrowserServer } from "playwright-core";
-import { startPostgres } from "../../server/testing/start-postgres.ts";
+import { startPostgres } from "../../server/testing/own-postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {

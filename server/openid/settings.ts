@@ -48,7 +48,7 @@ export function readOpenId(env: Env, report: (problem: string) => void): OpenIdS
   return {
     issuer: issuer!,
     clientId: OIDC_CLIENT_ID ?? "",
-    clientSecret: OIDC_CLIENT_SECRET_FILE ? secretIn("OIDC_CLIENT_SECRET_FILE", OIDC_CLIENT_SECRET_FILE, report) : "",
+    clientSecret: secretIn("OIDC_CLIENT_SECRET_FILE", OIDC_CLIENT_SECRET_FILE || undefined, report),
     grants: (OIDC_ROLES || undefined)?.split(",").flatMap((text) => toGrant(text.trim(), report) ?? []) ?? [],
     rolesClaim: env.OIDC_ROLES_CLAIM || "groups",
     nameClaim: env.OIDC_NAME_CLAIM || "email",

@@ -9,8 +9,8 @@ import {
   ValidationError,
 } from "../../client/index.ts";
 import type { components } from "../../generated/openapi.ts";
-import { FAILURE_CODES, failureOf, type Failure, type FailureCode } from "../domain/failures.ts";
-import { RailError, type Rail, type RailAnswer, type RailPayment } from "../domain/rails.ts";
+import { failureOf, type Failure, type FailureCode } from "../domain/failures.ts";
+import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment } from "../domain/rails.ts";
 
 type Schemas = components["schemas"];
 type RailRecord = Schemas["Disbursement"] | Schemas["Checkout"];
@@ -25,6 +25,13 @@ export interface ContractRailSettings {
   /** Returns real time, for the age of webhooks. */
   now(): number;
 }
+
+/** The operations by which one kind of payment is sent. */
+interface Operations<Sent> {
+  create(request: Sent, options: { ifExists: "return"; signal: AbortSignal }): PromiseLike<Created>;
+  resume(request: Sent, options: { signal: AbortSignal }): PromiseLike<Created>;
+}
+type Created = { reference: string; status: string; fee: number; url?: string };
 
 const TIMEOUT_MS = 15_000;
 /** No payment has this reference. */
@@ -55,18 +62,26 @@ export function createContractRail(settings: ContractRailSettings): Rail {
   }
 
   /**
-   * The answer to a create. The response to a create does not say why a payment failed. But it proves that the service has
-   * the payment, so an error of the look-up leaves the payment pending.
+   * Sends a payment, unless the service has it already. The response to a create does not say why a payment failed. But it
+   * proves that the service has the payment, so an error of the look-up leaves the payment pending.
    */
-  async function created(
+  async function send<Sent>(
     payment: RailPayment,
-    record: { reference: string; status: string; fee: number; url?: string },
-    signal: AbortSignal,
+    { signal, inDoubt }: RailCall,
+    to: Operations<Sent>,
+    request: Sent,
   ): Promise<RailAnswer> {
-    const { reference, status, fee, url } = record;
-    const answer = { railReference: reference, fee, ...(url !== undefined && { url }) };
-    if (status === "pending" || status === "success") return { ...answer, status };
-    return { ...answer, ...(await verified(payment, reference, signal).catch(() => ({ status: "pending" as const }))) };
+    try {
+      const sent = inDoubt ? to.resume(request, { signal }) : to.create(request, { ifExists: "return", signal });
+      const { reference, status, fee, url } = await sent;
+      const answer = { railReference: reference, fee, ...(url !== undefined && { url }) };
+      if (status === "pending" || status === "success") return { ...answer, status };
+      const found = await verified(payment, reference, signal).catch(() => ({ status: "pending" as const }));
+      return { ...answer, ...found };
+    } catch (error) {
+      if (error instanceof ValidationError) return refused(error);
+      throw refusalOf(error);
+    }
   }
 
   const receive: Rail["receive"] = async ({ headers, body }) => {
@@ -83,27 +98,16 @@ export function createContractRail(settings: ContractRailSettings): Rail {
   // processes, until the rail has proven that it has no such payment. Therefore each payment is sent by a client of its
   // own.
   return {
-    async pay(payment, { signal, notifyUrl: webhookURL, inDoubt }) {
+    pay(payment, call) {
       const { reference, amount, country, currency, phoneNumber = "" } = payment;
-      const request = { reference, amount, country, currency, phoneNumber, webhookURL };
-      return settled(async () => {
-        const { disbursements } = connect();
-        const record = await (inDoubt
-          ? disbursements.resume(request, { signal })
-          : disbursements.create(request, { ifExists: "return", signal }));
-        return created(payment, record, signal);
-      });
+      const request = { reference, amount, country, currency, phoneNumber, webhookURL: call.notifyUrl };
+      return send(payment, call, connect().disbursements, request);
     },
-    async collect(payment, { signal, notifyUrl: webhookURL, returnUrl: redirectURL, inDoubt }) {
+    collect(payment, call) {
       const { reference, amount, country, currency, locale } = payment;
-      const request = { reference, amount, country, currency, locale, webhookURL, redirectURL };
-      return settled(async () => {
-        const { checkouts } = connect();
-        const record = await (inDoubt
-          ? checkouts.resume(request, { signal })
-          : checkouts.create(request, { ifExists: "return", signal }));
-        return created(payment, record, signal);
-      });
+      const addresses = { webhookURL: call.notifyUrl, redirectURL: call.returnUrl };
+      const request = { reference, amount, country, currency, locale, ...addresses };
+      return send(payment, call, connect().checkouts, request);
     },
     async find(payment, { signal }) {
       const { railReference, reference: merchantsReference } = payment;
@@ -161,17 +165,14 @@ function answerOf(payment: RailPayment, record: RailRecord): RailAnswer {
   return toAnswer(record);
 }
 
-/** A status of a later version is not final, and a failure code of a later version means `other`. */
+/** A status of a later version is not final. `checkedRail` reads a failure code of a later version as `other`. */
 function toAnswer({ reference, status: stated, fee, failure }: RailRecord): RailAnswer {
   const status: RailAnswer["status"] = FINAL.find((each) => each === stated) ?? "pending";
   const answer = { railReference: reference, status, fee };
-  return status === "failed" ? { ...answer, failure: toFailure(failure) } : answer;
+  return status === "failed" && failure ? { ...answer, failure: failure as Failure } : answer;
 }
 
 const FINAL = ["success", "failed", "cancelled"] as const;
-
-const toFailure = ({ code, message }: Partial<Schemas["Failure"]> = {}): Failure =>
-  failureOf(FAILURE_CODES.find((each) => each === code) ?? "other", message);
 
 /** What a refusal of the service means for a payment. Other codes and refusals mean `rejected`. */
 const REFUSALS: ReadonlyMap<string, FailureCode> = new Map([
@@ -180,24 +181,14 @@ const REFUSALS: ReadonlyMap<string, FailureCode> = new Map([
 ]);
 
 /**
- * Turns a refusal of a create into a failed payment. The client throws these errors only if no request may have been
- * recorded.
- * @throws RailError if the service has recorded nothing, and may take the payment later
+ * The answer to a create that was refused. The client throws this error only if no request may have been recorded. The
+ * request was valid for this server, so it breaks a rule that only the service has.
  */
-async function settled(work: () => Promise<RailAnswer>): Promise<RailAnswer> {
-  try {
-    return await work();
-  } catch (error) {
-    // The request was valid for this server, so it breaks a rule that only the service has.
-    if (error instanceof ValidationError) {
-      const { code, message, fields = [] } = error;
-      // The addresses in the request are from this server's configuration, and not from the merchant.
-      const isOurs = fields.some(({ path }) => path === "webhookURL" || path === "redirectURL");
-      if (isOurs) throw new RailError(`The rail refuses this server's PUBLIC_URL: ${message}`, { needsRepair: true });
-      return { status: "failed", failure: failureOf(REFUSALS.get(code ?? "") ?? "rejected", message) };
-    }
-    throw refusalOf(error);
-  }
+function refused({ code, message, fields = [] }: ValidationError): RailAnswer {
+  // The addresses in the request are from this server's configuration, and not from the merchant.
+  const isOurs = fields.some(({ path }) => path === "webhookURL" || path === "redirectURL");
+  if (isOurs) throw new RailError(`The rail refuses this server's PUBLIC_URL: ${message}`, { needsRepair: true });
+  return { status: "failed", failure: failureOf(REFUSALS.get(code ?? "") ?? "rejected", message) };
 }
 
 /** Returns the error to throw: a RailError if the service has certainly recorded nothing. */

@@ -71,7 +71,7 @@ extra: 1
     "rails.Partner.colour is",
     "rails.Partner.url must",
     "rails.Partner apiKeyFile",
-    "rails.two needs",
+    "rails.two apiKeyFile",
     "routes[0].rail must",
     "routes[0].country must",
     "routes[0].phonePrefix must",

@@ -45,17 +45,30 @@ export function singleRail(
   files: { apiKey: string | undefined; webhookSecret: string | undefined },
   report: Report,
 ): RailsSettings {
-  const name = "rail";
-  if (files.apiKey === undefined)
-    report("RAIL_API_KEY_FILE is missing: the file with this service's API key at RAIL_URL");
-  const apiKey = files.apiKey === undefined ? "" : secretIn("RAIL_API_KEY_FILE", files.apiKey, report);
-  const webhookSecrets =
-    files.webhookSecret === undefined ? [] : secretsIn("RAIL_WEBHOOK_SECRET_FILE", files.webhookSecret, report);
+  const secrets = secretsOf(
+    ["RAIL_API_KEY_FILE", files.apiKey],
+    ["RAIL_WEBHOOK_SECRET_FILE", files.webhookSecret],
+    report,
+  );
   return {
-    rails: [{ name, url, apiKey, webhookSecrets }],
-    routes: [{ rail: name }],
+    rails: [{ name: "rail", url, ...secrets }],
+    routes: [{ rail: "rail" }],
     attentionAfterMinutes: ATTENTION_AFTER_MINUTES,
   };
+}
+
+/** What an operator calls a file of secrets, and its path. */
+type SecretFile = readonly [name: string, path: string | undefined];
+
+/** Reads the secrets of a rail that is a service. */
+function secretsOf([keyName, keyFile]: SecretFile, [secretName, secretFile]: SecretFile, report: Report) {
+  if (keyFile === undefined) report(`${keyName} is missing: the file with this service's API key at the rail`);
+  const apiKey = secretIn(keyName, keyFile, report);
+  // One secret per line: the current secret and, during a rotation, earlier secrets.
+  const webhookSecrets = secretIn(secretName, secretFile, report).split(/\s+/).filter(Boolean);
+  if (!webhookSecrets.every((secret) => SECRET.test(secret)))
+    report(`${secretName} must contain a secret that begins with whsec_ in each line (they are not shown)`);
+  return { apiKey, webhookSecrets };
 }
 
 /** Reads the file that RAILS names. Files that it names are relative to its own folder. */
@@ -76,17 +89,15 @@ export function readRailsFile(file: string, report: Report): RailsSettings {
   const at = (place: string, problem: string) => report(`${file}: ${place} ${problem}`);
   const root = asObject(document.toJS(), "the file", at);
   refuseOthers(root, ["rails", "routes", "attentionAfterMinutes"], "the file", at);
-  const rails = Object.entries(asObject(root.rails, "rails", at)).flatMap(
-    ([name, value]) => toRail(name, value, dirname(resolve(file)), at) ?? [],
-  );
-  if (rails.length === 0) at("rails", "must have at least one rail");
-  const names = Object.keys(asObject(root.rails, "rails", () => undefined));
+  const named = asObject(root.rails, "rails", at);
+  const names = Object.keys(named);
+  if (names.length === 0) at("rails", "must have at least one rail");
   const { attentionAfterMinutes = ATTENTION_AFTER_MINUTES, routes } = root;
   if (!isNumberFrom(1, attentionAfterMinutes)) at("attentionAfterMinutes", "must be a number of at least 1");
   if (!Array.isArray(routes) || routes.length === 0)
     at("routes", "must be a list with at least one route, such as `- rail: NAME`");
   return {
-    rails,
+    rails: names.map((name) => toRail(name, named[name], dirname(resolve(file)), at)),
     routes: (Array.isArray(routes) ? routes : []).map((route, index) => toRoute(route, `routes[${index}]`, names, at)),
     attentionAfterMinutes: attentionAfterMinutes as number,
   };
@@ -95,14 +106,13 @@ export function readRailsFile(file: string, report: Report): RailsSettings {
 type At = (place: string, problem: string) => void;
 type Fields = Readonly<Record<string, unknown>>;
 
-function toRail(name: string, value: unknown, folder: string, at: At): RailSettings | undefined {
+function toRail(name: string, value: unknown, folder: string, at: At): RailSettings {
   const place = `rails.${name}`;
   if (!NAME.test(name)) at(place, "must have a name of at most 32 lower-case letters, digits and hyphens");
   const rail = asObject(value, place, at);
-  const common = ["requestsPerSecond"];
   const isModule = rail.module !== undefined;
   const own = isModule ? ["module", "settings"] : ["url", "apiKeyFile", "webhookSecretFile"];
-  refuseOthers(rail, [...own, ...common], place, at);
+  refuseOthers(rail, [...own, "requestsPerSecond"], place, at);
   const { requestsPerSecond } = rail;
   if (requestsPerSecond !== undefined && !isNumberFrom(1, requestsPerSecond))
     at(`${place}.requestsPerSecond`, "must be a whole number of at least 1");
@@ -114,17 +124,13 @@ function toRail(name: string, value: unknown, folder: string, at: At): RailSetti
   const url = URL.parse(String(rail.url));
   const isAddress = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search;
   if (!isAddress) at(`${place}.url`, "must be an http or https URL without credentials or query, or set module");
-  const report = (problem: string) => at(place, problem);
   const fileOf = (field: string) => (rail[field] === undefined ? undefined : resolve(folder, String(rail[field])));
-  const [keyFile, secretFile] = [fileOf("apiKeyFile"), fileOf("webhookSecretFile")];
-  if (keyFile === undefined) report("needs apiKeyFile, the file with this service's API key at the rail");
-  return {
-    name,
-    url: url?.href.replace(/\/+$/, "") ?? "",
-    apiKey: keyFile === undefined ? "" : secretIn("apiKeyFile", keyFile, report),
-    webhookSecrets: secretFile === undefined ? [] : secretsIn("webhookSecretFile", secretFile, report),
-    ...limit,
-  };
+  const secrets = secretsOf(
+    ["apiKeyFile", fileOf("apiKeyFile")],
+    ["webhookSecretFile", fileOf("webhookSecretFile")],
+    (problem) => at(place, problem),
+  );
+  return { name, url: url?.href.replace(/\/+$/, "") ?? "", ...secrets, ...limit };
 }
 
 const CONDITIONS: Readonly<Record<Exclude<keyof Route, "rail">, [RegExp, string]>> = {
@@ -160,8 +166,9 @@ function refuseOthers(fields: Fields, known: readonly string[], place: string, a
 
 const isNumberFrom = (least: number, value: unknown) => Number.isInteger(value) && (value as number) >= least;
 
-/** Reads a secret from a file. The text of a problem never shows the secret. */
-export function secretIn(name: string, file: string, report: Report): string {
+/** Reads a secret from a file; empty without a file. The text of a problem never shows the secret. */
+export function secretIn(name: string, file: string | undefined, report: Report): string {
+  if (file === undefined) return "";
   let text: string;
   try {
     text = readFileSync(file, "utf8").trim();
@@ -171,12 +178,4 @@ export function secretIn(name: string, file: string, report: Report): string {
   }
   if (!/^[\x21-\x7e\s]+$/.test(text)) report(`${name} must contain printable ASCII characters (they are not shown)`);
   return text;
-}
-
-/** Reads webhook secrets, one per line: the current secret and, during a rotation, earlier secrets. */
-function secretsIn(name: string, file: string, report: Report): string[] {
-  const secrets = secretIn(name, file, report).split(/\s+/).filter(Boolean);
-  if (!secrets.every((secret) => SECRET.test(secret)))
-    report(`${name} must contain a secret that begins with whsec_ in each line (they are not shown)`);
-  return secrets;
 }

@@ -60,7 +60,7 @@ function matches(ref: string, value: unknown): string[] {
  * @throws Error that lists every problem
  */
 export function checkResponse(response: CheckedResponse): void {
-  const problems = [...headerProblems(response), ...bodyProblems(response)];
+  const problems = [...problemsOf(response)];
   if (problems.length === 0) return;
   const { method, path, status, text } = response;
   throw new Error(`${method} ${path} returned ${status}, which violates the contract: ${problems.join("; ")}\n${text}`);
@@ -75,60 +75,47 @@ export function checkWebhook(body: unknown): void {
   if (problems.length > 0) throw new Error(`A webhook violates the contract: ${problems.join("; ")}`);
 }
 
-function headerProblems({ status, headers }: CheckedResponse): string[] {
-  const problems: string[] = [];
-  if (!/^req_[0-9a-z]{16}$/.test(String(headers["x-request-id"]))) problems.push("no x-request-id");
-  if (status === 405 && !headers.allow) problems.push("no Allow");
-  return problems;
-}
+/** The fields of responses outside the contract. */
+const HEALTH: Readonly<Record<string, string>> = { "/healthz": "status,environment,version,rail", "/readyz": "status" };
 
-function bodyProblems(response: CheckedResponse): string[] {
-  const { method, path, status, headers, text } = response;
+function* problemsOf({ method, path, status, headers, text, sandbox = true }: CheckedResponse): Generator<string> {
+  if (!/^req_[0-9a-z]{16}$/.test(String(headers["x-request-id"]))) yield "no x-request-id";
+  if (status === 405 && !headers.allow) yield "no Allow";
   const name = path.split("?", 1)[0]!;
+  const type = String(headers["content-type"]);
   // The contract does not cover the customer pages and the metrics.
-  if (/^\/(checkouts\/|metrics$)/.test(name) && !String(headers["content-type"]).includes("json")) return [];
-  if (headers["content-type"] !== "application/json; charset=utf-8") {
-    return [`content-type ${String(headers["content-type"])}`];
+  if (/^\/(checkouts\/|metrics$)/.test(name) && !type.includes("json")) return;
+  if (type !== "application/json; charset=utf-8") return yield `content-type ${type}`;
+  if (method === "HEAD") return yield* text === "" ? [] : ["a body for HEAD"];
+  const body = JSON.parse(text) as Record<string, unknown>;
+  if (status >= 400) yield* errorProblems(status, body);
+  const isServed = sandbox || !name.startsWith("/sandbox/");
+  const operation = isServed && routes.find(({ pattern }) => pattern.test(name))?.item[method.toLowerCase()];
+  if (!operation) {
+    // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, which is checked above.
+    if (status < 400 && HEALTH[name] !== Object.keys(body).join()) yield `an undocumented response: ${name}`;
+    return;
   }
-  if (method === "HEAD") return text === "" ? [] : ["a body for HEAD"];
-  const body: unknown = JSON.parse(text);
-  return status >= 400
-    ? [...errorProblems(status, body), ...shapeProblems(response, name, body)]
-    : shapeProblems(response, name, body);
+  const documented = operation.responses[status];
+  if (documented) yield* matches(schemaOf(documented), body);
+  // Any operation can return 503 (the contract's section "Retry safely").
+  else if (status !== 503) yield `${operation.operationId} documents no ${status}`;
+  else if (!headers["retry-after"]) yield "no Retry-After";
 }
 
 /** Checks the rules for every error, documented or not (§7, D2). */
-function errorProblems(status: number, body: unknown): string[] {
-  const problems = matches("#/components/schemas/ErrorResponse", body);
-  const { statusCode, error, message, code } = body as Record<string, unknown>;
-  if (code === undefined) problems.push("no code");
-  if (statusCode !== status) problems.push("statusCode does not mirror the status");
+function* errorProblems(status: number, body: Record<string, unknown>): Generator<string> {
+  yield* matches("#/components/schemas/ErrorResponse", body);
+  const { statusCode, error, message, code } = body;
+  if (code === undefined) yield "no code";
+  if (statusCode !== status) yield "statusCode does not mirror the status";
   const phrase = { 413: "Content Too Large", 422: "Unprocessable Content" }[status] ?? STATUS_CODES[status];
-  if (error !== phrase) problems.push(`error is not ${phrase}`);
-  if (typeof message !== "string" || message === "") problems.push("no message");
-  return problems;
+  if (error !== phrase) yield `error is not ${phrase}`;
+  if (typeof message !== "string" || message === "") yield "no message";
 }
 
-function shapeProblems(response: CheckedResponse, name: string, body: unknown): string[] {
-  const { method, status, headers, sandbox = true } = response;
-  const unknown = name.startsWith("/sandbox/") && !sandbox;
-  const operation = unknown ? undefined : routes.find(({ pattern }) => pattern.test(name))?.item[method.toLowerCase()];
-  // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, which is checked above.
-  if (!operation) return status >= 400 ? [] : healthProblems(name, body);
-  const documented = operation.responses[status];
-  // Any operation can return 503 (the contract's section "Retry safely").
-  if (!documented && status === 503) return headers["retry-after"] ? [] : ["no Retry-After"];
-  if (!documented) return [`${operation.operationId} documents no ${status}`];
-  const { content } = documented.$ref ? resolve(documented.$ref) : documented;
-  return matches(content!["application/json"].schema.$ref, body);
-}
-
-function resolve(ref: string): Response {
-  const [, , , name] = ref.split("/");
-  return openapi.components.responses[name as keyof typeof openapi.components.responses] as Response;
-}
-
-function healthProblems(name: string, body: unknown): string[] {
-  const fields = { "/healthz": /^status,environment,version,rail$/, "/readyz": /^status$/ }[name];
-  return fields?.test(Object.keys(body as object).join()) ? [] : [`an undocumented response: ${name}`];
+function schemaOf({ $ref, content }: Response): string {
+  if ($ref === undefined) return content!["application/json"].schema.$ref;
+  const name = $ref.split("/").at(-1) as keyof typeof openapi.components.responses;
+  return schemaOf(openapi.components.responses[name] as Response);
 }

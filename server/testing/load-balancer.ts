@@ -1,7 +1,6 @@
-import { once } from "node:events";
-import { Agent, createServer, request, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import { Agent, request, type RequestListener } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { serve } from "./serve.ts";
 
 const POLL_EVERY_MS = 100;
 
@@ -52,11 +51,9 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
     upstream.on("error", () => response.destroy());
     incoming.pipe(upstream);
   };
-  // Without the second listener, Node responds to unknown expectations itself.
-  const listener = createServer(pass).on("checkExpectation", pass);
-  await once(listener.listen(0, "127.0.0.1"), "listening");
+  const { url, close } = await serve(pass);
   return {
-    port: (listener.address() as AddressInfo).port,
+    port: Number(new URL(url).port),
     async add(port) {
       servers.set(port, false);
       while (!servers.get(port)) await sleep(POLL_EVERY_MS);
@@ -65,10 +62,8 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
     async close() {
       isClosed = true;
       await polling;
-      listener.close();
-      listener.closeAllConnections();
+      await close();
       agent.destroy();
-      await once(listener, "close");
     },
   };
 }

@@ -1,8 +1,7 @@
 // An OpenID provider on a free port of this machine, which asks for no password.
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { RequestListener } from "node:http";
 import { Provider } from "oidc-provider";
+import { serve as listen } from "./serve.ts";
 
 /** A form is used, so that browsers know that the provider's page leads back. */
 const PAGE =
@@ -22,10 +21,9 @@ interface TestProvider {
 /** Starts a provider with these people, by the claim `sub`. */
 export async function startOpenIdProvider(people: Record<string, object>): Promise<TestProvider> {
   let listener: ((...args: Parameters<RequestListener>) => unknown) | undefined;
-  const server = createServer((req, res) => listener?.(req, res)).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const { url, close } = await listen((req, res) => void listener?.(req, res));
   // For browsers, this is another site than the servers of tests.
-  const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
+  const issuer = url.replace("127.0.0.1", "localhost");
   const next = { sub: "" };
   const redirectUris: string[] = [];
 
@@ -60,14 +58,5 @@ export async function startOpenIdProvider(people: Record<string, object>): Promi
     };
   }
 
-  return {
-    issuer,
-    next,
-    serve,
-    async close() {
-      server.close();
-      server.closeAllConnections();
-      await once(server, "close");
-    },
-  };
+  return { issuer, next, serve, close };
 }

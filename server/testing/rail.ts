@@ -1,4 +1,4 @@
-import type { Rail, RailAnswer, RailPayment, Rails } from "../domain/rails.ts";
+import { RailError, type Rail, type RailAnswer, type RailPayment, type Rails } from "../domain/rails.ts";
 
 /** An error loses the request. A function runs after the payment was recorded, for example to lose the response. */
 type Answer = RailAnswer | Error | (() => Promise<RailAnswer>);
@@ -49,8 +49,12 @@ export function createTestRail(usual: RailAnswer = { status: "success" }): TestR
       for (const { payment, answer } of ledger.values())
         if (payment.createdAt >= from && payment.createdAt < to) yield { ...payment, ...answer };
     },
-    async receive({ body }) {
-      return JSON.parse(Buffer.from(body).toString()) as { reference: string; answer?: RailAnswer };
+    /** Reads the reference from the query or the body. */
+    async receive({ body, query }) {
+      const text = Buffer.from(body).toString();
+      if (text === "not signed") throw new RailError("This is not signed.");
+      const reference = query.get("reference");
+      return { ...(JSON.parse(text) as { reference: string; answer?: RailAnswer }), ...(reference && { reference }) };
     },
   };
 }

@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 
 /** Starts an HTTP server on a free port of this machine. */
 export async function serve(handle: RequestListener) {
-  const server = createServer(handle);
+  // Without the second listener, Node responds to unknown expectations itself.
+  const server = createServer(handle).on("checkExpectation", handle);
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

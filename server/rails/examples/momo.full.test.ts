@@ -1,15 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { RailError, type Rail, type RailCall, type RailPayment } from "../module.ts";
 import { reservePort } from "../../../scripts/testing/reserve-port.ts";
-import { railsOf } from "../../testing/rail.ts";
-import { seededRandom } from "../../testing/random.ts";
-import { startFaultyGateway, type FaultyGateway } from "../suite/faults.ts";
-import { railSuite } from "../../testing/rail-suite.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
-import { checkedRail } from "../checked-rail.ts";
+import { railSuite, startFaultyGateway, type FaultyGateway } from "../suite/index.ts";
 import { MOMO, startMomoSimulator, type MomoSimulator } from "./momo-simulator.ts";
 import createMomoRail, { uuidOf } from "./momo.ts";
 
@@ -36,38 +31,44 @@ async function aPayPage() {
   return { payPage: { port, url: `http://127.0.0.1:${port}` } };
 }
 
-railSuite("MTN MoMo", {
-  async open() {
-    const momo = await startMomoSimulator();
-    const gateway = await startFaultyGateway(momo.url, pays);
-    return {
-      rail: await createMomoRail(settingsFor(gateway.url, await aPayPage())),
-      recorded: async (reference) => momo.find(reference).length,
-      async end({ reference }, status) {
-        if (status === "success") momo.end(reference, "SUCCESSFUL");
-        else momo.end(reference, "FAILED", "PAYEE_NOT_FOUND");
-      },
-      contradict: async ({ reference }) => momo.end(reference, "FAILED", "INTERNAL_PROCESSING_ERROR"),
-      gateway,
-      refusal: { status: 500, body: { code: "PAYEE_NOT_FOUND", message: "Payee does not exist." } },
-      withWrongCredentials: async () =>
-        createMomoRail(settingsFor(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") })),
-      elsewhere: async () => createMomoRail(settingsFor(gateway.url)),
-      async notificationOf({ reference }) {
-        const [record] = momo.find(reference);
-        return { headers: {}, body: Buffer.from(JSON.stringify(momo.bodyOf(record!))) };
-      },
-      async close() {
-        await gateway.close();
-        await momo.close();
-      },
-    };
+railSuite(
+  "MTN MoMo",
+  {
+    async open() {
+      const momo = await startMomoSimulator();
+      const gateway = await startFaultyGateway(momo.url, pays);
+      return {
+        rail: await createMomoRail(settingsFor(gateway.url, await aPayPage())),
+        recorded: async (reference) => momo.find(reference).length,
+        async end({ reference }, status) {
+          if (status === "success") momo.end(reference, "SUCCESSFUL");
+          else momo.end(reference, "FAILED", "PAYEE_NOT_FOUND");
+        },
+        contradict: async ({ reference }) => momo.end(reference, "FAILED", "INTERNAL_PROCESSING_ERROR"),
+        gateway,
+        refusal: { status: 500, body: { code: "PAYEE_NOT_FOUND", message: "Payee does not exist." } },
+        withWrongCredentials: async () =>
+          createMomoRail(settingsFor(gateway.url, { apiKeyFile: fileOf("wrong", "wrong-key") })),
+        elsewhere: async () => createMomoRail(settingsFor(gateway.url)),
+        async notificationOf({ reference }) {
+          const [record] = momo.find(reference);
+          return { headers: {}, body: Buffer.from(JSON.stringify(momo.bodyOf(record!))) };
+        },
+        async close() {
+          await gateway.close();
+          await momo.close();
+        },
+      };
+    },
+    without: ["list"],
   },
-  without: ["list"],
-});
+  { describe, test, before: beforeAll, after: afterAll },
+);
 
 /** Moves the monotonic clock alone. */
 const passTwoMinutes = () => vi.spyOn(performance, "now").mockReturnValue(performance.now() + 121_000);
+
+const failed = (code: string) => ({ status: "failed", failure: { code } });
 
 describe("MTN MoMo", () => {
   let momo: MomoSimulator;
@@ -120,24 +121,21 @@ describe("MTN MoMo", () => {
   });
 
   test.each([
-    ["PAYEE_NOT_FOUND", "wallet_not_found"],
-    ["PAYEE_NOT_ALLOWED_TO_RECEIVE", "wallet_blocked"],
-    ["NOT_ENOUGH_FUNDS", "payer_insufficient_funds"],
-    ["PAYER_LIMIT_REACHED", "declined"],
-    ["INTERNAL_PROCESSING_ERROR", "declined"],
-    [undefined, "declined"],
-  ])("a payout that failed with %s has the code %s", async (reason, code) => {
+    ["FAILED", "PAYEE_NOT_FOUND", failed("wallet_not_found")],
+    ["FAILED", "PAYEE_NOT_ALLOWED_TO_RECEIVE", failed("wallet_blocked")],
+    ["FAILED", "NOT_ENOUGH_FUNDS", failed("payer_insufficient_funds")],
+    ["FAILED", "PAYER_LIMIT_REACHED", failed("declined")],
+    ["FAILED", "INTERNAL_PROCESSING_ERROR", failed("declined")],
+    ["FAILED", undefined, failed("declined")],
+    // MTN still works on this payout.
+    ["FAILED", "PAYEE_DELAYED", { status: "pending" }],
+    // The reference is MTN's financial transaction.
+    ["SUCCESSFUL", undefined, { status: "success", railReference: "684835019" }],
+  ] as const)("a payout that MTN calls %s with %s is %j", async (status, reason, expected) => {
     const payment = aPayment();
     await rail.pay(payment, call);
-    momo.end(payment.reference, "FAILED", reason);
-    expect(await rail.find(payment, call)).toMatchObject({ status: "failed", failure: { code } });
-  });
-
-  test("a payout that MTN still works on is pending, whatever its status says", async () => {
-    const payment = aPayment();
-    await rail.pay(payment, call);
-    momo.end(payment.reference, "FAILED", "PAYEE_DELAYED");
-    expect(await rail.find(payment, call)).toMatchObject({ status: "pending" });
+    momo.end(payment.reference, status, reason);
+    expect(await rail.find(payment, call)).toMatchObject(expected);
   });
 
   test.each([401, 429, 503])(
@@ -175,13 +173,6 @@ describe("MTN MoMo", () => {
     await withPage.close!();
   });
 
-  test("a successful payout has MTN's financial transaction as its reference", async () => {
-    const payment = aPayment();
-    await rail.pay(payment, call);
-    momo.end(payment.reference, "SUCCESSFUL");
-    expect(await rail.find(payment, call)).toEqual({ status: "success", railReference: "684835019" });
-  });
-
   test("one token serves many calls, and a revoked one is replaced", async () => {
     const before = momo.given();
     await Promise.all([aPayment(), aPayment(), aPayment()].map((payment) => rail.pay(payment, call)));
@@ -192,16 +183,13 @@ describe("MTN MoMo", () => {
   });
 
   test.each([
-    ["another target environment", { targetEnvironment: "mtnghana" }],
-    ["another subscription key", { disbursementKeyFile: fileOf("other", "other-key") }],
-  ])("%s needs a repair", async (_, changes) => {
-    const wrong = await createMomoRail(settingsFor(between.url, changes));
-    await expect(wrong.pay(aPayment(), call)).rejects.toMatchObject({ options: { needsRepair: true } });
-  });
-
-  test("a callback address of another host needs a repair", async () => {
-    const wrong = { ...call, notifyUrl: "https://other.example/" };
-    await expect(rail.pay(aPayment(), wrong)).rejects.toMatchObject({ options: { needsRepair: true } });
+    ["another target environment", { targetEnvironment: "mtnghana" }, {}],
+    ["another subscription key", { disbursementKeyFile: fileOf("other", "other-key") }, {}],
+    ["a callback address of another host", {}, { notifyUrl: "https://other.example/" }],
+  ])("%s needs a repair", async (_, settings, address) => {
+    const wrong = await createMomoRail(settingsFor(between.url, settings));
+    const paid = wrong.pay(aPayment(), { ...call, ...address });
+    await expect(paid).rejects.toMatchObject({ options: { needsRepair: true } });
   });
 
   test("a service that refuses the connection has taken nothing", async () => {
@@ -217,80 +205,23 @@ describe("MTN MoMo", () => {
     await other.close();
   });
 
-  describe("behind a live server", () => {
-    let gateway: TestServer;
-    let seed = 20;
-    beforeEach(async () => {
-      vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 10, 20, 9, 30) });
-      seed += 1;
-      rail = await createMomoRail(settingsFor(between.url, await aPayPage()));
-      const env = { SANDBOX: "false", PUBLIC_URL: "https://gateway.example" };
-      gateway = await startServer({ seed, env, rails: railsOf(checkedRail(rail)) });
-    });
-    afterEach(async () => {
-      vi.useRealTimers();
-      await gateway.close();
-      await rail.close!();
-    });
-    const statusOf = async (reference: string) =>
-      (await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data.status;
-
-    test.each(["POST", "PUT"])("a callback by %s only causes a look-up", async (method) => {
-      const { reference } = (await gateway.createPayout({ phoneNumber: "2250501020304" })).body.data;
-      await gateway.pass(0);
-      const callBack = async (body: object) => {
-        const init = { method, body: JSON.stringify(body) };
-        expect((await fetch(`${gateway.url}/rails/test/webhooks`, init)).status).toBe(204);
-        await gateway.pass(0);
-      };
-      const [record] = momo.find(reference);
-      await callBack({ ...momo.bodyOf(record!), status: "SUCCESSFUL" });
-      expect(await statusOf(reference)).toBe("pending");
-      momo.end(reference, "SUCCESSFUL");
-      await callBack(momo.bodyOf(record!));
-      expect(await statusOf(reference)).toBe("success");
-    });
-
-    test("payouts over a hostile connection are each paid once, and end as MTN says", async () => {
-      const random = seededRandom(7);
-      const faults = ["lost before", "lost after", "page", "truncated", { status: 429 }, { status: 503 }] as const;
-      const references: string[] = [];
-      for (let count = 0; count < 40; count += 1) {
-        if (random.next() < 0.6) between.spoil(faults[Math.floor(random.next() * faults.length)]!);
-        references.push((await gateway.createPayout({ phoneNumber: "2250501020304" })).body.data.reference);
-      }
-      for (let tries = 0; tries < 6; tries += 1) await gateway.pass(60_000);
-      for (const [index, reference] of references.entries()) {
-        expect([reference, momo.find(reference).length]).toEqual([reference, 1]);
-        momo.end(reference, index % 3 === 0 ? "FAILED" : "SUCCESSFUL", index % 3 === 0 ? "PAYEE_NOT_FOUND" : undefined);
-      }
-      for (let tries = 0; tries < 4; tries += 1) await gateway.pass(3_600_000);
-      for (const [index, reference] of references.entries())
-        expect([reference, await statusOf(reference)]).toEqual([reference, index % 3 === 0 ? "failed" : "success"]);
-    });
-
-    test("a payer enters a number on the rail's page, and is asked to pay once", async () => {
-      const { reference } = (await gateway.createCheckout({ amount: 10_000 })).body.data;
-      await gateway.pass(0);
-      const led = await fetch(`${gateway.url}/checkouts/${reference}`, { redirect: "manual" });
-      const page = led.headers.get("location")!;
-      expect(await (await fetch(page)).text()).toContain("100 XOF");
-      const enter = (number: string) =>
-        fetch(page, { method: "POST", body: new URLSearchParams({ number }), redirect: "manual" });
-      expect((await enter("abc")).status).toBe(422);
-      const { url: notServed } = await fetch(`${page.slice(0, -3)}AAA`);
-      expect((await fetch(notServed)).status).toBe(404);
-      // A refusal records nothing, so the payer can enter another number.
-      expect(await (await enter("22505002")).text()).toContain("MTN refused");
-      await Promise.all([enter("2250501020304"), enter("2250501020304")]);
-      expect(momo.find(reference)).toMatchObject([{ amount: "100", payer: { partyId: "2250501020304" } }]);
-      expect(await (await fetch(page)).text()).toContain("Confirm the payment");
-      momo.end(reference, "SUCCESSFUL");
-      const back = await fetch(page, { redirect: "manual" });
-      expect(back.headers.get("location")).toBe(`https://gateway.example/checkouts/${reference}/return`);
-      await gateway.pass(60_000);
-      const { status } = (await gateway.request("GET", `/v1/checkouts/${reference}`)).body.data;
-      expect(status).toBe("success");
-    });
+  test("a payer enters a number on the rail's page, and is asked to pay once", async () => {
+    const withPage = await createMomoRail(settingsFor(between.url, await aPayPage()));
+    const { phoneNumber: _, ...checkout } = aPayment({ kind: "checkout", createdAt: Date.now() });
+    const page = (await withPage.collect!(checkout, call)).url!;
+    const show = (init: RequestInit = {}) => fetch(page, { redirect: "manual", ...init });
+    const enter = (number: string) => show({ method: "POST", body: new URLSearchParams({ number }) });
+    expect(await (await show()).text()).toContain("100 XOF");
+    expect((await enter("abc")).status).toBe(422);
+    expect((await fetch(`${page.slice(0, -3)}AAA`)).status).toBe(404);
+    // A refusal records nothing, so the payer can enter another number.
+    expect(await (await enter("22505002")).text()).toContain("MTN refused");
+    await Promise.all([enter("2250501020304"), enter("2250501020304")]);
+    expect(momo.find(checkout.reference)).toMatchObject([{ amount: "100", payer: { partyId: "2250501020304" } }]);
+    expect(await (await show()).text()).toContain("Confirm the payment");
+    momo.end(checkout.reference, "SUCCESSFUL");
+    expect((await show()).headers.get("location")).toBe(call.returnUrl);
+    expect(await withPage.find(checkout, call)).toMatchObject({ status: "success" });
+    await withPage.close!();
   });
 });

@@ -1,0 +1,153 @@
+// Operators write modules themselves. Each mistake is named at the start. Whatever a module throws later, the payment can
+// be recorded, and the rail is asked about it again.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, expect, test, vi } from "vitest";
+import { RailError, type Rail, type RailPayment } from "../domain/rails.ts";
+import { createTestRail } from "../testing/rail.ts";
+import { startServer } from "../testing/server.ts";
+import { checkedRail } from "./checked-rail.ts";
+import { loadRail, openRails } from "./open.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "modules-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let written = 0;
+/** Writes a module with this text, and returns its path. */
+function moduleWith(text: string): string {
+  written += 1;
+  const file = join(folder, `rail-${written}.ts`);
+  writeFileSync(file, text);
+  return file;
+}
+/** Loads a module with this text, and shows what becomes of it. */
+async function load(text: string, settings?: unknown) {
+  const file = moduleWith(text);
+  const warnings: string[] = [];
+  const result = await loadRail(file, settings, (problem) => warnings.push(problem)).catch((error: Error) => error);
+  return { result, warnings, message: result instanceof Error ? result.message.replace(file, "FILE") : "" };
+}
+const parts = "pay: async () => {}, find: async () => {}";
+
+test("a module gets its settings, and an empty object without settings", async () => {
+  const text = `export default ({ name = "no name" }) => ({ ${parts}, check: () => name });`;
+  for (const [settings, name] of [
+    [{ name: "bank" }, "bank"],
+    [undefined, "no name"],
+  ]) {
+    const { result } = await load(text, settings);
+    expect((result as unknown as { check(): string }).check()).toBe(name);
+  }
+});
+
+test.each([
+  ["no function", "export const rail = 1;", "The default export must be a function that returns a rail. (FILE)"],
+  ["no rail", "export default () => undefined;", "pay and find of the rail must be functions (FILE)"],
+  ["no find", "export default () => ({ pay() {} });", "find of the rail must be functions (FILE)"],
+  ["a list of payments", `export default () => ({ ${parts}, list: [] });`, "list of the rail must be functions (FILE)"],
+  [
+    "a missing setting",
+    `export default ({ keyFile }) => {\n  if (!keyFile) throw new Error("Set keyFile.");\n};`,
+    /^Set keyFile\. \(FILE:2:\d+\)$/,
+  ],
+  [
+    "a mistake",
+    "export default () =>\n  null.rail;",
+    /^Cannot read properties of null \(reading 'rail'\) \(FILE:2:\d+\)$/,
+  ],
+])("a module with %s ends the start, and its place is named", async (_, text, message) => {
+  expect((await load(text)).message).toEqual(typeof message === "string" ? message : expect.stringMatching(message));
+});
+
+test("a function that is never called is named, because its name may be misspelt", async () => {
+  const { warnings } = await load(`export default () => ({ ${parts}, recieve() {}, name: "bank" });`);
+  expect(warnings).toEqual([
+    "has a function recieve, which is never called; known are pay, find, collect, receive, list, check, close",
+  ]);
+});
+
+// The suite for rails tests the example of the guide in package.test.ts.
+test("a live server pays over the example of the guide", async () => {
+  const page = readFileSync(new URL("../docs/rails.md", import.meta.url), "utf8");
+  const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(page) ?? [];
+  const types = pathToFileURL(join(import.meta.dirname, "module.ts")).href;
+  const module = moduleWith(example.replace("@disbursement-checkout/server/rail", types));
+  const bank = join(folder, "bank");
+  const rails = await openRails(
+    {
+      rails: [{ name: "test", module, settings: { folder: bank } }],
+      routes: [{ rail: "test" }],
+      attentionAfterMinutes: 60,
+    },
+    { clock: { now: () => 0 }, warn: () => {} },
+  );
+  const gateway = await startServer({ env: { SANDBOX: "false" }, rails });
+  const { reference } = (await gateway.createPayout({})).body.data;
+  await gateway.pass(0);
+  expect(["out", "taken"].flatMap((name) => readdirSync(join(bank, name)))).toContain(`${reference}.csv`);
+  writeFileSync(join(bank, "results", `${reference}.csv`), "paid");
+  await gateway.pass(60_000);
+  expect((await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data.status).toBe("success");
+  expect((await gateway.createCheckout({})).body.code).toBe("not_served");
+  await gateway.close();
+});
+
+const call = { signal: new AbortController().signal, notifyUrl: "", returnUrl: "", inDoubt: false };
+const thrownBy = (pay: Rail["pay"]) =>
+  checkedRail({ ...createTestRail(), pay })
+    .pay({} as RailPayment, call)
+    .catch((error: unknown) => error);
+
+test.each([
+  ["a text", "out of order", "out of order"],
+  ["nothing", undefined, "undefined"],
+  ["an error whose message is no text", Object.assign(new Error(), { message: 5 }), "5"],
+])("a rail that throws %s leaves the outcome unknown", async (_, thrown, message) => {
+  const error = await thrownBy(async () => {
+    throw thrown;
+  });
+  expect(error).toMatchObject({ name: "Error", message });
+  expect(error).toBeInstanceOf(Error);
+});
+
+test.each([
+  ["not a number", Number.NaN, undefined],
+  ["a text", "60", undefined],
+  ["negative", -1, undefined],
+  ["endless", Infinity, 3_600_000],
+  ["a thousand years", 3e13, 3_600_000],
+  ["a minute", 60_000, 60_000],
+])("a rail is asked again within an hour, also if its delay is %s", async (_, retryAfterMs, expected) => {
+  const error = await thrownBy(() => {
+    throw new RailError("later", { retryAfterMs: retryAfterMs as number, needsRepair: true });
+  });
+  expect(error).toBeInstanceOf(RailError);
+  const delay = expected !== undefined && { retryAfterMs: expected };
+  expect((error as RailError).options).toEqual({ needsRepair: true, ...delay });
+});
+
+test.each([
+  [null, {}],
+  [{ retryAfterMs: 5_000 }, { retryAfterMs: 5_000 }],
+])("an error whose name is RailError needs no class: options %j", async (options, expected) => {
+  const error = await thrownBy(() => Promise.reject({ name: "RailError", message: "refused", options }));
+  expect([error instanceof RailError, (error as RailError).options]).toEqual([true, expected]);
+});
+
+test("a check that ignores its signal ends with it", async () => {
+  const rail = checkedRail({ ...createTestRail(), check: () => new Promise(() => {}) });
+  await expect(rail.check!(AbortSignal.timeout(1))).rejects.toThrow("did not respond in time");
+});
+
+test("a notification that the rail never finishes reading ends after thirty seconds", async () => {
+  const limit = new AbortController();
+  const timeout = vi.spyOn(AbortSignal, "timeout").mockReturnValue(limit.signal);
+  const rail = checkedRail({ ...createTestRail(), receive: () => new Promise(() => {}) });
+  const received = rail.receive!({ headers: {}, query: new URLSearchParams(), body: new Uint8Array() });
+  limit.abort(new DOMException("time is up", "TimeoutError"));
+  await expect(received).rejects.toThrow("did not respond in time");
+  expect(timeout).toHaveBeenCalledWith(30_000);
+  timeout.mockRestore();
+});
