@@ -1,8 +1,15 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { components } from "../../generated/openapi.ts";
+import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
 import { verdictOf } from "../webhooks/schedule.ts";
-import type { Message } from "../webhooks/send.ts";
-import type { Receiver, Response } from "./receivers.ts";
+import { ATTEMPT_TIMEOUT_MS, createSender, type AttemptResult, type Message } from "../webhooks/send.ts";
 import { ResponseError, Unreachable, type Remote } from "./remote.ts";
-import { shaped, shapedItems } from "./shapes.ts";
+
+type Schemas = components["schemas"];
 
 /** An event of the merchant, with the bytes that its webhook has. */
 interface Happened extends Pick<Message, "id" | "body"> {
@@ -24,13 +31,6 @@ export type FollowEvent =
     }
   | { type: "lost"; reason: string }
   | { type: "reconnected" };
-
-/** The id of the last event that needs no further attempt. */
-export interface Cursor {
-  /** Undefined if nothing was written yet. */
-  read(): string | undefined;
-  write(id: string): void;
-}
 
 interface Options {
   remote: Remote;
@@ -78,14 +78,9 @@ export async function followEvents({
   }
 
   async function readSecrets(): Promise<string[]> {
-    const what = "The response to GET /sandbox/webhook-secret";
-    const response = await remote.send("GET", "/sandbox/webhook-secret", undefined, stopping);
-    const { secret, previousSecrets: items } = shaped<{ secret: string; previousSecrets: unknown[] }>(what, response, {
-      secret: "text",
-      previousSecrets: "list",
-    });
-    const previous = shapedItems<{ secret: string }>(what, { items }, { secret: "text" });
-    return [secret, ...previous.map((each) => each.secret)];
+    const path = "/sandbox/webhook-secret";
+    const { secret, previousSecrets } = await remote.send<Schemas["WebhookSecret"]>("GET", path, undefined, stopping);
+    return [secret, ...previousSecrets.map((each) => each.secret)];
   }
 
   /** Makes attempts until no further one is needed. Resolves with false if it was stopped before. */
@@ -137,20 +132,13 @@ export async function followEvents({
 
 /** Reads a page of the list of events, newest first. */
 async function readEvents(remote: Remote, stopping: AbortSignal, limit: number, cursor?: string) {
-  const what = "The response to GET /sandbox/events";
-  const query = `limit=${limit}${cursor === undefined ? "" : `&cursor=${encodeURIComponent(cursor)}`}`;
-  const page = await remote.send("GET", `/sandbox/events?${query}`, undefined, stopping);
-  const { nextCursor } = shaped<{ nextCursor?: string }>(what, page, { nextCursor: "text?" });
-  const items = shapedItems<{ id: string; reference: string; body: unknown }>(what, page, {
-    id: "text",
-    reference: "text",
-    body: "object",
+  const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
+  const path = `/sandbox/events?${query}`;
+  const page = await remote.send<Schemas["SandboxEventList"]>("GET", path, undefined, stopping);
+  const items = page.items.map(({ id, reference, body }): Happened => {
+    return { id, event: body.event, reference, body: JSON.stringify(body) };
   });
-  const happened = items.map(({ id, reference, body }): Happened => {
-    const { event } = shaped<{ event: string }>(`${what}, body,`, body, { event: "text" });
-    return { id, event, reference, body: JSON.stringify(body) };
-  });
-  return { items: happened, nextCursor };
+  return { items, nextCursor: page.nextCursor };
 }
 
 /**
@@ -177,3 +165,78 @@ async function* eventsAfter(remote: Remote, stopping: AbortSignal, id: string): 
 const isTemporary = (error: unknown): boolean =>
   error instanceof Unreachable ||
   (error instanceof ResponseError && (error.status === 429 || error.status === 422 || error.status >= 500));
+
+/** A receiver's response to a webhook, or the reason for its absence. */
+export type Response = Omit<AttemptResult, "sentAt">;
+
+/** The receiver to which `listen` passes webhooks. It never rejects. */
+export interface Receiver {
+  receive(webhook: Omit<Message, "url">): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Sends webhooks to an address that this machine can reach, as the server would. */
+export function forwardTo(url: string): Receiver {
+  const sender = createSender({
+    allowPrivate: true,
+    allowInsecure: true,
+    lookup: hostsLookup(dnsLookup()),
+    now: Date.now,
+  });
+  return {
+    async receive(webhook) {
+      const { sentAt: _, ...response } = await sender.send({ url, ...webhook });
+      return response;
+    },
+    close: sender.close,
+  };
+}
+
+/** A receiver that forwards nothing and responds with this status after this delay. */
+export function respondWith({ status = 200, delayMs = 0 }): Receiver {
+  return {
+    async receive() {
+      await wait(Math.min(delayMs, ATTEMPT_TIMEOUT_MS));
+      return delayMs < ATTEMPT_TIMEOUT_MS
+        ? { httpStatus: status, latencyMs: delayMs }
+        : { latencyMs: ATTEMPT_TIMEOUT_MS, error: `No response within ${ATTEMPT_TIMEOUT_MS / 1_000} s.` };
+    },
+    close: async () => undefined,
+  };
+}
+
+/** The id of the last event that needs no further attempt. */
+export interface Cursor {
+  /** Undefined if nothing was written yet. */
+  read(): string | undefined;
+  write(id: string): void;
+}
+
+/**
+ * The file in which `listen` keeps its cursor.
+ * @param what the server, the API key, the receiver and the chosen events: none may move the cursor of another
+ */
+export function cursorPath({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, ...what: string[]): string {
+  const name = createHash("sha256").update(what.join("\n")).digest("hex").slice(0, 32);
+  return join(state || join(homedir(), ".local", "state"), "disbursement-checkout", `listen-${name}`);
+}
+
+/** A cursor in a file that survives a crash of this program. */
+export function cursorFile(path: string): Cursor {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  return {
+    read() {
+      try {
+        return readFileSync(path, "utf8");
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        throw error;
+      }
+    },
+    write(id) {
+      const temporary = `${path}.new`;
+      writeFileSync(temporary, id, { mode: 0o600, flush: true });
+      renameSync(temporary, path);
+    },
+  };
+}

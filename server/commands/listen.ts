@@ -1,18 +1,19 @@
-import document from "../../generated/openapi.json" with { type: "json" };
-import type { components } from "../../generated/openapi.ts";
+import { styleText } from "node:util";
 import { createSystemClock } from "../domain/clock.ts";
 import { parseTarget } from "../webhooks/guard.ts";
-import { meaningsOf, parseOptions, PROGRAM, UsageError, type OptionValues } from "./command.ts";
-import { cursorFile, cursorPath } from "./cursor-file.ts";
-import { followEvents } from "./follow.ts";
-import { printJson, printLines } from "./listen-output.ts";
-import { nearest } from "./nearest.ts";
-import { forwardTo, respondWith, type Receiver } from "./receivers.ts";
-import { createRemote, REMOTE_OPTIONS, requireSandbox } from "./remote.ts";
+import { meaningsOf, parseOptions, PROGRAM, UsageError, type OptionValues, type Printer } from "./command.ts";
+import {
+  cursorFile,
+  cursorPath,
+  followEvents,
+  forwardTo,
+  respondWith,
+  type FollowEvent,
+  type Receiver,
+} from "./follow.ts";
+import { printable, printableJson } from "./printable.ts";
+import { createRemote, eventNamed, REMOTE_OPTIONS, requireSandbox } from "./remote.ts";
 
-type EventName = components["schemas"]["EventName"];
-
-const EVENTS = document.components.schemas.EventName.enum as EventName[];
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000 };
 
 function address(text: string): string {
@@ -25,15 +26,9 @@ function address(text: string): string {
   return url;
 }
 
-function eventNames(text: string): EventName[] {
-  return text.split(",").map((name) => {
-    const found = EVENTS.find((event) => event === name.trim());
-    if (!found) throw new Error(`There is no event ${name.trim()}. Did you mean ${nearest(name.trim(), EVENTS)}?`);
-    return found;
-  });
-}
+const eventNames = (text: string) => text.split(",").map((name) => eventNamed(name.trim()));
 
-function httpStatus(text: string): number {
+function parseStatus(text: string): number {
   if (/^[2-5]\d\d$/.test(text)) return Number(text);
   throw new Error("--status must be an HTTP status from 200 to 599, such as 500.");
 }
@@ -43,8 +38,6 @@ function duration(text: string): number {
   if (unit !== undefined) return Number(count) * UNITS_MS[unit]!;
   throw new Error("--delay must be a number of seconds or milliseconds, such as 2s or 500ms.");
 }
-
-const flag = (): true => true;
 
 const OPTIONS = {
   "forward-to": {
@@ -57,9 +50,9 @@ const OPTIONS = {
     parse: eventNames,
     meaning: "forward these only, separated by commas",
   },
-  status: { value: "STATUS", parse: httpStatus, meaning: "forward nothing; respond with this status to every webhook" },
+  status: { value: "STATUS", parse: parseStatus, meaning: "forward nothing; respond with this status to every webhook" },
   delay: { value: "TIME", parse: duration, meaning: "forward nothing; respond after this time, such as 2s" },
-  json: { parse: flag, meaning: "print one JSON object per line" },
+  json: { meaning: "print one JSON object per line" },
   ...REMOTE_OPTIONS,
 } as const;
 
@@ -70,10 +63,8 @@ least once and in order. It goes on where it ended before, whatever ended it, fo
 
 ${meaningsOf(OPTIONS)}`;
 
-const now = () => new Date();
-
 /** `disbursement-checkout listen`. Resolves with the exit code when it was stopped. */
-export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function listen(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0> {
   const { positionals, values } = parseOptions(OPTIONS, args, USAGE);
   const receiver = positionals.length === 0 ? receiverOf(values) : undefined;
   if (!receiver) throw new UsageError(USAGE);
@@ -82,10 +73,11 @@ export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): P
   const stopping = new AbortController();
   // A second signal ends the process at once.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-  const print = values.json ? printJson(now) : printLines(now, process.stdout.isTTY && !env.NO_COLOR);
+  const time = () => new Date();
+  const print = values.json ? printJson(time) : printLines(time, process.stdout.isTTY && !env.NO_COLOR);
   const { "forward-to": url = "no receiver", events = [] } = values;
   const path = cursorPath(env, remote.baseUrl, remote.key, url, ...events.toSorted());
-  if (!values.json) console.log(introduction(values, remote.baseUrl, path));
+  if (!values.json) printer.log(introduction(values, remote.baseUrl, path));
   try {
     await followEvents({
       remote,
@@ -93,7 +85,7 @@ export async function listen(args: readonly string[], env: NodeJS.ProcessEnv): P
       cursor: cursorFile(path),
       wanted: values.events,
       stopping: stopping.signal,
-      tell: (event) => console.log(print(event)),
+      tell: (event) => printer.log(print(event)),
       sleep: createSystemClock().sleep,
     });
     return 0;
@@ -117,4 +109,56 @@ function introduction({ "forward-to": url }: OptionValues<typeof OPTIONS>, baseU
     `  ${PROGRAM} keys secret MERCHANT`,
     `The last event that was delivered is in ${path}. Without this file, and with another API key, listen begins with the next event.`,
   ].join("\n");
+}
+
+type Attempt = Extract<FollowEvent, { type: "attempt" }>;
+type Print = (event: FollowEvent) => string;
+
+const afterMs = (now: Date, ms: number | undefined) =>
+  ms === undefined ? undefined : new Date(now.getTime() + ms).toISOString();
+
+function jsonView(event: FollowEvent, now: Date): object {
+  const time = now.toISOString();
+  if (event.type !== "attempt") return { time, ...event };
+  const { happened, attempt, response, status, nextInMs } = event;
+  const { id, event: name, reference } = happened;
+  const nextAttemptAt = afterMs(now, nextInMs);
+  return { time, type: "attempt", id, event: name, reference, attempt, ...response, status, nextAttemptAt };
+}
+
+/** Prints one JSON object per line. */
+export const printJson =
+  (now: () => Date): Print =>
+  (event) =>
+    printableJson(jsonView(event, now()));
+
+/** Prints lines for people. @param color false for text without escape sequences */
+export function printLines(now: () => Date, color: boolean): Print {
+  const paint = (style: Parameters<typeof styleText>[0], text: string) =>
+    color ? styleText(style, text, { validateStream: false }) : text;
+
+  function attemptLine({ happened, attempt, response, status, nextInMs }: Attempt): string {
+    const { event, reference } = happened;
+    const { httpStatus, latencyMs, error } = response;
+    const result = httpStatus?.toString() ?? error ?? "no response";
+    const time = now().toTimeString().slice(0, 8);
+    const number = attempt > 1 ? `attempt ${attempt}` : "";
+    const after = { pending: `again in ${nextInMs! / 1_000} s`, delivered: "", ended: "ended", exhausted: "given up" };
+    const parts = [time, event.padEnd(22), reference, result, `${latencyMs} ms`, number, after[status]];
+    const line = printable(parts.filter((part) => part !== "").join("  "));
+    return paint(status === "delivered" ? "green" : "red", line);
+  }
+
+  return (event) => {
+    switch (event.type) {
+      case "attempt":
+        return attemptLine(event);
+      case "connected":
+        return "Connected. Your events arrive here. Press Ctrl-C to end.";
+      case "lost":
+        return paint("yellow", printable(`Connection lost: ${event.reason} Trying again; nothing is lost.`));
+      case "reconnected":
+        return paint("green", "Connected again.");
+    }
+  };
 }

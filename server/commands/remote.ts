@@ -1,9 +1,12 @@
+// What the commands share that talk to a running server.
 import { readFileSync } from "node:fs";
+import { distance } from "fastest-levenshtein";
 import { readConfig } from "../config.ts";
+import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { UsageError } from "./command.ts";
 import { printableStart } from "./printable.ts";
 
-/** The options of commands that talk to a running server. */
+/** The options of these commands. */
 export const REMOTE_OPTIONS = {
   "base-url": {
     value: "URL",
@@ -12,14 +15,11 @@ export const REMOTE_OPTIONS = {
   },
   "api-key-file": {
     value: "FILE",
-    parse: (text: string) => text,
     meaning: "contains the API key; otherwise it is read from the variable API_KEY",
   },
 } as const;
 
 const TIMEOUT_MS = 30_000;
-/** The largest response, decompressed, in bytes. A page of 100 deliveries has less than a tenth of this size. */
-const LARGEST_BODY = 4 * 1024 ** 2;
 
 function baseUrl(text: string): string {
   const url = URL.parse(text);
@@ -27,17 +27,27 @@ function baseUrl(text: string): string {
   throw new Error("--base-url must be an http or https URL without user and password, such as http://127.0.0.1:3000.");
 }
 
-/** The server refused a request, or responded with something that is not in the contract. */
+/** Returns the name that is most similar to a mistyped name. */
+export function nearest(word: string, names: readonly string[]): string {
+  const away = (name: string) => distance(word.toLowerCase(), name.toLowerCase());
+  return names.toSorted((a, b) => away(a) - away(b))[0]!;
+}
+
+/** @throws UsageError unless there is an event of this name */
+export function eventNamed(name: string, hint = ""): EventType {
+  const event = EVENT_TYPES.find((each) => each === name);
+  if (event) return event;
+  throw new UsageError(`There is no event ${name}. Did you mean ${nearest(name, EVENT_TYPES)}?${hint}`);
+}
+
+/** The server refused a request, or responded with something that no server of the contract sends. */
 export class ResponseError extends Error {
   override name = "ResponseError";
   readonly status: number;
-  /** From the contract's list of error codes; undefined if the response is not from this service. */
-  readonly code: string | undefined;
 
-  constructor(status: number, message: string, code?: string) {
+  constructor(status: number, message: string) {
     super(printableStart(message));
     this.status = status;
-    this.code = code;
   }
 }
 
@@ -50,10 +60,10 @@ export interface Remote {
   baseUrl: string;
   key: string;
   /**
-   * Sends a request and returns `data` of the response, or the whole body if it has no `data`. The caller checks its shape.
+   * Sends a request and returns `data` of the response, or the whole body if it has no `data`.
    * @throws ResponseError, Unreachable
    */
-  send(method: "GET" | "POST", path: string, body?: object, signal?: AbortSignal): Promise<unknown>;
+  send<Data>(method: "GET" | "POST", path: string, body?: object, signal?: AbortSignal): Promise<Data>;
 }
 
 /**
@@ -72,41 +82,24 @@ export function createRemote(
   return {
     baseUrl: base,
     key,
-    send: (method, path, body, signal) =>
-      whileAwaited(signal, async (ending) => {
-        const headers = { "x-api-key": key, ...(body && { "content-type": "application/json" }) };
-        const request = { method, headers, ...(body && { body: JSON.stringify(body) }), redirect: "error" as const };
-        let status: number;
-        let content: string;
-        try {
-          const response = await fetch(base + path, { ...request, signal: ending });
-          status = response.status;
-          content = await textOf(response);
-        } catch (error) {
-          if (error instanceof ResponseError) throw error;
-          throw unreachable(base, error);
-        }
-        return dataOf(status, content);
-      }),
+    async send<Data>(method: "GET" | "POST", path: string, body?: object, stopping?: AbortSignal) {
+      const headers = { "x-api-key": key, ...(body && { "content-type": "application/json" }) };
+      const signal = AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(stopping ? [stopping] : [])]);
+      const request = {
+        method,
+        headers,
+        ...(body && { body: JSON.stringify(body) }),
+        redirect: "error",
+        signal,
+      } as const;
+      const [status, content] = await fetch(base + path, request)
+        .then(async (response) => [response.status, await response.text()] as const)
+        .catch((error: Error & { cause?: { code?: string } }) => {
+          throw new Unreachable(`${base} does not respond (${error.cause?.code ?? error.name}).`, { cause: error });
+        });
+      return dataOf(status, content) as Data;
+    },
   };
-}
-
-/**
- * Runs a request with a signal that ends it when the time is up, or when `signal` is aborted. AbortSignal.any would
- * keep its listeners in memory as long as `signal`.
- */
-async function whileAwaited<T>(signal: AbortSignal | undefined, request: (ending: AbortSignal) => Promise<T>) {
-  const ending = new AbortController();
-  const end = () => ending.abort();
-  const timer = setTimeout(end, TIMEOUT_MS);
-  signal?.addEventListener("abort", end, { once: true });
-  if (signal?.aborted) end();
-  try {
-    return await request(ending.signal);
-  } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", end);
-  }
 }
 
 function keyIn(file: string): string {
@@ -117,23 +110,6 @@ function keyIn(file: string): string {
   }
 }
 
-function unreachable(base: string, error: unknown): Unreachable {
-  const { cause } = error as { cause?: { code?: string } };
-  return new Unreachable(`${base} does not respond (${cause?.code ?? (error as Error).name}).`, { cause: error });
-}
-
-/** Reads a body, which fetch has decompressed: a few KiB on the wire can become gigabytes. */
-async function textOf({ status, body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (body ?? []) as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > LARGEST_BODY) throw new ResponseError(status, `The response has more than ${LARGEST_BODY} bytes.`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
 function dataOf(status: number, content: string): unknown {
   let parsed: unknown;
   try {
@@ -141,10 +117,9 @@ function dataOf(status: number, content: string): unknown {
   } catch {
     throw new ResponseError(status, `The server returned ${status} and no JSON.`);
   }
-  const body = (parsed ?? {}) as { data?: unknown; message?: unknown; code?: unknown };
+  const body = (parsed ?? {}) as { data?: unknown; message?: unknown };
   if (status >= 200 && status <= 299) return body.data ?? body;
-  const message = typeof body.message === "string" ? body.message : `The server returned ${status}.`;
-  throw new ResponseError(status, message, typeof body.code === "string" ? body.code : undefined);
+  throw new ResponseError(status, typeof body.message === "string" ? body.message : `The server returned ${status}.`);
 }
 
 /**
@@ -152,6 +127,6 @@ function dataOf(status: number, content: string): unknown {
  * @throws UsageError if it is not
  */
 export async function requireSandbox({ baseUrl: base, send }: Remote): Promise<void> {
-  const health = (await send("GET", "/healthz")) as { environment?: unknown };
+  const health = await send<{ environment?: unknown }>("GET", "/healthz");
   if (health.environment !== "sandbox") throw new UsageError(`${base} is no sandbox. Nothing was done.`);
 }

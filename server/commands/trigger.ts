@@ -2,13 +2,12 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
-import { meaningsOf, parseOptions, PROGRAM, UsageError } from "./command.ts";
-import { nearest } from "./nearest.ts";
+import { EVENT_TYPES, type EventType } from "../domain/events.ts";
+import { meaningsOf, parseOptions, PROGRAM, UsageError, type Printer } from "./command.ts";
 import { printableJson, printableStart } from "./printable.ts";
-import { createRemote, REMOTE_OPTIONS, requireSandbox, type Remote } from "./remote.ts";
-import { shaped, shapedItems } from "./shapes.ts";
+import { createRemote, eventNamed, nearest, REMOTE_OPTIONS, requireSandbox, type Remote } from "./remote.ts";
 
-type EventName = components["schemas"]["EventName"];
+type Schemas = components["schemas"];
 
 /** How to cause an event: a request, and a phone number that forces the outcome, or an outcome to finish with. */
 interface Trigger {
@@ -23,25 +22,22 @@ interface Trigger {
 
 const PAYOUT = { path: "/v1/disbursements", request: "DisbursementRequest" } as const;
 const CHECKOUT = { path: "/v1/checkouts", request: "CheckoutRequest" } as const;
-const TRIGGERS: Readonly<Record<EventName, Trigger>> = {
+const TRIGGERS: Readonly<Record<EventType, Trigger>> = {
   "disbursement.completed": { ...PAYOUT, digits: "001", summary: "Creates a payout that succeeds at once." },
   "disbursement.failed": { ...PAYOUT, digits: "002", summary: "Creates a payout that fails at once." },
   "checkout.completed": { ...CHECKOUT, outcome: "success", summary: "Creates a checkout and pays it." },
   "checkout.failed": { ...CHECKOUT, outcome: "failed", summary: "Creates a checkout whose payment fails." },
   "checkout.cancelled": { ...CHECKOUT, outcome: "cancelled", summary: "Creates a checkout and cancels it." },
 };
-const EVENTS = Object.keys(TRIGGERS) as EventName[];
 
-const flag = (): true => true;
 const OPTIONS = {
   override: {
     value: "FIELD=VALUE",
     multiple: true,
-    parse: (text: string) => text,
     meaning: "sets a field of the request, such as amount=5000; may be repeated",
   },
-  list: { parse: flag, meaning: "list the events, with the fields that can be set" },
-  json: { parse: flag, meaning: "print the event as JSON" },
+  list: { meaning: "list the events, with the fields that can be set" },
+  json: { meaning: "print the event as JSON" },
   ...REMOTE_OPTIONS,
 } as const;
 
@@ -56,42 +52,36 @@ const PATIENCE_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 
 /** `disbursement-checkout trigger`. Resolves with the exit code. */
-export async function trigger(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function trigger(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0> {
+  const lines = await linesOf(args, env);
+  printer.log(lines.join("\n"));
+  return 0;
+}
+
+async function linesOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string[]> {
   const { positionals, values } = parseOptions(OPTIONS, args, USAGE);
   const [name, ...others] = positionals;
-  if (values.list && name === undefined) return print(EVENTS.flatMap(describe));
+  if (values.list && name === undefined) return EVENT_TYPES.flatMap(describe);
   if (name === undefined || values.list || others.length > 0) throw new UsageError(USAGE);
-  const event = eventOf(name);
+  const event = eventNamed(name, " To see all: --list");
   const body = { ...requestFor(event), ...overridesOf(event, values.override ?? []) };
   const remote = createRemote(values, env);
   await requireSandbox(remote);
   const reference = await happen(remote, TRIGGERS[event], body);
-  const { written, id, name: happened } = await eventWritten(remote, reference);
-  if (values.json) return print([printableJson(written, 2)]);
-  const deliveries = await remote.send("GET", `/sandbox/deliveries?reference=${reference}`);
-  const [first] = shapedItems<{ url: string }>("The list of deliveries", deliveries, { url: "text" });
-  const to = first?.url ?? "nobody: there is no webhookURL or default address";
-  return print([`${happened}  ${reference}  ${id}`, `Goes to ${to}`].map(printableStart));
+  const written = await eventWritten(remote, reference);
+  if (values.json) return [printableJson(written, 2)];
+  const { items } = await remote.send<Schemas["DeliveryList"]>("GET", `/sandbox/deliveries?reference=${reference}`);
+  const to = items[0]?.url ?? "nobody: there is no webhookURL or default address";
+  return [`${written.body.event}  ${reference}  ${written.id}`, `Goes to ${to}`].map(printableStart);
 }
 
-function print(lines: readonly string[]): 0 {
-  console.log(lines.join("\n"));
-  return 0;
-}
-
-function eventOf(name: string): EventName {
-  const found = EVENTS.find((event) => event === name);
-  if (found) return found;
-  throw new UsageError(`There is no event ${name}. Did you mean ${nearest(name, EVENTS)}? To see all: --list`);
-}
-
-function describe(event: EventName): string[] {
+function describe(event: EventType): string[] {
   const { summary, request } = TRIGGERS[event];
   return [`${event.padEnd(22)}  ${summary}`, `${"".padEnd(24)}Fields: ${Object.keys(fieldsOf(request)).join(", ")}`];
 }
 
 /** A valid request that leads to the event. Amounts are in the lowest denomination. */
-function requestFor(event: EventName): Record<string, unknown> {
+function requestFor(event: EventType): Record<string, unknown> {
   const { digits } = TRIGGERS[event];
   const reference = `trigger-${randomBytes(5).toString("hex")}`;
   const payment = { reference, amount: 10_000, country: "CI", currency: "XOF" };
@@ -112,7 +102,7 @@ function fieldsOf(request: Trigger["request"]): Record<string, string> {
 }
 
 /** @throws UsageError if a field does not exist, has another type, or would prevent the event */
-function overridesOf(event: EventName, overrides: readonly string[]): Record<string, unknown> {
+function overridesOf(event: EventType, overrides: readonly string[]): Record<string, unknown> {
   const { request, digits } = TRIGGERS[event];
   const fields = fieldsOf(request);
   return Object.fromEntries(
@@ -136,24 +126,19 @@ function wholeNumber(name: string, text: string): number {
   throw new UsageError(`${name} must be a whole number.`);
 }
 
-/** Creates the payment and, if needed, finishes it. Returns the service's reference. */
+/** Creates the payment and, if needed, finishes it. Returns the service's reference, as a URL may contain it. */
 async function happen({ send }: Remote, { path, outcome }: Trigger, body: object): Promise<string> {
-  const what = `The response to POST ${path}`;
-  const { reference } = shaped<{ reference: string }>(what, await send("POST", path, body), { reference: "text" });
-  if (!/^[\w-]+$/.test(reference)) throw new UsageError(`${what} has a reference that cannot be in a URL.`);
+  const created = await send<Schemas["DisbursementCreated"]>("POST", path, body);
+  const reference = encodeURIComponent(created.reference);
   if (outcome !== undefined) await send("POST", `/sandbox/checkouts/${reference}/finish`, { outcome });
   return reference;
 }
 
 /** Resolves with the event of a record when the event has been written. */
-async function eventWritten({ send }: Remote, reference: string) {
-  const what = "The list of events";
+async function eventWritten({ send }: Remote, reference: string): Promise<Schemas["SandboxEvent"]> {
   for (const begun = performance.now(); performance.now() - begun < PATIENCE_MS; await pause(LOOK_EVERY_MS)) {
-    const list = await send("GET", `/sandbox/events?reference=${reference}`);
-    const [first] = shapedItems<{ id: string; body: unknown }>(what, list, { id: "text", body: "object" });
-    if (!first) continue;
-    const { event: name } = shaped<{ event: string }>(`${what}, body,`, first.body, { event: "text" });
-    return { written: (list as { items: unknown[] }).items[0], id: first.id, name };
+    const { items } = await send<Schemas["SandboxEventList"]>("GET", `/sandbox/events?reference=${reference}`);
+    if (items[0]) return items[0];
   }
   throw new UsageError(`The payment ${reference} was created, but its event was not written within 10 s.`);
 }
