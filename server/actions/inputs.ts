@@ -1,5 +1,5 @@
 import { hkdfSync } from "node:crypto";
-import { checkedReason } from "../domain/attention.ts";
+import { checkedReason } from "../domain/audit.ts";
 import type { Random } from "../domain/ids.ts";
 import { LIMITS, parseLimits, type Limits } from "../domain/limits.ts";
 import { checkedName } from "../domain/names.ts";

@@ -1,5 +1,5 @@
 import { adjust } from "../domain/adjustments.ts";
-import { checkedReason } from "../domain/attention.ts";
+import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import type { Adjustment } from "../domain/ledger.ts";
 import { limitTexts } from "../domain/limits.ts";

@@ -1,8 +1,9 @@
-import { adjust, UNDECIDED_ADJUSTMENT } from "../domain/adjustments.ts";
+import { adjust } from "../domain/adjustments.ts";
 import type { Balance } from "../domain/ledger.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import { formatAmount } from "../http/pages/money.ts";
+import { english } from "../texts/index.ts";
 import { PROGRAM, UsageError } from "./command.ts";
 import { command, listing, type Context } from "./run.ts";
 
@@ -82,7 +83,7 @@ async function change({ storage, config, actor }: Context, { merchant, ...adjust
 async function decide({ storage, actor }: Context, { id: merchantId }: Merchant, id: string, approves: boolean) {
   const result = await storage.decideAdjustment(merchantId, id, actor, approves);
   if (result === "rejected") return `Rejected ${id}`;
-  if (result !== "booked") throw new UsageError(UNDECIDED_ADJUSTMENT[result]);
+  if (result !== "booked") throw new UsageError(english(`undecided.${result}`));
   return balancesOf(storage, merchantId);
 }
 

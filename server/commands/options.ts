@@ -1,4 +1,4 @@
-import { checkedReason } from "../domain/attention.ts";
+import { checkedReason } from "../domain/audit.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
 import { SCOPES, type Scope } from "../domain/keys.ts";

@@ -1,10 +1,10 @@
-import { UNDECIDED } from "../domain/approvals.ts";
 import { actorName, personOf } from "../domain/audit.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import { createLink, LINK_MS, linkAddress, readTeam, type Session, type UnusedLink } from "../domain/sign-in.ts";
 import { dashboardRefusal } from "../config.ts";
 import { formatAmount } from "../http/pages/money.ts";
+import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
 import { command, listing, type Context } from "./run.ts";
 
@@ -95,7 +95,7 @@ async function decide(
   { merchant, reference, reason }: { merchant: Merchant; reference: string; reason?: string },
 ) {
   const result = await storage.decideApproval(merchant.id, reference, actor, reason);
-  if (result !== "decided") throw new UsageError(UNDECIDED[result]);
+  if (result !== "decided") throw new UsageError(english(`undecided.payout.${result}`));
   return `${reason === undefined ? "Approved" : "Rejected"} ${reference}`;
 }
 

@@ -1,7 +1,8 @@
-import { ATTENTION_AFTER_MINUTES, decide, describeConflict, readRailStates } from "../domain/attention.ts";
+import { ATTENTION_AFTER_MINUTES, conflictIn, decide, readRailStates } from "../domain/attention.ts";
 import type { Handover } from "../domain/handovers.ts";
 import { timestamp } from "../domain/representation.ts";
 import { formatAmount } from "../http/pages/money.ts";
+import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
 import { command, listing, type Context } from "./run.ts";
 
@@ -119,9 +120,10 @@ async function existing(storage: Context["storage"], reference: string): Promise
   return handover;
 }
 
-function described({ conflict, ...handover }: Handover) {
-  const { amount, currency } = handover.payment;
-  const description = describeConflict({ ...handover, conflict }, formatAmount(amount, currency, "en"));
+function described(handover: Handover) {
+  const { conflict, status, payment } = handover;
+  const amount = formatAmount(payment.amount, payment.currency, "en");
+  const description = english(`conflict.${conflictIn(handover)}`, { amount, status });
   return { ...handover, conflict: conflict && { ...conflict, description } };
 }
 

@@ -15,6 +15,7 @@ import { operator } from "../operator.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { openStorage, readMode } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket/connect.ts";
+import { english } from "../texts/index.ts";
 import {
   FailedAfterChange,
   parseCommand,
@@ -147,8 +148,10 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
   const repeat = id === undefined ? "" : ` To repeat the command, add --id ${String(id)}: it then takes effect once.`;
   const see = `See \`${PROGRAM} keys audit\` before you repeat it.${repeat}`;
   if (changes.length > 0)
-    return new FailedAfterChange(`${(error as Error).message} ${describeChanges(changes)} ${see}`, { cause: error });
-  return error instanceof ServiceError ? truthful(error, changes, see) : error;
+    return new FailedAfterChange(`${(error as Error).message} ${describeChanges(changes, english)} ${see}`, {
+      cause: error,
+    });
+  return error instanceof ServiceError ? truthful(error, changes, see, english) : error;
 }
 
 /**

@@ -36,8 +36,8 @@ export const webhookCommands = {
   events: command({
     takes: "MERCHANT [--reference] [--since] [--limit] [--cursor] [--json]",
     summary: "List the events, newest first.",
-    async run({ webhooks }, { merchant, limit, cursor, ...search }) {
-      const { items, ...page } = await webhooks.listEvents(merchant, { limit, cursor, ...searchIn(search) });
+    async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
+      const { items, ...page } = await storage.listEvents({ merchantId, limit, cursor, ...searchIn(search) });
       return listing({ items: items.map(eventView), ...page }, ({ id, createdAt, reference, body }) => {
         return `${id}  ${createdAt}  ${body.event}  ${reference}`;
       });
@@ -46,13 +46,13 @@ export const webhookCommands = {
   deliveries: command({
     takes: `MERCHANT ${SEARCH} [--limit] [--cursor] [--json]`,
     summary: "List the deliveries with their attempts, newest first.",
-    async run({ storage, webhooks }, { merchant, limit, cursor, ...search }) {
-      const query = { limit, cursor, ...searchIn(search) };
+    async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
+      const query = { merchantId, limit, cursor, ...searchIn(search) };
       const { reference } = query;
       const { items, ...page } =
         reference === undefined
-          ? await webhooks.listDeliveries(merchant, query)
-          : await deliveriesOfPayment(storage, { ...query, merchantId: merchant.id }, reference);
+          ? await storage.listDeliveries(query)
+          : await deliveriesOfPayment(storage, query, reference);
       return listing({ items: items.map(deliveryView), ...page }, deliveryLines);
     },
   }),

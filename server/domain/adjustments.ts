@@ -46,9 +46,3 @@ export async function adjust(
   if (needsSecond(secondFrom, adjustment)) return storage.proposeAdjustment(merchantId, adjustment, actor);
   return (await storage.adjustBalance(merchantId, adjustment, actor)) ? "booked" : "not-covered";
 }
-
-export const UNDECIDED_ADJUSTMENT: Record<Exclude<AdjustmentDecided, "booked" | "rejected">, string> = {
-  own: "You proposed it, or a sign-in link connects you with the person who did. Somebody else must approve it.",
-  "not-covered": "The available balance is less.",
-  unknown: "It does not wait for approval any more.",
-};

@@ -37,13 +37,6 @@ export function mayDecide(
   return approves && madeBy !== undefined && !areTwoPeople(madeBy, eyes) ? "own" : undefined;
 }
 
-export const UNDECIDED: Record<Exclude<Decided, "decided">, string> = {
-  "not-waiting": "It does not wait for approval any more.",
-  own: "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.",
-  "operators-only": "A limit of the merchant asks for this approval, so an operator must decide.",
-  suspended: "The merchant is suspended or closed, so only an operator can approve it.",
-};
-
 /** Turns a draft into a draft that waits for approval. */
 export function heldBack(draft: Draft<Disbursement>, { level, madeBy }: Omit<Approval, "plan">): Draft<Disbursement> {
   const { due, rail, failure, status, ...rest } = draft;

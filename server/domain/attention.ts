@@ -1,20 +1,8 @@
-import type { Actor } from "./audit.ts";
-import { ServiceError } from "./errors.ts";
+import { checkedReason, type Actor } from "./audit.ts";
 import type { Decision, Handover, HandoverFigures, HandoverStore, RailPause } from "./handovers.ts";
 
 /** After how many minutes an unknown outcome needs a person, unless the configuration says otherwise. */
 export const ATTENTION_AFTER_MINUTES = 60;
-const LONGEST_REASON = 500;
-
-/**
- * Returns a person's reason, for the audit trail.
- * @throws ServiceError `invalid_value` if it is empty or too long
- */
-export function checkedReason(text: string): string {
-  const reason = text.replaceAll(/\s+/g, " ").trim();
-  if (reason !== "" && reason.length <= LONGEST_REASON && !/\p{C}/u.test(reason)) return reason;
-  throw new ServiceError("invalid_value", `Give a reason of 1 to ${LONGEST_REASON} characters.`);
-}
 
 /** Ends a payment by hand, or proposes it, if a second person must confirm the decision (D74). */
 export async function decide(
@@ -27,17 +15,11 @@ export async function decide(
   return storage.decideByHand(reference, { status, reason: checkedReason(reason) }, actor, { needsTwo });
 }
 
-/** Describes a conflict in plain words. @param amount the payment's amount, for people */
-export function describeConflict({ payment: { kind }, status }: Handover, amount: string): string {
+/** How the rail contradicts a payment's status: the name of the words for it. */
+export function conflictIn({ payment: { kind }, status }: Handover) {
   const wasPaid = status === "success";
-  if (kind === "checkout") {
-    return wasPaid
-      ? `This service reported the checkout as paid. The rail now says that nobody paid ${amount}.`
-      : `The payer paid ${amount} after the checkout had ended as ${status}. Return ${amount} to the payer.`;
-  }
-  return wasPaid
-    ? `This service reported the payout as paid. The rail now says that it did not pay ${amount}.`
-    : `The rail says that it paid ${amount}, after this service had reported the payout as failed.`;
+  if (kind === "checkout") return wasPaid ? "notPaid" : "paidLate";
+  return wasPaid ? "notPaidOut" : "paidOut";
 }
 
 /** A rail, as people see it. */

@@ -1,13 +1,12 @@
+import { ServiceError } from "./errors.ts";
 import { looksSame } from "./names.ts";
 import type { Page } from "./pages.ts";
 
 export interface AuditQuery {
-  /** If set, only the entries of this merchant are listed. */
   merchantId?: string;
   /** The id of an API key. If set, only what was done to this key is listed. */
   keyId?: string;
   limit: number;
-  /** A cursor from an earlier page. */
   cursor?: string;
 }
 
@@ -63,47 +62,18 @@ export function areTwoPeople(one: Eyes, other: Eyes): boolean {
 }
 
 export type AuditAction =
-  | "merchant.create"
-  | "merchant.rename"
-  | "merchant.suspend"
-  | "merchant.reopen"
-  | "merchant.close"
-  | "merchant.limit"
-  | "merchant.terms"
-  | "key.create"
-  | "key.revoke"
-  | "key.limit"
-  | "secret.reveal"
-  | "secret.rotate"
+  | `merchant.${"create" | "rename" | "suspend" | "reopen" | "close" | "limit" | "terms"}`
+  | `key.${"create" | "revoke" | "limit"}`
+  | `secret.${"reveal" | "rotate"}`
   | "delivery.replay"
-  | "replay.start"
-  | "replay.stop"
-  | "default-webhook.set"
-  | "default-webhook.remove"
+  | `replay.${"start" | "stop"}`
+  | `default-webhook.${"set" | "remove"}`
   | "payments.export"
-  | "payment.approve"
-  | "payment.reject"
-  | "payment.ask"
-  | "payment.propose"
-  | "payment.decide"
-  | "payment.close-conflict"
-  | "balance.propose"
-  | "balance.reject"
-  | "balance.top-up"
-  | "balance.withdraw"
-  | "balance.correct"
-  | "rail.pause"
-  | "rail.reconcile"
-  | "rail.resume"
-  | "sandbox.create"
-  | "sandbox.advance"
-  | "sandbox.reset"
-  | "sandbox.balance"
-  | "sandbox.chaos"
-  | "dashboard.link"
-  | "dashboard.refuse"
-  | "dashboard.sign-in"
-  | "dashboard.sign-out";
+  | `payment.${"approve" | "reject" | "ask" | "propose" | "decide" | "close-conflict"}`
+  | `balance.${"propose" | "reject" | "top-up" | "withdraw" | "correct"}`
+  | `rail.${"pause" | "reconcile" | "resume"}`
+  | `sandbox.${"create" | "advance" | "reset" | "balance" | "chaos"}`
+  | `dashboard.${"link" | "refuse" | "sign-in" | "sign-out"}`;
 
 /** An entry of the audit trail (D41), written in the same transaction as the action. */
 export interface AuditEntry {
@@ -117,11 +87,22 @@ export interface AuditEntry {
   details: Readonly<Record<string, string>>;
 }
 
-/** An entry before it is recorded. */
 export type NewEntry = Omit<AuditEntry, "at" | "actor"> & { actor: Actor };
 
 /** The entry as it is stored: with the session of the actor among the details. */
 export function storedEntry({ actor, details, ...entry }: NewEntry): Omit<AuditEntry, "at"> {
   const session: Record<string, string> = typeof actor === "string" ? {} : { bySession: actor.session };
   return { ...entry, actor: actorName(actor), details: { ...details, ...session } };
+}
+
+const LONGEST_REASON = 500;
+
+/**
+ * Returns a person's reason, for the audit trail.
+ * @throws ServiceError `invalid_value` if it is empty or too long
+ */
+export function checkedReason(text: string): string {
+  const reason = text.replaceAll(/\s+/g, " ").trim();
+  if (reason !== "" && reason.length <= LONGEST_REASON && !/\p{C}/u.test(reason)) return reason;
+  throw new ServiceError("invalid_value", `Give a reason of 1 to ${LONGEST_REASON} characters.`);
 }

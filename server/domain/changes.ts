@@ -32,34 +32,20 @@ const PROMISING = new Set<ErrorCode>([
   "internal_error",
   "unavailable",
 ]);
-/** What the caller is told, in English. */
-const TEXTS = {
-  "recorded.nothing": "Nothing was recorded.",
-  "recorded.certain": "Recorded before this error: {changes}.",
-  "recorded.unknown": "It is not known whether this was recorded: {changes}.",
-  "recorded.unnamed": "what you asked for, or a part of it",
-  "recorded.more": "{number} more",
-} as const;
-type Text = keyof typeof TEXTS;
 /** The largest number of changes that a text names. */
 const MOST_NAMED = 3;
 
-/** How people are told about changes. */
-interface Language {
-  t(text: Text, values?: Readonly<Record<string, string | number>>): string;
-  /** Names a change; empty for a change without a name. */
-  nameOf(change: Change): string;
-}
+/** Returns a text in the language of who is told. */
+type Tell = (
+  text: `recorded.${"nothing" | "certain" | "unknown" | "unnamed" | "more"}`,
+  values?: Readonly<Record<string, string | number>>,
+) => string;
 
-/** For programs and for the command line: in English, with the names of the audit trail. */
-const PLAIN: Language = {
-  t: (text, values = {}) => TEXTS[text].replaceAll(/\{(\w+)\}/g, (_, name: string) => String(values[name])),
-  nameOf: ({ action, details }) =>
-    [...(action ? [action] : []), ...Object.entries(details).map((pair) => pair.join(" "))].join(" "),
-};
+const plainName = ({ action, details }: Change) =>
+  [...(action ? [action] : []), ...Object.entries(details).map((pair) => pair.join(" "))].join(" ");
 
-/** Says what was recorded before an error. */
-export function describeChanges(changes: readonly Change[], { t, nameOf }: Language = PLAIN): string {
+/** Says what was recorded before an error. @param nameOf names a change, by default as in the audit trail */
+export function describeChanges(changes: readonly Change[], t: Tell, nameOf = plainName): string {
   if (changes.length === 0) return t("recorded.nothing");
   const listed = (among: readonly Change[]) => {
     const names = [...new Set(among.map(nameOf).filter((name) => name !== ""))];
@@ -80,9 +66,15 @@ export function describeChanges(changes: readonly Change[], { t, nameOf }: Langu
  * After a change the code is `internal_error`, the only code that leaves open whether anything was recorded.
  * @param next says how to see what was recorded
  */
-export function truthful(error: ServiceError, changes: readonly Change[] | undefined, next: string): ServiceError {
+export function truthful(
+  error: ServiceError,
+  changes: readonly Change[] | undefined,
+  next: string,
+  t: Tell,
+): ServiceError {
   const { code, message, details } = error;
   if (!changes) return error;
-  if (changes.length > 0) return new ServiceError("internal_error", `${message} ${describeChanges(changes)} ${next}`);
-  return PROMISING.has(code) ? new ServiceError(code, `${message} ${describeChanges([])}`, details) : error;
+  const described = `${message} ${describeChanges(changes, t)}`;
+  if (changes.length > 0) return new ServiceError("internal_error", `${described} ${next}`);
+  return PROMISING.has(code) ? new ServiceError(code, described, details) : error;
 }

@@ -1,14 +1,7 @@
-/** What the chaos switch of a merchant's sandbox does (D67). Shares are whole numbers of per cent. */
-export interface Chaos {
-  /** How long each request waits before it is processed, in real milliseconds. */
-  latencyMs: number;
-  /** Requests that get 500 before anything is recorded. */
-  failedRequestsPercent: number;
-  /** Requests whose connection is dropped instead of a response, after they were processed. */
-  lostResponsesPercent: number;
-  /** Attempts to deliver a webhook that are recorded as failed without being sent. */
-  lostWebhooksPercent: number;
-}
+import type { components } from "../../generated/openapi.ts";
+
+/** What the chaos switch of a merchant's sandbox does (D67). */
+export type Chaos = components["schemas"]["Chaos"];
 
 export const NO_CHAOS: Chaos = {
   latencyMs: 0,

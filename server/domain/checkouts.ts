@@ -1,18 +1,12 @@
 import type { components } from "../../generated/openapi.ts";
-import type { Clock } from "./clock.ts";
-import type { DisbursementStore } from "./disbursements.ts";
+import { draftOf, type DisbursementStore, type Origin, type PaymentContext } from "./disbursements.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import { failureOf, type Failure } from "./failures.ts";
-import { feeFor, type FeeRule } from "./terms.ts";
-import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
 import { forcedRefusal, HOLD_MS, outcomeFor } from "./outcomes.ts";
 import type { Page } from "./pages.ts";
-import { routed, type Rails } from "./rails.ts";
 import {
   duplicateReference,
-  recordQuery,
-  type RecordFilter,
   type Draft,
   type Given,
   type FinalStatus,
@@ -63,75 +57,24 @@ export interface OpenCheckout {
   merchant: Merchant;
 }
 
-export interface CheckoutContext {
+interface Context extends PaymentContext {
   storage: CheckoutStore & Pick<DisbursementStore, "countRefusal">;
-  clock: Clock;
-  ids: Ids;
-  /** Finds the rail of a live payment. Absent in a sandbox, where the outcome is simulated (D17). */
-  routeOf?: Rails["routeOf"] | undefined;
-  settleDelayMs: number;
-  fee: FeeRule;
-  /** Aborted when the server stops, so that responses that are held back are sent immediately. */
-  stopping: AbortSignal;
   /** Settles the merchant's due records. */
   settle(merchantId: string): Promise<unknown>;
-  /** Tells the delivery worker that a webhook is due. */
-  wake(): void;
-  /** Tells the worker of hand-overs that a payment waits for its rail. */
-  handOver(): void;
-}
-
-/** Where a request for a checkout comes from. */
-interface Origin {
-  keyId?: string;
-  traceparent?: string | undefined;
-  /** Why the key may not make it. */
-  refusal?: ServiceError | undefined;
-}
-
-export interface Checkouts {
-  /**
-   * Creates a checkout (§4.3). Resolves with the record once it is committed.
-   * @param origin the key of the request, and its trace context, which the webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7); otherwise the origin's refusal,
-   *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, or `merchant_suspended`
-   */
-  create(merchant: Merchant, request: Request, origin?: Origin): Promise<Checkout>;
-  /**
-   * Finds a checkout by the service's reference.
-   * @throws ServiceError `not_found`, also for another merchant's reference (D8)
-   */
-  verify(merchant: Merchant, reference: string): Promise<Checkout>;
-  /** Lists the merchant's checkouts, newest first (D42). @throws InvalidCursorError */
-  list(merchant: Merchant, filter: RecordFilter<Checkout["status"]>): Promise<Page<Checkout>>;
-  /** Finds a checkout by its public reference (D19). If it is due, the merchant's due records are settled first. */
-  open(reference: string): Promise<OpenCheckout | undefined>;
-  /**
-   * Records the payer's number for a payable checkout. Of several concurrent payers one succeeds; the calls of the
-   * others change nothing. Resolves when the payment is committed, or later if D17 delays the response. If D17 forces
-   * an immediate outcome, the checkout is due immediately, and `open` settles it.
-   * @param phoneNumber 10 to 15 digits
-   * @throws ServiceError the error that D17 forces; nothing is recorded
-   * @throws ConnectionDropped when D17 forces that the payer gets no response
-   */
-  pay(opened: OpenCheckout, phoneNumber: string): Promise<void>;
-  /**
-   * Cancels a checkout for the payer. Changes nothing once a number was submitted, because the payment has then begun.
-   */
-  cancel(opened: OpenCheckout): Promise<void>;
-  /**
-   * Gives a pending checkout this final status, as if a payer had ended it (D18).
-   * @throws ServiceError `not_found`, or `checkout_final` if the checkout has already ended
-   */
-  finish(merchant: Merchant, reference: string, outcome: FinalStatus): Promise<Checkout>;
 }
 
 /** True if the checkout is pending and no number was submitted yet. */
 export const isPayable = ({ status, customer }: Checkout): boolean => status === "pending" && customer === undefined;
 
-export function createCheckouts(context: CheckoutContext): Checkouts {
+export type Checkouts = ReturnType<typeof createCheckouts>;
+
+export function createCheckouts(context: Context) {
   const { storage, clock, wake } = context;
 
+  /**
+   * Finds a checkout by the service's reference.
+   * @throws ServiceError `not_found`, also for another merchant's reference (D8)
+   */
   async function verify(merchant: Merchant, reference: string): Promise<Checkout> {
     const record = await storage.findCheckout(merchant.id, reference);
     if (!record) throw new ServiceError("not_found", "You have no checkout with this reference.");
@@ -140,26 +83,25 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
 
   return {
     verify,
-    async create(merchant, request, { keyId, traceparent, refusal: notPermitted } = {}) {
+    /**
+     * Creates a checkout (§4.3). Resolves with the record once it is committed.
+     * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7); otherwise the origin's refusal,
+     *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, or `merchant_suspended`
+     */
+    async create(merchant: Merchant, request: Request, origin: Origin = {}): Promise<Checkout> {
       const { inserted, record, refusal } = await storage.insertCheckout({
-        ...draft(context, merchant, request),
+        ...draftOf(context, "checkout", merchant, request, origin),
+        locale: request.locale ?? "en",
         // A rail ends its checkouts itself: a payer may have confirmed a payment just before the time is over.
-        ...(context.routeOf
-          ? routed(context.routeOf, { kind: "checkout", ...request })
-          : { due: { afterMs: CHECKOUT_LIFETIME_MS, status: "cancelled" } as const }),
-        ...(keyId === undefined ? {} : { keyId }),
-        ...(traceparent === undefined ? {} : { traceparent }),
-        ...(notPermitted && { refusal: notPermitted }),
+        ...(!context.routeOf && { due: { afterMs: CHECKOUT_LIFETIME_MS, status: "cancelled" } as const }),
       });
       if (refusal) throw refusal;
-      if (inserted) {
-        if (context.routeOf) context.handOver();
-        return record;
-      }
-      throw duplicateReference("checkout", record);
+      if (!inserted) throw duplicateReference("checkout", record);
+      if (context.routeOf) context.handOver();
+      return record;
     },
-    list: ({ id }, filter) => storage.listCheckouts(recordQuery(id, filter)),
-    async open(reference) {
+    /** Finds a checkout by its public reference (D19). If it is due, the merchant's due records are settled first. */
+    async open(reference: string): Promise<OpenCheckout | undefined> {
       // Other text is not a reference. It may contain NUL, which PostgreSQL does not accept in text.
       if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
       const opened = await storage.findPublicCheckout(reference);
@@ -170,7 +112,15 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       wake();
       return storage.findPublicCheckout(reference);
     },
-    async pay({ checkout, merchant }, phoneNumber) {
+    /**
+     * Records the payer's number for a payable checkout. Of several concurrent payers one succeeds; the calls of the
+     * others change nothing. Resolves when the payment is committed, or later if D17 delays the response. If D17 forces
+     * an immediate outcome, the checkout is due immediately, and `open` settles it.
+     * @param phoneNumber 10 to 15 digits
+     * @throws ServiceError the error that D17 forces; nothing is recorded
+     * @throws ConnectionDropped when D17 forces that the payer gets no response
+     */
+    async pay({ checkout, merchant }: OpenCheckout, phoneNumber: string): Promise<void> {
       const { refuse, status, failure, at, response } = outcomeFor(phoneNumber);
       const refusal = await forcedRefusal(storage, merchant.id, checkout.reference, refuse);
       if (refusal) throw refusal;
@@ -184,35 +134,26 @@ export function createCheckouts(context: CheckoutContext): Checkouts {
       if (response === "dropped") throw new ConnectionDropped();
       if (response === "held") await clock.sleep(HOLD_MS, context.stopping);
     },
-    async cancel({ checkout }) {
+    /**
+     * Cancels a checkout for the payer. Changes nothing once a number was submitted, because the payment has then begun.
+     */
+    async cancel({ checkout }: OpenCheckout): Promise<void> {
       if (await storage.cancelCheckout(checkout.reference)) wake();
     },
-    async finish(merchant, reference, outcome) {
+    /**
+     * Gives a pending checkout this final status, as if a payer had ended it (D18).
+     * @throws ServiceError `not_found`, or `checkout_final` if the checkout has already ended
+     */
+    async finish(merchant: Merchant, reference: string, status: FinalStatus): Promise<Checkout> {
       await verify(merchant, reference);
-      const failure = outcome === "failed" ? failureOf("declined") : undefined;
-      const finished = await storage.finishCheckout(reference, outcome, failure);
+      const failure = status === "failed" ? failureOf("declined") : undefined;
+      const isFinished = await storage.finishCheckout(reference, status, failure);
       const checkout = await verify(merchant, reference);
-      if (!finished) {
+      if (!isFinished) {
         throw new ServiceError("checkout_final", `The checkout has already ended with status ${checkout.status}.`);
       }
       wake();
       return checkout;
     },
-  };
-}
-
-function draft({ clock, ids, fee }: CheckoutContext, merchant: Merchant, request: Request): Draft<Checkout> {
-  const now = sandboxTime(merchant, clock.now());
-  const reference = ids.reference("CHK", now);
-  const { reference: merchantsReference = reference, locale = "en", ...given } = request;
-  return {
-    ...given,
-    id: ids.record(now),
-    merchantId: merchant.id,
-    reference,
-    merchantsReference,
-    fee: feeFor(given.amount, merchant.terms?.checkoutFee ?? fee),
-    locale,
-    status: "pending",
   };
 }

@@ -1,3 +1,5 @@
+import { setTimeout } from "node:timers/promises";
+
 /** Real time and durations. It is passed in, so that tests control it. */
 export interface Clock {
   /** Milliseconds since 1970. Goes back if a clock that was wrong is corrected. */
@@ -98,15 +100,6 @@ export function createSystemClock(
 
 const systemTime: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };
 
-function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, milliseconds);
-    signal?.addEventListener("abort", end, { once: true });
-  });
-}
+const sleep = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
+  // An abort rejects.
+  setTimeout(milliseconds, undefined, { signal }).catch(() => undefined);

@@ -1,3 +1,4 @@
+import type { components } from "../../generated/openapi.ts";
 import type { Actor } from "./audit.ts";
 import type { EventType, Event } from "./events.ts";
 import type { Merchant } from "./merchants.ts";
@@ -5,17 +6,14 @@ import type { Page } from "./pages.ts";
 import type { Claimed, Lane, Queue } from "./queues.ts";
 import type { WebhookSecrets } from "./secrets.ts";
 
-export type DeliveryStatus = "pending" | "delivered" | "ended" | "exhausted";
+type Schemas = components["schemas"];
 
-export interface Attempt {
-  number: number;
+export type DeliveryStatus = Schemas["DeliveryStatus"];
+
+export interface Attempt extends Omit<Schemas["Attempt"], "at" | "sentAt"> {
   at: number;
   /** Real time. */
   sentAt: number;
-  latencyMs: number;
-  httpStatus?: number;
-  responseBody?: string;
-  error?: string;
 }
 
 /** An event with an address, and the state of its delivery to that address. */
@@ -50,7 +48,6 @@ export interface NextStep {
   nextAttemptAt?: number;
 }
 
-/** The queue of deliveries. */
 export interface DeliveryQueue {
   promoteDue: Queue<ClaimedDelivery>["promoteDue"];
   readyLanes: Queue<ClaimedDelivery>["readyLanes"];
@@ -99,7 +96,6 @@ export interface PageQuery {
   /** If set, only the entries of events created at or after this time are listed. */
   createdAfter?: number;
   limit: number;
-  /** A cursor from an earlier page. */
   cursor?: string;
   /** `older` (the default) lists newest first; `newer` lists oldest first and can be followed as events are written. */
   direction?: "older" | "newer";

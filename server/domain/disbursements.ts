@@ -12,9 +12,7 @@ import type { Page } from "./pages.ts";
 import { routed, type Rails } from "./rails.ts";
 import {
   duplicateReference,
-  recordQuery,
   type Approval,
-  type RecordFilter,
   type Draft,
   type Given,
   type Customer,
@@ -47,15 +45,14 @@ export interface DisbursementStore {
 
 type Request = components["schemas"]["DisbursementRequest"];
 
-export interface DisbursementContext {
-  storage: DisbursementStore;
+/** What the creation of payments needs. */
+export interface PaymentContext {
   clock: Clock;
   ids: Ids;
   /** Finds the rail of a live payment. Absent in a sandbox, where the outcome is simulated (D17). */
   routeOf?: Rails["routeOf"] | undefined;
   settleDelayMs: number;
   fee: FeeRule;
-  balances: Balances;
   /** Aborted when the server stops, so that responses that are held back are sent immediately. */
   stopping: AbortSignal;
   /** Tells the delivery worker that a webhook is due. */
@@ -64,9 +61,10 @@ export interface DisbursementContext {
   handOver(): void;
 }
 
-/** Where a request for a payout comes from. */
-interface Origin {
+/** Where a request for a payment comes from. */
+export interface Origin {
   keyId?: string;
+  /** The trace context of the request, which the webhook continues. */
   traceparent?: string | undefined;
   /** Who sent the form of the dashboard. */
   madeBy?: ActorName;
@@ -74,93 +72,94 @@ interface Origin {
   refusal?: ServiceError | undefined;
 }
 
-export interface Disbursements {
-  /**
-   * Records a disbursement (§4.1). Resolves with the record once it is committed.
-   * @param origin the key of the request, and its trace context, which the webhook continues
-   * @throws ServiceError `duplicate_reference` with the existing disbursement (D5); otherwise the origin's refusal,
-   *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, `merchant_suspended`,
-   *   `limit_exceeded`, `insufficient_funds` if the balance must cover the payout and does not cover it, or the error
-   *   that D17 forces
-   * @throws ConnectionDropped when D17 forces that the caller gets no response
-   */
-  create(merchant: Merchant, request: Request, origin?: Origin): Promise<Disbursement>;
-  /**
-   * Finds a disbursement by the service's reference.
-   * @throws ServiceError `not_found`, also for another merchant's reference (§4.2)
-   */
-  verify(merchant: Merchant, reference: string): Promise<Disbursement>;
-  /** Lists the merchant's disbursements, newest first (D42). @throws InvalidCursorError */
-  list(merchant: Merchant, filter: RecordFilter<Disbursement["status"]>): Promise<Page<Disbursement>>;
-}
+type Asked = Pick<Request, "amount" | "country" | "currency"> & { reference?: string; phoneNumber?: string };
 
-export function createDisbursements(context: DisbursementContext): Disbursements {
-  const { storage, clock, routeOf } = context;
-
-  async function insert(made: Draft<Disbursement>): Promise<Disbursement> {
-    const { inserted, record, refusal } = await storage.insertDisbursement(made);
-    if (refusal) throw refusal;
-    if (!inserted) throw duplicateReference("disbursement", record);
-    return record;
-  }
-
-  return {
-    async create(merchant, request, { keyId, madeBy, traceparent, refusal } = {}) {
-      const made = draft(context, merchant, request);
-      if (traceparent !== undefined) made.traceparent = traceparent;
-      if (keyId !== undefined) made.keyId = keyId;
-      if (madeBy !== undefined) made.madeBy = madeBy;
-      if (context.balances === "enforced") made.mustBeCovered = true;
-      if (refusal) made.refusal = refusal;
-      if (routeOf) {
-        const record = await insert({ ...routed(routeOf, { kind: "disbursement", ...request }), ...made });
-        context.handOver();
-        return record;
-      }
-      const outcome = outcomeFor(request.phoneNumber);
-      const forced = await forcedRefusal(storage, merchant.id, request.reference, outcome.refuse);
-      if (forced) made.refusal ??= forced;
-
-      const record = await insert(simulated(made, outcome, context));
-      if (record.status !== "pending") context.wake();
-
-      if (outcome.response === "dropped") throw new ConnectionDropped();
-      if (outcome.response === "held") await clock.sleep(HOLD_MS, context.stopping);
-      return record;
-    },
-    async verify(merchant, reference) {
-      const record = await storage.findDisbursement(merchant.id, reference);
-      if (!record) throw new ServiceError("not_found", "You have no disbursement with this reference.");
-      return record;
-    },
-    list: ({ id }, filter) => storage.listDisbursements(recordQuery(id, filter)),
-  };
-}
-
-function draft({ clock, ids, fee }: DisbursementContext, merchant: Merchant, request: Request): Draft<Disbursement> {
+/** The draft of a payment, with what was asked, its fee, and its rail or why it is refused. */
+export function draftOf<T extends Asked>(
+  { clock, ids, fee, routeOf }: PaymentContext,
+  kind: "disbursement" | "checkout",
+  merchant: Merchant,
+  request: T,
+  { refusal, ...origin }: Origin,
+) {
   const now = sandboxTime(merchant, clock.now());
-  const { reference: merchantsReference, phoneNumber, ...given } = request;
+  const reference = ids.reference(kind === "checkout" ? "CHK" : "DSB", now);
+  const { reference: merchantsReference = reference, phoneNumber: _, ...given } = request;
   return {
     ...given,
     id: ids.record(now),
     merchantId: merchant.id,
-    reference: ids.reference("DSB", now),
+    reference,
     merchantsReference,
-    customer: { phoneNumber },
-    fee: feeFor(given.amount, merchant.terms?.disbursementFee ?? fee),
-    status: "pending",
+    fee: feeFor(request.amount, merchant.terms?.[`${kind}Fee`] ?? fee),
+    status: "pending" as const,
+    ...origin,
+    ...(routeOf && routed(routeOf, { kind, ...request })),
+    ...(refusal && { refusal }),
+  };
+}
+
+interface Context extends PaymentContext {
+  storage: DisbursementStore;
+  balances: Balances;
+}
+
+export type Disbursements = ReturnType<typeof createDisbursements>;
+
+export function createDisbursements(context: Context) {
+  const { storage, clock } = context;
+  return {
+    /**
+     * Records a disbursement (§4.1). Resolves with the record once it is committed.
+     * @throws ServiceError `duplicate_reference` with the existing disbursement (D5); otherwise the origin's refusal,
+     *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, `merchant_suspended`,
+     *   `limit_exceeded`, `insufficient_funds` if the balance must cover the payout and does not cover it, or the error
+     *   that D17 forces
+     * @throws ConnectionDropped when D17 forces that the caller gets no response
+     */
+    async create(merchant: Merchant, request: Request, origin: Origin = {}): Promise<Disbursement> {
+      const { phoneNumber } = request;
+      const draft: Draft<Disbursement> = {
+        ...draftOf(context, "disbursement", merchant, request, origin),
+        customer: { phoneNumber },
+        mustBeCovered: context.balances === "enforced",
+      };
+      const outcome = context.routeOf ? undefined : outcomeFor(phoneNumber);
+      if (outcome) {
+        simulate(draft, outcome, context);
+        const refusal = await forcedRefusal(storage, merchant.id, request.reference, outcome.refuse);
+        draft.refusal ??= refusal;
+      }
+      const { inserted, record, refusal } = await storage.insertDisbursement(draft);
+      if (refusal) throw refusal;
+      if (!inserted) throw duplicateReference("disbursement", record);
+      if (!outcome) context.handOver();
+      else if (record.status !== "pending") context.wake();
+
+      if (outcome?.response === "dropped") throw new ConnectionDropped();
+      if (outcome?.response === "held") await clock.sleep(HOLD_MS, context.stopping);
+      return record;
+    },
+    /**
+     * Finds a disbursement by the service's reference.
+     * @throws ServiceError `not_found`, also for another merchant's reference (§4.2)
+     */
+    async verify(merchant: Merchant, reference: string): Promise<Disbursement> {
+      const record = await storage.findDisbursement(merchant.id, reference);
+      if (!record) throw new ServiceError("not_found", "You have no disbursement with this reference.");
+      return record;
+    },
   };
 }
 
 /** Adds to a draft how and when the sandbox ends the payment (D17). */
-function simulated(
-  record: Draft<Disbursement>,
+function simulate(
+  draft: Draft<Disbursement>,
   { status, failure, at }: ForcedOutcome,
-  { settleDelayMs }: DisbursementContext,
-): Draft<Disbursement> {
-  if (failure !== undefined) record.failure = failureOf(failure);
-  if (status === undefined || status === "cancelled") return record;
-  if (at === "once") record.status = status;
-  else record.due = { afterMs: settleDelayMs, status };
-  return record;
+  { settleDelayMs }: Context,
+): void {
+  if (failure !== undefined) draft.failure = failureOf(failure);
+  if (status === undefined || status === "cancelled") return;
+  if (at === "once") draft.status = status;
+  else draft.due = { afterMs: settleDelayMs, status };
 }

@@ -1,17 +1,12 @@
 import type { components } from "../../generated/openapi.ts";
 import type { Checkout } from "./checkouts.ts";
 import type { Disbursement } from "./disbursements.ts";
-import { erasedPhone, textWithoutPhone } from "./housekeeping.ts";
+import { erasedPhone, textWithoutPhone } from "./redaction.ts";
 import type { Merchant } from "./merchants.ts";
 import type { FinalStatus } from "./records.ts";
 import { checkoutView, customerView, disbursementView } from "./representation.ts";
 
-export type EventType =
-  | "disbursement.completed"
-  | "disbursement.failed"
-  | "checkout.completed"
-  | "checkout.failed"
-  | "checkout.cancelled";
+export type EventType = components["schemas"]["EventName"];
 
 /** A status change, written in the same transaction as the change itself (D30). */
 export interface Event {
@@ -24,7 +19,6 @@ export interface Event {
   createdAt: number;
   /** The JSON that every attempt sends, byte for byte (D11). */
   body: string;
-  /** The trace context of the record. */
   traceparent?: string;
 }
 

@@ -21,7 +21,6 @@ const MESSAGES: Readonly<Record<FailureCode, string>> = {
   other: "The payment failed for another reason.",
 };
 
-/** All codes of the contract. */
 export const FAILURE_CODES = Object.keys(MESSAGES) as FailureCode[];
 
 /** The longest part of a provider's message that is stored, in UTF-16 units. */

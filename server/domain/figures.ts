@@ -52,12 +52,9 @@ export interface FailureCount {
   code: string | undefined;
   payments: number;
 }
-/** The number of failed payments whose reasons are counted. */
 export const MOST_FAILURES_COUNTED = 1_000;
-/** The number of final payouts whose times are read. */
 export const MOST_TIMES = 1_000;
 
-/** An attempt in the health of a receiver. */
 export interface ReceiverAttempt {
   host: string;
   /** In sandbox time. */

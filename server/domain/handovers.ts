@@ -36,7 +36,6 @@ export interface Decision {
 export interface Handover {
   merchantId: string;
   payment: RailPayment;
-  /** The status of the record. */
   status: "pending" | FinalStatus;
   merchantsReference: string;
   rail: string;
@@ -55,7 +54,6 @@ export interface Handover {
   proposal?: Decision & { by: ActorName; at: number };
 }
 
-/** A claimed hand-over. */
 export interface ClaimedHandover extends Claimed {
   payment: RailPayment;
   state: "waiting" | "accepted";
@@ -82,7 +80,6 @@ export interface HandoverReport {
 /** The effect of a report. `final`: the report made the record final. */
 export type Recorded = "recorded" | "final" | "conflict" | "unknown-payment";
 
-/** Which payments need a person. */
 export interface AttentionQuery {
   /** All merchants if absent. */
   merchantId?: string;
@@ -156,19 +153,9 @@ export interface HandoverStore {
   ): Promise<HandoverSummary[]>;
 }
 
-/** Our side of a payment, for reconciliation. Amounts are in the lowest denomination. */
-export interface HandoverSummary {
-  reference: string;
-  merchantsReference: string;
-  merchantId: string;
-  amount: number;
-  currency: string;
-  status: "pending" | FinalStatus;
-  state: HandoverState;
-  /** Real time. */
-  createdAt: number;
-  /** What the rail charges, if the rail has reported it. */
-  railFee?: number;
-  /** The rail's own reference, if the rail has reported it. */
-  railReference?: string;
-}
+/** Our side of a payment, for reconciliation. */
+export type HandoverSummary = Pick<Handover, "merchantId" | "merchantsReference" | "status" | "state"> &
+  Pick<RailPayment, "reference" | "amount" | "currency" | "createdAt" | "railReference"> & {
+    /** What the rail charges, if the rail has reported it. */
+    railFee?: number;
+  };

@@ -30,19 +30,6 @@ export interface Erased {
   isDone: boolean;
 }
 
-/** Returns a phone number with zeros after the first three digits, which are the calling code of most countries (D102). */
-export const erasedPhone = (phoneNumber: string): string => phoneNumber.slice(0, 3).padEnd(phoneNumber.length, "0");
-
-/**
- * Returns what a rail said without the phone number. Also removes the number in the form that people of its country
- * dial, which lacks the calling code and may begin with zeros.
- */
-export const textWithoutPhone = (text: string, phoneNumber: string): string =>
-  text.replaceAll(/\d{7,}/g, (digits) => {
-    if (digits.endsWith(phoneNumber)) return digits.slice(0, -phoneNumber.length) + erasedPhone(phoneNumber);
-    return phoneNumber.endsWith(digits.replace(/^0+/, "")) ? "0".repeat(digits.length) : digits;
-  });
-
 export interface PruneQuery {
   merchantId: string;
   /** Real time. */
@@ -50,7 +37,6 @@ export interface PruneQuery {
   /** Where the previous step ended; 0 at first. */
   after: number;
   limit: number;
-  /** True to count only. */
   dryRun: boolean;
 }
 
@@ -58,7 +44,6 @@ export interface PruneQuery {
 export interface Pruned {
   events: number;
   attempts: number;
-  /** The size of the events' bodies. */
   bytes: number;
   /** Where the next step begins; absent after the last step. */
   next?: number;

@@ -16,7 +16,7 @@ export interface Ids {
    * page. References of the same time begin alike, so that a database writes them to the same page of an index.
    */
   reference(prefix: ReferencePrefix, now: number): string;
-  /** `m` and 55 random bits, in 12 characters, because almost every index contains it. Earlier versions used UUIDs. */
+  /** `m` and 55 random bits, in 12 characters, because almost every index contains it. */
   merchant(): string;
   apiKey(): string;
   request(): string;

@@ -16,7 +16,6 @@ export interface ApiKey {
   hash: SecretHash;
   /** The last four characters, so that people can tell keys apart. */
   hint: string;
-  /** The name that people gave the key. */
   name?: string;
   /** The only operations that the key permits; absent if it may do everything. */
   scopes?: readonly Scope[];

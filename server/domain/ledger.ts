@@ -1,36 +1,22 @@
+import type { components } from "../../generated/openapi.ts";
 import type { Actor } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
 import type { Merchant } from "./merchants.ts";
-import { DEFAULT_LIMIT, type Page } from "./pages.ts";
+import type { Page } from "./pages.ts";
 import type { PaymentRecord } from "./records.ts";
+
+type Schemas = components["schemas"];
 
 /** Whether a payout needs a balance that covers it (D87). The books are kept in both cases. */
 export type Balances = "enforced" | "tracked";
 
 /** What a merchant has in one currency. Above 2^53 the numbers are rounded. */
-export interface Balance {
-  merchantId: string;
-  currency: string;
-  /** What the merchant can pay out. Negative if payouts are only tracked and nothing was paid in. */
-  available: number;
-  /** The amounts and fees of pending payouts. */
-  reserved: number;
-  /** Whether the balance must cover payouts although the server only tracks balances (D95). */
-  enforced: boolean;
-}
+export type Balance = Schemas["Balance"] & { merchantId: string };
 
 /** A change of a balance. Above 2^53 the numbers are rounded. */
-export interface StatementEntry {
-  kind: string;
-  /** The service's reference of the payment, or the id of an adjustment. */
-  reference: string;
-  currency: string;
-  /** The change of what is available. */
-  amount: number;
-  /** What was available after it. */
-  balance: number;
+export interface StatementEntry extends Omit<Schemas["StatementEntry"], "createdAt"> {
   /** In sandbox time. */
   createdAt: number;
 }
@@ -44,16 +30,8 @@ export interface StatementQuery {
   cursor?: string | undefined;
 }
 
-/** The balance that a sandbox gets. */
-export interface BalanceSetting {
-  currency: string;
-  available: number;
-  enforced: boolean;
-}
-
 /** Money that an operator adds to a balance, or takes from it. */
 export interface Adjustment {
-  /** A unique id. */
   id: string;
   currency: string;
   /** Negative to take money from the balance. */
@@ -71,7 +49,7 @@ export interface LedgerStore {
    */
   adjustBalance(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<boolean>;
   /** Sets a balance of a sandbox (D95). @param id the reference of the entry */
-  setBalance(merchantId: string, id: string, setting: BalanceSetting, actor: Actor): Promise<void>;
+  setBalance(merchantId: string, id: string, setting: Schemas["BalanceSetting"], actor: Actor): Promise<void>;
   /** Reads a page of a statement, newest first. @throws InvalidCursorError */
   listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
   /**
@@ -91,32 +69,20 @@ export const insufficientFunds = ({
     `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
   );
 
-/** What merchants may ask of their balances (D95). */
-export interface MerchantBalances {
-  list(merchant: Merchant): Promise<Balance[]>;
-  /** @throws InvalidCursorError */
-  statement(merchant: Merchant, query: Partial<Omit<StatementQuery, "merchantId">>): Promise<Page<StatementEntry>>;
-  /** Sets a balance of the merchant's sandbox. Resolves with all its balances. */
-  set(merchant: Merchant, setting: BalanceSetting, actor: Actor): Promise<Balance[]>;
-}
+export type MerchantBalances = ReturnType<typeof createBalances>;
 
-export function createBalances(context: {
-  storage: LedgerStore;
-  clock: Clock;
-  ids: Ids;
-  balances: Balances;
-}): MerchantBalances {
+/** What merchants may ask of their balances (D95). */
+export function createBalances(context: { storage: LedgerStore; clock: Clock; ids: Ids; balances: Balances }) {
   const { storage, clock, ids, balances } = context;
-  const list = async ({ id }: Merchant) =>
+  const list = async ({ id }: Merchant): Promise<Balance[]> =>
     (await storage.listBalances(id)).map((balance) => ({
       ...balance,
       enforced: balance.enforced || balances === "enforced",
     }));
   return {
     list,
-    statement: ({ id: merchantId }, { limit = DEFAULT_LIMIT, ...query }) =>
-      storage.listStatement({ merchantId, limit, ...query }),
-    async set(merchant, setting, actor) {
+    /** Sets a balance of the merchant's sandbox. Resolves with all its balances. */
+    async set(merchant: Merchant, setting: Schemas["BalanceSetting"], actor: Actor): Promise<Balance[]> {
       await storage.setBalance(merchant.id, ids.record(clock.now()), setting, actor);
       return list(merchant);
     },

@@ -103,22 +103,27 @@ const PATTERNS = { countries: /^[A-Z]{2}$/, currencies: /^[A-Z]{3}$/, recipients
 /** How many values a limit may have. The number is small, because each create reads the values. */
 const MOST = 200;
 
-/** Reads limits; without any, they are undefined. @throws ServiceError `invalid_value` */
-export function parseLimits(texts: LimitTexts): Limits | undefined {
-  const given = NAMES.filter((name) => (texts[name] ?? "").trim() !== "");
+/** Reads what people have written under some of these names; without any, it is undefined. */
+export function readTexts<Name extends string, All>(
+  names: readonly Name[],
+  texts: Readonly<Partial<Record<Name, string | undefined>>>,
+  parse: (name: Name, text: string) => unknown,
+): All | undefined {
+  const given = names.filter((name) => (texts[name] ?? "").trim() !== "");
   if (given.length === 0) return undefined;
-  return Object.fromEntries(
-    given.map((name) => [
-      name,
-      parsed(
-        name,
-        texts[name]!.split(",").map((one) => one.trim()),
-      ),
-    ]),
-  );
+  return Object.fromEntries(given.map((name) => [name, parse(name, texts[name]!.trim())])) as All;
 }
 
-function parsed(name: keyof Limits, values: readonly string[]): Amounts | string[] {
+/** @throws ServiceError `invalid_value` */
+export const parseLimits = (texts: LimitTexts): Limits | undefined =>
+  readTexts(NAMES, texts, (name, text) =>
+    parsedLimit(
+      name,
+      text.split(",").map((each) => each.trim()),
+    ),
+  );
+
+function parsedLimit(name: keyof Limits, values: readonly string[]): Amounts | string[] {
   if (values.length > MOST) throw invalid(name, `can have at most ${MOST} values`);
   if (name === "countries" || name === "currencies" || name === "recipients") {
     if (!values.every((value) => PATTERNS[name].test(value))) throw invalid(name, "is not valid");

@@ -25,7 +25,6 @@ export interface Merchant {
   webhookUrl?: string;
   /** Absent for a merchant that can create payments (D88). */
   state?: "suspended" | "closed";
-  /** The limits of all payouts of the merchant (D92). */
   limits?: Limits;
   /** What the chaos switch of the sandbox does; absent while it is off (D67). */
   chaos?: Chaos;
@@ -180,7 +179,6 @@ export function requireActive(merchant: Pick<Merchant, "state">): void {
 interface KeyChoices {
   /** The key's id; by default a new one. */
   id?: string;
-  /** The key's name. */
   name?: string;
   /** What the key may do; by default everything. */
   scopes?: readonly Scope[];

@@ -5,7 +5,6 @@ export interface Lane {
   host: string;
 }
 
-/** How many ready entries of a lane to claim. */
 export interface LaneClaim extends Lane {
   count: number;
 }

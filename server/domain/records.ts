@@ -2,7 +2,6 @@ import type { components } from "../../generated/openapi.ts";
 import type { Eyes } from "./audit.ts";
 import { ServiceError } from "./errors.ts";
 import type { Failure } from "./failures.ts";
-import { DEFAULT_LIMIT } from "./pages.ts";
 
 /**
  * The common parts of disbursements and checkouts. In all stored data, amounts are whole numbers of the lowest
@@ -112,21 +111,7 @@ export interface RecordQuery<Status extends string = string> {
   /** Created before this time. */
   createdBefore?: number;
   limit: number;
-  /** A cursor from an earlier page. */
   cursor?: string;
-}
-
-/** The parts of a `RecordQuery` that a caller may set. */
-export type RecordFilter<Status extends string> = Partial<Omit<RecordQuery<Status>, "merchantId">>;
-
-/** Returns a caller's filter as a query. Copies the named fields only, so that nothing else reaches the storage. */
-export function recordQuery<Status extends string>(
-  merchantId: string,
-  filter: RecordFilter<Status>,
-): RecordQuery<Status> {
-  const { merchantsReference, phoneNumber, status, createdAfter, createdBefore } = filter;
-  const { limit = DEFAULT_LIMIT, cursor } = filter;
-  return { merchantId, merchantsReference, phoneNumber, status, createdAfter, createdBefore, limit, cursor };
 }
 
 /** The refusal of a reference that the merchant has used already (D4, D5). */

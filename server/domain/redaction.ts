@@ -101,3 +101,16 @@ export function masked(text: string, key?: string): string {
   const safe = withoutPhones(known.replace(SECRET, "$1$2_…"));
   return safe.length > LONGEST_TEXT ? `${safe.slice(0, LONGEST_TEXT)}…` : safe;
 }
+
+/** Returns a phone number with zeros after the first three digits, which are the calling code of most countries (D102). */
+export const erasedPhone = (phoneNumber: string): string => phoneNumber.slice(0, 3).padEnd(phoneNumber.length, "0");
+
+/**
+ * Returns what a rail said without the phone number. Also removes the number in the form that people of its country
+ * dial, which lacks the calling code and may begin with zeros.
+ */
+export const textWithoutPhone = (text: string, phoneNumber: string): string =>
+  text.replaceAll(/\d{7,}/g, (digits) => {
+    if (digits.endsWith(phoneNumber)) return digits.slice(0, -phoneNumber.length) + erasedPhone(phoneNumber);
+    return phoneNumber.endsWith(digits.replace(/^0+/, "")) ? "0".repeat(digits.length) : digits;
+  });

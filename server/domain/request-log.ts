@@ -14,7 +14,6 @@ export interface LoggedRequest {
   path: string;
   /** Absent if the connection ended before a response was sent. */
   status?: number;
-  /** The code of an error. */
   code?: string;
   durationMs: number;
   /** The service's reference of the payment that the request was about. */
@@ -53,7 +52,6 @@ export interface RequestQuery {
   reference?: string;
   requestId?: string;
   limit: number;
-  /** A cursor from an earlier page. */
   cursor?: string;
 }
 

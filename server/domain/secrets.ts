@@ -30,7 +30,7 @@ export function newSecret(random: (size: number) => Uint8Array): string {
   return PREFIX + Buffer.from(random(BYTES)).toString("base64");
 }
 
-const MOST_KEYS = 1_000;
+const MOST_KEY_OBJECTS = 1_000;
 
 /**
  * Returns a function that returns the HMAC-SHA256 of a text. The function keeps the key objects of recent secrets, because
@@ -42,7 +42,7 @@ export function hmacs(encoding: "base64" | "hex", bytesOf: (secret: string) => U
   return (secret: string, text: string): string => {
     let key = keys.get(secret);
     if (!key) {
-      if (keys.size >= MOST_KEYS) keys.clear();
+      if (keys.size >= MOST_KEY_OBJECTS) keys.clear();
       key = createSecretKey(bytesOf(secret));
       keys.set(secret, key);
     }

@@ -56,18 +56,15 @@ export interface Person {
   name: string;
 }
 
-/** The access of a person. */
 export interface Access extends Person {
   role: Role;
 }
 
-/** A stored link, which signs a person in once. */
 export interface SignInLink extends Access {
   hash: SecretHash;
   lifetimeMs: number;
 }
 
-/** A session before it is stored. */
 export interface NewSession {
   id: string;
   hash: SecretHash;
@@ -120,7 +117,6 @@ export const LONGEST_LINK_MS = LINK_LIFETIMES["3 days"];
 /** How long a session lasts, and how long it may stay unused. */
 const SESSION_MS = 12 * 3_600_000;
 const IDLE_MS = 2 * 3_600_000;
-/** The number of random bytes of a token. */
 const TOKEN_BYTES = 32;
 /** The largest number of sessions, and of links, that a list of the team shows. */
 export const TEAM_SHOWN = 500;

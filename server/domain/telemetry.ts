@@ -62,17 +62,12 @@ export interface RequestEnded {
 export interface Exchange extends Pick<RequestEnded, "requestId" | "method" | "route" | "status" | "durationMs"> {
   merchantId: string;
   operationId: string;
-  /** The parameters in the path. */
   parameters: Readonly<Record<string, string>>;
   /** The body, or the parameters of the query if there is none. */
   sent: unknown;
-  /** The body of the response. */
   returned: unknown;
-  /** The response's `Location`. */
   location: string | undefined;
-  /** The API key. */
   key: string | undefined;
-  /** The id of the API key. */
   keyId: string | undefined;
   /** The `User-Agent`, as it was sent. */
   program: string | undefined;

@@ -1,4 +1,5 @@
 import { ServiceError } from "./errors.ts";
+import { readTexts } from "./limits.ts";
 
 /** A fee rule: basis points of the amount plus a fixed part in the lowest denomination (D14). */
 export interface FeeRule {
@@ -30,7 +31,7 @@ export const TERMS = {
   checkoutFee: { example: "350", meaning: "fee of a checkout, written like the fee of a payout" },
   rateLimit: { example: "50", meaning: "requests per second" },
 } as const satisfies Record<keyof Terms, { example: string; meaning: string }>;
-const NAMES = Object.keys(TERMS) as (keyof Terms)[];
+const TERM_NAMES = Object.keys(TERMS) as (keyof Terms)[];
 
 /** Terms as people write them. */
 export type TermTexts = { readonly [Name in keyof Terms]?: string | undefined };
@@ -43,24 +44,20 @@ export function termTexts(terms: Terms | undefined): Record<string, string> {
   return Object.fromEntries(texts) as Record<string, string>;
 }
 
-/** Reads terms; without any, they are undefined. @throws ServiceError `invalid_value` */
-export function parseTerms(texts: TermTexts): Terms | undefined {
-  const given = NAMES.filter((name) => (texts[name] ?? "").trim() !== "");
-  if (given.length === 0) return undefined;
-  return Object.fromEntries(given.map((name) => [name, parsed(name, texts[name]!.trim())]));
-}
+/** @throws ServiceError `invalid_value` */
+export const parseTerms = (texts: TermTexts): Terms | undefined => readTexts(TERM_NAMES, texts, parsedTerm);
 
 /** The largest values are the same as for the settings, so that the fee of the largest amount is an exact integer. */
-function parsed(name: keyof Terms, text: string): FeeRule | number {
+function parsedTerm(name: keyof Terms, text: string): FeeRule | number {
   const [, first, fixed = "0"] = /^(\d{1,10})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
   const [one, other] = [Number(first), Number(fixed)];
   if (name === "rateLimit") {
     if (!text.includes("+") && one >= 1 && one <= 1_000_000) return one;
-    throw invalid(name, "must be a whole number from 1 to 1000000");
+    throw invalidTerm(name, "must be a whole number from 1 to 1000000");
   }
   if (one <= 9_999 && other <= 1_000_000_000) return { basisPoints: one, fixed: other };
-  throw invalid(name, "must be up to 9999 basis points, and perhaps + a fixed part up to 1000000000");
+  throw invalidTerm(name, "must be up to 9999 basis points, and perhaps + a fixed part up to 1000000000");
 }
 
-const invalid = (name: keyof Terms, rule: string) =>
+const invalidTerm = (name: keyof Terms, rule: string) =>
   new ServiceError("invalid_value", `${name} ${rule}, such as ${TERMS[name].example}.`);

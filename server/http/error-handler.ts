@@ -2,6 +2,7 @@ import type { ErrorRequestHandler, RequestHandler } from "express";
 import type { Logger } from "pino";
 import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
 import { truthful } from "../domain/changes.ts";
+import { english } from "../texts/index.ts";
 import { toHttpError } from "./http-error.ts";
 import { stateOf } from "./request-state.ts";
 
@@ -16,7 +17,7 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
     if (res.headersSent) return next(error);
     const known = toServiceError(error);
     const { requestId, changes } = stateOf(res);
-    const sent = truthful(known, changes, "Look up what exists before you repeat the request.");
+    const sent = truthful(known, changes, "Look up what exists before you repeat the request.", english);
     if (known !== error && known.code === "internal_error") log.error({ err: error, requestId }, "unexpected error");
     else if (changes?.length) log.warn({ err: error, requestId }, "failed after a change was recorded");
     const { status, headers, body } = toHttpError(sent);

@@ -1,12 +1,14 @@
 import type { Checkouts } from "../domain/checkouts.ts";
 import { NO_CHAOS } from "../domain/chaos.ts";
-import { setChaos, type MerchantStore } from "../domain/merchants.ts";
+import { setChaos, type Merchant } from "../domain/merchants.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
 import type { ClockMove } from "../domain/time.ts";
 import type { MerchantBalances } from "../domain/ledger.ts";
-import type { RecordFilter } from "../domain/records.ts";
+import { DEFAULT_LIMIT } from "../domain/pages.ts";
+import type { RecordQuery } from "../domain/records.ts";
+import type { Storage } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
 import type { components } from "../../generated/openapi.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
@@ -31,7 +33,7 @@ export interface HandlerContext {
   checkouts: Checkouts;
   webhooks: Webhooks;
   merchantClock: MerchantClock;
-  storage: Pick<MerchantStore, "setChaos">;
+  storage: Pick<Storage, `list${"Disbursements" | "Checkouts" | "Statement" | "Events" | "Deliveries"}` | "setChaos">;
   balances: MerchantBalances;
 }
 
@@ -44,16 +46,18 @@ export function createHandlers(context: HandlerContext): Handlers {
     verifyDisbursement: async ({ merchant, path }) =>
       disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
-      listView(await disbursements.list(merchant, recordFilter(query)), (one) => disbursementView(one, merchant.name)),
+      listView(await storage.listDisbursements(recordQuery(merchant, query)), (one) =>
+        disbursementView(one, merchant.name),
+      ),
     createCheckout: async ({ merchant, keyId, body, traceparent, refusal }) =>
       checkoutCreated(await checkouts.create(merchant, body, { keyId, traceparent, refusal }), config.publicUrl),
     verifyCheckout: async ({ merchant, path }) =>
       checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
     listCheckouts: async ({ merchant, query }) =>
-      listView(await checkouts.list(merchant, recordFilter(query)), (one) => checkoutView(one, merchant.name)),
+      listView(await storage.listCheckouts(recordQuery(merchant, query)), (one) => checkoutView(one, merchant.name)),
     listBalances: async ({ merchant }) => balancesView(await balances.list(merchant)),
-    async listStatements({ merchant, query: { from, to, format, limit, cursor } }) {
-      const page = await balances.statement(merchant, { from: timeOf(from), to: timeOf(to), limit, cursor });
+    async listStatements({ merchant: { id: merchantId }, query: { from, to, format, limit = DEFAULT_LIMIT, cursor } }) {
+      const page = await storage.listStatement({ merchantId, from: timeOf(from), to: timeOf(to), limit, cursor });
       return format === "csv" ? statementTable(page) : listView(page, statementEntryView);
     },
 
@@ -63,10 +67,12 @@ export function createHandlers(context: HandlerContext): Handlers {
     resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.now()),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
-    listEvents: async ({ merchant, query: { reference, limit, cursor } }) =>
-      listView(await webhooks.listEvents(merchant, { reference, limit, cursor }), eventView),
-    listDeliveries: async ({ merchant, query: { reference, status, limit, cursor } }) =>
-      listView(await webhooks.listDeliveries(merchant, { reference, status, limit, cursor }), deliveryView),
+    listEvents: async ({ merchant: { id: merchantId }, query: { reference, limit = DEFAULT_LIMIT, cursor } }) =>
+      listView(await storage.listEvents({ merchantId, reference, limit, cursor }), eventView),
+    listDeliveries: async ({
+      merchant: { id: merchantId },
+      query: { reference, status, limit = DEFAULT_LIMIT, cursor },
+    }) => listView(await storage.listDeliveries({ merchantId, reference, status, limit, cursor }), deliveryView),
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
@@ -92,15 +98,12 @@ interface RecordListQuery<Status extends string> {
   cursor?: string;
 }
 
-/** The filter of a query, with its timestamps as milliseconds. */
-function recordFilter<Status extends string>(query: RecordListQuery<Status>): RecordFilter<Status> {
-  const { merchantsReference, status, createdAfter, createdBefore, limit, cursor } = query;
-  return {
-    merchantsReference,
-    status,
-    createdAfter: timeOf(createdAfter),
-    createdBefore: timeOf(createdBefore),
-    limit,
-    cursor,
-  };
+/** What to list, with the timestamps of the request as milliseconds. */
+function recordQuery<Status extends string>(
+  { id: merchantId }: Merchant,
+  query: RecordListQuery<Status>,
+): RecordQuery<Status> {
+  const { merchantsReference, status, createdAfter, createdBefore, limit = DEFAULT_LIMIT, cursor } = query;
+  const period = { createdAfter: timeOf(createdAfter), createdBefore: timeOf(createdBefore) };
+  return { merchantId, merchantsReference, status, ...period, limit, cursor };
 }

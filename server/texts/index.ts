@@ -75,4 +75,8 @@ export function textIn(
     .join("");
 }
 
+/** For programs and for the command line. */
+export const english = (id: TextId, values?: Readonly<Record<string, string | number>>): string =>
+  textIn("en", id, values);
+
 export const isTextId = (id: string): id is TextId => Object.hasOwn(TEXTS, id);

@@ -71,7 +71,8 @@ function balancesTable(
 const ofMerchant = list<StatementEntry>({
   at: "/m/:merchant/balances",
   title: "balances",
-  read: (view, cursor) => view.context.balances.statement(merchantOf(view), { limit: ON_A_PAGE, ...cursor }),
+  read: (view, cursor) =>
+    view.context.storage.listStatement({ merchantId: merchantOf(view).id, limit: ON_A_PAGE, ...cursor }),
   async above(view) {
     const { context, t } = view;
     const merchant = merchantOf(view);

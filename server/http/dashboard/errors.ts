@@ -40,11 +40,14 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
     const root = rootOf(context.config.publicUrl);
     const trail = hasChanged && trailOf(root, res);
-    const language = {
-      t: (id: Parameters<Words["refusal"]>[0]["text"], values = {}) => words.refusal({ text: id, values }),
-    };
+    const what = () =>
+      describeChanges(
+        changes,
+        (text, values = {}) => words.refusal({ text, values }),
+        (change) => nameOf(change, words),
+      );
     const content = markup`<h1>${title}</h1><p>${words.refusal(refusal)}</p>
-${saysWhat && markup`<p><strong>${describeChanges(changes, { ...language, nameOf: (change) => nameOf(change, words) })}</strong></p>`}
+${saysWhat && markup`<p><strong>${what()}</strong></p>`}
 ${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
 ${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
 <p>${link(root, t("toTheDashboard"))}</p>${soft(rich("requestIdIs", { requestId }))}`;

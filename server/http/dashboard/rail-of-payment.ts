@@ -1,3 +1,4 @@
+import { conflictIn } from "../../domain/attention.ts";
 import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { TextId } from "../../texts/index.ts";
 import { whoIs } from "./audit-words.ts";
@@ -8,14 +9,12 @@ import type { View } from "./view.ts";
 import type { Words } from "./words.ts";
 
 /** Says in plain words how the rail contradicts the status of a payment; undefined if it does not. */
-export function conflictText({ payment, status, conflict }: Handover, { t, amount: money, word }: Words) {
-  if (!conflict) return undefined;
-  const amount = money(payment.amount, payment.currency);
-  if (payment.kind === "disbursement")
-    return status === "success" ? t("conflict.notPaidOut", { amount }) : t("conflict.paidOut", { amount });
-  return status === "success"
-    ? t("conflict.notPaid", { amount })
-    : t("conflict.paidLate", { amount, status: word("status", status) });
+export function conflictText(handover: Handover, { t, amount: money, word }: Words) {
+  if (!handover.conflict) return undefined;
+  const amount = money(handover.payment.amount, handover.payment.currency);
+  const kind = conflictIn(handover);
+  if (kind === "paidLate") return t("conflict.paidLate", { amount, status: word("status", handover.status) });
+  return t(`conflict.${kind}`, { amount });
 }
 
 /** A payment's way over its rail. Undefined for a payment from before the service had rails. */
