@@ -1,34 +1,25 @@
 // Runs the real process while its database or its disk misbehaves.
-import { closeSync, linkSync, mkdtempSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, linkSync, openSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { HttpResponse } from "./testing/http.ts";
-import { runServer, startProcess, type Limits, type ServerProcess } from "./testing/process.ts";
+import { runServer, type Limits } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
+import { stop, testFolder, testProcess } from "./testing/servers.ts";
 
 const KEY = "a-key-for-tests-of-bad-days";
 let folder: string;
 let file: string;
 let env: { DATABASE_URL: string; SANDBOX_API_KEY: string; LOG_LEVEL: string };
-const running: ServerProcess[] = [];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "bad-day-"));
+  folder = testFolder();
   file = join(folder, "data", "server.db");
   env = { DATABASE_URL: `sqlite:${file}`, SANDBOX_API_KEY: KEY, LOG_LEVEL: "error" };
 });
-afterEach(async () => {
-  for (const { kill, ended } of running.splice(0)) {
-    kill("SIGKILL");
-    await ended;
-  }
-  rmSync(folder, { recursive: true });
-});
 
 async function start(limits?: Limits) {
-  const server = await startProcess(env, limits);
-  running.push(server);
+  const server = await testProcess(env, limits);
   const { request } = server.client(KEY);
   return {
     ...server,
@@ -58,8 +49,7 @@ test("a disk that refuses writes: creates get 503, the log stays short, and noth
   for (let count = 0; count < 50; count += 1) expect((await server.create()).status).toBe(503);
   expect(await server.ready()).toBe(503);
   expect((await server.find(acknowledged[0]!)).status).toBe(200);
-  server.kill("SIGTERM");
-  await server.ended;
+  await stop(server);
   expect(server.output().length).toBeLessThan(20_000);
 
   const next = await start();
@@ -76,9 +66,7 @@ test.each([8, 64, 200])("a start on a disk with room for %i blocks says that the
 });
 
 test("a damaged index: creates get 503 until a restart, and the server is not ready", async () => {
-  const first = await start();
-  first.kill("SIGTERM");
-  await first.ended;
+  await stop(await start());
   const db = new DatabaseSync(file);
   const pages = db.prepare("SELECT rootpage FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'disbursements'");
   const { page_size: size } = db.prepare("PRAGMA page_size").get() as { page_size: number };
@@ -90,13 +78,6 @@ test("a damaged index: creates get 503 until a restart, and the server is not re
   const server = await start();
   expectUnavailable(await server.create(), /database is damaged/);
   expect(await server.ready()).toBe(503);
-});
-
-test("a second server is refused, and the first one goes on", async () => {
-  const server = await start();
-  const { code, stderr } = await runServer(env);
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/^Another server or command is using .+ Stop it/)]);
-  expect((await server.create()).status).toBe(200);
 });
 
 test("a second server is refused a hard link to the database", async () => {

@@ -1,19 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { writeFirstKey } from "./first-key-file.ts";
-
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "first-key-"));
-});
-afterEach(() => rmSync(folder, { recursive: true }));
+import { testFolder } from "./testing/servers.ts";
 
 const modeOf = (file: string) => statSync(file).mode & 0o777;
 
 test("only the owner can read the file, also in the place of one that others could read", () => {
-  const data = join(folder, "data");
+  const data = join(testFolder(), "data");
   const file = writeFirstKey(data, "sk_first");
   expect([readFileSync(file, "utf8"), modeOf(file)]).toEqual(["sk_first\n", 0o600]);
   writeFileSync(file, "", { mode: 0o644 });
@@ -26,6 +20,7 @@ test("only the owner can read the file, also in the place of one that others cou
 });
 
 test.each(["existing", "missing"])("a planted symbolic link to an %s file is replaced, not followed", (kind) => {
+  const folder = testFolder();
   const target = join(folder, "elsewhere");
   if (kind === "existing") writeFileSync(target, "before", { mode: 0o644 });
   symlinkSync(target, join(folder, "first-api-key"));

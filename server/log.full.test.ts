@@ -1,48 +1,37 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createLog } from "./log.ts";
 import { fillLog } from "./testing/raw.ts";
+import { testFolder } from "./testing/servers.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
 
-const KEY = "a-key-for-tests-of-the-log";
-let folder: string;
-let server: ChildProcess;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "server-"));
-});
-afterEach(() => {
-  server?.kill("SIGKILL");
-  rmSync(folder, { recursive: true });
-});
-
 /** Starts the server with this standard output. Its banner cannot be read, so the test asks until it responds. */
-async function start(stdout: number | "pipe"): Promise<number> {
+async function start(stdout: number | "pipe") {
   const port = await reservePort();
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-  server = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
+  const server = spawn(process.execPath, [join(import.meta.dirname, "main.ts")], {
     env: {
       PATH,
       HOME,
       NODE_COMPILE_CACHE,
       PORT: String(port),
-      SANDBOX_API_KEY: KEY,
-      DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
+      SANDBOX_API_KEY: "a-key-for-tests-of-the-log",
+      DATABASE_URL: `sqlite:${join(testFolder(), "server.db")}`,
     },
     stdio: ["ignore", stdout, "inherit"],
   });
-  const url = `http://127.0.0.1:${port}`;
+  onTestFinished(() => void server.kill("SIGKILL"));
   for (;;) {
-    const response = await fetch(`${url}/healthz`).catch(() => undefined);
-    if (response?.ok) return port;
+    const response = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined);
+    if (response?.ok) return { server, port };
     if (server.exitCode !== null) throw new Error(`The server ended with ${server.exitCode}`);
   }
 }
 
-async function stop() {
+async function stop(server: ChildProcess) {
   server.kill("SIGTERM");
   const [code] = await once(server, "exit");
   return code as number;
@@ -50,20 +39,20 @@ async function stop() {
 
 test("the server runs and stops if its log is on a full disk", async () => {
   const full = openSync("/dev/full", "w");
-  const port = await start(full);
+  const { server, port } = await start(full);
   closeSync(full);
   await fillLog(port);
-  expect(await stop()).toBe(0);
+  expect(await stop(server)).toBe(0);
 });
 
 test("the server runs and stops if nobody reads its log", async () => {
-  const port = await start("pipe");
+  const { server, port } = await start("pipe");
   await fillLog(port);
-  expect(await stop()).toBe(0);
+  expect(await stop(server)).toBe(0);
 });
 
 test("a log that can be written again says how many lines were dropped", async () => {
-  const port = await start("pipe");
+  const { server, port } = await start("pipe");
   await fillLog(port);
   let output = "";
   for await (const chunk of server.stdout!) {
@@ -74,14 +63,14 @@ test("a log that can be written again says how many lines were dropped", async (
 });
 
 test("the server runs and stops if the reader of its log is gone", async () => {
-  const port = await start("pipe");
+  const { server, port } = await start("pipe");
   server.stdout?.destroy();
   await fillLog(port);
-  expect(await stop()).toBe(0);
+  expect(await stop(server)).toBe(0);
 });
 
 test("shows no phone number that an error or a refused address contains", async () => {
-  const path = join(folder, "log");
+  const path = join(testFolder(), "log");
   const fd = openSync(path, "w");
   const { log, flush } = createLog("info", fd);
   const context = { phone: 2_257_038_102_473, numbers: ["2257038102473"], deep: { key: "+225 70 38 10 24 73" } };

@@ -1,15 +1,14 @@
 // A database belongs to a sandbox or to a live service, for ever (D80).
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { startOwnPostgres, type OwnPostgres } from "./testing/own-postgres.ts";
-import { createTestDatabase, type TestDatabase } from "./testing/postgres.ts";
-import { LIVE, runCommand, runServer, startProcess, type Ended, type ServerProcess } from "./testing/process.ts";
+import { createTestDatabase } from "./testing/postgres.ts";
+import { LIVE, runCommand, runServer, type Ended, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
+import { stop, testFolder, testProcess } from "./testing/servers.ts";
 
 const KEY = "a-key-for-tests-of-the-mode";
 const SANDBOX = { SANDBOX: "true" };
@@ -30,25 +29,12 @@ afterAll(() => postgres.close());
 
 let folder: string;
 let path: string;
-const running: ServerProcess[] = [];
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "mode-"));
+  folder = testFolder();
   path = join(folder, "server.db");
 });
-afterEach(async () => {
-  for (const server of running.splice(0)) await stop(server, "SIGKILL");
-  rmSync(folder, { recursive: true });
-});
 
-async function start(env: NodeJS.ProcessEnv): Promise<ServerProcess> {
-  const server = await startProcess({ SANDBOX_API_KEY: KEY, ...env });
-  running.push(server);
-  return server;
-}
-async function stop(server: ServerProcess, signal: NodeJS.Signals = "SIGTERM") {
-  server.kill(signal);
-  await server.ended;
-}
+const start = (env: NodeJS.ProcessEnv) => testProcess({ SANDBOX_API_KEY: KEY, ...env });
 /** Expects that a server or command ended without doing anything. */
 function expectRefused({ code, stdout, stderr }: Ended, reason: RegExp) {
   expect([code === 0, stdout, stderr]).toEqual([false, "", expect.stringMatching(reason)]);
@@ -85,19 +71,9 @@ interface Place {
   env: { DATABASE_URL: string };
   /** Everything that is stored. */
   contents(): Promise<unknown>;
-  run(sql: string): Promise<void>;
-  close(): Promise<void>;
 }
 
 async function sqlitePlace(): Promise<Place> {
-  const use = <T>(work: (db: DatabaseSync) => T): T => {
-    const db = new DatabaseSync(path);
-    try {
-      return work(db);
-    } finally {
-      db.close();
-    }
-  };
   return {
     env: { DATABASE_URL: `sqlite:${path}` },
     contents: async () =>
@@ -105,15 +81,17 @@ async function sqlitePlace(): Promise<Place> {
         .filter((name) => statSync(join(folder, name)).isFile())
         .toSorted()
         .map((name) => [name, hashOf(join(folder, name))]),
-    run: async (sql) => use((db) => db.exec(sql)),
-    close: async () => undefined,
   };
 }
 
-async function postgresPlace(): Promise<Place> {
-  const database: TestDatabase = await createTestDatabase(postgres.url);
+async function postgresPlace() {
+  const database = await createTestDatabase(postgres.url);
   const client = new Client({ connectionString: database.url });
   await client.connect();
+  onTestFinished(async () => {
+    await client.end();
+    await database.drop();
+  });
   const list = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
   return {
     env: { DATABASE_URL: database.url },
@@ -123,11 +101,7 @@ async function postgresPlace(): Promise<Place> {
       for (const { tablename: name } of tables) contents.push(name, await list(`SELECT * FROM ${String(name)}`));
       return contents;
     },
-    run: async (sql) => void (await client.query(sql)),
-    async close() {
-      await client.end();
-      await database.drop();
-    },
+    run: (sql: string) => client.query(sql),
   };
 }
 
@@ -138,10 +112,6 @@ describe.each([
   let place: Place;
   beforeEach(async () => {
     place = await create();
-  });
-  afterEach(async () => {
-    for (const server of running.splice(0)) await stop(server, "SIGKILL");
-    await place.close();
   });
   const serve = (env: NodeJS.ProcessEnv) => runServer({ SANDBOX_API_KEY: KEY, ...place.env, ...env });
   const command = (env: NodeJS.ProcessEnv, args: readonly string[]) => runCommand({ ...place.env, ...env }, ...args);
@@ -193,10 +163,6 @@ describe("PostgreSQL", () => {
   beforeEach(async () => {
     place = await postgresPlace();
   });
-  afterEach(async () => {
-    for (const server of running.splice(0)) await stop(server, "SIGKILL");
-    await place.close();
-  });
 
   test("a process in the other mode cannot join", async () => {
     const live = await start({ ...place.env, ...LIVE });
@@ -221,31 +187,15 @@ describe("PostgreSQL", () => {
   });
 });
 
-describe("a rail", () => {
-  const { RAILS } = LIVE;
-
-  test("is what a live server needs, and a sandbox refuses", async () => {
-    const results = [
-      [{ SANDBOX: "false" }, /SANDBOX=false starts a live service, which needs a rail, .+ Set RAIL_URL and /],
-      [{ RAILS }, /RAILS is set, but the server is a sandbox, which moves no money\. Set SANDBOX=false /],
-    ] as const;
-    for (const [env, reason] of results) {
-      const { code, stdout, stderr } = await runServer({ ...atPath(), ...env });
-      expect([code, stdout, stderr]).toEqual([1, "", expect.stringMatching(reason)]);
-    }
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
-  test("is named at the start and in /healthz, and says how a payout ended", async () => {
-    const live = await start({ ...atPath(), ...LIVE });
-    expect(live.output()).toMatch(/\(live\)\n {2}Money moves over test: every payout /);
-    expect(await (await fetch(`${live.url}/healthz`)).json()).toMatchObject({ environment: "live", rail: "test" });
-    const reference = await pay(live);
-    const record = () => live.client(KEY).request("GET", `/v1/disbursements/${reference}`);
-    const status = async () => (await record()).body.data.status;
-    await expect.poll(status).toBe("success");
-    expect((await record()).body.data.merchant).toEqual({ name: "First Merchant" });
-  });
+test("a rail is named at the start and in /healthz, and says how a payout ended", async () => {
+  const live = await start({ ...atPath(), ...LIVE });
+  expect(live.output()).toMatch(/\(live\)\n {2}Money moves over test: every payout /);
+  expect(await (await fetch(`${live.url}/healthz`)).json()).toMatchObject({ environment: "live", rail: "test" });
+  const reference = await pay(live);
+  const record = () => live.client(KEY).request("GET", `/v1/disbursements/${reference}`);
+  const status = async () => (await record()).body.data.status;
+  await expect.poll(status).toBe("success");
+  expect((await record()).body.data.merchant).toEqual({ name: "First Merchant" });
 });
 
 describe("backups", () => {
@@ -286,7 +236,6 @@ describe("backups", () => {
     expectRefused(await runCommand({ ...copy, ...SANDBOX }, "db", "copy"), LIVE_DATABASE);
     expect((await runCommand(copy, "db", "copy")).code).toBe(0);
     expectRefused(await runServer({ ...place.env, ...SANDBOX }), LIVE_DATABASE);
-    await place.close();
   });
 
   test("a database in which a server of the other mode has started takes no copy", async () => {
@@ -299,6 +248,5 @@ describe("backups", () => {
       2,
       expect.stringMatching(/^The destination is not empty: its table mode has rows/),
     ]);
-    await place.close();
   });
 });

@@ -1,17 +1,17 @@
 // Runs several real processes on one PostgreSQL database.
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { createHttpClient } from "./testing/http.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
-import { launchServer, runCommand, runKeys, runServer, startProcess, type ServerProcess } from "./testing/process.ts";
+import { launchServer, runKeys, runServer } from "./testing/process.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
+import { testProcess } from "./testing/servers.ts";
 
 const KEY = "a-key-for-tests-of-processes";
 let database: TestDatabase;
 let env: NodeJS.ProcessEnv;
-const running: ServerProcess[] = [];
 
 beforeAll(async () => {
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
@@ -21,16 +21,9 @@ beforeEach(async () => {
   await database.empty();
   env = { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "50" };
 });
-afterEach(async () => {
-  for (const { kill, ended } of running.splice(0)) {
-    kill("SIGKILL");
-    await ended;
-  }
-});
 
 async function start(changes: NodeJS.ProcessEnv = {}) {
-  const server = await startProcess({ ...env, ...changes });
-  running.push(server);
+  const server = await testProcess({ ...env, ...changes });
   return { ...server, ...server.client(KEY) };
 }
 
@@ -152,12 +145,6 @@ test("a command does not wait for the database", async () => {
   const { code, stderr } = await runKeys({ ...env, DATABASE_URL }, "list");
   expect(code).not.toBe(0);
   expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .*ECONNREFUSED.*\. Check DATABASE_URL\.\n$/);
-});
-
-test("a backup names the program that makes it", async () => {
-  const { code, stderr } = await runCommand(env, "db", "backup", "copy");
-  expect(code).toBe(2);
-  expect(stderr).toContain("pg_dump");
 });
 
 /** The payouts of the race below. The limit permits half of them. `npm run faults -- funds` has longer races. */

@@ -4,9 +4,10 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { createHttpClient } from "./testing/http.ts";
 import { startLoadBalancer, type LoadBalancer } from "./testing/load-balancer.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
-import { startProcess, type ServerProcess } from "./testing/process.ts";
+import type { ServerProcess } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
+import { testProcess } from "./testing/servers.ts";
 
 const KEY = "a-key-for-tests-of-restarts";
 const CALLERS = 3;
@@ -21,26 +22,23 @@ const OVERLOADED = /overloaded\. Nothing was recorded/;
 let database: TestDatabase;
 let receiver: Receiver;
 let balancer: LoadBalancer;
-const running: ServerProcess[] = [];
+let running: ServerProcess[];
 
 // Different for each attempt of the test: a repeated test must not find the payouts of the first attempt.
 beforeEach(async () => {
+  running = [];
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   receiver = await startReceiver();
   balancer = await startLoadBalancer();
 });
 afterEach(async () => {
-  for (const { kill, ended } of running.splice(0)) {
-    kill("SIGKILL");
-    await ended;
-  }
   await balancer.close();
   await receiver.close();
   await database.drop();
 });
 
 async function start(): Promise<ServerProcess> {
-  const server = await startProcess({
+  const server = await testProcess({
     DATABASE_URL: database.url,
     SANDBOX_API_KEY: KEY,
     SETTLE_DELAY_MS: "20",

@@ -1,32 +1,26 @@
 // Strangers occupy every connection of a real process, and merchants are served beside them.
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
 import { LIVE, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
+import { testFolder } from "./testing/servers.ts";
 
 /** More than the connections of a process that may open 256 files. */
 const STRANGERS = 300;
 const LIMITS = { openFiles: 256 };
 const FORM = "content-type: application/x-www-form-urlencoded\r\n";
 
-let folder: string;
 let server: ServerProcess;
 let postgres: TestDatabase | undefined;
 const strangers: Socket[] = [];
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "strangers-"));
-});
 afterEach(async () => {
   for (const socket of strangers.splice(0)) socket.destroy();
   server.kill("SIGKILL");
   await server.ended;
   await postgres?.drop();
-  rmSync(folder, { recursive: true });
 });
 
 async function crowd(path: string, fields: string): Promise<void> {
@@ -45,7 +39,7 @@ test.runIf(process.platform === "linux").each([
 ])("300 slow %s do not keep a merchant of a %s server with %s out", async (kind, mode, database) => {
   postgres = database === "PostgreSQL" ? await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!()) : undefined;
   const env = {
-    DATABASE_URL: postgres?.url ?? `sqlite:${join(folder, "server.db")}`,
+    DATABASE_URL: postgres?.url ?? `sqlite:${join(testFolder(), "server.db")}`,
     ...(mode === "live" ? LIVE : { SANDBOX: "true" }),
   };
   const { stdout } = await runKeys(env, "create-merchant", "Ama");

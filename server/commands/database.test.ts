@@ -1,5 +1,4 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -10,7 +9,6 @@ import { serveStorage } from "../storage/socket/serve.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
 import { createTerminal, type Row } from "../testing/commands.ts";
-import { startProcess } from "../testing/process.ts";
 import {
   addDelivery,
   addMerchant,
@@ -20,16 +18,16 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
+import { stop, testFolder, testProcess } from "../testing/servers.ts";
 
 let folder: string;
 let path: string;
 let env: Record<string, string>;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "db-"));
+  folder = testFolder();
   path = join(folder, "server.db");
   env = { DATABASE_URL: `sqlite:${path}` };
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const rows = (...table: Row[]) => createTerminal(env).rows(...table);
 const json = (typed: string) => createTerminal(env).json(typed);
@@ -130,10 +128,9 @@ describe("SQLite", () => {
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
-    const server = await startProcess(env);
+    const server = await testProcess(env);
     await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
-    server.kill("SIGTERM");
-    await server.ended;
+    await stop(server);
     const { rows: more, known } = createTerminal(env);
     const restored =
       /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;
@@ -142,9 +139,7 @@ describe("SQLite", () => {
       [`db restore ${backup} --replace`, 0, restored],
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
-    const again = await startProcess(env);
-    again.kill("SIGTERM");
-    await again.ended;
+    await stop(await testProcess(env));
     await rows(["keys merchants", 0, /^\S+  Before$/]);
   });
 });

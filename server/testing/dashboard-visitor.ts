@@ -34,13 +34,13 @@ export const newLink = (
 ) => createLink({ ...merchants, storage }, { ...person, name, role }, "command ada@host");
 
 /** Sends a request to the dashboard; `path` follows `/dashboard`. */
-export async function visit(server: TestServer, path: string, init: RequestInit = {}): Promise<Visited> {
+export async function visit(server: Pick<TestServer, "url">, path: string, init: RequestInit = {}): Promise<Visited> {
   const response = await fetch(`${server.url}/dashboard${path}`, { redirect: "manual", ...init });
   return { status: response.status, headers: response.headers, html: await response.text() };
 }
 
 /** Sends a form from a page of this origin. */
-export function send(server: TestServer, path: string, fields: Record<string, string>, headers = {}) {
+export function send(server: Pick<TestServer, "url">, path: string, fields: Record<string, string>, headers = {}) {
   const body = new URLSearchParams(fields);
   return visit(server, path, { method: "POST", body, headers: { origin: server.url, ...headers } });
 }
