@@ -50,7 +50,11 @@ const OPTIONS = {
     parse: eventNames,
     meaning: "forward these only, separated by commas",
   },
-  status: { value: "STATUS", parse: parseStatus, meaning: "forward nothing; respond with this status to every webhook" },
+  status: {
+    value: "STATUS",
+    parse: parseStatus,
+    meaning: "forward nothing; respond with this status to every webhook",
+  },
   delay: { value: "TIME", parse: duration, meaning: "forward nothing; respond after this time, such as 2s" },
   json: { meaning: "print one JSON object per line" },
   ...REMOTE_OPTIONS,
@@ -63,6 +67,8 @@ least once and in order. It goes on where it ended before, whatever ended it, fo
 
 ${meaningsOf(OPTIONS)}`;
 
+const currentTime = () => new Date();
+
 /** `disbursement-checkout listen`. Resolves with the exit code when it was stopped. */
 export async function listen(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0> {
   const { positionals, values } = parseOptions(OPTIONS, args, USAGE);
@@ -73,8 +79,7 @@ export async function listen(args: readonly string[], env: NodeJS.ProcessEnv, pr
   const stopping = new AbortController();
   // A second signal ends the process at once.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-  const time = () => new Date();
-  const print = values.json ? printJson(time) : printLines(time, process.stdout.isTTY && !env.NO_COLOR);
+  const print = values.json ? printJson(currentTime) : printLines(currentTime, process.stdout.isTTY && !env.NO_COLOR);
   const { "forward-to": url = "no receiver", events = [] } = values;
   const path = cursorPath(env, remote.baseUrl, remote.key, url, ...events.toSorted());
   if (!values.json) printer.log(introduction(values, remote.baseUrl, path));
