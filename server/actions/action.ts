@@ -1,15 +1,19 @@
-import { hash } from "node:crypto";
+import { hash, hkdfSync } from "node:crypto";
 import type { Config } from "../config.ts";
-import type { Actor } from "../domain/audit.ts";
+import { checkedReason, type Actor } from "../domain/audit.ts";
 import type { Checkouts } from "../domain/checkouts.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
+import type { Random } from "../domain/ids.ts";
+import { LIMITS, parseLimits } from "../domain/limits.ts";
 import type { Merchant } from "../domain/merchants.ts";
+import { checkedName } from "../domain/names.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right } from "../domain/roles.ts";
 import type { SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
+import { parseTerms, TERMS } from "../domain/terms.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
-import type { TextId } from "../texts/index.ts";
+import { textIn, type TextId, type Values } from "../texts/index.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
@@ -23,12 +27,32 @@ export interface ActionContext extends SignInContext {
   rails?: Rails | undefined;
 }
 
-/** What a person has typed or chosen, by the names of the inputs. */
-export interface Form {
-  /** Without spaces around it; empty if there is none. */
-  text(name: string): string;
-  /** All values of an input that may be sent several times. */
-  all(name: string): string[];
+/** What a person asked for and does not get. The message is English; pages show the text in their language. */
+export class Refused extends Error {
+  override name = "Refused";
+  /** The status of HTTP. */
+  readonly status: number;
+  readonly text: TextId;
+  readonly values: Readonly<Record<string, string | number>>;
+
+  constructor(status: number, text: TextId, values: Refused["values"] = {}) {
+    super(textIn("en", text, values));
+    this.status = status;
+    this.text = text;
+    this.values = values;
+  }
+}
+
+export const refused = <Id extends TextId>(status: number, text: Id, ...[values]: Values<Id, string | number>) =>
+  new Refused(status, text, values);
+
+/** What a form or a query has sent. Of an input that is sent several times, there is a list. */
+type Sent = Readonly<Record<string, unknown>> | undefined;
+
+/** What a person has typed or chosen, without spaces around it; empty if there is none. */
+export function typed(sent: unknown, name: string): string {
+  const value = (sent as Sent)?.[name];
+  return typeof value === "string" ? value.trim() : "";
 }
 
 /** An input of a form. */
@@ -56,15 +80,69 @@ export interface Field<Value> {
   /** True if it is asked for only by the page that says what will happen. */
   isLate?: true;
   /** @throws Refused or ServiceError */
-  read(form: Form): Value;
+  read(sent: Sent): Value;
 }
 
 /** A field with one input. @param check throws Refused or ServiceError */
 export function field(name: string, input: Input): Field<string>;
 export function field<Value>(name: string, input: Input, check: (text: string) => Value): Field<Value>;
 export function field(name: string, input: Input, check: (text: string) => unknown = String): Field<unknown> {
-  return { inputs: { [name]: input }, read: (form) => check(form.text(name)) };
+  return { inputs: { [name]: input }, read: (sent) => check(typed(sent, name)) };
 }
+
+/** The name of a person, a key or a merchant. */
+export const aName = (label: TextId, input: Input = {}) =>
+  field(
+    "name",
+    { label, required: true, class: "search", ...input, attributes: { maxlength: 100, autocomplete: "off" } },
+    checkedName,
+  );
+
+/** Why somebody does something, for the audit trail. */
+export const aReason = field(
+  "reason",
+  { label: "reasonForAuditTrail", required: true, attributes: { maxlength: 500, autocomplete: "off" } },
+  checkedReason,
+);
+
+/**
+ * Randomness that is the same when the same form is sent again, so that what it makes is made once and shown again. Only
+ * the session can know it. Undefined for a form without an id.
+ * @param names of the inputs; what is made is another thing if one of them has another value
+ */
+export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
+  inputs: { id: { type: "hidden" } },
+  read(sent) {
+    const [id = "", secret = "", ...values] = ["id", "csrf", ...names].map((name) => typed(sent, name));
+    if (id === "") return undefined;
+    return (length) => new Uint8Array(hkdfSync("sha256", secret, id, JSON.stringify(values), length));
+  },
+});
+
+/** A field of several inputs, whose names and examples `rules` has. */
+function rulesField<Name extends string, Value>(
+  kind: "limit" | "term",
+  rules: Readonly<Record<Name, { example: string }>>,
+  parse: (texts: Record<Name, string>) => Value,
+): Field<Value> {
+  const names = Object.keys(rules) as Name[];
+  const attributes = { maxlength: 4_000, autocomplete: "off" };
+  const inputOf = (name: Name): Input => ({
+    label: `${kind}.${name}` as TextId,
+    means: `${kind}.${name}.means` as TextId,
+    placeholder: { text: rules[name].example },
+    attributes,
+  });
+  return {
+    inputs: Object.fromEntries(names.map((name) => [name, inputOf(name)])),
+    read: (sent) => parse(Object.fromEntries(names.map((name) => [name, typed(sent, name)])) as Record<Name, string>),
+  };
+}
+
+/** Limits of payouts; empty fields limit nothing. */
+export const someLimits = rulesField("limit", LIMITS, parseLimits);
+/** What was agreed with a merchant; for empty fields the server's settings apply. */
+export const someTerms = rulesField("term", TERMS, parseTerms);
 
 /** Who acts on what. */
 export interface Doer<Of extends Merchant | undefined = Merchant> {
@@ -113,8 +191,8 @@ export interface Action<At extends string = string, All extends Fields = Fields,
    */
   replaces?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<object>;
   run(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<Result>;
-  /** The path of the page that shows what has become. */
-  leadsTo(doer: Doer<MerchantIn<At>>, result: Result): string;
+  /** The path of the page that shows what has become, with the parameters of the action's path. */
+  leadsTo: string | ((result: Result, doer: Doer<MerchantIn<At>>) => string);
   /** True if the response to the form itself is that page, with the result. */
   isShown?: true;
   /** What the result has that can never be shown again. */
@@ -138,3 +216,7 @@ export const scopesOf = (at: string): string[] =>
 
 /** The path of the pages of a merchant, or of those of all merchants. */
 export const areaOf = (merchant: Merchant | undefined): string => (merchant ? `/m/${merchant.id}` : "");
+
+/** A path with the parameters. */
+export const pathFor = (at: string, merchant: Merchant | undefined, params: Readonly<Record<string, string>>): string =>
+  at.replace("{scope}", areaOf(merchant)).replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? "");

@@ -3,7 +3,6 @@ import { merchantActions } from "./merchants.ts";
 import { paymentActions } from "./payments.ts";
 import { sandboxActions } from "./sandbox.ts";
 import { settingsActions } from "./settings.ts";
-import { teamActions } from "./team.ts";
 import { webhookActions } from "./webhooks.ts";
 
 /** Everything that a person can do. What is not listed here is refused to everybody. */
@@ -13,12 +12,20 @@ export const ACTIONS = {
   ...webhookActions,
   ...sandboxActions,
   ...settingsActions,
-  ...teamActions,
 };
 
 export type ActionName = keyof typeof ACTIONS;
+export const ACTION_NAMES = Object.keys(ACTIONS) as ActionName[];
 /** What an action returns. */
 export type ActionResult<Name extends ActionName> = ResultOf<(typeof ACTIONS)[Name]>;
 
 /** The action of this name, without the types of its input and result. */
 export const actionOf = (name: ActionName): Action => ACTIONS[name] as unknown as Action;
+
+/** Reads what an action needs to know. @param isComplete false for a query that leads to the page that asks for the rest */
+export const readInput = <Name extends ActionName>(name: Name, sent: unknown, isComplete = true) =>
+  Object.fromEntries(
+    Object.entries(actionOf(name).input)
+      .filter(([, { isLate }]) => isComplete || !isLate)
+      .map(([key, each]) => [key, each.read(sent as Record<string, unknown>)]),
+  ) as Parameters<(typeof ACTIONS)[Name]["run"]>[1];

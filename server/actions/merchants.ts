@@ -6,33 +6,26 @@ import { limitTexts } from "../domain/limits.ts";
 import { createMerchant, renameMerchant, type Merchant } from "../domain/merchants.ts";
 import { termTexts } from "../domain/terms.ts";
 import type { TextId } from "../texts/index.ts";
-import { action, field, type Doer } from "./action.ts";
-import { aName, sameAgain, someLimits, someTerms } from "./inputs.ts";
-import { refused } from "./refused.ts";
+import { action, aName, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
 
-type Managed = Doer;
-const itsPage = ({ merchant }: Managed) => `/merchants/${merchant.id}`;
+const MANAGED = { needs: "manage merchants", leadsTo: "/merchants/:merchant" } as const;
 
 /** Changes the state of a merchant, after a page that says what will happen. */
-const changeState = (
-  at: `/merchants/:merchant/${string}`,
-  state: Merchant["state"],
-  texts: { button: TextId; question: TextId; effects: readonly TextId[] },
-) =>
+const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"], effects: readonly TextId[]) =>
   action({
-    at,
-    needs: "manage merchants",
+    at: `/merchants/:merchant/${how}`,
+    ...MANAGED,
     input: {},
-    button: texts.button,
+    button: `${how}.button`,
     style: state === undefined ? "primary" : "danger",
-    asks: texts,
-    async run({ context, actor, merchant }: Managed) {
+    asks: { question: `${how}.question`, effects },
+    async run({ context, actor, merchant }) {
       const isDone = await context.storage.setMerchantState(merchant.id, state, actor);
       if (!isDone) throw refused(409, "error.closedForGood");
     },
-    leadsTo: itsPage,
   });
 
+const off = { autocomplete: "off" };
 /** A change of a balance that a person types: `amount` is positive, and `kind` says whether it is taken. */
 const change = {
   kind: field(
@@ -50,22 +43,13 @@ const change = {
       means: "amountInLowest.means",
       required: true,
       placeholder: { text: "10000" },
-      attributes: { inputmode: "numeric", maxlength: 16, autocomplete: "off" },
+      attributes: { inputmode: "numeric", maxlength: 16, ...off },
     },
-    (text) => {
-      const amount = Number(text);
-      if (/^[1-9]\d*$/.test(text) && Number.isSafeInteger(amount)) return amount;
-      throw refused(422, "error.amount");
-    },
+    anAmount,
   ),
   currency: field(
     "currency",
-    {
-      label: "currency",
-      required: true,
-      placeholder: { text: "XOF" },
-      attributes: { maxlength: 3, autocomplete: "off" },
-    },
+    { label: "currency", required: true, placeholder: { text: "XOF" }, attributes: { maxlength: 3, ...off } },
     (text) => {
       if (/^[A-Z]{3}$/.test(text)) return text;
       throw refused(422, "error.currency");
@@ -73,15 +57,17 @@ const change = {
   ),
   reason: field(
     "reason",
-    {
-      label: "reason",
-      required: true,
-      placeholder: "bankTransfer",
-      attributes: { maxlength: 200, autocomplete: "off" },
-    },
+    { label: "reason", required: true, placeholder: "bankTransfer", attributes: { maxlength: 200, ...off } },
     checkedReason,
   ),
 };
+
+/** @throws Refused if a text is no amount in the lowest denomination */
+export function anAmount(text: string): number {
+  const amount = Number(text);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(amount) && amount > 0) return amount;
+  throw refused(422, "error.amount");
+}
 
 /** The change in the storage's terms. `id` makes sure that it is booked once. */
 export const adjustmentOf = (
@@ -99,51 +85,36 @@ export const merchantActions = {
     style: "primary",
     run: ({ context, actor }, { name, random }) =>
       createMerchant({ ...context, actor, ...(random && { ids: createIds(random) }) }, name),
-    leadsTo: (_, { id }) => `/m/${id}/settings`,
+    leadsTo: ({ id }) => `/m/${id}/settings`,
   }),
   "merchant.rename": action({
     at: "/merchants/:merchant/rename",
-    needs: "manage merchants",
+    ...MANAGED,
     input: { name: aName("nameWhichWebhooksShow") },
     button: "rename",
     run: ({ context, actor, merchant }, { name }) => renameMerchant({ ...context, actor }, merchant, name),
-    leadsTo: itsPage,
   }),
   "merchant.limit": action({
     at: "/merchants/:merchant/limits",
-    needs: "manage merchants",
+    ...MANAGED,
     input: { limits: someLimits },
-    hint: "emptyFieldsLimitNothing",
+    hint: "emptyLimits",
     button: "saveLimits",
     replaces: async ({ merchant }) => limitTexts(merchant.limits),
     run: ({ context, actor, merchant }, { limits }) => context.storage.setMerchantLimits(merchant.id, limits, actor),
-    leadsTo: itsPage,
   }),
   "merchant.terms": action({
     at: "/merchants/:merchant/terms",
-    needs: "manage merchants",
+    ...MANAGED,
     input: { terms: someTerms },
     hint: "emptyTerms",
     button: "saveTerms",
     replaces: async ({ merchant }) => termTexts(merchant.terms),
     run: ({ context, actor, merchant }, { terms }) => context.storage.setMerchantTerms(merchant.id, terms, actor),
-    leadsTo: itsPage,
   }),
-  "merchant.suspend": changeState("/merchants/:merchant/suspend", "suspended", {
-    question: "suspend.question",
-    effects: ["suspend.effect", "suspend.payments", "suspend.undo"],
-    button: "suspend.button",
-  }),
-  "merchant.reopen": changeState("/merchants/:merchant/reopen", undefined, {
-    question: "reopen.question",
-    effects: ["reopen.effect"],
-    button: "reopen.button",
-  }),
-  "merchant.close": changeState("/merchants/:merchant/close", "closed", {
-    question: "close.question",
-    effects: ["close.effect", "close.keys", "close.people", "close.payments"],
-    button: "close.button",
-  }),
+  "merchant.suspend": changeState("suspend", "suspended", ["suspend.effect", "suspend.payments", "suspend.undo"]),
+  "merchant.reopen": changeState("reopen", undefined, ["reopen.effect"]),
+  "merchant.close": changeState("close", "closed", ["close.effect", "close.keys", "close.people", "close.payments"]),
   "balance.adjust": action({
     at: "/merchants/:merchant/adjust",
     needs: "change balances",
@@ -165,7 +136,7 @@ export const merchantActions = {
       if (result === "not-covered") throw refused(409, "undecided.not-covered");
       return result;
     },
-    leadsTo: ({ merchant }, result) => (result === "proposed" ? "/balances" : `/m/${merchant.id}/balances`),
+    leadsTo: (result) => (result === "proposed" ? "/balances" : "/m/:merchant/balances"),
   }),
   "balance.approve": decideChange("approve"),
   "balance.reject": decideChange("reject"),
@@ -185,6 +156,6 @@ function decideChange(how: "approve" | "reject") {
       const result = isKnown ? await storage.decideAdjustment(merchantId, id, actor, how === "approve") : "unknown";
       if (result !== "booked" && result !== "rejected") throw refused(409, `undecided.${result}`);
     },
-    leadsTo: () => "/balances",
+    leadsTo: "/balances",
   });
 }

@@ -2,9 +2,7 @@ import type { Merchant } from "../domain/merchants.ts";
 import type { Decided } from "../domain/approvals.ts";
 import { decide } from "../domain/attention.ts";
 import type { Handover } from "../domain/handovers.ts";
-import { action, areaOf, field, type Doer, type Field } from "./action.ts";
-import { aReason } from "./inputs.ts";
-import { refused } from "./refused.ts";
+import { action, aReason, field, refused, type Doer, type Field } from "./action.ts";
 
 /** How many payouts are decided at a time. */
 export const MOST_DECIDED = 100;
@@ -14,9 +12,9 @@ type Chosen = [merchantId: string, reference: string];
 /** The payouts that a person has ticked. */
 const chosen: Field<Chosen[]> = {
   inputs: { payment: { type: "hidden" } },
-  read: (form) =>
-    [...new Set(form.all("payment"))].slice(0, MOST_DECIDED).flatMap((text): Chosen[] => {
-      const [merchantId = "", reference = "", ...more] = text.split("/");
+  read: (sent) =>
+    [...new Set([sent?.payment].flat())].slice(0, MOST_DECIDED).flatMap((text): Chosen[] => {
+      const [merchantId = "", reference = "", ...more] = typeof text === "string" ? text.split("/") : [];
       return reference === "" || more.length > 0 ? [] : [[merchantId, reference]];
     }),
 };
@@ -37,10 +35,8 @@ async function decideAll(
   }
   return results;
 }
-const approvals = ({ merchant }: Doer<Merchant | undefined>) => `${areaOf(merchant)}/approvals`;
 
-type Handed = Doer;
-async function handoverOf({ context, merchant, params }: Handed): Promise<Handover> {
+async function handoverOf({ context, merchant, params }: Doer): Promise<Handover> {
   const found = await context.storage.findHandover(params.reference!);
   if (found?.merchantId === merchant.id) return found;
   throw refused(404, "error.noPayment");
@@ -48,45 +44,47 @@ async function handoverOf({ context, merchant, params }: Handed): Promise<Handov
 /** The list that a payment belongs to. */
 export const listOf = (reference: string): "checkouts" | "disbursements" =>
   reference.startsWith("CHK") ? "checkouts" : "disbursements";
-const itsPage = ({ merchant, params }: Handed) => `/m/${merchant.id}/${listOf(params.reference!)}/${params.reference}`;
-const OF_RAIL = { needs: "decide about payments", byOperators: true, where: "live" } as const;
+
+const CHOSEN = { needs: "decide about payments", leadsTo: "{scope}/approvals", isShown: true } as const;
+const OF_PAYMENT = {
+  needs: "decide about payments",
+  byOperators: true,
+  where: "live",
+  leadsTo: (_: void, { params }: Doer) => `/m/:merchant/${listOf(params.reference!)}/:reference`,
+} as const;
+const OF_RAIL = { needs: "pause a rail", where: "live", leadsTo: "/rails" } as const;
 
 /** What people decide about payments, and about rails (D74, D93). */
 export const paymentActions = {
   "payment.approve": action({
     at: "{scope}/approvals/approve",
-    needs: "decide about payments",
+    ...CHOSEN,
     input: { payments: chosen },
-    button: "approvePayouts",
+    button: "approve",
     style: "primary",
     run: (doer, { payments }) => decideAll(doer, payments),
-    leadsTo: approvals,
-    isShown: true,
   }),
   "payment.reject": action({
     at: "{scope}/approvals/reject",
-    needs: "decide about payments",
+    ...CHOSEN,
     input: { payments: chosen, reason: { ...aReason, isLate: true } },
-    button: "rejectPayouts",
+    button: "reject",
     style: "danger",
     run: (doer, { payments, reason }) => decideAll(doer, payments, reason),
-    leadsTo: approvals,
-    isShown: true,
   }),
   "payment.ask": action({
     at: "/m/:merchant/payments/:reference/ask",
-    ...OF_RAIL,
+    ...OF_PAYMENT,
     input: {},
     button: "askRailAgainNow",
     async run(doer) {
       const { payment } = await handoverOf(doer);
       if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.ended");
     },
-    leadsTo: itsPage,
   }),
   "payment.decide": action({
     at: "/m/:merchant/payments/:reference/decide",
-    ...OF_RAIL,
+    ...OF_PAYMENT,
     opens: "decideByHand",
     input: {
       status: field(
@@ -112,11 +110,10 @@ export const paymentActions = {
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
       if (result === "not-pending") throw refused(409, "error.ended");
     },
-    leadsTo: itsPage,
   }),
   "payment.close-conflict": action({
     at: "/m/:merchant/payments/:reference/close",
-    ...OF_RAIL,
+    ...OF_PAYMENT,
     opens: "closeConflict.opens",
     hint: "closeConflict.hint",
     input: { reason: aReason },
@@ -127,12 +124,10 @@ export const paymentActions = {
       const isClosed = await doer.context.storage.closeConflict(payment.reference, reason, doer.actor);
       if (!isClosed) throw refused(409, "error.nothingToClose");
     },
-    leadsTo: itsPage,
   }),
   "rail.pause": action({
     at: "/rails/:rail/pause",
-    needs: "pause a rail",
-    where: "live",
+    ...OF_RAIL,
     opens: "pause",
     hint: "pauseRail.hint",
     input: { reason: aReason },
@@ -143,17 +138,14 @@ export const paymentActions = {
       if (!rails!.names.includes(name)) throw refused(404, "error.noRail");
       if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.pausedAlready");
     },
-    leadsTo: () => "/rails",
   }),
   "rail.resume": action({
     at: "/rails/:rail/resume",
-    needs: "pause a rail",
-    where: "live",
+    ...OF_RAIL,
     input: {},
     button: "resumeRail",
     async run({ context, actor, params }) {
       if (!(await context.storage.resumeRail(params.rail!, actor))) throw refused(409, "error.notPaused");
     },
-    leadsTo: () => "/rails",
   }),
 };

@@ -1,13 +1,12 @@
-import { actorName, type AuditEntry } from "../domain/audit.ts";
+import { actorName } from "../domain/audit.ts";
 import { LONGEST_LATENCY_MS, type Chaos } from "../domain/chaos.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
 import { requireActive, setChaos } from "../domain/merchants.ts";
 import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
 import { sandboxTime } from "../domain/time.ts";
-import { action, field, type Doer, type Field } from "./action.ts";
-import { refused } from "./refused.ts";
+import { action, field, refused, typed, type Doer, type Field } from "./action.ts";
+import { anAmount } from "./merchants.ts";
 
-type InSandbox = Doer;
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
 /** The most moments that the page of the clock lists. */
@@ -16,11 +15,7 @@ export const SHOWN = 50;
 const amount = field(
   "amount",
   { label: "amount", required: true, attributes: { inputmode: "numeric", pattern: "[0-9]+", value: "10000" } },
-  (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number > 0) return number;
-    throw refused(422, "error.amount");
-  },
+  anAmount,
 );
 
 const phoneNumber = field(
@@ -30,7 +25,7 @@ const phoneNumber = field(
     type: "tel",
     required: true,
     class: "phone",
-    attributes: { maxlength: 30, value: "2257038102473", list: "numbers" },
+    attributes: { maxlength: 30, value: "2257038102473" },
   },
   (text) => {
     const digits = text.replaceAll(/[\s.-]/g, "").replace(/^(\+|00)/, "");
@@ -57,10 +52,10 @@ const chaos: Field<Chaos> = {
     ]),
   ),
   /** An empty field is 0. */
-  read: (form) =>
+  read: (sent) =>
     Object.fromEntries(
       CHAOS_NAMES.map((name) => {
-        const text = form.text(name);
+        const text = typed(sent, name);
         if (!/^\d*$/.test(text) || Number(text) > CHAOS[name])
           throw refused(422, "error.chaos", { name, most: CHAOS[name] });
         return [name, Number(text)];
@@ -68,11 +63,15 @@ const chaos: Field<Chaos> = {
     ) as unknown as Chaos,
 };
 
-const record = ({ context, actor, merchant }: InSandbox, name: AuditEntry["action"], details: Record<string, string>) =>
-  context.storage.recordAction({ actor, action: name, merchantId: merchant.id, details });
-const newReference = ({ context: { ids, clock } }: InSandbox) => `test-${ids.record(clock.now())}`;
-const itsPage = ({ merchant }: InSandbox) => `/m/${merchant.id}/sandbox`;
-const IN_SANDBOX = { needs: "use the sandbox", where: "sandbox" } as const;
+const record = ({ context, actor, merchant }: Doer, details: Record<string, string>) =>
+  context.storage.recordAction({ actor, action: "sandbox.create", merchantId: merchant.id, details });
+const newReference = ({ context: { ids, clock } }: Doer) => `test-${ids.record(clock.now())}`;
+const IN_SANDBOX = {
+  needs: "use the sandbox",
+  where: "sandbox",
+  style: "primary",
+  leadsTo: "/m/:merchant/sandbox",
+} as const;
 
 /** What people do in a sandbox. A closed or suspended merchant is refused before anything is recorded. */
 export const sandboxActions = {
@@ -81,7 +80,6 @@ export const sandboxActions = {
     ...IN_SANDBOX,
     input: { phoneNumber, amount },
     button: "create",
-    style: "primary",
     async run(doer, input) {
       const { context, actor, merchant } = doer;
       requireActive(merchant);
@@ -93,26 +91,25 @@ export const sandboxActions = {
         // A program that sent this request would get no response, but the payment exists.
         if (!(error instanceof ConnectionDropped)) throw error;
       }
-      await record(doer, "sandbox.create", { disbursement: reference });
+      await record(doer, { disbursement: reference });
       return (await context.storage.findDisbursementByMerchantsReference(merchant.id, reference))!;
     },
-    leadsTo: ({ merchant }, { reference }) => `/m/${merchant.id}/disbursements/${reference}`,
+    leadsTo: ({ reference }) => `/m/:merchant/disbursements/${reference}`,
   }),
   "sandbox.checkout": action({
     at: "/m/:merchant/sandbox/checkouts",
     ...IN_SANDBOX,
     input: { amount },
     button: "create",
-    style: "primary",
     async run(doer, input) {
       const { context, merchant } = doer;
       requireActive(merchant);
       const reference = newReference(doer);
       const created = await context.checkouts.create(merchant, { reference, ...input, ...PLACE });
-      await record(doer, "sandbox.create", { checkout: reference });
+      await record(doer, { checkout: reference });
       return created;
     },
-    leadsTo: ({ merchant }, { reference }) => `/m/${merchant.id}/checkouts/${reference}`,
+    leadsTo: ({ reference }) => `/m/:merchant/checkouts/${reference}`,
   }),
   "sandbox.advance": action({
     at: "/m/:merchant/sandbox/advance",
@@ -121,18 +118,16 @@ export const sandboxActions = {
       // A time and not a duration, so that loading the page again does not move the clock again.
       to: field("to", { type: "hidden" }, (text) => {
         const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
-        if (Number.isNaN(time)) throw refused(422, "error.chooseTime");
+        if (Number.isNaN(time)) throw refused(422, "error.beginAgain");
         return time;
       }),
     },
     button: "moveClockTo",
-    style: "primary",
     async run({ context, actor, merchant }, { to }) {
       const from = sandboxTime(merchant, context.clock.now());
       const { items: due } = await context.storage.listUpcoming(merchant.id, to, SHOWN);
       return { from, due, moved: await context.merchantClock.advance(merchant.id, { to }, actor) };
     },
-    leadsTo: itsPage,
     isShown: true,
   }),
   "sandbox.chaos": action({
@@ -140,19 +135,17 @@ export const sandboxActions = {
     ...IN_SANDBOX,
     input: { chaos },
     button: "save",
-    style: "primary",
     run: ({ context, actor, merchant }, input) => setChaos(context.storage, merchant, input.chaos, actor),
-    leadsTo: (doer) => `${itsPage(doer)}#chaos`,
+    leadsTo: "/m/:merchant/sandbox#chaos",
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",
+    ...IN_SANDBOX,
     needs: "reset the sandbox",
-    where: "sandbox",
     input: {},
     opens: "reset.opens",
     button: "reset.button",
     style: "danger",
     run: ({ context, actor, merchant }) => context.merchantClock.reset(merchant.id, actor),
-    leadsTo: itsPage,
   }),
 };

@@ -2,17 +2,16 @@ import { validate } from "uuid";
 import type { Config } from "../config.ts";
 import { SCOPES, type ApiKey, type Scope } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
-import { createKey, KeyExistsError, revokeKey } from "../domain/merchants.ts";
+import { createKey, KeyExistsError, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { ROLES, roleOf } from "../domain/roles.ts";
+import { createLink, LINK_LIFETIMES, linkAddress, type EndedSessions } from "../domain/sign-in.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
-import { action, field, type Doer, type Field } from "./action.ts";
-import { aName, someLimits } from "./inputs.ts";
-import { refused, Refused } from "./refused.ts";
+import { action, aName, field, refused, Refused, someLimits, typed, type Doer, type Field } from "./action.ts";
 
-type InSettings = Doer;
-const itsPage = ({ merchant }: InSettings) => `/m/${merchant.id}/settings`;
-const SETTINGS = { needs: "change settings", leadsTo: itsPage } as const;
+const SETTINGS = { needs: "change settings", leadsTo: "/m/:merchant/settings" } as const;
+const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
 
-async function ownKey({ context, merchant }: InSettings, keyId: string): Promise<ApiKey> {
+async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
   if (key) return key;
   throw refused(404, "error.noKey");
@@ -23,7 +22,7 @@ const scopes: Field<readonly Scope[]> = {
   inputs: Object.fromEntries(
     SCOPES.map((scope) => [scope, { type: "checkbox", label: `scope.${scope}`, placeholder: { text: scope } }]),
   ),
-  read: (form) => SCOPES.filter((scope) => form.text(scope) !== ""),
+  read: (sent) => SCOPES.filter((scope) => typed(sent, scope) !== ""),
 };
 
 /** The address, if the server would send to it. */
@@ -39,7 +38,20 @@ function checkedAddress(text: string, { webhookAllowInsecure }: Config): string 
 
 const keyId = field("key", { type: "hidden" });
 
-/** A new key or a revealed secret is in the response to the form itself, so that no address shows it again. */
+type Lifetime = keyof typeof LINK_LIFETIMES;
+const SHORTEST = "10 minutes" satisfies Lifetime;
+
+const scopeOf = ({ merchant }: Doer<Merchant | undefined>) => (merchant ? { merchantId: merchant.id } : {});
+
+async function end(doer: Doer<Merchant | undefined>, which: EndedSessions) {
+  const ended = await doer.context.storage.endSessions({ ...scopeOf(doer), ...which }, doer.actor);
+  if (ended === 0) throw refused(404, "error.noSession");
+}
+
+/**
+ * What people do in a merchant's settings, and with the people who may see the dashboard. A new key, link or secret is in
+ * the response to the form itself, so that no address shows it again.
+ */
 export const settingsActions = {
   "key.create": action({
     at: "/m/:merchant/settings/keys",
@@ -83,7 +95,7 @@ export const settingsActions = {
     ...SETTINGS,
     input: { key: keyId, limits: someLimits },
     opens: "limitKey.opens",
-    hint: "limitKey.hint",
+    hint: "emptyLimits",
     button: "limitKey",
     replaces: async (doer, { key }) => ({ key, ...limitTexts((await ownKey(doer, key)).limits) }),
     async run(doer, { key, limits }) {
@@ -131,5 +143,57 @@ export const settingsActions = {
       const address = url === "" ? undefined : checkedAddress(url, context.config);
       return context.storage.setDefaultWebhook(merchant.id, address, actor);
     },
+  }),
+  "dashboard.link": action({
+    at: "{scope}/team/links",
+    ...TEAM,
+    input: {
+      name: aName("personsName"),
+      role: field(
+        "role",
+        { label: "role", type: "select", options: Object.fromEntries(ROLES.map((role) => [role, `role.${role}`])) },
+        (text) => {
+          const role = roleOf(text);
+          if (!role) throw refused(422, "error.chooseRole", { roles: ROLES.join(", ") });
+          return role;
+        },
+      ),
+      lifetime: field(
+        "lifetime",
+        {
+          label: "linkWorksFor",
+          type: "select",
+          options: { "10 minutes": "link.10 minutes", "1 day": "link.1 day", "3 days": "link.3 days" },
+        },
+        (text): Lifetime => (Object.hasOwn(LINK_LIFETIMES, text) ? (text as Lifetime) : SHORTEST),
+      ),
+    },
+    button: "makeLink",
+    style: "primary",
+    async run(doer, { name, role, lifetime }) {
+      const { context, actor } = doer;
+      const person = { ...scopeOf(doer), name, role };
+      const token = await createLink(context, person, actor, LINK_LIFETIMES[lifetime]);
+      return { name, role, lifetime, address: linkAddress(context.config.publicUrl, token) };
+    },
+    isShown: true,
+    secretIn: ({ address }) => address,
+    perMinute: { person: 10, team: 30 },
+  }),
+  "session.end": action({
+    at: "{scope}/team/end",
+    ...TEAM,
+    input: { id: field("session", { type: "hidden" }) },
+    button: "endSession",
+    run: (doer, { id }) => end(doer, { id }),
+  }),
+  "session.end-all": action({
+    at: "{scope}/team/end-all",
+    ...TEAM,
+    input: { name: field("name", { type: "hidden" }) },
+    hint: "endAllAccess.hint",
+    button: "endAllAccess",
+    style: "danger",
+    run: (doer, { name }) => end(doer, { name, invited: true }),
   }),
 };

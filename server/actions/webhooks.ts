@@ -1,17 +1,62 @@
+import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
+import { EVENT_TYPES, type EventType } from "../domain/events.ts";
+import { timestamp } from "../domain/representation.ts";
 import { PACE, requireReplayable, startReplay } from "../domain/replays.ts";
-import { action, type Doer, type Field } from "./action.ts";
-import { refused } from "./refused.ts";
-import { SEARCH, searchOf, type TypedSearch } from "./webhook-search.ts";
+import type { TextId } from "../texts/index.ts";
+import { action, refused, typed, type Field } from "./action.ts";
 
-const area = ({ merchant }: Doer) => `/m/${merchant.id}`;
+/** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
+export const SEARCH = ["status", "type", "host", "reference", "from", "to"] as const;
+export type TypedSearch = Record<(typeof SEARCH)[number], string>;
+
+/** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
+export const STATUSES: Readonly<Record<DeliveryFilter, TextId>> = {
+  pending: "status.waiting",
+  delivered: "status.delivered",
+  failed: "status.failed",
+  ended: "refusedForGood",
+  exhausted: "allAttemptsUsed",
+};
+
+/** @throws Refused if a field has a value that the form or a link does not send */
+export function searchOf({ status, type, host, from, to }: TypedSearch): DeliverySearch {
+  if (status !== "" && !Object.hasOwn(STATUSES, status)) throw refused(422, "error.noChoice", { choice: status });
+  if (type !== "" && !EVENT_TYPES.includes(type as EventType)) throw refused(422, "error.noChoice", { choice: type });
+  return {
+    ...(status !== "" && { status: status as DeliveryFilter }),
+    ...(type !== "" && { type: type as EventType }),
+    ...(host !== "" && { host: hostOf(host) }),
+    ...(from !== "" && { createdAfter: timeOf(from) }),
+    ...(to !== "" && { createdBefore: timeOf(to) }),
+  };
+}
+
+/** What a person would type for a search. */
+export function typedFor(search: DeliverySearch): TypedSearch {
+  const { status = "", type = "", host = "", reference = "", createdAfter, createdBefore } = search;
+  return { status, type, host, reference, from: typedTime(createdAfter), to: typedTime(createdBefore) };
+}
+
+const typedTime = (at?: number) => (at === undefined ? "" : timestamp(at).slice(0, -1));
+
+/** People may paste a whole address. */
+const hostOf = (host: string): string => (host.includes("://") && URL.parse(host)?.host) || host.toLowerCase();
+
+/** A time in UTC, as browsers send it. */
+function timeOf(text: string): number {
+  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(text);
+  const time = isTime ? Date.parse(`${text}Z`) : Number.NaN;
+  if (Number.isNaN(time)) throw refused(422, "error.time");
+  return time;
+}
 
 /** The webhooks to replay: a search that finds more than one payment's, and not everything. */
 const replayable: Field<ReturnType<typeof searchOf>> = {
   inputs: Object.fromEntries(SEARCH.map((name) => [name, { type: "hidden" }])),
-  read(form) {
-    const typed = Object.fromEntries(SEARCH.map((name) => [name, form.text(name)])) as TypedSearch;
-    if (typed.reference !== "") throw refused(422, "error.openWebhook");
-    const filter = searchOf(typed);
+  read(sent) {
+    const search = Object.fromEntries(SEARCH.map((name) => [name, typed(sent, name)])) as TypedSearch;
+    if (search.reference !== "") throw refused(422, "error.openWebhook");
+    const filter = searchOf(search);
     requireReplayable(filter);
     return filter;
   },
@@ -31,7 +76,7 @@ export const webhookActions = {
       if (result === "unknown") throw refused(404, "error.noWebhook");
       if (result === "claimed") throw refused(409, "error.attemptInProgress");
     },
-    leadsTo: (doer) => `${area(doer)}/webhooks/${doer.params.id}`,
+    leadsTo: "/m/:merchant/webhooks/:id",
   }),
   "replay.start": action({
     at: "/m/:merchant/replays/new",
@@ -49,7 +94,7 @@ export const webhookActions = {
           },
         },
         isLate: true,
-        read: (form): number => Number(form.text("pace") || Number.NaN),
+        read: (sent): number => Number(typed(sent, "pace") || Number.NaN),
       },
     },
     button: "startReplay",
@@ -59,7 +104,7 @@ export const webhookActions = {
       if (!started) throw refused(409, "error.anotherReplay");
       return started;
     },
-    leadsTo: (doer, { id }) => `${area(doer)}/replays/${id}`,
+    leadsTo: ({ id }) => `/m/:merchant/replays/${id}`,
   }),
   "replay.stop": action({
     at: "/m/:merchant/replays/:id/stop",
@@ -72,6 +117,6 @@ export const webhookActions = {
       // A replay that ended a moment ago cannot be stopped, but exists.
       if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw refused(404, "error.noReplay");
     },
-    leadsTo: (doer) => `${area(doer)}/replays/${doer.params.id}`,
+    leadsTo: "/m/:merchant/replays/:id",
   }),
 };

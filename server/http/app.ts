@@ -8,7 +8,7 @@ import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { modeOf } from "../domain/mode.ts";
 import { dashboardPages } from "./dashboard/routes.ts";
-import type { DashboardContext } from "./dashboard/dashboard-context.ts";
+import type { DashboardContext } from "./dashboard/view.ts";
 import { sendErrors, noSuchPath } from "./error-handler.ts";
 import { documentation } from "./docs/routes.ts";
 import { createHandlers } from "./handlers.ts";

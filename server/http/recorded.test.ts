@@ -90,6 +90,6 @@ test("only the boundary claims that nothing was recorded", () => {
     "http/pages/texts.ts",
     // A start that was refused.
     "storage/mode.ts",
-    "texts/audit.ts",
+    "texts/actions.ts",
   ]);
 });

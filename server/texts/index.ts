@@ -1,7 +1,4 @@
 import { actions } from "./actions.ts";
-import { audit } from "./audit.ts";
-import { errors } from "./errors.ts";
-import { operators } from "./operators.ts";
 import { pages } from "./pages.ts";
 import { payments } from "./payments.ts";
 import { settings } from "./settings.ts";
@@ -11,7 +8,7 @@ export type Language = "en" | "fr";
 /** A text in English and in French. `{name}` stands for a value, and `|` is between the forms for one and for many. */
 export type Text = readonly [english: string, french: string];
 
-export const AREAS = { pages, payments, webhooks, settings, operators, actions, audit, errors };
+export const AREAS = { pages, payments, webhooks, settings, actions };
 /**
  * Every text for people, by its id.
  *
@@ -25,10 +22,7 @@ export const TEXTS = {
   ...payments,
   ...webhooks,
   ...settings,
-  ...operators,
   ...actions,
-  ...audit,
-  ...errors,
 } as const satisfies Record<string, Text>;
 
 type Texts = typeof TEXTS;

@@ -9,7 +9,6 @@ export const payments = {
   payer: ["Payer", "Payeur"],
   fee: ["Fee", "Frais"],
   webhooksWait: ["{count} webhook waits|{count} webhooks wait", "{count} webhook attend|{count} webhooks attendent"],
-  "webhooksWait.more": ["{number} or more webhooks wait", "{number} webhooks ou plus attendent"],
   receiverFails: [
     "<strong>{host}</strong>{of} fails: {webhooks}, the oldest since {time} UTC.",
     "<strong>{host}</strong>{of} ne reçoit plus : {webhooks}, le plus ancien depuis le {time} UTC.",
@@ -19,23 +18,15 @@ export const payments = {
     "{count} webhook failed for good|{count} webhooks failed for good",
     "{count} webhook a échoué définitivement|{count} webhooks ont échoué définitivement",
   ],
-  "webhooksFailed.more": [
-    "{number} or more webhooks failed for good",
-    "{number} webhooks ou plus ont échoué définitivement",
-  ],
   receiverGaveUp: [
     "<strong>{host}</strong>{of}: {webhooks}, the oldest from {time} UTC.",
     "<strong>{host}</strong>{of} : {webhooks}, le plus ancien du {time} UTC.",
   ],
   sendThemAgain: ["Send them again…", "Les renvoyer…"],
-  moreIssues: ["There is more of this than is shown.", "Il y en a plus que ce qui est affiché."],
   whyTheyFailed: ["Why they failed", "Causes des échecs"],
   noReason: ["No reason was recorded", "Aucune cause n’a été enregistrée"],
   ofTheNewest: ["Of the newest {number} that failed.", "Parmi les {number} derniers échecs."],
-  outcomeUnknown: [
-    "The outcome of payments is unknown, or a rail contradicts it.",
-    "L’issue de certains paiements est inconnue, ou un rail la contredit.",
-  ],
+  outcomeUnknown: ["The outcome of payments is unknown or contradicted.", "L’issue de paiements est incertaine."],
   seePayments: ["See the payments", "Voir les paiements"],
   railIsPaused: [
     "The rail <strong>{rail}</strong> is paused since {time} UTC.",
@@ -43,16 +34,12 @@ export const payments = {
   ],
   seeRails: ["See the rails", "Voir les rails"],
   approvalsWait: ["Payouts wait for approval.", "Des versements attendent une approbation."],
-  changesWait: [
-    "Changes of balances wait for a second person.",
-    "Des mouvements de solde attendent une seconde personne.",
-  ],
+  changesWait: ["Changes of balances wait for a second person.", "Des mouvements de solde attendent quelqu’un."],
   decideAboutThem: ["Decide about them", "Décider"],
   payoutsPending: [
     "{count} payout is pending|{count} payouts are pending",
     "{count} versement est en attente|{count} versements sont en attente",
   ],
-  "payoutsPending.more": ["{number} or more payouts are pending", "{number} versements ou plus sont en attente"],
   payoutsAreLate: [
     "{payouts}{of} for more than {minutes} minutes, the oldest since {time} UTC.",
     "{payouts}{of} depuis plus de {minutes} minutes, le plus ancien depuis le {time} UTC.",
@@ -76,45 +63,15 @@ export const payments = {
   earlierShare: ["Earlier: {share}", "Avant : {share}"],
   halfFinal: ["Half are final within", "La moitié se termine en"],
   mostFinal: ["95 % are final within", "95 % se terminent en"],
-  perDay: [
-    "{kind} per day, by status. The highest bar is {most}.",
-    "{kind} par jour, selon le statut. La barre la plus haute : {most}.",
-  ],
-  barsOfPayouts: [
-    "Bars: payouts per day, by status. The table below has the figures.",
-    "Barres : versements par jour, selon le statut. Le tableau ci-dessous donne les chiffres.",
-  ],
-  barsOfCheckouts: [
-    "Bars: checkouts per day, by status. The table below has the figures.",
-    "Barres : encaissements par jour, selon le statut. Le tableau ci-dessous donne les chiffres.",
-  ],
   sumsByCurrency: ["Sums by currency", "Sommes par devise"],
-  figuresAsTable: ["The figures of each day as a table", "Les chiffres de chaque jour en tableau"],
   figuresEachDay: ["Figures of each day", "Chiffres de chaque jour"],
   sumOfSuccess: ["Sum of success", "Somme réussie"],
-  final: ["Final", "Terminés"],
-  success: ["Success", "Réussite"],
-  daysInSandbox: [
-    "Days are in UTC and sandbox time, and a payment counts for the day of its creation.",
-    "Les jours sont en UTC et à l’heure du bac à sable. Un paiement compte pour le jour de sa création.",
-  ],
-  daysInUtc: [
-    "Days are in UTC, and a payment counts for the day of its creation.",
-    "Les jours sont en UTC. Un paiement compte pour le jour de sa création.",
-  ],
-  newResults: ["New results appear within a minute.", "Les nouveaux résultats apparaissent en une minute."],
   payoutCount: ["{count} payout|{count} payouts", "{count} versement|{count} versements"],
   checkoutCount: ["{count} checkout|{count} checkouts", "{count} encaissement|{count} encaissements"],
   exportCsv: ["Export as CSV", "Exporter en CSV"],
   referenceOrPhoneNumber: ["Reference or phone number", "Référence ou numéro de téléphone"],
-  searchWholeReference: [
-    "Search for a whole reference, the service’s or your own, or a whole phone number with its country code. Check the status and the days, too.",
-    "Recherchez une référence entière, celle du service ou la vôtre, ou un numéro de téléphone entier avec son indicatif. Vérifiez aussi le statut et les jours.",
-  ],
   noCheckoutsYet: ["No checkouts yet", "Aucun encaissement pour l’instant"],
   noDisbursementsYet: ["No disbursements yet", "Aucun décaissement pour l’instant"],
-  createTestCheckout: ["Create a test checkout", "Créer un encaissement de test"],
-  createTestDisbursement: ["Create a test disbursement", "Créer un décaissement de test"],
   fromTerminal: [
     'From a terminal: create an API key under <a href="{area}/settings">Settings</a>, put it into <code>API_KEY</code>, and send a first request.',
     'Dans un terminal : créez une clé d’API dans les <a href="{area}/settings">paramètres</a>, mettez-la dans <code>API_KEY</code> et envoyez une première requête.',
@@ -122,8 +79,6 @@ export const payments = {
   notPaidYet: ["not paid yet", "pas encore payé"],
   payerUnknown: ["payer unknown", "payeur inconnu"],
   notPaid: ["not paid", "non payé"],
-  allCheckouts: ["All checkouts", "Tous les encaissements"],
-  allDisbursements: ["All disbursements", "Tous les décaissements"],
   waitsForOperator: [
     "Waits for approval, because of a limit of its merchant. An operator must decide.",
     "Attend une approbation, à cause d’une limite de son marchand. Un opérateur doit décider.",
@@ -161,7 +116,6 @@ export const payments = {
     "<strong>{sum}</strong> in {count} payout|<strong>{sum}</strong> in {count} payouts",
     "<strong>{sum}</strong> en {count} versement|<strong>{sum}</strong> en {count} versements",
   ],
-  toNumber: ["To {number}", "Vers {number}"],
   toNumberUntil: ["To {number}, until {time}", "Vers {number}, avant le {time}"],
   failsAt: ["Fails at (UTC)", "Échoue le (UTC)"],
   chooseReference: ["Choose {reference}", "Choisir {reference}"],
@@ -170,15 +124,7 @@ export const payments = {
     "Payouts that nobody has approved yet, oldest first. A payout fails 24 hours after its creation unless somebody approves it.",
     "Versements que personne n’a encore approuvés, les plus anciens d’abord. Un versement échoue 24 heures après sa création si personne ne l’approuve.",
   ],
-  morePayouts: [
-    "There are more payouts. The oldest are shown.",
-    "Il y a d’autres versements. Les plus anciens sont affichés.",
-  ],
   noPayoutWaits: ["No payout waits for approval", "Aucun versement n’attend d’approbation"],
-  approvalsEmpty: [
-    "A payout waits here if a limit of its API key or of its merchant asks for approval from its amount on.",
-    "Un versement attend ici si une limite de sa clé d’API ou de son marchand exige une approbation à partir de son montant.",
-  ],
   payoutsApproved: [
     "{count} payout approved.|{count} payouts approved.",
     "{count} versement approuvé.|{count} versements approuvés.",
@@ -191,7 +137,6 @@ export const payments = {
     "{count} payout not: {why}|{count} payouts not: {why}",
     "{count} versement sans décision : {why}|{count} versements sans décision : {why}",
   ],
-  "undecided.payout.not-waiting": ["It does not wait for approval any more.", "Il n’attend plus d’approbation."],
   "undecided.payout.own": [
     "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.",
     "Vous l’avez créé ou avez créé sa clé d’API, ou un lien de connexion vous relie à la personne qui l’a fait. Une autre personne doit l’approuver.",
@@ -208,24 +153,11 @@ export const payments = {
   conflict: ["conflict", "conflit"],
   unknown: ["unknown", "inconnu"],
   railNamed: ["Rail {rail}", "Rail {rail}"],
-  sinceTime: ["Since {time}", "Depuis le {time}"],
-  waitsForSecond: [
-    "<strong>Waits for a second person:</strong> {status}, proposed by {by}",
-    "<strong>Attend une seconde personne :</strong> {status}, proposé par {by}",
-  ],
   attentionMeans: [
     "Payments whose outcome is unknown for more than {minutes} minutes, and payments whose rail contradicts their status. Oldest first.",
     "Paiements dont l’issue est inconnue depuis plus de {minutes} minutes, et paiements dont le rail contredit le statut. Les plus anciens d’abord.",
   ],
-  morePayments: [
-    "There are more payments. The oldest are shown.",
-    "Il y a d’autres paiements. Les plus anciens sont affichés.",
-  ],
   nothingNeedsPerson: ["Nothing needs a person", "Rien à examiner"],
-  attentionEmpty: [
-    "A payment appears here if its outcome is unknown for more than {minutes} minutes, or if its rail contradicts its status.",
-    "Un paiement apparaît ici si son issue est inconnue depuis plus de {minutes} minutes, ou si son rail contredit son statut.",
-  ],
   notKnownHow: ["It is not known how it stands at the rail.", "On ne sait pas où il en est auprès du rail."],
   notKnownWhether: ["It is not known whether the rail has it.", "On ne sait pas si le rail l’a reçu."],
   theRail: ["The rail", "Le rail"],
@@ -233,14 +165,6 @@ export const payments = {
   conflictIs: [
     "<strong>Conflict.</strong> {conflict} A person must look at it.",
     "<strong>Conflit.</strong> {conflict} Une personne doit l’examiner.",
-  ],
-  unknownAtRail: [
-    "Since {time} UTC it is not known how this payment stands at the rail.",
-    "Depuis le {time} UTC, on ne sait pas où en est ce paiement auprès du rail.",
-  ],
-  unknownWhetherRail: [
-    "Since {time} UTC it is not known whether the rail has this payment.",
-    "Depuis le {time} UTC, on ne sait pas si le rail a reçu ce paiement.",
   ],
   linkWasLost: [
     "The rail has this checkout, but its response with the payment link was lost, so nobody can pay it. It ends when it expires, unless you end it by hand as failed. The customer is told to start again in the shop.",
@@ -289,7 +213,6 @@ export const payments = {
   "exchange.unknown": ["no result is known", "aucun résultat connu"],
   "exchange.not-sent": ["the rail did not take it", "le rail ne l’a pas pris"],
   "exchange.timed": ["{action}: {result} after {latencyMs} ms", "{action} : {result} après {latencyMs} ms"],
-  "exchange.one": ["{action}: {result}", "{action} : {result}"],
   "exchange.several": ["{action}, {count} times: {result}", "{action}, {count} fois : {result}"],
   sinceLast: ["Since {since} UTC. The last is shown.", "Depuis le {since} UTC. La dernière est affichée."],
   compareWithRail: ["Compare with a rail", "Comparer avec un rail"],
@@ -323,10 +246,7 @@ export const payments = {
   "difference.currency": ["different currency", "devise différente"],
   "difference.fee": ["different fee", "frais différents"],
   "difference.status": ["different status", "statut différent"],
-  notExpectedMeans: [
-    "Not expected at the rail: not paid, or not yet given to the rail.",
-    "Non attendus chez le rail : non payés, ou pas encore confiés au rail.",
-  ],
+  notExpectedMeans: ["Not expected: not paid, or not yet given.", "Non attendus : non payés, ou pas encore confiés."],
   firstDifferences: ["The first {number} differences", "Les {number} premières différences"],
   allDifferences: ["All differences", "Toutes les différences"],
   allAsCsv: ["All as CSV", "Tout en CSV"],
@@ -336,35 +256,17 @@ export const payments = {
   feeIs: ["fee {fee}", "frais {fee}"],
   paymentCount: ["payments {number}", "paiements : {number}"],
   feesAre: ["fees {fee}", "frais {fee}"],
-  "failure.wallet_not_found": [
-    "The customer's phone number has no wallet.",
-    "Le numéro de téléphone du client n’a pas de porte-monnaie.",
-  ],
-  "failure.wallet_blocked": [
-    "The customer's wallet may not take part in this payment.",
-    "Le porte-monnaie du client ne peut pas participer à ce paiement.",
-  ],
-  "failure.wallet_limit_reached": [
-    "The payment would exceed a limit of the customer's wallet.",
-    "Le paiement dépasserait une limite du porte-monnaie du client.",
-  ],
-  "failure.amount_not_allowed": [
-    "The provider does not make single payments of this amount.",
-    "Le fournisseur ne fait pas de paiement de ce montant.",
-  ],
-  "failure.customer_declined": [
-    "The customer declined the payment, or did not confirm it in time.",
-    "Le client a refusé le paiement, ou ne l’a pas confirmé à temps.",
-  ],
-  "failure.payer_insufficient_funds": [
-    "The account that pays does not hold enough money.",
-    "Le compte qui paie n’est pas assez approvisionné.",
-  ],
+  "failure.wallet_not_found": ["The phone number has no wallet.", "Le numéro n’a pas de porte-monnaie."],
+  "failure.wallet_blocked": ["The wallet may not take part.", "Le porte-monnaie ne peut pas participer."],
+  "failure.wallet_limit_reached": ["It would exceed a limit of the wallet.", "Il dépasserait un plafond du compte."],
+  "failure.amount_not_allowed": ["The provider does not pay such an amount.", "Le fournisseur refuse un tel montant."],
+  "failure.customer_declined": ["The customer declined or did not confirm.", "Le client a refusé ou pas confirmé."],
+  "failure.payer_insufficient_funds": ["The paying account holds too little.", "Le compte qui paie n’a pas assez."],
   "failure.declined": ["The provider declined the payment.", "Le fournisseur a décliné le paiement."],
-  "failure.rejected": [
-    "The provider rejected the request for the payment.",
-    "Le fournisseur a rejeté la demande de paiement.",
-  ],
+  "failure.rejected": ["The provider rejected the request for the payment.", "Le fournisseur a rejeté la demande."],
   "failure.not_approved": ["The payment was not approved.", "Le paiement n’a pas été approuvé."],
   "failure.other": ["The payment failed for another reason.", "Le paiement a échoué pour une autre raison."],
+  daysMean: ["A payment counts for its day of creation (UTC).", "Un paiement compte pour son jour de création (UTC)."],
+  "undecided.payout.not-waiting": ["It does not wait for approval any more.", "Il n’attend plus d’approbation."],
+  createTest: ["Create a test payment", "Créer un paiement de test"],
 } as const;

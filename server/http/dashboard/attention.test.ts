@@ -103,7 +103,7 @@ test("a decision waits for a second operator, also if the first is alone", async
   expect(await handoverOf(second)).toMatchObject({ status: "pending", proposal: { by: "dashboard Ada" } });
   const { html } = await esi.get(pageOf(second));
   expect(html).toContain("Another operator must confirm it.");
-  expect((await esi.get("/attention")).html).toContain("Waits for a second person");
+  expect((await esi.get("/attention")).html).toContain("Another operator must confirm it");
   await act(esi, second, "decide", decision);
   expect(await handoverOf(second)).toMatchObject({ status: "failed", state: "closed" });
   expect((await audited()).map(({ action, actor }) => `${action}: ${actor}`)).toEqual([

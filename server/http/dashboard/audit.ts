@@ -1,14 +1,64 @@
-import { refused } from "../../actions/refused.ts";
-import type { AuditEntry } from "../../domain/audit.ts";
-import { inWords, keyName } from "./audit-words.ts";
-import { attributes, markup } from "./html.ts";
+import { refused } from "../../actions/action.ts";
+import type { ActorName, AuditEntry } from "../../domain/audit.ts";
+import type { ApiKey } from "../../domain/keys.ts";
+import { isTextId } from "../../texts/index.ts";
+import { attributes, link, markup, under } from "./html.ts";
 import { list } from "./page.ts";
-import { bdi, link, under } from "./parts.ts";
-import { merchantNames, merchantOf, type View } from "./view.ts";
+import { merchantOf, type View, type Words } from "./view.ts";
 
 const ON_A_PAGE = 50;
+/** Ids for programs. The command `keys audit` prints them. */
+const IDS = new Set(["key", "replay", "delivery", "session", "bySession"]);
+/** Details whose values are words of the service, and not texts that a person has typed. */
+const CODED: Readonly<Record<string, string>> = { role: "role", status: "status", right: "right" };
+/** Details that are times, as the server writes them. */
+const isTime = (text: string) => text.length === 24 && text.endsWith("Z") && !Number.isNaN(Date.parse(text));
 
-type Row = AuditEntry & ReturnType<typeof inWords> & { of: string | undefined };
+/** What people call a key of the merchant's. Undefined for a key that is not among these. */
+export function keyName(keys: readonly ApiKey[], id: string | undefined, { t }: Words): string | undefined {
+  const key = keys.find((each) => each.id === id);
+  return key && (key.name === undefined ? `…${key.hint}` : t("quoted", { name: key.name }));
+}
+
+/** Who acted, in words. @param nameOf finds the name of an API key by its id */
+export function whoIs(
+  actor: ActorName,
+  { t }: Words,
+  nameOf: (id: string) => string | undefined = () => undefined,
+): string {
+  const kind = actor.split(" ", 1)[0] as "command" | "server" | "key" | "dashboard" | "merchant";
+  const name = actor.slice(kind.length + 1);
+  return t(`actor.${kind}`, { name: kind === "key" ? (nameOf(name) ?? name) : name });
+}
+
+/** What a detail of an entry is called: most are called like the inputs of forms. */
+function labelOf(detail: string, { text }: Words): string {
+  const ids = [`detail.${detail}`, detail, `limit.${detail}`, `term.${detail}`, `chaos.${detail}`];
+  const id = ids.find(isTextId);
+  const label = id === undefined ? detail : text(id).html;
+  return label.charAt(0).toLowerCase() + label.slice(1);
+}
+
+/** Describes an entry in words. @param keys the merchant's keys, which the words name */
+export function inWords({ action, actor, details }: AuditEntry, keys: readonly ApiKey[], words: Words) {
+  const { t, word } = words;
+  const nameOf = (id: string | undefined) => keyName(keys, id, words);
+  const name = action.startsWith("key.") ? nameOf(details.key) : undefined;
+  const shown = (label: string, value: string) => {
+    if (label === "invitedBy") return whoIs(value as ActorName, words, nameOf);
+    if (label === "amount") return words.amount(BigInt(value), details.currency!);
+    if (label === "list") return labelOf(value, words);
+    if (label === "pace") return t("perSecond", { pace: Number.parseInt(value, 10) });
+    if (isTime(value)) return `${words.time(Date.parse(value))} UTC`;
+    return CODED[label] === undefined ? value : word(CODED[label], value);
+  };
+  const hidden = new Set([...IDS, details.amount !== undefined && "currency", name !== undefined && "name"]);
+  const more = Object.entries(details)
+    .filter(([label]) => !hidden.has(label))
+    .map(([label, value]) => t("labelled", { label: labelOf(label, words), value: shown(label, value) }));
+  const what = name === undefined ? t(`audit.${action}`) : `${t(`audit.${action}`)} ${name}`;
+  return { what, more, who: whoIs(actor, words, nameOf) };
+}
 
 /** The key that the trail is about; undefined if it is about everything. @throws Refused */
 async function keyIn(view: View) {
@@ -20,58 +70,47 @@ async function keyIn(view: View) {
 }
 
 /** Who did what, newest first: with a merchant or, for operators, with all. */
-export const auditPage = list<Row>({
+export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
   at: "{scope}/audit",
   title: "auditTrail",
   query: ["key"],
   async read(view, cursor) {
-    const { context, merchant } = view;
-    const { storage } = context;
+    const { storage } = view.context;
     const key = await keyIn(view);
-    const which = { ...(merchant && { merchantId: merchant.id }), ...(key && { keyId: key.keyId }) };
+    const which = { ...(view.merchant && { merchantId: view.merchant.id }), ...(key && { keyId: key.keyId }) };
     const found = await storage.listAudit({ ...which, limit: ON_A_PAGE, ...cursor });
     const ids = [...new Set(found.items.map(({ merchantId }) => merchantId))].filter((id) => id !== "");
-    const [keys, names] = await Promise.all([
-      Promise.all(ids.map((id) => storage.listKeysOf(id))),
-      merchant ? new Map<string, string>() : merchantNames(context, found.items),
-    ]);
-    const items = found.items.map((entry) => ({
-      ...entry,
-      ...inWords(entry, keys.flat(), view),
-      of: names.get(entry.merchantId),
-    }));
-    return { ...found, items };
+    const keys = await Promise.all(ids.map((id) => storage.listKeysOf(id)));
+    return { ...found, items: found.items.map((entry) => ({ ...entry, ...inWords(entry, keys.flat(), view) })) };
   },
   async above(view) {
     const key = await keyIn(view);
-    return (
-      key &&
-      markup`<p>${view.rich("onlyOfKey", { key: key.name })} ${link(`${view.area}/audit`, view.t("showEverything"))}</p>`
-    );
+    const all = link(`${view.area}/audit`, view.t("showEverything"));
+    return key && markup`<p>${view.rich("onlyOfKey", { key: key.name })} ${all}</p>`;
   },
-  columns: ({ root, t, stamp }) => [
-    {
-      title: "action",
-      cell({ merchantId, what, more, delivery, replay, of }) {
+  columns: ({ root, t, stamp, stampSmall, whose }) => [
+    [
+      "action",
+      ({ merchantId, what, more, details: { delivery, replay } }) => {
         const area = `${root}/m/${merchantId}`;
-        const text = delivery
-          ? link(`${area}/webhooks/${delivery}`, what)
-          : replay
-            ? link(`${area}/replays/${replay}`, what)
-            : what;
-        const whose = of !== undefined && link(`${area}/audit`, bdi(of), "under");
-        return [markup`<bdi>${text}</bdi>`, whose, more.length > 0 && under(more.join(" · "))];
+        const path = delivery ? `webhooks/${delivery}` : replay && `replays/${replay}`;
+        const of = whose(merchantId);
+        return [
+          markup`<bdi>${path ? link(`${area}/${path}`, what) : what}</bdi>`,
+          of && link(`${area}/audit`, of, "under"),
+          more.length > 0 && under(more.join(" · ")),
+        ];
       },
-    },
-    {
-      title: "who",
-      class: "who",
-      cell: ({ who, session, at }) => [
+    ],
+    [
+      "who",
+      ({ who, details: { bySession: session }, at }) => [
         markup`<bdi${attributes({ title: session === undefined ? undefined : t("session", { session }) })}>${who}</bdi>`,
-        stamp(at, "time", "under small"),
+        stampSmall(at),
       ],
-    },
-    { title: "when", class: "wide", cell: ({ at }) => stamp(at) },
+      "who",
+    ],
+    ["when", ({ at }) => stamp(at), "wide"],
   ],
   none: ({ t }) => markup`<p>${t("nothingRecordedYet")}</p>`,
 });

@@ -1,14 +1,13 @@
+import { readInput } from "../../actions/index.ts";
 import { adjustmentOf } from "../../actions/merchants.ts";
-import { listOf } from "../../actions/payments.ts";
 import { needsSecond } from "../../domain/adjustments.ts";
 import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
 import type { Balance, StatementEntry } from "../../domain/ledger.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { markup, type Html } from "./html.ts";
+import { asking, form } from "./forms.ts";
+import { bdi, card, link, markup, soft, table, tag, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
-import { back, bdi, card, form, link, soft, table, under, type Column } from "./parts.ts";
-import { readInput } from "./serve.ts";
 import { formIdOf, mayDo, merchantOf, type View } from "./view.ts";
 
 const ON_A_PAGE = 50;
@@ -24,48 +23,37 @@ function busiest(figures: readonly Figure[], currency: string): bigint | undefin
   return sums.toSorted((a, b) => (a < b ? 1 : -1))[0];
 }
 
-/**
- * Balances, of one merchant with the most that was paid out in a day.
- * @param first the column that says whose they are
- */
-function balancesTable(
+/** On narrow screens, what the next column has. */
+const besides = (title: string, text: string) => markup`<span class="small"><br>${title}<br>${text}</span>`;
+
+/** The columns of balances. @param mostOf what was paid out at most in a day, if that is shown */
+const columnsOf = (
   view: View,
-  balances: readonly Balance[],
   first: Column<Balance>,
-  figures?: readonly Figure[],
-): Html {
-  const { t } = view;
-  const mostOf = ({ currency }: Balance) => figures && busiest(figures, currency);
-  const reserved = (balance: Balance) => view.amount(balance.reserved, balance.currency);
-  const columns: Column<Balance>[] = [
+  mostOf?: (balance: Balance) => bigint | undefined,
+): (Column<Balance> | false)[] => {
+  const { t, amount } = view;
+  const reserved = (balance: Balance) => amount(balance.reserved, balance.currency);
+  const isLow = (balance: Balance) => balance.enforced && BigInt(balance.available) < (mostOf?.(balance) ?? 0n);
+  const most = (balance: Balance) => {
+    const found = mostOf!(balance);
+    return found === undefined ? t("none") : amount(found, balance.currency);
+  };
+  return [
     first,
-    {
-      title: "available",
-      class: "number",
-      cell(balance) {
-        const { available, currency, enforced } = balance;
-        const most = mostOf(balance);
-        const isLow = enforced && most !== undefined && BigInt(available) < most;
-        return [
-          view.amount(available, currency),
-          isLow && under(markup`<span class="badge pending">${t("mayNotLast")}</span>`),
-          markup`<span class="small"><br>${t("reserved")}<br>${reserved(balance)}</span>`,
-        ];
-      },
-    },
-    { title: "reserved", class: "number wide", cell: reserved },
+    [
+      "available",
+      (balance) => [
+        amount(balance.available, balance.currency),
+        isLow(balance) && under(tag("pending", t("mayNotLast"))),
+        besides(t("reserved"), reserved(balance)),
+      ],
+      "number",
+    ],
+    ["reserved", reserved, "number wide"],
+    mostOf !== undefined && ["mostInADay", most, "number wide"],
   ];
-  if (!figures) return table(view, balances, columns);
-  columns.push({
-    title: "mostInADay",
-    class: "number wide",
-    cell(balance) {
-      const most = mostOf(balance);
-      return most === undefined ? t("none") : view.amount(most, balance.currency);
-    },
-  });
-  return markup`${table(view, balances, columns)}${soft(t("mostInADay.means", { days: DAYS }))}`;
-}
+};
 
 /** A merchant's balances, and its statement (D95). */
 const ofMerchant = list<StatementEntry>({
@@ -82,33 +70,32 @@ const ofMerchant = list<StatementEntry>({
       context.balances.list(merchant),
       context.storage.readFigures({ merchantId: merchant.id, kind: "disbursement", ...days }),
     ]);
-    const first: Column<Balance> = {
-      title: "currency",
-      cell: ({ currency, enforced }) => [currency, under(enforced ? t("limitsPayouts") : t("limitsNoPayouts"))],
-    };
+    const columns = columnsOf(
+      view,
+      ["currency", ({ currency, enforced }) => [currency, under(t(enforced ? "limitsPayouts" : "limitsNoPayouts"))]],
+      ({ currency }) => busiest(figures, currency),
+    );
     const shown =
-      balances.length === 0 ? markup`<p>${t("nothingPaidYet")}</p>` : balancesTable(view, balances, first, figures);
+      balances.length === 0
+        ? markup`<p>${t("nothingPaidYet")}</p>`
+        : [table(view, balances, columns), soft(t("mostInADay.means", { days: DAYS }))];
     return markup`${card(shown, { isLive: true })}<h2>${t("statement")}</h2>`;
   },
   columns: (view) => [
-    {
-      title: "change",
-      cell: ({ kind, reference }) => {
-        const isPayment = reference.startsWith("DSB") || reference.startsWith("CHK");
-        const to = `${view.area}/${listOf(reference)}/${reference}`;
-        return [view.word("booked", kind), under(isPayment ? link(to, reference) : reference)];
+    [
+      "change",
+      ({ kind, reference }) => {
+        const isPayment = /^(DSB|CHK)/.test(reference);
+        return [view.word("booked", kind), under(isPayment ? view.toPayment({ reference }) : reference)];
       },
-    },
-    {
-      title: "amount",
-      class: "number",
-      cell: ({ amount, balance, currency }) => [
-        view.amount(amount, currency),
-        markup`<span class="small"><br>${view.t("balance")}<br>${view.amount(balance, currency)}</span>`,
-      ],
-    },
-    { title: "balance", class: "number wide", cell: ({ balance, currency }) => view.amount(balance, currency) },
-    { title: "when", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+    ],
+    [
+      "amount",
+      (entry) => [view.money(entry), besides(view.t("balance"), view.amount(entry.balance, entry.currency))],
+      "number",
+    ],
+    ["balance", ({ balance, currency }) => view.amount(balance, currency), "number wide"],
+    ["when", ({ createdAt }) => view.stamp(createdAt), "wide"],
   ],
   none: ({ t }) => markup`<p>${t("noBalanceChanged")}</p>`,
 });
@@ -131,32 +118,29 @@ const ofAll: Page = {
       .map((balance) => ({ ...balance, enforced: balance.enforced || config.balances === "enforced" }))
       .toSorted((a, b) => nameOf(a.merchantId).localeCompare(nameOf(b.merchantId)));
     const whose = (id: string) => link(`${root}/m/${id}/balances`, bdi(nameOf(id)));
-    const first: Column<Balance> = { title: "merchant", cell: ({ merchantId }) => whose(merchantId) };
-    const shown =
-      balances.length === 0 ? markup`<p>${t("noMerchantHasBalance")}</p>` : balancesTable(view, balances, first);
-    const columns: Column<(typeof proposals)[number]>[] = [
-      {
-        title: "change",
-        cell: ({ merchantId, amount, currency, reason, by }) => [
-          view.amount(amount, currency),
-          " ",
-          whose(merchantId),
-          under(view.rich("reasonBy", { reason, by: personOf(by) })),
-        ],
-      },
-      { title: "proposed", class: "wide", cell: ({ at }) => view.stamp(at) },
+    const columns = columnsOf(view, ["merchant", ({ merchantId }) => whose(merchantId)]);
+    const changes: (Column<(typeof proposals)[number]> | false)[] = [
+      [
+        "change",
+        (proposal) => {
+          const { reason, by, merchantId } = proposal;
+          const why = under(view.rich("reasonBy", { reason, by: personOf(by) }));
+          return [view.money(proposal), " ", whose(merchantId), why];
+        },
+      ],
+      ["proposed", ({ at }) => view.stamp(at), "wide"],
+      mayDo(view, "balance.approve") && [
+        "action",
+        ({ merchantId, id }) =>
+          (["balance.approve", "balance.reject"] as const).map((name) =>
+            form(view, name, { values: { proposal: `${merchantId}/${id}` }, class: "inline" }),
+          ),
+      ],
     ];
-    const decide: Column<(typeof proposals)[number]> = {
-      title: "action",
-      cell: ({ merchantId, id }) =>
-        (["balance.approve", "balance.reject"] as const).map((name) =>
-          form(view, name, { values: { proposal: `${merchantId}/${id}` }, class: "inline" }),
-        ),
-    };
-    const all = mayDo(view, "balance.approve") ? [...columns, decide] : columns;
+    const shown = balances.length === 0 ? markup`<p>${t("noMerchantHasBalance")}</p>` : table(view, balances, columns);
     return markup`<h1>${t("balances")}</h1>${card(shown, { isLive: true })}
-${proposals.length > 0 && markup`<h2>${t("toBeApproved")}</h2>${card(table(view, proposals, all, ({ id }) => id))}`}
-${soft(view.rich("topUpUnder"))}`;
+${proposals.length > 0 && markup`<h2>${t("toBeApproved")}</h2>${card(table(view, proposals, changes, ({ id }) => id))}`}
+${soft(t("topUpUnder"))}`;
   },
 };
 
@@ -167,7 +151,7 @@ const adjusting: Page = {
   under: "",
   query: ["kind", "amount", "currency", "reason"],
   async show(view) {
-    const { t, rich, root, context } = view;
+    const { t, rich, context } = view;
     const input = readInput("balance.adjust", view.query, false);
     const id = formIdOf(view);
     const adjustment = adjustmentOf(input, id);
@@ -180,29 +164,22 @@ const adjusting: Page = {
     const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
     const isTaken = input.kind === "withdraw";
     const isProposed = needsSecond(context.config.secondPersonFrom, adjustment);
-    const amount = view.amount(input.amount, currency);
-    const values = { amount, merchant: merchant!.name };
-    const effects = [
-      isTaken ? rich("takenFrom", values) : rich("addedTo", values),
-      rich("availableThen", {
-        before: view.amount(available, currency),
-        after: view.amount(available + adjustment.amount, currency),
-      }),
-      rich("reasonIs", { reason }),
-      isProposed && t("needsSecondPerson"),
-      t("inTheStatement"),
-    ];
-    const content = markup`<ul>${effects.map((effect) => effect && markup`<li>${effect}</li>`)}</ul>
-${form(view, "balance.adjust", {
-  values: { ...view.query, id },
-  texts: { amount },
-  style: isTaken ? "danger" : "primary",
-  button: isProposed ? "proposeAmount" : isTaken ? "takeOutAmount" : "topUpAmount",
-  isConfirmation: true,
-})}`;
-    return markup`${back(`${root}/merchants/${merchantId}`, t("backChangeNothing"))}
-<h1>${isTaken ? rich("takeFrom.question", values) : rich("addTo.question", values)}</h1>
-${card(content, { class: "stack", label: t("whatWillHappen") })}`;
+    const amount = view.money(input);
+    const before = view.amount(available, currency);
+    const after = view.amount(available + adjustment.amount, currency);
+    return asking(view, "balance.adjust", {
+      backTo: view.pathTo("/merchants/:merchant"),
+      question: rich(isTaken ? "takeFrom.question" : "addTo.question", { amount, merchant: merchant!.name }),
+      effects: [
+        rich("availableThen", { before, after }),
+        rich("reasonIs", { reason }),
+        isProposed && t("needsSecondPerson"),
+      ],
+      values: { ...view.query, id },
+      texts: { amount },
+      style: isTaken ? "danger" : "primary",
+      button: isProposed ? "proposeAmount" : isTaken ? "takeOutAmount" : "topUpAmount",
+    });
   },
 };
 

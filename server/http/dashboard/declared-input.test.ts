@@ -25,7 +25,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   [`${MERCHANT}/webhooks`]: [...SEARCH, "cursor"],
   [`${MERCHANT}/replays/new`]: SEARCH,
   [`${MERCHANT}/requests`]: ["result", "operation", "reference", "request", "cursor"],
-  [`${MERCHANT}/sandbox`]: ["stop", "count", "unit"],
+  [`${MERCHANT}/sandbox`]: ["stop"],
   [`${MERCHANT}/audit`]: ["key", "cursor"],
   "/dashboard/audit": ["key", "cursor"],
   [`${MERCHANT}/balances`]: ["cursor"],

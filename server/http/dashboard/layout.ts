@@ -1,18 +1,41 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RequestHandler, Response } from "express";
-import type { Chaos } from "../../domain/chaos.ts";
+import { Router, type ErrorRequestHandler, type RequestHandler, type Response } from "express";
+import { refused, Refused } from "../../actions/action.ts";
 import { CHAOS } from "../../actions/sandbox.ts";
+import { describeChanges, type Change } from "../../domain/changes.ts";
+import type { Chaos } from "../../domain/chaos.ts";
+import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { TextId } from "../../texts/index.ts";
+import { toHttpError } from "../http-error.ts";
 import { languageLinks } from "../language.ts";
 import { stateOf, type Visit } from "../request-state.ts";
 import { readStyles } from "../templates.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { attributes, Html, htmlOf, markup, type Part } from "./html.ts";
-import { scriptName, sendPage } from "./live.ts";
-import { rootOf } from "./view.ts";
-import { wordsIn, type Words } from "./words.ts";
+import { inWords } from "./audit.ts";
+import { tokenOf } from "./forms.ts";
+import { attributes, bdi, card, code, Html, htmlOf, link, markup, soft, tag, type Part } from "./html.ts";
+import { isByItself, rootOf, wordsIn, type DashboardContext, type Words } from "./view.ts";
 
 const { css, policy } = readStyles(join(import.meta.dirname, "dashboard.css"));
+const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+
+/** The script that keeps pages up to date, after the library that it uses. */
+const script = [new URL(import.meta.resolve("idiomorph/dist/idiomorph.min.js")), join(import.meta.dirname, "morph.js")]
+  .map((file) => readFileSync(file, "utf8"))
+  .join("\n");
+/** The name contains a hash of the script, so that browsers may cache it. */
+const scriptName = `live-${hash(script).slice(0, 16)}.js`;
+
+/** Serves the script, which is the same for everybody. */
+export function liveScript(): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  router.get(`/dashboard/${scriptName}`, (_req, res) => {
+    res.removeHeader("Vary");
+    res.set("Cache-Control", "public, max-age=31536000, immutable").type("text/javascript").send(script);
+  });
+  return router;
+}
 
 /**
  * Headers of every page of the dashboard. The address of the sign-in page contains a link's token, so no request may
@@ -48,7 +71,7 @@ export interface Frame {
   continueTo?: string;
 }
 
-/** Sends a page. */
+/** Sends a page. A script sends the version of its page, and gets 304 while the page has not changed. */
 export function send({ config }: DashboardContext, res: Response, frame: Frame, body: Part): void {
   const { visit, merchant } = stateOf(res);
   const words = wordsIn(res);
@@ -56,8 +79,16 @@ export function send({ config }: DashboardContext, res: Response, frame: Frame, 
   const { title, nav = [], live, continueTo } = frame;
   const root = rootOf(config.publicUrl);
   const area = merchant && `${root}/m/${merchant.id}`;
-  const isForm = res.req.method !== "GET";
   const ahead = config.sandbox && visit && merchant && merchant.clockOffset >= 1_000 && merchant.clockOffset;
+  const pages = nav.map(
+    ({ href, label, current }) =>
+      markup`<a href="${href}"${attributes({ "aria-current": current && "page" })}>${text(label)}</a>\n`,
+  );
+  const languages = languageLinks(words.language, frame.shownAt ?? root).map(({ name, code: lang, href, current }) =>
+    current
+      ? markup`<strong>${name}</strong>\n`
+      : markup`<a href="${href}" lang="${lang}" hreflang="${lang}">${name}</a>\n`,
+  );
   const page = markup`<!doctype html>
 <html lang="${words.language}">
 <head>
@@ -75,41 +106,43 @@ ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}"
 <header>
   <div class="bar">
     <a class="brand" href="${root}"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M4 8h13l-4-4M20 16H7l4 4"/></svg>${t("payments")}</a>
-    <span class="badge ${config.sandbox ? "test" : "live"}">${config.sandbox ? t("sandbox") : t("live")}</span>
+    ${config.sandbox ? tag("test", t("sandbox")) : tag("live", t("live"))}
     ${ahead && markup`<a class="ahead" href="${area}/sandbox" title="${t("clockIsAhead")}">+${words.duration(ahead)}</a>`}
     ${merchant && markup`<bdi class="whose">${merchant.name}</bdi>`}
     ${visit && personMenu(visit, root, config.publicUrl, words)}
   </div>
-  ${visit && nav.length > 0 && markup`<nav aria-label="${merchant ? t("pagesMerchant") : t("pagesService")}">${nav.map(({ href, label, current }) => markup`<a href="${href}"${attributes({ "aria-current": current && "page" })}>${text(label)}</a>\n`)}</nav>`}
+  ${visit && nav.length > 0 && markup`<nav aria-label="${t("pages")}">${pages}</nav>`}
 </header>
 ${merchant?.state && banner(rich("merchantIsInState", { state: words.word("status", merchant.state) }))}
-${config.sandbox && merchant?.chaos && banner(markup`<strong>${t("chaosOn")}</strong> ${chaosIn(merchant.chaos, words)} <a href="${area}/sandbox#chaos">${t("changeIt")}</a>`)}
+${config.sandbox && merchant?.chaos && banner([markup`<strong>${t("chaosOn")}</strong> ${chaosIn(merchant.chaos, words)} `, link(`${area}/sandbox#chaos`, t("changeIt"))])}
 ${!config.sandbox && visit && config.oneOperatorDecides && banner(t("oneOperatorSuffices"))}
-<main id="main"${attributes({ "data-address": isForm ? live : undefined })}>
+<main id="main"${attributes({ "data-address": res.req.method === "GET" ? undefined : live })}>
 <p class="alert" id="signed-out" role="alert" hidden>${t("signedOutNow")} <a href="${root}/sign-in">${t("signIn")}</a></p>
 <p class="alert" id="away" role="status" hidden>${t("serviceIsAway")}</p>
 ${body}
 </main>
 <footer>
-${languageLinks(words.language, frame.shownAt ?? root).map(({ name, code, href, current }) => (current ? markup`<strong>${name}</strong>\n` : markup`<a href="${href}" lang="${code}" hreflang="${code}">${name}</a>\n`))}
+${languages}
 </footer>
 </body>
 </html>
 `;
+  const html = htmlOf(page);
   if (frame.status !== undefined) res.status(frame.status);
-  sendPage(res, htmlOf(page));
+  if (isByItself(res.req)) res.set("ETag", `"${hash(html)}"`);
+  res.type("html").send(html);
 }
 
 const banner = (text: Part) => markup`<p class="chaos" role="status">${text}</p>`;
 
 function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, { t, word }: Words): Html {
-  const docs = markup`href="${publicUrl}/docs"`;
-  return markup`<a class="docs wide" ${docs}>${t("docs")}</a>
+  const sees = session.merchantId === undefined ? t("seesAllMerchants") : t("seesOneMerchant");
+  return markup`${link(`${publicUrl}/docs`, t("docs"), "docs wide")}
     <details class="me">
-      <summary><bdi>${session.name}</bdi></summary>
+      <summary>${bdi(session.name)}</summary>
       <div class="menu">
-        <p class="phone"><a ${docs}>${t("docs")}</a></p>
-        <p class="soft">${session.merchantId === undefined ? t("seesAllMerchants") : t("seesOneMerchant")} ${t("yourRole", { role: word("role", session.role) })}</p>
+        <p class="phone">${link(`${publicUrl}/docs`, t("docs"))}</p>
+        <p class="soft">${sees} ${t("yourRole", { role: word("role", session.role) })}</p>
         <form method="post" action="${root}/sign-out">
           ${tokenOf(csrf)}
           <button class="quiet">${t("signOut")}</button>
@@ -119,12 +152,80 @@ function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, {
     </details>`;
 }
 
-/** The hidden input with which a form proves that a page of this session sent it. */
-export const tokenOf = (csrf: string): Html => markup`<input type="hidden" name="csrf" value="${csrf}">`;
-
 /** Says in a sentence what the chaos switch does. */
 function chaosIn(chaos: Chaos, { t }: Words): string {
   const names = (Object.keys(CHAOS) as (keyof Chaos)[]).filter((name) => chaos[name] > 0);
   const text = names.map((name) => t(`chaosOn.${name}`, { value: chaos[name] })).join(", ");
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+interface Described {
+  refusal: Refused;
+  headers?: Readonly<Record<string, string>>;
+  /** True for a fault of the server, before which anything may have happened. */
+  isUnexpected?: true;
+}
+
+/**
+ * Shows the dashboard's errors as pages, with what the form has recorded. Unexpected errors are logged with the request
+ * id.
+ */
+export function dashboardErrors(context: DashboardContext): ErrorRequestHandler {
+  return (error, req, res, next) => {
+    if (error instanceof ConnectionDropped || res.headersSent) return next(error);
+    const { requestId = "", changes = [], shownOnce } = stateOf(res);
+    const { refusal, headers, isUnexpected } = describe(error);
+    const hasChanged = changes.length > 0;
+    if (isUnexpected || hasChanged) context.log.error({ err: error, requestId }, "unexpected error");
+    // The same form must not be sent again.
+    const status = hasChanged && refusal.status === 503 ? 500 : refusal.status;
+    const words = wordsIn(res);
+    const { t, rich } = words;
+    const title = t(status === 404 ? "notFound" : status < 500 ? "didNotWork" : "wentWrong");
+    // A form that a visitor may not send is not begun. What is gone or decided may be so because the form was sent before.
+    const saysNothing = isUnexpected || [403, 404, 409].includes(status);
+    const saysWhat = hasChanged || (req.method === "POST" && !saysNothing);
+    const root = rootOf(context.config.publicUrl);
+    const trail = hasChanged && trailOf(root, res);
+    const what = () =>
+      describeChanges(
+        changes,
+        (text, values = {}) => words.refusal({ text, values }),
+        (change) => nameOf(change, words),
+      );
+    const content = markup`<h1>${title}</h1><p>${words.refusal(refusal)}</p>
+${saysWhat && markup`<p><strong>${what()}</strong></p>`}
+${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
+${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
+<p>${link(root, t("toTheDashboard"))}</p>${soft(rich("requestIdIs", { requestId }))}`;
+    send(context, res.set(hasChanged ? {} : (headers ?? {})), { status, title }, card(content, { class: "narrow" }));
+  };
+}
+
+function nameOf({ action, details: about }: Change, words: Words): string {
+  if (!action) return Object.values(about).join(", ");
+  const { merchant: _, ...details } = about;
+  const { what, more } = inWords({ at: 0, actor: "server ", action, merchantId: "", details }, [], words);
+  return [what, ...more].join(", ");
+}
+
+/** The page that shows what was recorded; undefined for a visitor who is not signed in. */
+function trailOf(root: string, res: Response): string | undefined {
+  const { visit, merchant } = stateOf(res);
+  const id = merchant?.id ?? visit?.session.merchantId;
+  return visit && `${root}${id === undefined ? "" : `/m/${id}`}/audit`;
+}
+
+function describe(error: unknown): Described {
+  if (error instanceof Refused) return { refusal: error };
+  if (error instanceof InvalidCursorError) return { refusal: refused(422, "error.noSuchCursor") };
+  if (error instanceof ServiceError) {
+    const { status, headers } = toHttpError(error);
+    return { headers, refusal: refused(status, "error.detail", { detail: error.message }) };
+  }
+  if (error instanceof URIError) return { refusal: refused(404, "error.noPage") };
+  // Express's own errors have a status, for example for a form that is too large.
+  const { status = 500 } = error as { status?: number };
+  if (status >= 400 && status < 500) return { refusal: refused(status, "error.unreadable") };
+  return { refusal: refused(500, "error.serverFailed"), isUnexpected: true };
 }

@@ -2,19 +2,41 @@ import { limitTexts } from "../../domain/limits.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { termTexts } from "../../domain/terms.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
-import { markup } from "./html.ts";
+import { form, pathOf } from "./forms.ts";
+import { bdi, card, code, link, markup, section, table, under, type Html } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
-import { badge, bdi, card, code, form, link, pathOf, table, under } from "./parts.ts";
 import { formIdOf, mayDo, type View } from "./view.ts";
 
 /** The most payouts, and the most checkouts, that a search shows. */
 const MOST_FOUND = 25;
 const looksLike = (name: string, part: string) => name.toLowerCase().includes(part.toLowerCase());
 
-async function foundPayments({ context: { storage }, query: { search = "" } }: View) {
+/** The payments of all merchants that a search finds. */
+async function paymentsPart(view: View): Promise<Html | undefined> {
+  const { search = "" } = view.query;
+  if (search === "") return undefined;
   const number = parsePhoneNumber(search);
   const phoneNumber = "digits" in number ? number.digits : undefined;
-  return search === "" ? [] : storage.searchPayments({ text: search, phoneNumber, limit: MOST_FOUND });
+  const payments = await view.context.storage.searchPayments({ text: search, phoneNumber, limit: MOST_FOUND });
+  if (payments.length === 0) return undefined;
+  await view.nameMerchants(payments);
+  const found = table(
+    view,
+    payments,
+    [
+      [
+        "payment",
+        (payment) => {
+          const kind = view.t("locale" in payment ? "checkout" : "disbursement");
+          return [view.toPayment(payment), under([kind, " · ", view.whose(payment.merchantId)])];
+        },
+      ],
+      ["amount", (payment) => [view.money(payment), markup`<br>`, view.badge(payment.status)], "number"],
+      ["created", ({ createdAt }) => view.stamp(createdAt), "wide"],
+    ],
+    ({ reference }) => reference,
+  );
+  return card(found, { isLive: true });
 }
 
 /** The first page of an operator: all merchants, and a search for payments of all merchants. */
@@ -22,61 +44,23 @@ const listPage = list<Merchant>({
   at: "",
   title: "merchants",
   isWhole: true,
-  query: ["search"],
-  filters: () => ({ search: { label: "merchantReferenceOrPhone", attributes: { type: "search", maxlength: 200 } } }),
+  filters: { search: { label: "merchantReferenceOrPhone", attributes: { type: "search", maxlength: 200 } } },
   async read({ context: { storage }, query: { search = "" } }) {
     const found = (await storage.listMerchants()).filter(({ id, name }) => id === search || looksLike(name, search));
     return { items: found.toSorted((a, b) => a.name.localeCompare(b.name)) };
   },
   key: ({ id }) => id,
-  columns: (view) => [
-    {
-      title: "name",
-      cell: ({ id, name, state }) => [
-        link(`${view.root}/m/${id}/disbursements`, bdi(name)),
-        state && [" ", badge(view, state)],
-      ],
-    },
-    { title: "id", class: "wide line", cell: ({ id }) => code(id) },
-    { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
-    { title: "action", cell: ({ id }) => link(`${view.root}/merchants/${id}`, view.t("manage")) },
+  columns: ({ root, t, badge, stamp }) => [
+    ["name", ({ id, name, state }) => [link(`${root}/m/${id}/disbursements`, bdi(name)), state && [" ", badge(state)]]],
+    ["id", ({ id }) => code(id), "wide line"],
+    ["created", ({ createdAt }) => stamp(createdAt), "wide"],
+    ["action", ({ id }) => link(`${root}/merchants/${id}`, t("manage"))],
   ],
-  none: ({ t }, isFiltered) => markup`<p>${isFiltered ? t("noMerchantFound") : t("noMerchantYet")}</p>`,
-  async above(view) {
-    const payments = await foundPayments(view);
-    if (payments.length === 0) return undefined;
-    const names = new Map((await view.context.storage.listMerchants()).map(({ id, name }) => [id, name]));
-    const found = table(
-      view,
-      payments,
-      [
-        {
-          title: "payment",
-          cell(payment) {
-            const { merchantId, reference, merchantsReference } = payment;
-            const kind = "locale" in payment ? "checkout" : "disbursement";
-            return [
-              link(`${view.root}/m/${merchantId}/${kind}s/${reference}`, bdi(merchantsReference)),
-              under([view.t(kind), " · ", bdi(names.get(merchantId))]),
-            ];
-          },
-        },
-        {
-          title: "amount",
-          class: "number",
-          cell: ({ amount, currency, status }) => [view.amount(amount, currency), markup`<br>`, badge(view, status)],
-        },
-        { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
-      ],
-      ({ reference }) => reference,
-    );
-    return card(found, { isLive: true });
-  },
+  none: ({ t }, isFiltered) =>
+    markup`<p>${isFiltered ? `${t("nothingFound")}. ${t("searchWhole")}` : t("noMerchantYet")}</p>`,
+  above: paymentsPart,
   below: (view) => form(view, "merchant.create", { values: { id: formIdOf(view) }, class: "card inline" }),
 });
-
-const section = (id: string, title: string, content: ReturnType<typeof form>) =>
-  content && card(content, { id, title, class: "stack" });
 
 /** What operators can do with a merchant. */
 const managePage = record<Merchant>({
@@ -85,8 +69,8 @@ const managePage = record<Merchant>({
   under: "",
   missing: "error.noMerchant",
   find: ({ context, params }) => context.storage.findMerchant(params.merchant!),
-  back: ({ root, t }) => [root, t("backToMerchants")],
-  heading: (view, { name, state }) => [bdi(name), state && [" ", badge(view, state)]],
+  back: ({ root, t }) => [root, t("merchants")],
+  heading: ({ badge }, { name, state }) => [bdi(name), state && [" ", badge(state)]],
   facts: ({ t, root, stamp }, { id, createdAt }) => [
     [t("id"), code(id)],
     [t("created"), stamp(createdAt)],
@@ -95,7 +79,8 @@ const managePage = record<Merchant>({
   below(view, { name, state, limits, terms }) {
     const { t } = view;
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
-    const stateText = state === "closed" ? t("isClosed") : state ? t("isSuspended") : t("isActive");
+    const stateText = state === "closed" ? t("error.closedForGood") : state ? t("isSuspended") : t("isActive");
+    const links = ways.map((way) => markup`<p>${link(pathOf(view, `merchant.${way}`), t(`${way}.opens`))}</p>`);
     return [
       form(view, "merchant.rename", { values: { name }, class: "card inline" }),
       section(
@@ -113,10 +98,7 @@ const managePage = record<Merchant>({
         t("termsOfMerchant"),
         form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
       ),
-      card(
-        markup`<p>${stateText}</p>${mayDo(view, "merchant.close") && ways.map((way) => markup`<p>${link(pathOf(view, `merchant.${way}`), t(`${way}.opens`))}</p>`)}`,
-        { id: "state", title: t("state"), class: "stack" },
-      ),
+      section("state", t("state"), markup`<p>${stateText}</p>${mayDo(view, "merchant.close") && links}`),
     ];
   },
 });

@@ -1,17 +1,16 @@
-import { attributes, classes, Html, markup, type Part } from "./html.ts";
-import type { Input } from "../../actions/action.ts";
-import { refused } from "../../actions/refused.ts";
+import { refused, type Input } from "../../actions/action.ts";
 import type { TextId } from "../../texts/index.ts";
-import { back, facts, inputOf, link, table, type Column } from "./parts.ts";
+import { inputOf } from "./forms.ts";
+import { attributes, back, classes, facts, Html, link, markup, table, type Column, type Part } from "./html.ts";
 import { queryOf, type View } from "./view.ts";
 
 /** What a page shows. */
 export interface Shown {
   body: Part;
   /** What the page is about; shown after its title. */
-  about?: string;
+  about?: string | undefined;
   /** True to load the page again every two seconds in a browser without scripts. */
-  reloads?: boolean;
+  reloads?: boolean | undefined;
   /** The query of its address, if it has other parameters than `query` names. */
   address?: string;
 }
@@ -35,15 +34,31 @@ export interface Page {
 }
 
 /** An input of the search above a list. `isMore` folds it away on narrow screens. */
-export type Filter = Input & { isMore?: true };
+type Filter = Input & { isMore?: true };
+export type Filters = Readonly<Record<string, Filter>>;
 
-interface List<Row> extends Pick<Page, "at" | "title" | "under" | "where"> {
+/** The choices of a filter, after the choice of none. */
+export const choices = (all: readonly (readonly [choice: string, shown: TextId | { text: string }])[]) =>
+  ({ type: "select", isMore: true, options: { "": "any", ...Object.fromEntries(all) } }) as const satisfies Filter;
+
+/** @throws Refused if a choice is not one that the form or a link sends */
+export function checkChoices({ query }: View, filters: Filters): void {
+  for (const [name, { options }] of Object.entries(filters)) {
+    const choice = query[name] ?? "";
+    if (options && choice !== "" && !Object.hasOwn(options, choice)) throw refused(422, "error.noChoice", { choice });
+  }
+}
+
+interface Found<Row> {
+  items: readonly Row[];
+  cursor?: string | undefined;
+}
+
+interface List<Row, Of extends Found<Row>> extends Omit<Page, "show"> {
   /** What people can search by; the names are those of the query. */
-  filters?: (view: View) => Readonly<Record<string, Filter>>;
-  /** The parameters of the query, without the cursor. */
-  query?: readonly string[];
-  read(view: View, cursor: { cursor?: string }): Promise<{ items: readonly Row[]; cursor?: string | undefined }>;
-  columns(view: View): readonly Column<Row>[];
+  filters?: Filters;
+  read(view: View, cursor: { cursor?: string }): Promise<Of>;
+  columns(view: View): readonly (Column<Row> | false)[];
   key?(row: Row): string;
   /** True if all rows are on one page. */
   isWhole?: true;
@@ -55,47 +70,46 @@ interface List<Row> extends Pick<Page, "at" | "title" | "under" | "where"> {
   beside?(view: View, rows: readonly Row[], query: string): Part;
   above?(view: View): Part | Promise<Part>;
   /** What stands above and below the rows, in their card. */
-  before?(view: View, found: { items: readonly Row[]; cursor?: string | undefined }): Part;
-  after?(view: View, found: { items: readonly Row[]; cursor?: string | undefined }): Part;
-  below?(view: View): Part | Promise<Part>;
+  before?(view: View, found: Of): Part;
+  after?(view: View, found: Of): Part;
+  below?(view: View): Part;
 }
 
 /** A page with a list that can be searched, newest or oldest first, a few rows at a time. */
-export function list<Row>(of: List<Row>): Page {
-  const { at, title, under, where, query: names = [] } = of;
+export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of: List<Row, Of>): Page {
+  const { title, filters = {}, query: names = Object.keys(filters) } = of;
   return {
-    at,
-    title,
-    ...(under !== undefined && { under }),
-    ...(where && { where }),
+    ...of,
     query: of.isWhole ? names : [...names, "cursor"],
     async show(view) {
+      checkChoices(view, filters);
       const { cursor = "", ...search } = view.query;
       const isFiltered = Object.values(search).some((text) => text !== "");
       const found = await of.read(view, cursor === "" ? {} : { cursor });
-      const [above, below] = [await of.above?.(view), await of.below?.(view)];
+      const { items } = found;
+      await view.nameMerchants(items);
+      const above = await of.above?.(view);
       const query = queryOf(search);
       const next = found.cursor && queryOf({ ...search, cursor: found.cursor });
-      const rows =
-        found.items.length > 0
-          ? markup`${table(view, found.items, of.columns(view), of.key)}`
-          : of.none(view, isFiltered || cursor !== "");
-      return markup`<div class="head" data-live><h1>${view.text(title)}</h1>${of.beside?.(view, found.items, query)}</div>
-${of.filters && searchForm(view, of.filters(view), isFiltered)}${above}
-<div class="card${found.items.length === 0 && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${of.after?.(view, found)}
-${pager(view, cursor === "", query, next)}</div>${below}`;
+      const isEmpty = items.length === 0;
+      const rows = isEmpty ? of.none(view, isFiltered || cursor !== "") : table(view, items, of.columns(view), of.key);
+      return markup`<div class="head" data-live><h1>${view.text(title)}</h1>${of.beside?.(view, items, query)}</div>
+${of.filters && searchForm(view, of.filters, isFiltered)}${above}
+<div class="card${isEmpty && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${of.after?.(view, found)}
+${pager(view, cursor === "", query, next)}</div>${of.below?.(view)}`;
     },
   };
 }
 
-function searchForm(view: View, filters: Readonly<Record<string, Filter>>, isFiltered: boolean): Html {
+function searchForm(view: View, filters: Filters, isFiltered: boolean): Html {
   const { t } = view;
   const inputs = (isMore: boolean) =>
     Object.entries(filters)
       .filter(([, filter]) => (filter.isMore ?? false) === isMore)
-      .map(([name, { class: named = "", ...filter }]) =>
-        inputOf(view, name, { ...filter, class: classes(isMore ? "more" : "search", named)! }, view.query[name]),
-      );
+      .map(([name, filter]) => {
+        const named = classes(isMore ? "more" : "search", filter.class)!;
+        return inputOf(view, name, { ...filter, class: named }, view.query[name]);
+      });
   const [first, more] = [inputs(false), inputs(true)];
   const fold = markup`<p class="fold"><label><input type="checkbox" form=""${attributes({ checked: isFiltered })}> ${first.length > 0 ? t("moreFilters") : t("filters")}</label></p>`;
   const address = view.res.req.originalUrl.split("?")[0]!.split("/").at(-1)!;
@@ -104,18 +118,17 @@ ${first}${more.length > 0 && fold}${more}<button class="primary${first.length ==
 ${isFiltered && link(address, t("clear"), "button")}</form>`;
 }
 
-export function pager({ t }: View, isFirst: boolean, query: string, next: string | undefined): Html | false {
+function pager({ t }: View, isFirst: boolean, query: string, next: string | undefined): Html | false {
   if (isFirst && !next) return false;
   return markup`<p class="pages">${!isFirst && link(query === "" ? "?" : query, t("firstPage"), "button")}${next && link(next, t("older"), "button")}</p>`;
 }
 
-interface RecordPage<Thing> extends Pick<Page, "at" | "title" | "where"> {
-  under: string;
+interface RecordPage<Thing> extends Omit<Page, "show" | "query"> {
   find(view: View): Promise<Thing | undefined>;
   /** Why there is no such page. */
-  missing: Extract<TextId, `error.${string}`>;
+  missing: "error.noPayment" | "error.noWebhook" | "error.noReplay" | "error.noMerchant";
   /** The page that leads here. */
-  back(view: View, thing: Thing): readonly [href: string, text: string];
+  back(view: View): readonly [href: string, text: string];
   heading(view: View, thing: Thing): Part;
   about?(thing: Thing): string;
   reloads?(thing: Thing): boolean;
@@ -130,18 +143,14 @@ interface RecordPage<Thing> extends Pick<Page, "at" | "title" | "where"> {
 
 /** A page about one thing: the facts, what happened to it, and what people can do with it. */
 export const record = <Thing>(of: RecordPage<Thing>): Page => ({
-  at: of.at,
-  title: of.title,
-  under: of.under,
-  ...(of.where && { where: of.where }),
+  ...of,
   async show(view) {
     const thing = await of.find(view);
-    if (thing === undefined) throw refused(404, of.missing as "error.noPayment");
+    if (thing === undefined) throw refused(404, of.missing);
     const main = markup`<div class="card stack" data-live>${of.before?.(view, thing)}${facts(of.facts(view, thing))}${of.after?.(view, thing)}</div>`;
     const beside = of.beside?.(view, thing);
-    const body = markup`${back(...of.back(view, thing))}<h1 data-live>${of.heading(view, thing)}</h1>
+    const body = markup`${back(...of.back(view))}<h1 data-live>${of.heading(view, thing)}</h1>
 ${beside ? markup`<div class="sides">${main}${beside}</div>` : main}${of.below?.(view, thing)}`;
-    const { about, reloads } = of;
-    return { body, ...(about && { about: about(thing) }), ...(reloads && { reloads: reloads(thing) }) };
+    return { body, about: of.about?.(thing), reloads: of.reloads?.(thing) };
   },
 });

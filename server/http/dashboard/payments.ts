@@ -1,47 +1,50 @@
-import { refused } from "../../actions/refused.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
 import { DAY_MS } from "../../domain/time.ts";
+import type { TextId } from "../../texts/index.ts";
 import { curlLine } from "../curl-line.ts";
+import { formatPhoneNumber } from "../pages/countries.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
-import { keyName } from "./audit-words.ts";
-import { sendCsv } from "./export.ts";
-import { attributes, markup, type Html } from "./html.ts";
-import { list, record, type Page } from "./page.ts";
-import { badge, bdi, card, code, link, pathOf, payerOf, pre, under } from "./parts.ts";
-import { readPayments, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
-import { railOf, railPart } from "./rail-of-payment.ts";
+import { keyName } from "./audit.ts";
+import { pathOf } from "./forms.ts";
+import { bdi, card, code, dim, link, markup, pre, under, type Html } from "./html.ts";
+import { checkChoices, choices, list, record, type Filters, type Page } from "./page.ts";
+import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
+import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
-import { dayOf, mayDo, merchantOf, queryOf, type View } from "./view.ts";
+import { dayOf, mayDo, merchantOf, queryOf, type View, type Words } from "./view.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
   disbursements: {
     one: "disbursement",
-    all: "allDisbursements",
     none: "noDisbursementsYet",
-    create: "createTestDisbursement",
     who: "recipient",
     statuses: ["pending", "success", "failed"],
     creation: "createDisbursement",
   },
   checkouts: {
     one: "checkout",
-    all: "allCheckouts",
     none: "noCheckoutsYet",
-    create: "createTestCheckout",
     who: "payer",
     statuses: ["pending", "success", "failed", "cancelled"],
     creation: "createCheckout",
   },
 } as const satisfies Record<Kind, object>;
 
-/** @throws Refused if a parameter is not one that the form or a link sends */
-function searchIn({ query }: View, kind: Kind): PaymentSearch {
+const filtersOf = (kind: Kind): Filters => ({
+  search: { label: "referenceOrPhoneNumber", attributes: { type: "search", maxlength: 200 } },
+  status: {
+    label: "status",
+    ...choices(KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const)),
+  },
+  from: { label: "from", isMore: true, attributes: { type: "date" } },
+  to: { label: "to", isMore: true, attributes: { type: "date" } },
+});
+
+function searchIn({ query }: View): PaymentSearch {
   const { search = "", status = "", from = "", to = "" } = query;
-  if (status !== "" && !(KINDS[kind].statuses as readonly string[]).includes(status))
-    throw refused(422, "error.noStatus");
   const number = parsePhoneNumber(search);
   return {
     ...(search !== "" && { search }),
@@ -53,79 +56,53 @@ function searchIn({ query }: View, kind: Kind): PaymentSearch {
   };
 }
 
-const SEARCH = ["search", "status", "from", "to"];
+/** Who gets a payout or has paid a checkout. A payment that was ended by hand has no payer. */
+function payerOf({ t }: Words, { status, customer }: Payment): string | Html {
+  if (customer) return formatPhoneNumber(customer.phoneNumber);
+  return dim(status === "pending" ? t("notPaidYet") : status === "success" ? t("payerUnknown") : t("notPaid"));
+}
+
+const codeOf = (payment: Payment) => payment.status === "failed" && payment.failure && payment.failure.code;
 
 const listPage = (kind: Kind): Page =>
   list<Payment>({
     at: `/m/:merchant/${kind}`,
     title: kind,
-    query: SEARCH,
-    filters: () => ({
-      search: { label: "referenceOrPhoneNumber", attributes: { type: "search", maxlength: 200 } },
-      status: {
-        label: "status",
-        type: "select",
-        isMore: true,
-        options: Object.fromEntries([
-          ["", "any"],
-          ...KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const),
-        ]),
-      },
-      from: { label: "from", isMore: true, attributes: { type: "date" } },
-      to: { label: "to", isMore: true, attributes: { type: "date" } },
-    }),
-    read: (view, cursor) =>
-      readPayments(view.context, kind, merchantOf(view).id, { ...searchIn(view, kind), ...cursor }),
+    filters: filtersOf(kind),
+    read: (view, cursor) => readPayments(view.context, kind, merchantOf(view).id, { ...searchIn(view), ...cursor }),
     key: ({ reference }) => reference,
     columns: (view) => [
-      {
-        title: "reference",
-        cell: ({ reference, merchantsReference, createdAt }) => [
-          link(`${view.area}/${kind}/${reference}`, bdi(merchantsReference)),
-          view.stamp(createdAt, "time", "under small"),
+      ["reference", (payment) => [view.toPayment(payment), view.stampSmall(payment.createdAt)]],
+      ["phoneNumber", (payment) => payerOf(view, payment), "wide line"],
+      [
+        "amount",
+        (payment) => [
+          view.money(payment),
+          // On a narrow screen, the status is below.
+          under([view.badge(payment.status), codeOf(payment) && [markup`<br>`, codeOf(payment)]], "small"),
         ],
-      },
-      {
-        title: "phoneNumber",
-        class: "wide line",
-        cell: (payment) =>
-          markup`<span${attributes({ class: payment.customer ? undefined : "soft" })}>${payerOf(view, payment as Checkout)}</span>`,
-      },
-      {
-        title: "amount",
-        class: "number",
-        cell: (payment) => [view.amount(payment.amount, payment.currency), statusBelow(view, payment)],
-      },
-      { title: "status", class: "wide", cell: (payment) => statusOf(view, payment) },
-      { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+        "number",
+      ],
+      ["status", (payment) => [view.badge(payment.status), codeOf(payment) && under(codeOf(payment))], "wide"],
+      ["created", ({ createdAt }) => view.stamp(createdAt), "wide"],
     ],
     beside: ({ area, t }, rows, query) => rows.length > 0 && link(`${area}/${kind}.csv${query}`, t("exportCsv")),
-    none: (view, isFiltered) =>
+    none: ({ t, rich, area, context: { config } }, isFiltered) =>
       isFiltered
-        ? markup`<h2>${view.t("nothingFound")}</h2><p>${view.t("searchWholeReference")}</p>`
-        : markup`<h2>${view.t(KINDS[kind].none)}</h2>
-${view.context.config.sandbox && markup`<p>${link(`${view.area}/sandbox`, view.t(KINDS[kind].create), "button primary")}</p>`}
-<p>${view.rich("fromTerminal", { area: view.area })}</p>${pre(curlLine(view.context.config.publicUrl, "$API_KEY", kind))}`,
+        ? markup`<h2>${t("nothingFound")}</h2><p>${t("searchWhole")}</p>`
+        : markup`<h2>${t(KINDS[kind].none)}</h2>
+${config.sandbox && markup`<p>${link(`${area}/sandbox`, t("createTest"), "button primary")}</p>`}
+<p>${rich("fromTerminal", { area })}</p>${pre(curlLine(config.publicUrl, "$API_KEY", kind))}`,
   });
-
-/** The status on a narrow screen. */
-function statusBelow(view: View, payment: Payment): Html {
-  const failure = payment.status === "failed" && payment.failure;
-  return markup`<span class="small"><br>${badge(view, payment.status)}${failure && markup`<br>${failure.code}`}</span>`;
-}
-
-function statusOf(view: View, payment: Payment): (Html | false | undefined)[] {
-  const failure = payment.status === "failed" && payment.failure;
-  return [badge(view, payment.status), failure && under(failure.code)];
-}
 
 const csvPage = (kind: Kind): Page => ({
   at: `/m/:merchant/${kind}.csv`,
   title: kind,
   under: `/m/:merchant/${kind}`,
-  query: [...SEARCH, "cursor"],
+  query: [...Object.keys(filtersOf(kind)), "cursor"],
   async show(view) {
-    await sendCsv(view.context, kind, searchIn(view, kind), view.res);
+    checkChoices(view, filtersOf(kind));
+    await sendCsv(view.context, kind, searchIn(view), view.res);
     return undefined;
   },
 });
@@ -165,28 +142,34 @@ const paymentPage = (kind: Kind): Page =>
     under: `/m/:merchant/${kind}`,
     missing: "error.noPayment",
     find: (view) => findPayment(view, kind),
-    back: ({ area, t }) => [`${area}/${kind}`, t(KINDS[kind].all)],
+    back: ({ area, t }) => [`${area}/${kind}`, t(kind)],
     about: ({ payment }) => payment.merchantsReference,
     heading: ({ t }, { payment }) => [t(KINDS[kind].one), " ", bdi(payment.merchantsReference)],
-    before: (view, { payment }) =>
-      markup`<p class="total">${view.amount(payment.amount, payment.currency)} ${badge(view, payment.status)}</p>
-${"approval" in payment && payment.approval && payment.status === "pending" && waits(view, payment)}`,
+    before: (view, { payment }) => [
+      markup`<p class="total">${view.money(payment)} ${view.badge(payment.status)}</p>`,
+      "approval" in payment && payment.approval && payment.status === "pending" && waits(view, payment),
+    ],
     facts(view, { payment }) {
-      const { t, stamp } = view;
+      const { t } = view;
       const failure = failureIn(payment);
+      // What the provider said is in English.
+      const reason = failure && (view.language === "fr" ? view.word("failure", failure.code) : failure.message);
+      const stored: [TextId, string | undefined][] = [
+        ["returnsTo", (payment as Checkout).redirectURL],
+        ["webhookTo", payment.webhookURL],
+      ];
       return [
         [t("servicesReference"), code(payment.reference)],
         [t("fee"), view.amount(payment.fee, payment.currency)],
-        [t(KINDS[kind].who), payerOf(view, payment as Checkout)],
-        failure && [t("whyFailed"), markup`${reasonOf(failure, view)} ${code(failure.code)}`],
+        [t(KINDS[kind].who), payerOf(view, payment)],
+        failure && [t("whyFailed"), [reason, " ", code(failure.code)]],
         [t("country"), payment.country],
-        [t("created"), stamp(payment.createdAt)],
+        [t("created"), view.stamp(payment.createdAt)],
         kind === "checkouts" && [
           t("payersPage"),
           link(`${view.context.config.publicUrl}/checkouts/${payment.reference}`, t("openIt")),
         ],
-        "redirectURL" in payment && payment.redirectURL !== undefined && [t("returnsTo"), payment.redirectURL],
-        payment.webhookURL !== undefined && [t("webhookTo"), payment.webhookURL],
+        ...stored.map(([name, value]) => value !== undefined && ([view.text(name), value] as const)),
         ...fieldsByName(kind).map((name) => {
           const value = fieldOf(payment, name);
           return value !== undefined && ([code(name), bdi(String(value))] as const);
@@ -194,12 +177,8 @@ ${"approval" in payment && payment.approval && payment.status === "pending" && w
       ];
     },
     beside: (view, { moments }) => card(timeline(view, moments), { title: view.t("timeline"), isLive: true }),
-    below: (view, { payment, rail }) => rail && railPart(view, payment, rail),
+    below: (view, { payment, rail }) => rail && railPart(view, payment.reference, rail),
   });
-
-/** Why a payment failed: the text of its code, or what the provider said. */
-const reasonOf = ({ code: why, message }: { code: string; message: string }, { word, language }: View) =>
-  language === "fr" ? word("failure", why) : message;
 
 /** Leads from a payout to the decision about it. */
 function waits(view: View, { merchantId, reference, approval }: Disbursement): Html {
@@ -207,13 +186,13 @@ function waits(view: View, { merchantId, reference, approval }: Disbursement): H
   const why = approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
   const ways = (["approve", "reject"] as const).map(
     (how) =>
-      mayDo(view, `payment.${how}`) &&
-      markup` ${link(pathOf(view, `payment.${how}`) + chosen, view.t(`${how}.opens`))}`,
+      mayDo(view, `payment.${how}`) && [" ", link(pathOf(view, `payment.${how}`) + chosen, view.t(`${how}.opens`))],
   );
   return markup`<p>${why}${ways}</p>`;
 }
 
-export const paymentPages: Record<Kind, readonly Page[]> = {
-  disbursements: [listPage("disbursements"), csvPage("disbursements"), paymentPage("disbursements")],
-  checkouts: [listPage("checkouts"), csvPage("checkouts"), paymentPage("checkouts")],
-};
+export const paymentPages: readonly Page[] = (["disbursements", "checkouts"] as const).flatMap((kind) => [
+  listPage(kind),
+  csvPage(kind),
+  paymentPage(kind),
+]);

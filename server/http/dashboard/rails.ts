@@ -1,10 +1,74 @@
-import { readRailStates, type RailState } from "../../domain/attention.ts";
+import { ATTENTION_AFTER_MINUTES, conflictIn, readRailStates, type RailState } from "../../domain/attention.ts";
 import type { ActorName } from "../../domain/audit.ts";
-import { whoIs } from "./audit-words.ts";
-import { markup, type Html } from "./html.ts";
-import type { Page } from "./page.ts";
-import { card, facts, form, link, soft } from "./parts.ts";
-import type { View } from "./view.ts";
+import type { Handover, StoredExchange } from "../../domain/handovers.ts";
+import type { TextId } from "../../texts/index.ts";
+import { whoIs } from "./audit.ts";
+import { form } from "./forms.ts";
+import { code, facts, link, markup, section, small, soft, tag, under, type Html, type Part } from "./html.ts";
+import { list, type Page } from "./page.ts";
+import { alike, timeline, type Moment } from "./timeline.ts";
+import type { View, Words } from "./view.ts";
+
+const MOST_LISTED = 100;
+const minutesOf = ({ context: { config } }: View) => config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
+
+/** Says in plain words how the rail contradicts the status of a payment; undefined if it does not. */
+function conflictText(handover: Handover, { t, money, word }: Words) {
+  if (!handover.conflict) return undefined;
+  const amount = money(handover.payment);
+  const kind = conflictIn(handover);
+  if (kind === "paidLate") return t("conflict.paidLate", { amount, status: word("status", handover.status) });
+  return t(`conflict.${kind}`, { amount });
+}
+
+const proposalText = ({ reason, by, status }: NonNullable<Handover["proposal"]>, words: Words) =>
+  words.rich("proposedBy", { reason, by: whoIs(by, words), status: words.word("status", status) });
+
+/**
+ * Payments that need a person: their outcome is unknown for too long, or their rail contradicts a final status (D74). The
+ * forms are on the payment's own page.
+ */
+export const attentionPage = list<Handover & { since: number }>({
+  at: "{scope}/attention",
+  title: "needsAttention",
+  isWhole: true,
+  where: "live",
+  async read(view) {
+    const { merchant, context } = view;
+    const unknownBefore = context.clock.now() - minutesOf(view) * 60_000;
+    const which = { ...(merchant && { merchantId: merchant.id }), unknownBefore, limit: MOST_LISTED };
+    const found = await context.storage.listAttention(which);
+    return { items: found.map((each) => ({ ...each, since: (each.conflict?.at ?? each.unknownSince)! })) };
+  },
+  key: ({ payment }) => payment.reference,
+  columns: (view) => [
+    [
+      "payment",
+      ({ payment: { reference }, merchantId, merchantsReference }) => [
+        view.toPayment({ merchantId, reference, merchantsReference }),
+        under(reference),
+        view.whose(merchantId) && under(view.whose(merchantId)),
+      ],
+    ],
+    [
+      "whatIsWrong",
+      (row) => [
+        row.conflict ? tag("failed", view.t("conflict")) : tag("pending", view.t("unknown")),
+        small(view.money(row.payment)),
+        under(conflictText(row, view) ?? view.t(row.state === "accepted" ? "notKnownHow" : "notKnownWhether")),
+        under(view.t("railNamed", { rail: row.rail })),
+        row.proposal && under(proposalText(row.proposal, view)),
+        view.stampSmall(row.since, 16),
+      ],
+    ],
+    ["amount", ({ payment }) => view.money(payment), "number wide"],
+    ["since", ({ since }) => view.stamp(since), "wide"],
+  ],
+  before: (view, { items }) => items.length > 0 && soft(view.t("attentionMeans", { minutes: minutesOf(view) })),
+  after: ({ t }, { items }) => items.length === MOST_LISTED && soft(t("moreThere")),
+  none: (view) =>
+    markup`<h2>${view.t("nothingNeedsPerson")}</h2><p>${view.t("attentionMeans", { minutes: minutesOf(view) })}</p>`,
+});
 
 /** The rails that carry payments, for operators: what waits at each, and whether it is paused. */
 export const railsPage: Page = {
@@ -15,28 +79,120 @@ export const railsPage: Page = {
     const { t, root, context } = view;
     const rails = await readRailStates(context.storage, context.rails!.names);
     return markup`<div class="head"><h1>${t("rails")}</h1>${link(`${root}/rails/reconcile`, t("compareWithRail"))}</div>
-${rails.map((state) => railPart(view, state))}${soft(t("railsMean"))}`;
+${rails.map((state) => stateOfRail(view, state))}${soft(t("railsMean"))}`;
   },
 };
 
-function railPart(view: View, state: RailState): Html {
+function stateOfRail(view: View, state: RailState): Part {
   const { t, rich, number, root, stamp } = view;
   const { rail, waiting, accepted, conflicts, oldestUnknownSince, isConfigured, pause } = state;
-  const [named, what] = pause
-    ? (["stopped", "paused"] as const)
+  const shown = pause
+    ? tag("stopped", t("paused"))
     : isConfigured
-      ? (["active", "inUse"] as const)
-      : (["", "notConfigured"] as const);
+      ? tag("active", t("inUse"))
+      : tag("", t("notConfigured"));
   const paused =
     pause &&
     rich("pausedSince", { reason: pause.reason, by: whoIs(pause.by as ActorName, view), time: stamp(pause.at) });
-  const content = markup`${paused && markup`<p>${paused}</p>`}${facts([
-    [t("waiting"), number(waiting)],
-    [t("accepted"), number(accepted)],
-    [t("conflicts"), conflicts > 0 ? link(`${root}/attention`, number(conflicts)) : 0],
-    [t("oldestUnknown"), oldestUnknownSince === undefined ? t("none") : stamp(oldestUnknownSince)],
-  ])}
-${pause ? form(view, "rail.resume", { params: { rail }, texts: { rail } }) : isConfigured && form(view, "rail.pause", { params: { rail }, texts: { rail }, prefix: rail })}`;
-  const title = markup`${rail} <span class="badge ${named}">${t(what)}</span>`;
-  return card(content, { id: `rail-${rail}`, title, class: "stack", isLive: true });
+  const about = { params: { rail }, texts: { rail }, prefix: rail };
+  const content = [
+    paused && markup`<p>${paused}</p>`,
+    facts([
+      [t("waiting"), number(waiting)],
+      [t("accepted"), number(accepted)],
+      [t("conflicts"), conflicts > 0 ? link(`${root}/attention`, number(conflicts)) : 0],
+      [t("oldestUnknown"), oldestUnknownSince === undefined ? t("none") : stamp(oldestUnknownSince)],
+    ]),
+    pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about),
+  ];
+  return section(`rail-${rail}`, [rail, " ", shown], content, true);
+}
+
+/** A payment's way over its rail. Undefined for a payment from before the service had rails. */
+export async function railOf({ context: { storage } }: View, reference: string) {
+  const handover = await storage.findHandover(reference);
+  if (!handover) return undefined;
+  const [pauses, exchanges] = await Promise.all([storage.readPauses(), storage.listExchanges(reference)]);
+  const pausedAt = pauses.find(({ rail }) => rail === handover.rail)?.at;
+  return { ...handover, pausedAt: handover.state === "closed" ? undefined : pausedAt, exchanges };
+}
+
+const STATES = {
+  waiting: "notYetGiven",
+  accepted: "railHasNotEnded",
+  closed: "ended",
+} as const satisfies Record<Handover["state"], TextId>;
+
+const notice = (text: Html | string) => markup`<p class="notice">${text}</p>`;
+
+/** What a person sees of the rail, and can do about the payment. Its forms are for operators. */
+export function railPart(view: View, reference: string, found: NonNullable<Awaited<ReturnType<typeof railOf>>>): Part {
+  const { t, rich, stamp } = view;
+  const { state, status, unknownSince, conflict, proposal, rail, pausedAt, nextAttemptAt, exchanges } = found;
+  const isOpen = state !== "closed";
+  const isLost = found.payment.kind === "checkout" && status === "pending" && state === "accepted" && !found.url;
+  const needsTwo = !view.context.config.oneOperatorDecides;
+  const params = { reference };
+  const runs = alike(exchanges, ({ action, result, detail = "" }) => [action, result, detail].join(" "));
+  const unknown = state === "accepted" ? "notKnownHow" : "notKnownWhether";
+  const content = [
+    conflict
+      ? markup`<div class="alert" role="status">${rich("conflictIs", { conflict: conflictText(found, view) })}</div>`
+      : isOpen && unknownSince !== undefined && markup`<p>${tag("pending", t("unknown"))} ${t(unknown)}</p>`,
+    isLost && notice(t("linkWasLost")),
+    pausedAt !== undefined &&
+      notice(markup`${rich("railIsPaused", { rail, time: stamp(pausedAt) })} ${t("askedNothing")}`),
+    facts([
+      [t("rail"), rail],
+      [t("state"), t(state === "waiting" && unknownSince !== undefined ? "notKnownWhether" : STATES[state])],
+      found.payment.railReference !== undefined && [t("railsReference"), code(found.payment.railReference)],
+      isOpen && unknownSince !== undefined && [t("since"), stamp(unknownSince)],
+      nextAttemptAt !== undefined && [t("railAskedNext"), stamp(nextAttemptAt)],
+    ]),
+    proposal && notice(proposalText(proposal, view)),
+    exchanges.length > 0
+      ? [
+          markup`<h3>${t("whatWasSent")}</h3>`,
+          timeline(
+            view,
+            runs.map((run) => momentOf(run, view)),
+          ),
+        ]
+      : soft(t("railWasNotAsked")),
+    isOpen && form(view, "payment.ask", { params }),
+    isOpen &&
+      status === "pending" &&
+      form(view, "payment.decide", {
+        params,
+        button: !needsTwo ? "endPayment" : proposal ? "confirmOrPropose" : "propose",
+        hint: [t("decideHint"), " ", needsTwo ? t("decideHint.two") : t("decideHint.one")],
+      }),
+    conflict && form(view, "payment.close-conflict", { params, prefix: "closing" }),
+  ];
+  return section("rail", t("theRail"), content, true);
+}
+
+const RESULTS = {
+  pending: ["exchange.pending", ""],
+  success: ["exchange.success", "good"],
+  failed: ["exchange.failed", "bad"],
+  cancelled: ["exchange.failed", "bad"],
+  missing: ["exchange.missing", ""],
+  unknown: ["exchange.unknown", "bad"],
+  "not-sent": ["exchange.not-sent", "bad"],
+} as const satisfies Record<StoredExchange["result"], readonly [TextId, Moment["tone"]]>;
+
+/** @param run equal exchanges in a row, of which the last stands for all */
+function momentOf(run: readonly StoredExchange[], { t, time }: Words): Moment {
+  const { at, action, result, latencyMs, detail = "" } = run.at(-1)!;
+  const [become, tone] = RESULTS[result];
+  const values = { action: t(`exchange.${action}`), result: t(become), latencyMs, count: run.length };
+  const said = detail === "" ? undefined : markup`<bdi lang="en">${detail}</bdi>`;
+  if (run.length > 1) {
+    const notes = [[t("sinceLast", { since: time(run[0]!.at) }), " ", said]];
+    return { at, tone, text: t("exchange.several", values), notes };
+  }
+  const isCall = action === "pay" || action === "collect" || action === "find";
+  const text = isCall ? t("exchange.timed", values) : t("labelled", { label: values.action, value: values.result });
+  return { at, tone, text, notes: [said] };
 }

@@ -82,8 +82,8 @@ test("a replay to a receiver that is down waits, and the page of webhooks shows 
   expect(html).toContain(`http-equiv="refresh"`);
   const { html: webhooks } = await visitor.get(`${area}/webhooks`);
   expect(webhooks).not.toContain("No webhook waits");
-  expect(webhooks).toMatch(/<td class="number">0 %<\/td>[^]*Of the last 4 attempts, 0 were delivered/);
-  const [, sendNow] = /href="\/dashboard([^"]+)">Send now…/.exec(webhooks)!;
+  expect(webhooks).toMatch(/<td class="number">0 %<\/td>/);
+  const [, sendNow] = /href="\/dashboard([^"]+)">Send them now…/.exec(webhooks)!;
   receiver.respondWith(204);
   const { html: preview } = await visitor.get(sendNow!.replaceAll("&amp;", "&"));
   expect(preview).toMatch(/Send waiting webhooks now[^]*2 webhooks/);
@@ -151,7 +151,7 @@ test("another merchant's replay does not exist", async () => {
 test.each([
   [{ status: "" }, "Choose what to replay"],
   [{ reference: "DSB1" }, "Open the payment’s webhook"],
-  [{ host: "a.example", type: "x" }, "There is no such event."],
+  [{ host: "a.example", type: "x" }, "There is no such choice: x."],
   [{ pace: "0" }, "The pace is a whole number from 1 to 500 per second."],
   [{ pace: "501" }, "The pace is a whole number"],
   [{ pace: "1.5" }, "The pace is a whole number"],

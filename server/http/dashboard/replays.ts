@@ -1,15 +1,14 @@
-import { SEARCH, typedFor } from "../../actions/webhook-search.ts";
+import { readInput } from "../../actions/index.ts";
+import { SEARCH, typedFor } from "../../actions/webhooks.ts";
 import { actorName } from "../../domain/audit.ts";
 import type { Replay, Replayed } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { whoIs } from "./audit-words.ts";
-import { markup } from "./html.ts";
+import { whoIs } from "./audit.ts";
+import { form } from "./forms.ts";
+import { back, card, facts, items, link, markup, soft, table, under } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
-import { back, badge, card, facts, form, link, soft, table, under } from "./parts.ts";
-import { readInput } from "./serve.ts";
-import { merchantOf, queryOf, type View } from "./view.ts";
+import { merchantOf, queryOf, type View, type Words } from "./view.ts";
 import { describe, typedIn } from "./webhooks.ts";
-import type { Words } from "./words.ts";
 
 /** The number of replays in the list. */
 const LISTED = 50;
@@ -31,18 +30,18 @@ const listPage = list<Replay>({
   key: ({ id }) => id,
   beside: ({ area, t }) => link(`${area}/webhooks`, t("allWebhooks")),
   columns: (view) => [
-    {
-      title: "started",
-      cell: ({ id, startedAt, startedBy }) => [
+    [
+      "started",
+      ({ id, startedAt, startedBy }) => [
         link(`${view.area}/replays/${id}`, view.stamp(startedAt)),
         under(whoIs(actorName(startedBy), view)),
       ],
-    },
-    { title: "state", cell: ({ state }) => badge(view, state) },
-    { title: "queued", class: "number", cell: (replay) => shareOf(replay, view) },
-    { title: "which", class: "wide", cell: ({ filter }) => describe(filter, view).join(", ") },
+    ],
+    ["state", ({ state }) => view.badge(state)],
+    ["queued", (replay) => shareOf(replay, view), "number"],
+    ["which", ({ filter }) => describe(filter, view).join(", "), "wide"],
   ],
-  none: ({ rich, area }) => markup`<p>${rich("noReplaysYet", { area })}</p>`,
+  none: ({ t }) => markup`<p>${t("noReplaysYet")}</p>`,
 });
 
 /** The page that says what a replay will send. */
@@ -58,30 +57,31 @@ const previewPage: Page = {
     const { count, isExact, hosts } = await context.storage.countDeliveries(merchantOf(view).id, filter);
     const isWaiting = filter.status === "pending";
     const webhooks = t("webhookCount", { count });
-    const bound = isExact ? webhooks : t(count === MOST_COUNTED ? "moreThan" : "atLeast", { webhooks });
     const shown = hosts.slice(0, HOSTS_SHOWN);
     const receivers = table(view, shown, [
-      { title: "receiver", cell: ({ host }) => host },
-      { title: isExact ? "webhooks" : "webhooksCounted", class: "number", cell: (each) => view.number(each.count) },
+      ["receiver", ({ host }) => host],
+      [isExact ? "webhooks" : "webhooksCounted", (each) => view.number(each.count), "number"],
     ]);
-    const content = markup`<ul class="plain">${describe(filter, view).map((condition) => markup`<li>${condition}</li>`)}</ul>
-${hosts.length > 0 && receivers}${hosts.length > shown.length && soft(t("andMore", { number: hosts.length - shown.length }))}
-${
-  count === 0 && isExact
-    ? markup`<p>${t("nothingToReplay")}</p>`
-    : [
-        soft(rich("replayEffect")),
-        (filter.status ?? "delivered") === "delivered" && markup`<p><strong>${t("replaysDelivered")}</strong></p>`,
-        form(view, "replay.start", {
-          values: typed,
-          isConfirmation: true,
-          class: "inline",
-          ...(isWaiting && { button: "sendThemNow" }),
-        }),
-      ]
-}`;
-    return markup`${back(`${area}/webhooks${queryOf(typed)}`, t("backToWebhooks"))}
-<h1>${isWaiting ? t("sendWaiting") : t("replayWebhooks")}</h1>${card(content, { id: "which", title: bound, class: "stack" })}`;
+    const start = [
+      soft(rich("replayEffect")),
+      (filter.status ?? "delivered") === "delivered" &&
+        markup`<p><strong>${t("replaysDelivered")} ${t("replayMeans")}</strong></p>`,
+      form(view, "replay.start", {
+        values: typed,
+        isConfirmation: true,
+        class: "inline",
+        ...(isWaiting && { button: "sendThemNow" }),
+      }),
+    ];
+    const content = [
+      items(describe(filter, view), "plain"),
+      hosts.length > 0 && receivers,
+      hosts.length > shown.length && soft(t("more", { number: hosts.length - shown.length })),
+      count === 0 && isExact ? markup`<p>${t("nothingToReplay")}</p>` : start,
+    ];
+    const title = isExact ? webhooks : `${count === MOST_COUNTED ? ">" : "≥"} ${webhooks}`;
+    return markup`${back(`${area}/webhooks${queryOf(typed)}`, t("webhooks"))}
+<h1>${isWaiting ? t("sendWaiting") : t("replayWebhooks")}</h1>${card(content, { id: "which", title, class: "stack" })}`;
   },
 };
 
@@ -98,8 +98,8 @@ function wordFor({ state, replayed }: Replay, { delivered, failed, waiting }: Re
   return failed > 0 ? "failed" : delivered > 0 && delivered === replayed ? "delivered" : "done";
 }
 
-const counted = (count: number, { t, number }: View) =>
-  count > MOST_COUNTED ? t("moreThanNumber", { number: MOST_COUNTED }) : number(count);
+const counted = (count: number, { number }: View) =>
+  count > MOST_COUNTED ? `> ${number(MOST_COUNTED)}` : number(count);
 
 /** A replay with its progress. */
 const recordPage = record<Progress>({
@@ -114,21 +114,21 @@ const recordPage = record<Progress>({
     const became = await storage.countReplayed(replay.merchantId, replay.id);
     return { replay, became, word: wordFor(replay, became) };
   },
-  back: ({ area, t }) => [`${area}/replays`, t("allReplays")],
+  back: ({ area, t }) => [`${area}/replays`, t("replays")],
   reloads: ({ word }) => word === "running" || word === "waiting",
-  heading: (view, { word }) => [view.t("replayOfWebhooks"), " ", badge(view, word)],
+  heading: (view, { word }) => [view.t("replayOfWebhooks"), " ", view.badge(word)],
   before: (view, { replay, became }) => {
     const { t } = view;
     const again = became.again > 0 && under(t("failedAgain", { number: counted(became.again, view) }));
-    return markup`${replay.state === "running" && markup`<p class="soft" role="status">${t("replayIsFollowed")}</p>`}
-${facts(
-  [
-    [t("delivered"), counted(became.delivered, view)],
-    [t("failed"), counted(became.failed, view)],
-    [t("waiting"), [counted(became.waiting, view), again]],
-  ],
-  "tiles",
-)}`;
+    const results = [
+      [t("delivered"), counted(became.delivered, view)],
+      [t("failed"), counted(became.failed, view)],
+      [t("waiting"), [counted(became.waiting, view), again]],
+    ] as const;
+    return [
+      replay.state === "running" && markup`<p class="soft" role="status">${t("replayIsFollowed")}</p>`,
+      facts(results, "tiles"),
+    ];
   },
   facts(view, { replay }) {
     const { t, number, area, stamp } = view;

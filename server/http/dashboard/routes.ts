@@ -1,42 +1,41 @@
-import express, { type RequestHandler, type Router } from "express";
-import { refused, Refused } from "../../actions/refused.ts";
+import express, { Router, type Request, type RequestHandler, type Response } from "express";
+import { nameOf, pathFor, refused, Refused, scopesOf, typed, type Doer } from "../../actions/action.ts";
+import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
+import { hasRight, RIGHTS } from "../../domain/roles.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
-import { beginOther } from "../request-limit.ts";
+import { beginOther, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { approvalPages } from "./approvals.ts";
-import { attentionPage } from "./attention.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { dashboardErrors } from "./errors.ts";
-import { dashboardHeaders } from "./layout.ts";
-import { liveScript } from "./live.ts";
+import { asking } from "./forms.ts";
+import { Html, markup } from "./html.ts";
+import { dashboardErrors, dashboardHeaders, liveScript, send } from "./layout.ts";
 import { merchantPages } from "./merchants.ts";
 import { overviewPage } from "./overview.ts";
-import type { Page } from "./page.ts";
+import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
-import { railsPage } from "./rails.ts";
+import { attentionPage, railsPage } from "./rails.ts";
 import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
 import { requestPage } from "./requests.ts";
 import { sandboxPage } from "./sandbox.ts";
-import { serve } from "./serve.ts";
-import { findVisit, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sessions.ts";
 import { settingsPage } from "./settings.ts";
+import { findVisit, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sign-in.ts";
 import { signInPages, signOutPages } from "./sign-in.ts";
 import { teamPage } from "./team.ts";
-import { visitOf } from "./view.ts";
+import { actorIn, queryOf, rootOf, seeOther, viewOf, visitOf, wordsIn } from "./view.ts";
+import type { DashboardContext, Done } from "./view.ts";
 import { webhookPages } from "./webhooks.ts";
 
 /** All pages, in the order of the navigation. */
-export const PAGES: readonly Page[] = [
+const PAGES: readonly Page[] = [
   overviewPage,
   ...merchantPages,
-  ...paymentPages.disbursements,
-  ...paymentPages.checkouts,
+  ...paymentPages,
   ...balancePages,
   ...approvalPages,
   attentionPage,
@@ -113,4 +112,145 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
     stateOf(res).merchant = merchant;
     next();
   };
+}
+
+/** True if this service has such pages or actions. */
+const isServed = ({ config, rails }: DashboardContext, where: Page["where"]): boolean =>
+  where === undefined || { sandbox: config.sandbox, live: rails !== undefined, requests: config.requestLog }[where];
+
+/** Serves pages, and the forms of all actions. */
+function serve(context: DashboardContext, all: readonly Page[]): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  const pages = all.filter(({ where }) => isServed(context, where));
+  const askingPages = ACTION_NAMES.filter((name) => actionOf(name).asks).map(askingPage);
+  for (const page of [...askingPages, ...pages])
+    for (const at of scopesOf(page.at))
+      router.get(`/dashboard${at}`, async (req, res) => {
+        const { merchantId } = visitOf(res).session;
+        if (merchantId === undefined || at.startsWith("/m/")) return show(context, pages, page, res);
+        if (page.at === at && at !== "") throw refused(404, "error.noPage");
+        // A merchant's person sees the same of the own merchant.
+        seeOther(res, `${rootOf(context.config.publicUrl)}/m/${merchantId}${at || "/disbursements"}`);
+      });
+  for (const name of ACTION_NAMES)
+    if (isServed(context, actionOf(name).where)) serveAction(context, router, name, pages);
+  router.use("/dashboard", (req) => {
+    throw refused(404, req.method === "POST" ? "error.noForm" : "error.noPage");
+  });
+  return router;
+}
+
+async function show(
+  context: DashboardContext,
+  pages: readonly Page[],
+  page: Page,
+  res: Response,
+  done?: Done,
+): Promise<void> {
+  const view = viewOf(context, res, page.query ?? [], done);
+  if (page.at.startsWith("/merchants/")) await findManaged(context, view.params);
+  const shown = await page.show(view);
+  if (shown === undefined) return;
+  const { body, about, reloads, address }: Shown = shown instanceof Html ? { body: shown } : shown;
+  const title = view.text(page.title);
+  const nav = pages.flatMap((each) => {
+    const at = each.under === undefined ? pathIn(each, view.merchant !== undefined) : undefined;
+    if (at === undefined) return [];
+    const href = `${view.root}${at.replace(":merchant", view.merchant?.id ?? "")}`;
+    return [{ href, label: each.title, current: each.at === (page.under ?? page.at) }];
+  });
+  const here = view.pathTo(page.at);
+  send(
+    context,
+    res,
+    {
+      title: about === undefined ? title : [title, " ", about],
+      nav,
+      live: here,
+      // The address of a form cannot be loaded, so links lead to the page that shows the same.
+      shownAt: done ? here : (address ?? queryOf(view.query)),
+      reloads,
+    },
+    [done?.isOutOfDate && markup`<p class="notice" role="status">${view.t("outOfDate")}</p>`, body],
+  );
+}
+
+/** The path of a page among those of a merchant, or of all merchants. */
+const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
+  scopesOf(at).find((each) => each.startsWith("/m/") === isOfMerchant);
+
+/** The merchant of an operator's page. @throws Refused */
+async function findManaged({ storage }: DashboardContext, { merchant = "" }: Readonly<Record<string, string>>) {
+  const found = await storage.findMerchant(merchant);
+  if (!found) throw refused(404, "error.noMerchant");
+  return found;
+}
+
+function askingPage(name: ActionName): Page {
+  const { at, button, asks } = actionOf(name);
+  const { question, effects } = asks!;
+  return {
+    at,
+    title: button,
+    under: "",
+    async show(view) {
+      const texts = { name: (await findManaged(view.context, view.params)).name };
+      return asking(view, name, {
+        backTo: view.pathTo("/merchants/:merchant"),
+        question: view.text(question, texts),
+        effects: effects.map((effect) => view.text(effect)),
+        texts,
+      });
+    },
+  };
+}
+
+function serveAction(context: DashboardContext, router: Router, name: ActionName, pages: readonly Page[]): void {
+  const entry = actionOf(name);
+  const { perMinute, leadsTo } = entry;
+  const message = "Too many links were made. Wait a minute, then make the next.";
+  const limits = perMinute && {
+    person: createRequestLimit({ perMinute: perMinute.person, message }),
+    team: createRequestLimit({ perMinute: perMinute.team, message }),
+  };
+  const page = pages.find(({ at }) => at === leadsTo);
+  for (const at of scopesOf(entry.at))
+    router.post(`/dashboard${at}`, async (req, res) => {
+      const { session } = visitOf(res);
+      const params = req.params as Record<string, string>;
+      await requireRight(context, name, req, res);
+      if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/")))
+        throw refused(404, "error.noPage");
+      const merchant = at.startsWith("/merchants/:merchant")
+        ? await findManaged(context, params)
+        : stateOf(res).merchant;
+      // One person may have any number of sessions.
+      limits?.person.count(JSON.stringify([session.merchantId, session.name]));
+      limits?.team.count(merchant?.id ?? "operators");
+      if (at.startsWith("/m/") && !merchant) throw refused(404, "error.noPage");
+      const doer = { context, actor: actorIn(res), params, merchant } as Doer as Doer<never>;
+      const input = readInput(name, req.body);
+      const replaced = typed(req.body, "replaces");
+      if (replaced !== "" && entry.replaces && replaced !== nameOf(await entry.replaces(doer, input)))
+        return show(context, pages, page!, res.status(409), { name, isOutOfDate: true });
+      const result = await entry.run(doer, input);
+      const secret = entry.secretIn?.(result);
+      if (secret !== undefined) stateOf(res).shownOnce = secret;
+      if (entry.isShown) return show(context, pages, page!, res, { name, result });
+      const path = typeof leadsTo === "string" ? leadsTo : leadsTo(result, doer);
+      seeOther(res, rootOf(context.config.publicUrl) + pathFor(path, merchant, params));
+    });
+}
+
+/** Refuses what the visitor's role does not permit, and records the refusal. */
+async function requireRight({ storage }: DashboardContext, name: ActionName, req: Request, res: Response) {
+  const { needs: right } = actionOf(name);
+  const { role } = visitOf(res).session;
+  if (hasRight(role, right)) return;
+  const { word } = wordsIn(res);
+  const details = { form: req.path.replace(/^\/dashboard/, ""), right, role };
+  const merchantId = stateOf(res).merchant?.id ?? "";
+  await storage.recordAction({ actor: actorIn(res), action: "dashboard.refuse", merchantId, details });
+  const roles = [...RIGHTS[right], "administrator"].map((each) => word("role", each)).join(", ");
+  throw refused(403, "error.role", { role: word("role", role), right: word("right", right), roles });
 }

@@ -121,24 +121,13 @@ const until = async (query: string) =>
 
 test.each([
   ["", 30 * MINUTE],
-  ["?stop=0&count=&unit=days", MINUTE],
+  ["?stop=0", MINUTE],
   ["?stop=7", 7 * DAY],
-  ["?stop=7&count=3&unit=hours", 180 * MINUTE],
-  ["?count=1000&unit=hours", 60_000 * MINUTE],
-  ["?count=365&unit=days", 365 * DAY],
 ])("the form %j moves the clock by %i ms", async (query, by) => {
   expect(await until(query)).toBe(new Date(server.clock.now() + by).toISOString());
 });
 
-test.each([
-  "?stop=8",
-  "?stop=1.5",
-  "?count=0&unit=days",
-  "?count=366&unit=days",
-  "?count=1001&unit=hours",
-  "?count=1&unit=toString",
-  "?count=1",
-])("refuses the form %j", async (query) => {
+test.each(["?stop=8", "?stop=1.5", "?stop=toString"])("refuses the form %j", async (query) => {
   expect((await visitor.get(`${area}/sandbox${query}`)).status).toBe(422);
 });
 

@@ -2,9 +2,9 @@ import { v5 } from "uuid";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { curlLine } from "../curl-line.ts";
-import { markup, type Part } from "./html.ts";
+import { form } from "./forms.ts";
+import { code, link, markup, pre, section, soft, table, under, type Column, type Part } from "./html.ts";
 import type { Page } from "./page.ts";
-import { badge, card, code, form, link, pre, small, soft, table, under, type Column } from "./parts.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
 /** A merchant's settings: API keys, the webhook secret and the default address. */
@@ -17,26 +17,24 @@ export const settingsPage: Page = {
     const keys = await context.storage.listKeysOf(merchant.id);
     const { current } = await context.webhooks.readSecrets(merchant);
     const nextKey = v5([merchant.id, ...keys.map((key) => key.id)].join(), view.visit.session.id);
-    const mayChange = mayDo(view, "default-webhook.set");
     const address = merchant.webhookUrl;
+    const rows = keys.length > 0 ? table(view, keys, columns(view), ({ id }) => id) : markup`<p>${t("noKeyYet")}</p>`;
+    const ofKeys = [
+      markup`<div data-live>${rows}</div>`,
+      form(view, "key.create", { values: { key: nextKey }, prefix: "new", class: "inline pages" }),
+      soft(t("mostKeys", { most: MOST_KEYS })),
+    ];
+    const rotate = form(view, "secret.rotate", { values: { current } });
+    const ofSecret = markup`${secret(view)}<div class="inline">${form(view, "secret.reveal")}${rotate}</div>`;
+    const ofAddress = [
+      soft(rich("defaultAddress.means")),
+      form(view, "default-webhook.set", { values: { url: address }, class: "inline" }) ??
+        markup`<p>${address === undefined ? t("none") : code(address)}</p>`,
+    ];
     return markup`<h1>${t("settings")}</h1>${newKey(view)}
-${card(
-  markup`<div data-live>${keys.length > 0 ? table(view, keys, columns(view), ({ id }) => id) : markup`<p>${t("noKeyYet")}</p>`}</div>
-${form(view, "key.create", { values: { key: nextKey }, prefix: "new", class: "inline pages" })}${soft(t("mostKeys", { most: MOST_KEYS }))}`,
-  { id: "keys", title: t("apiKeys"), class: "stack" },
-)}
-${card(
-  markup`${secret(view)}<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current } })}</div>${soft(t("afterARotation"))}`,
-  { id: "secret", title: t("webhookSecret"), class: "stack" },
-)}
-${card(
-  markup`${soft(rich("defaultAddress.means"))}${
-    mayChange
-      ? [form(view, "default-webhook.set", { values: { url: address }, class: "inline" }), soft(t("saveEmpty"))]
-      : markup`<p>${address === undefined ? t("thereIsNone") : code(address)}</p>`
-  }`,
-  { id: "address", title: t("defaultAddress"), class: "stack", isLive: true },
-)}`;
+${section("keys", t("apiKeys"), ofKeys)}
+${section("secret", t("webhookSecret"), ofSecret)}
+${section("address", t("defaultAddress"), ofAddress, true)}`;
   },
 };
 
@@ -53,59 +51,44 @@ function newKey(view: View): Part {
 /** The secret, which only the response to a form shows. */
 function secret(view: View): Part {
   const secrets = view.resultOf("secret.rotate") ?? view.resultOf("secret.reveal");
-  if (secrets)
-    return [
-      pre(secrets.current, { id: "current-secret" }),
-      secrets.previous.map((each) =>
-        soft(view.rich("signsToo", { time: view.time(each.expiresAt), secret: each.secret })),
-      ),
-    ];
-  return markup`<p>${view.t("checksSignatures")}</p>`;
+  if (!secrets) return markup`<p>${view.t("checksSignatures")}</p>`;
+  const earlier = secrets.previous.map((each) =>
+    soft(view.rich("signsToo", { time: view.time(each.expiresAt), secret: each.secret })),
+  );
+  return [pre(secrets.current, { id: "current-secret" }), earlier];
 }
 
-function columns(view: View): Column<ApiKey>[] {
-  const { t, area } = view;
+function columns(view: View): (Column<ApiKey> | false)[] {
+  const { t, rich, area, stampMinute } = view;
   const used = ({ usedAt, revokedAt }: ApiKey) =>
     revokedAt !== undefined
-      ? t("revokedAt", { time: view.minute(revokedAt) })
+      ? rich("revokedAt", { time: stampMinute(revokedAt) })
       : usedAt === undefined
         ? t("neverUsed")
-        : t("lastUsedAt", { time: view.minute(usedAt) });
-  const forms: Column<ApiKey> = {
-    title: "action",
-    cell: ({ id, hint, limits, revokedAt }) =>
-      revokedAt === undefined && [
-        form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, texts: { hint } }),
-        form(view, "key.revoke", { values: { key: id }, texts: { hint } }),
-      ],
-  };
+        : rich("lastUsedAt", { time: stampMinute(usedAt) });
   return [
-    {
-      title: "key",
-      class: "who",
-      cell: (key) => [
+    [
+      "key",
+      (key) => [
         key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
         code(`…${key.hint}`),
         under(key.id),
         link(`${area}/audit?key=${key.id}`, t("whatWasDoneToIt"), "under"),
         under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
-        Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("detail", limit)} ${text}`)),
-        small(used(key)),
+        Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("limit", limit)} ${text}`)),
+        under(used(key)),
       ],
-    },
-    { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt, "minute") },
-    {
-      title: "lastUsed",
-      class: "wide",
-      cell: ({ usedAt }) =>
-        usedAt === undefined ? markup`<span class="soft">${t("never")}</span>` : view.stamp(usedAt, "minute"),
-    },
-    {
-      title: "state",
-      class: "wide",
-      cell: ({ revokedAt }) =>
-        revokedAt === undefined ? badge(view, "active") : [badge(view, "revoked"), under(view.minute(revokedAt))],
-    },
-    ...(mayDo(view, "key.revoke") ? [forms] : []),
+      "who",
+    ],
+    ["created", ({ createdAt }) => stampMinute(createdAt), "wide"],
+    ["state", ({ revokedAt }) => view.badge(revokedAt === undefined ? "active" : "revoked"), "wide"],
+    mayDo(view, "key.revoke") && [
+      "action",
+      ({ id, hint, limits, revokedAt }) =>
+        revokedAt === undefined && [
+          form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, texts: { hint } }),
+          form(view, "key.revoke", { values: { key: id }, texts: { hint } }),
+        ],
+    ],
   ];
 }

@@ -1,17 +1,104 @@
-import { Router, type Response } from "express";
-import { refused, Refused } from "../../actions/refused.ts";
-import { LINK_MS, newToken, signIn, signInFrom } from "../../domain/sign-in.ts";
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
+import { refused, Refused, typed } from "../../actions/action.ts";
+import { findSession, LINK_MS, newToken, signIn, signInFrom, useSession } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
 import type { OpenIdSettings } from "../../openid/settings.ts";
+import { cookieIn } from "../cookies.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import type { DashboardContext } from "./dashboard-context.ts";
-import { markup } from "./html.ts";
+import { card, link, markup, pre, soft } from "./html.ts";
 import { send, type Frame } from "./layout.ts";
-import { card, link, pre, soft } from "./parts.ts";
-import { clearAttempt, clearSession, findAttempt, setAttempt, setSession } from "./sessions.ts";
-import { actorIn, field, queryOf, rootOf, seeOther, visitOf } from "./view.ts";
-import { wordsIn } from "./words.ts";
+import { actorIn, isByItself, queryOf, rootOf, seeOther, visitOf, wordsIn, type DashboardContext } from "./view.ts";
+
+/** How many forms of a session are accepted per minute: far more than a person sends. */
+const FORMS_PER_MINUTE = 120;
+
+type Address = { publicUrl: string };
+
+const isEncrypted = ({ publicUrl }: Address) => publicUrl.startsWith("https:");
+
+/**
+ * The session's cookie. No script can read it, and requests that other sites cause do not contain it. With https, its
+ * prefix makes browsers refuse a cookie of this name that another host or plain http has set.
+ */
+const nameOf = (config: Address) => (isEncrypted(config) ? "__Host-dashboard" : "dashboard");
+const optionsOf = (config: Address): CookieOptions => ({
+  httpOnly: true,
+  sameSite: "strict",
+  secure: isEncrypted(config),
+  path: "/",
+});
+
+/**
+ * The cookie of a sign-in at an OpenID provider, until the provider leads back to this server. The browser sends this
+ * cookie although another site leads here.
+ */
+const attemptOf = (config: Address) => (isEncrypted(config) ? "__Host-sign-in" : "sign-in");
+const ATTEMPT_MS = 15 * 60_000;
+
+const attemptOptions = (config: Address): CookieOptions => ({ ...optionsOf(config), sameSite: "lax" });
+
+const sessionToken = (config: Address, req: Request) => cookieIn(req, nameOf(config));
+
+/** Returns a function that tells whether the request's session is still valid. */
+export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
+  const token = sessionToken(context.config, req)!;
+  return async () => (await findSession(context, token)) !== undefined;
+}
+
+/**
+ * Derives the token of a session's forms from its cookie. The token is not stored, and is useless without the cookie.
+ */
+const formToken = (token: string): string => createHmac("sha256", token).update("form").digest("base64url");
+
+/** Finds the request's session, if it has one, and puts the visit into the state of the request. */
+export function findVisit(context: DashboardContext): RequestHandler {
+  return async (req, res, next) => {
+    const token = sessionToken(context.config, req);
+    const find = isByItself(req) ? findSession : useSession;
+    const session = token === undefined ? undefined : await find(context, token);
+    const state = stateOf(res);
+    if (session) state.visit = { session, csrf: formToken(token!) };
+    else delete state.visit;
+    next();
+  };
+}
+
+/** Sends visitors without a session to the sign-in page. */
+export function requireSession({ config }: DashboardContext): RequestHandler {
+  return (_req, res, next) => (stateOf(res).visit ? next() : seeOther(res, `${rootOf(config.publicUrl)}/sign-in`));
+}
+
+/** Refuses forms that another site's page has sent. Browsers state the origin of every form that is posted. */
+export function requireOwnOrigin({ config }: DashboardContext): RequestHandler {
+  const { origin } = new URL(config.publicUrl);
+  return (req, _res, next) => {
+    if (req.method !== "POST" || req.get("origin") === origin) return next();
+    throw refused(403, "error.origin", { address: `${config.publicUrl}/dashboard` });
+  };
+}
+
+/** Limits the forms of each session, because many of them write to the database. */
+export function limitForms(): RequestHandler {
+  const limit = createRequestLimit({
+    perMinute: FORMS_PER_MINUTE,
+    message: `You have sent more than ${FORMS_PER_MINUTE} forms within a minute. Wait a minute, then send this form again.`,
+  });
+  return async (req, res, next) => {
+    if (req.method === "POST") limit.count(visitOf(res).session.id);
+    next();
+  };
+}
+
+/** Refuses forms without the session's token. */
+export const requireFormToken: RequestHandler = (req, res, next) => {
+  if (req.method !== "POST") return next();
+  const expected = Buffer.from(visitOf(res).csrf);
+  const given = Buffer.from(typed(req.body, "csrf"));
+  if (given.length === expected.length && timingSafeEqual(given, expected)) return next();
+  throw refused(403, "error.earlierSession");
+};
 
 /** Attempts to sign in that fail, per client address and minute; more get 429. */
 const FAILED_PER_MINUTE = 30;
@@ -60,11 +147,11 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
 
   if (config.openId) router.use(openIdPages(context, config.openId, failed));
   router.get("/dashboard/sign-in", (req, res) => {
-    const token = field(req.query, "token");
+    const token = typed(req.query, "token");
     show(res, { shownAt: queryOf({ token }) }, token);
   });
   router.post("/dashboard/sign-in", async (req, res) => {
-    const token = await signIn(context, field(req.body, "token"));
+    const token = await signIn(context, typed(req.body, "token"));
     if (token === undefined) {
       // Only failed attempts count: links cannot be guessed, and an attacker must not lock out others at the same
       // address.
@@ -72,7 +159,7 @@ ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWor
       return show(res, { status: 403 }, "", true);
     }
     // The browser's earlier session ends; its cookie is replaced in any case.
-    setSession(config, res, token);
+    res.cookie(nameOf(config), token, optionsOf(config));
     if (stateOf(res).visit) await storage.endSessions(visitOf(res).session, actorIn(res));
     seeOther(res, root);
   });
@@ -84,9 +171,9 @@ export function signOutPages({ config, storage }: DashboardContext): Router {
   const router = Router({ caseSensitive: true, strict: true });
   router.post("/dashboard/sign-out", async (req, res) => {
     const { id, name, merchantId } = visitOf(res).session;
-    const which = field(req.body, "everywhere") === "yes" ? { name } : { id };
+    const which = typed(req.body, "everywhere") === "yes" ? { name } : { id };
     await storage.endSessions({ ...(merchantId !== undefined && { merchantId }), ...which }, actorIn(res));
-    clearSession(config, res);
+    res.clearCookie(nameOf(config), optionsOf(config));
     seeOther(res, `${rootOf(config.publicUrl)}/sign-in`);
   });
   return router;
@@ -108,19 +195,19 @@ function openIdPages(context: DashboardContext, settings: OpenIdSettings, failed
   router.get("/dashboard/sign-in/openid", async (_req, res) => {
     const secret = newToken(context.random);
     const address = await provider.begin(secret).catch(refuse);
-    setAttempt(config, res, secret);
+    res.cookie(attemptOf(config), secret, { ...attemptOptions(config), maxAge: ATTEMPT_MS });
     seeOther(res, address);
   });
   router.get(RETURN, async (req, res) => {
     failed.check(callerAt(req.ip));
-    const secret = findAttempt(config, req);
-    clearAttempt(config, res);
+    const secret = cookieIn(req, attemptOf(config));
+    res.clearCookie(attemptOf(config), attemptOptions(config));
     try {
       if (secret === undefined) throw refused(403, "error.notBegun");
       const access = await provider.end(secret, new URL(req.originalUrl, config.publicUrl).searchParams.toString());
       if (access.merchantId !== undefined && !(await storage.findMerchant(access.merchantId)))
         throw new OpenIdError("Your merchant does not exist here.", { cause: `no merchant ${access.merchantId}` });
-      setSession(config, res, await signInFrom(context, settings.issuer.href, access));
+      res.cookie(nameOf(config), await signInFrom(context, settings.issuer.href, access), optionsOf(config));
     } catch (error) {
       failed.count(callerAt(req.ip));
       refuse(error);

@@ -1,13 +1,14 @@
-import { scopesOf, type Action } from "../../actions/action.ts";
-import { actionOf, ACTIONS, type ActionName } from "../../actions/index.ts";
+import { scopesOf } from "../../actions/action.ts";
+import { ACTION_NAMES, actionOf } from "../../actions/index.ts";
+import type { ActorName } from "../../domain/audit.ts";
 import { hasRight, ROLES } from "../../domain/roles.ts";
 import { readTeam, TEAM_SHOWN, type Person, type Team } from "../../domain/sign-in.ts";
-import type { ActorName } from "../../domain/audit.ts";
-import { whoIs } from "./audit-words.ts";
-import { attributes, markup, type Html, type Part } from "./html.ts";
+import { whoIs } from "./audit.ts";
+import { form } from "./forms.ts";
+import { attributes, bdi, card, dim, items, link, markup, pre, section, small, soft, table, tag, under } from "./html.ts";
+import type { Column, Part } from "./html.ts";
 import type { Page } from "./page.ts";
-import { bdi, card, form, link, pre, small, soft, table, under, type Column } from "./parts.ts";
-import { mayDo, merchantNames, type View } from "./view.ts";
+import { mayDo, type View } from "./view.ts";
 
 /** A person with their sessions and unused links. */
 type Member = Person & Team;
@@ -20,18 +21,17 @@ export const teamPage: Page = {
   at: "{scope}/team",
   title: "team",
   async show(view) {
-    const { t, rich, merchant, context } = view;
+    const { t, merchant, context } = view;
     const team = await readTeam(context, merchant ? { merchantId: merchant.id } : {});
     const members = membersOf(team);
-    const names = merchant ? new Map<string, string>() : await merchantNames(context, members);
+    await view.nameMerchants(members);
     const isWhole = team.sessions.length < TEAM_SHOWN && team.links.length < TEAM_SHOWN;
-    const people =
+    const people = [
       members.length > 0
-        ? [
-            table(view, members, columns(view, names), ({ merchantId, name }) => `${merchantId}/${name}`),
-            !isWhole && soft(rich("morePeople")),
-          ]
-        : markup`<p>${t("nobodyIsSignedIn")} ${mayDo(view, "dashboard.link") && t("makeALinkBelow")}</p>`;
+        ? table(view, members, columns(view), ({ merchantId, name }) => `${merchantId}/${name}`)
+        : markup`<p>${t("nobodyIsSignedIn")}</p>`,
+      !isWhole && soft(t("moreThere")),
+    ];
     const who = merchant ? t("whoSeesMerchant") : t("whoSeesDashboard");
     return markup`<h1>${t("team")}</h1>${newLink(view)}
 ${card(people, { id: "people", title: who, isLive: true })}${mayDo(view, "dashboard.link") && invitation(view)}`;
@@ -47,59 +47,53 @@ function newLink(view: View): Part {
 <p>${view.t("linkShownOnce", { within, role: view.word("role", role) })}</p></div>`;
 }
 
-function invitation(view: View): Html {
-  const { t, rich, merchant, word, context } = view;
-  const isHere = ({ at, byOperators, where }: Action) =>
-    (!merchant || (!byOperators && scopesOf(at).some((path) => path.startsWith("/m/")))) &&
-    (where === undefined || (where === "sandbox") === context.config.sandbox);
-  const needed = (Object.keys(ACTIONS) as ActionName[])
-    .map(actionOf)
-    .filter(isHere)
+function invitation(view: View): Part {
+  const { t, merchant, word, context } = view;
+  const needed = ACTION_NAMES.map(actionOf)
+    .filter(({ where }) => where === undefined || (where === "sandbox") === context.config.sandbox)
+    .filter(({ at, byOperators }) => !merchant || (!byOperators && scopesOf(at).some((path) => path.startsWith("/m/"))))
     .map(({ needs }) => needs);
   const roles = ROLES.map((role) => {
     const rights = [...new Set(needed)].filter((right) => hasRight(role, right)).map((right) => t(`right.${right}`));
     const means = rights.length === 0 ? t("role.looks") : t("role.may", { rights: rights.join(", ") });
-    return markup`<li><strong>${word("role", role)}</strong> ${means}</li>`;
+    return markup`<strong>${word("role", role)}</strong> ${means}`;
   });
-  return card(
-    markup`${soft(merchant ? rich("invite.merchant", { name: merchant.name }) : t("invite.all"))}
-${form(view, "dashboard.link", { class: "inline" })}<ul class="soft">${roles}</ul>${!merchant && soft(t("invite.elsewhere"))}`,
-    { id: "link", title: t("letAColleagueIn"), class: "stack" },
-  );
+  const content = [
+    soft([t("invite.means"), " ", merchant ? t("invite.merchant") : t("invite.all")]),
+    form(view, "dashboard.link", { class: "inline" }),
+    items(roles, "soft"),
+  ];
+  return section("link", t("letAColleagueIn"), content);
 }
 
-function columns(view: View, names: ReadonlyMap<string, string>): Column<Member>[] {
-  const { t, merchant } = view;
+function columns(view: View): (Column<Member> | false)[] {
+  const { t, merchant, whose } = view;
   const roleOf = ({ merchantId }: Member) => (merchantId === undefined ? t("operator") : t("merchantPerson"));
-  const nameOf = ({ merchantId }: Member) => (merchantId === undefined ? undefined : names.get(merchantId));
   const isHere = ({ sessions }: Member) => sessions.some(({ id }) => id === view.visit.session.id);
-  const role: Column<Member> = {
-    title: "role",
-    class: "wide",
-    cell: (member) => [roleOf(member), nameOf(member) !== undefined && under(bdi(nameOf(member)))],
-  };
   return [
-    {
-      title: "name",
-      class: "who",
-      cell: (member) => [
+    [
+      "name",
+      (member) => [
         bdi(member.name),
-        isHere(member) && markup` <span class="badge">${t("you")}</span>`,
-        !merchant && small([roleOf(member), " ", nameOf(member)]),
+        isHere(member) && [" ", tag("", t("you"))],
+        !merchant && small([roleOf(member), " ", whose(member.merchantId)]),
       ],
-    },
-    ...(merchant ? [] : [role]),
-    {
-      title: "lastSeen",
-      class: "wide",
-      cell: ({ sessions }) =>
-        sessions.length === 0
-          ? markup`<span class="soft">${t("notYet")}</span>`
-          : view.stamp(Math.max(...sessions.map(({ usedAt }) => usedAt)), "minute"),
-    },
-    {
-      title: "access",
-      cell(member) {
+      "who",
+    ],
+    !merchant && [
+      "role",
+      (member) => [roleOf(member), whose(member.merchantId) && under(whose(member.merchantId))],
+      "wide",
+    ],
+    [
+      "lastSeen",
+      ({ sessions }) =>
+        sessions.length === 0 ? dim(t("notYet")) : view.stampMinute(Math.max(...sessions.map(({ usedAt }) => usedAt))),
+      "wide",
+    ],
+    [
+      "access",
+      (member) => {
         const { sessions, links, merchantId } = member;
         const counted = [
           ...(sessions.length > 0 ? [t("sessions", { count: sessions.length })] : []),
@@ -108,7 +102,7 @@ function columns(view: View, names: ReadonlyMap<string, string>): Column<Member>
         if (!merchant && merchantId !== undefined) return link(`${view.root}/m/${merchantId}/team`, counted);
         return markup`<details><summary>${counted}</summary>${accessOf(view, member)}</details>`;
       },
-    },
+    ],
   ];
 }
 
@@ -130,16 +124,15 @@ function accessOf(view: View, { name, sessions, links }: Member): Part {
   ];
 }
 
+const keyOf = ({ merchantId, name }: Person) => JSON.stringify([merchantId, name]);
+
 /** Groups sessions and links by person, and keeps their order. */
 function membersOf({ sessions, links }: Team): Member[] {
-  const members = new Map<string, Member>();
-  function memberOf({ merchantId, name }: Person): Member {
-    const key = JSON.stringify([merchantId, name]);
-    const member = members.get(key) ?? { ...(merchantId && { merchantId }), name, sessions: [], links: [] };
-    members.set(key, member);
-    return member;
-  }
-  for (const session of sessions) memberOf(session).sessions.push(session);
-  for (const unused of links) memberOf(unused).links.push(unused);
-  return [...members.values()];
+  const people = Map.groupBy<string, Person>([...sessions, ...links], keyOf);
+  return [...people].map(([key, [person]]) => ({
+    name: person!.name,
+    ...(person!.merchantId !== undefined && { merchantId: person!.merchantId }),
+    sessions: sessions.filter((each) => keyOf(each) === key),
+    links: links.filter((each) => keyOf(each) === key),
+  }));
 }

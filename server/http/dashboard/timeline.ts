@@ -4,10 +4,8 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
-import { markup, type Html } from "./html.ts";
-import { link as linkTo, pre } from "./parts.ts";
-import type { View } from "./view.ts";
-import type { Words } from "./words.ts";
+import { link, markup, pre, soft, type Html, type Part } from "./html.ts";
+import type { View, Words } from "./view.ts";
 
 /** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
 export interface Moment {
@@ -15,30 +13,24 @@ export interface Moment {
   /** `next` for a future moment. */
   tone: "" | "good" | "bad" | "next";
   text: string;
-  /** The text below. */
-  note?: string | Html;
+  /** The lines below. */
+  notes?: Part[];
   /** Messages that were sent or received. */
   texts?: { label: "request" | "response" | "body"; text: string }[];
-  /** The id of the webhook's delivery, which has its own page. */
-  delivery?: string;
   /** The address of the linked page, relative to the merchant's pages. */
   link?: string;
-  /** The id of the request, which is in the log of requests. */
-  request?: string;
 }
 
 export function timeline({ area, t, time }: View, moments: readonly Moment[]): Html {
-  return markup`<ol class="timeline">${moments.map(
-    ({ at, tone, text, note, texts = [], delivery, link, request }) => markup`
-  <li class="${tone}">
-    <p>${link === undefined ? text : linkTo(`${area}/${link}`, text)}</p>
-    ${note && markup`<p class="soft">${note}${delivery && markup` ${linkTo(`${area}/webhooks/${delivery}`, t("openOrReplay"))}`}</p>`}
-    ${request && markup`<p class="soft">${linkTo(`${area}/requests?request=${request}`, t("seeRequest"))}</p>`}
-    <time class="under" datetime="${timestamp(at)}">${time(at)} UTC</time>
-    ${texts.map(({ label, text: content }) => markup`<details><summary>${t(label)}</summary>${pre(content, { class: "body" })}</details>`)}
-  </li>`,
-  )}
-</ol>`;
+  const shown = moments.map(({ at, tone, text, notes = [], texts = [], link: to }) => {
+    const sent = texts.map(
+      ({ label, text: content }) =>
+        markup`<details><summary>${t(label)}</summary>${pre(content, { class: "body" })}</details>`,
+    );
+    return markup`<li class="${tone}"><p>${to === undefined ? text : link(`${area}/${to}`, text)}</p>
+${notes.map((note) => note && soft(note))}<time class="under" datetime="${timestamp(at)}">${time(at)} UTC</time>${sent}</li>`;
+  });
+  return markup`<ol class="timeline">${shown}</ol>`;
 }
 
 /** Everything about a payment besides its record. */
@@ -52,52 +44,34 @@ interface Related {
 }
 
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
-export function timelineOf(
-  payment: Disbursement | Checkout,
-  { event, delivery, request, key }: Related,
-  words: Words,
-): Moment[] {
-  const { t } = words;
+export function timelineOf(payment: Disbursement | Checkout, related: Related, view: View): Moment[] {
+  const { t, area } = view;
+  const { event, delivery, request, key } = related;
   const { createdAt, updatedAt, status, due } = payment;
-  const approval = "approval" in payment ? payment.approval : undefined;
-  const moments: Moment[] = [
-    { at: createdAt, tone: "", text: t("moment.created"), ...(request && createdBy(request, key, words)) },
-  ];
-  if (status !== "pending") {
-    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(`moment.${status}`) });
-  } else if (due)
-    moments.push({
-      at: due.at,
-      tone: "next",
-      text: approval ? t("moment.unlessApproved") : t(`will.${due.status}`),
-    });
-  if (event) moments.push(eventMoment(event, delivery, words));
-  if (delivery) {
-    moments.push(...attemptMoments(delivery, words));
-    moments.push(...nextAttempt(delivery, words));
-  }
-  return moments;
-}
-
-function createdBy({ requestId, program }: NonNullable<Related["request"]>, key: string | undefined, { t }: Words) {
+  const isApproved = !("approval" in payment && payment.approval);
   const said = [
-    program !== undefined && t("requestedBy", { program }),
-    key !== undefined && t("byKey", { key }),
-  ].filter((text) => text !== false);
-  return { request: requestId, ...(said.length > 0 && { note: said.join(" · ") }) };
-}
-
-function eventMoment({ type, body, createdAt }: Event, delivery: Delivery | undefined, { t }: Words): Moment {
-  const note = delivery ? t("forUrl", { url: delivery.url }) : t("noAddress");
-  const link = delivery && { delivery: delivery.id };
-  return {
-    at: createdAt,
-    tone: "",
-    text: t("eventOf", { type }),
-    note,
-    texts: [{ label: "body", text: indented(body) }],
-    ...link,
-  };
+    request?.program !== undefined && t("requestedBy", { program: request.program }),
+    request && key !== undefined && t("byKey", { key }),
+  ].filter((text) => typeof text === "string");
+  const seeRequest = request && link(`${area}/requests?request=${request.requestId}`, t("seeRequest"));
+  const moments: Moment[] = [
+    { at: createdAt, tone: "", text: t("moment.created"), notes: [said.join(" · "), seeRequest] },
+  ];
+  if (status !== "pending")
+    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(`moment.${status}`) });
+  else if (due)
+    moments.push({ at: due.at, tone: "next", text: isApproved ? t(`will.${due.status}`) : t("moment.unlessApproved") });
+  if (event)
+    moments.push({
+      at: event.createdAt,
+      tone: "",
+      text: t("eventOf", { type: event.type }),
+      notes: delivery
+        ? [[t("forUrl", { url: delivery.url }), " ", link(`${area}/webhooks/${delivery.id}`, t("openOrReplay"))]]
+        : [t("noAddress")],
+      texts: [{ label: "body", text: indented(event.body) }],
+    });
+  return delivery ? [...moments, ...attemptMoments(delivery, view)] : moments;
 }
 
 /** A JSON text for people. */
@@ -123,30 +97,27 @@ export function alike<T>(all: readonly T[], likeness: (each: T) => string): T[][
   return runs.flatMap((run) => (run.length <= MOST_ALIKE ? run.map((each) => [each]) : [run]));
 }
 
-/** Describes a delivery's attempts. If many attempts in a row have the same result, only the last is shown. */
-export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
-  const { t, time } = words;
-  const result = (attempt: Attempt) => attempt.error ?? resultOf(attempt, words);
-  return alike(delivery.attempts, result).map((run) => {
-    const [first, last] = [run[0]!, run.at(-1)!];
-    const moment = attemptMoment(last, delivery, words);
-    if (run.length === 1) return moment;
-    const note = t("attemptsFromTo", {
-      first: first.number,
-      last: last.number,
-      since: time(first.at),
-    });
-    return { ...moment, text: t("attemptsWith", { count: run.length, result: result(last) }), note };
-  });
-}
-
 export const resultOf = ({ httpStatus }: Attempt, { t }: Words) =>
   httpStatus === undefined ? t("noResponse") : t("statusIs", { status: String(httpStatus) });
 
-/** The attempt that is due next, if any. */
-export function nextAttempt({ nextAttemptAt, attempts }: Delivery, { t }: Words): Moment[] {
+/**
+ * Describes a delivery's attempts, and the attempt that is due next. If many attempts in a row have the same result, only
+ * the last is shown.
+ */
+export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
+  const { t, time } = words;
+  const { attempts, nextAttemptAt } = delivery;
+  const result = (attempt: Attempt) => attempt.error ?? resultOf(attempt, words);
+  const made = alike(attempts, result).map((run) => {
+    const [first, last] = [run[0]!, run.at(-1)!];
+    const moment = attemptMoment(last, delivery, words);
+    if (run.length === 1) return moment;
+    const note = t("attemptsFromTo", { first: first.number, last: last.number, since: time(first.at) });
+    return { ...moment, text: t("attemptsWith", { count: run.length, result: result(last) }), notes: [note] };
+  });
+  if (nextAttemptAt === undefined) return made;
   const number = (attempts.at(-1)?.number ?? 0) + 1;
-  return nextAttemptAt === undefined ? [] : [{ at: nextAttemptAt, tone: "next", text: t("attempt", { number }) }];
+  return [...made, { at: nextAttemptAt, tone: "next", text: t("attempt", { number }) }];
 }
 
 /** Describes an attempt. Every attempt sends the delivery's body. */
@@ -157,8 +128,8 @@ export function attemptMoment(attempt: Attempt, delivery: Delivery, words: Words
   return {
     at,
     tone: isGood ? "good" : "bad",
-    text: words.t("attemptEnded", { ...attempt, result }),
-    ...(error !== undefined && { note: markup`<bdi lang="en">${error}</bdi>` }),
+    text: words.t("attemptIs", { ...attempt, result }),
+    notes: error === undefined ? [] : [markup`<bdi lang="en">${error}</bdi>`],
     texts: [
       { label: "request", text: requestOf(attempt, delivery) },
       ...(responseBody ? [{ label: "response", text: responseBody } as const] : []),

@@ -1,21 +1,22 @@
-import { listOf } from "../../actions/payments.ts";
-import { SEARCH, searchOf, type TypedSearch } from "../../actions/webhook-search.ts";
+import { SEARCH, searchOf, STATUSES, type TypedSearch } from "../../actions/webhooks.ts";
 import type { Delivery, DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
 import { EVENT_TYPES } from "../../domain/events.ts";
+import { MOST_WAITING_COUNTED, type ReceiverAttempt } from "../../domain/figures.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { deliveriesOfPayment } from "../../domain/webhooks.ts";
-import type { TextId } from "../../texts/index.ts";
-import { markup, type Html, type Part } from "./html.ts";
-import { list, record, type Page } from "./page.ts";
-import { badge, bdi, card, code, form, link, pre, small, soft, table, type Column } from "./parts.ts";
-import { HEALTH_OF, receiverPart } from "./receivers.ts";
-import { attemptMoments, indented, nextAttempt, timeline } from "./timeline.ts";
-import { mayDo, merchantOf, queryOf, type View } from "./view.ts";
-import type { Words } from "./words.ts";
+import { form } from "./forms.ts";
+import { bdi, card, code, dim, link, markup, pre, small, soft, table, under, type Column, type Part } from "./html.ts";
+import { share } from "./overview.ts";
+import { choices, list, record, type Page } from "./page.ts";
+import { attemptMoments, indented, timeline } from "./timeline.ts";
+import { mayDo, merchantOf, queryOf, type View, type Words } from "./view.ts";
 
 const ON_A_PAGE = 25;
 /** The number of failed deliveries before the list of all deliveries. */
 const FAILED_FIRST = 10;
+/** The number of webhooks whose attempts show how healthy their receivers are. */
+const HEALTH_OF = 500;
+const MOST_RECEIVERS = 20;
 
 /** Why a webhook has failed. */
 const REASONS: Partial<Record<DeliveryFilter, "refusedForGood" | "allAttemptsUsed">> = {
@@ -24,89 +25,126 @@ const REASONS: Partial<Record<DeliveryFilter, "refusedForGood" | "allAttemptsUse
 };
 /** The server has two statuses for webhooks that it has given up, by the reason; people read "failed" for both. */
 const statusOf = (status: DeliveryFilter): string =>
-  status === "ended" || status === "exhausted" ? "failed" : status === "pending" ? "waiting" : status;
+  REASONS[status] ? "failed" : status === "pending" ? "waiting" : status;
 
 /** What a person has typed. */
 export const typedIn = ({ query }: View): TypedSearch =>
   Object.fromEntries(SEARCH.map((name) => [name, query[name] ?? ""])) as TypedSearch;
 
 /** Says in words what a search finds. */
-export function describe(search: DeliverySearch, words: Words): string[] {
-  const { t, time, word } = words;
+export function describe(search: DeliverySearch, { t, time, word }: Words): string[] {
   const { status, type, host, reference, createdAfter, createdBefore } = search;
   const reason = status && REASONS[status];
   const state = status && t("search.status", { status: word("status", statusOf(status)) });
   return [
-    ...(state === undefined ? [] : [[state, ...(reason ? [t(reason)] : [])].join(", ")]),
-    ...(type === undefined ? [] : [t("search.event", { type })]),
-    ...(host === undefined ? [] : [t("search.receiver", { host })]),
-    ...(reference === undefined ? [] : [t("search.payment", { reference })]),
-    ...(createdAfter === undefined ? [] : [t("search.from", { time: time(createdAfter) })]),
-    ...(createdBefore === undefined ? [] : [t("search.before", { time: time(createdBefore) })]),
-  ];
+    state && (reason ? `${state}, ${t(reason)}` : state),
+    type && t("search.event", { type }),
+    host && t("search.receiver", { host }),
+    reference && t("search.payment", { reference }),
+    createdAfter !== undefined && t("search.from", { time: time(createdAfter) }),
+    createdBefore !== undefined && t("search.before", { time: time(createdBefore) }),
+  ].filter((text) => typeof text === "string");
 }
-
-const isWhole = (view: View) => Object.values(view.query).every((text) => text === "");
 
 function columns(view: View): Column<Delivery>[] {
   const { t, area } = view;
-  const resultOf = ({ attempts }: Delivery) => {
-    const last = attempts.at(-1);
-    return last ? String(last.httpStatus ?? t("noResponse")) : t("noneYet");
-  };
+  const resultOf = ({ attempts }: Delivery) => String(attempts.at(-1)?.httpStatus ?? t("noResponse"));
   return [
-    {
-      title: "event",
-      class: "line",
-      cell: ({ id, type, reference }) => [link(`${area}/webhooks/${id}`, type), small(reference)],
-    },
-    { title: "payment", class: "wide line", cell: ({ reference }) => code(reference) },
-    { title: "address", class: "wide", cell: ({ url }) => bdi(url) },
-    {
-      title: "status",
-      cell(delivery) {
-        const last = delivery.attempts.at(-1);
-        const result = resultOf(delivery);
+    ["event", ({ id, type, reference }) => [link(`${area}/webhooks/${id}`, type), small(reference)], "line"],
+    ["payment", ({ reference }) => code(reference), "wide line"],
+    ["address", ({ url }) => bdi(url), "wide"],
+    ["status", ({ status }) => view.badge(statusOf(status))],
+    [
+      "lastAttempt",
+      (delivery) => {
+        const number = delivery.attempts.at(-1)?.number ?? 0;
+        if (number === 0) return t("noneYet");
+        return [resultOf(delivery), number > 1 && [" ", dim(t("atAttempt", { number }))]];
+      },
+      "wide line",
+    ],
+    ["created", ({ createdAt }) => view.stamp(createdAt), "wide"],
+  ];
+}
+
+interface Receiver {
+  host: string;
+  waiting: number;
+  attempts: readonly ReceiverAttempt[];
+}
+
+/** How well a merchant's receivers work. Receivers with waiting webhooks come first. */
+async function receiversOf({ context: { storage } }: View, merchantId: string): Promise<Receiver[]> {
+  const [attempts, failing] = await Promise.all([
+    storage.readReceiverAttempts(merchantId, HEALTH_OF),
+    storage.listFailingReceivers({ merchantId, limit: MOST_RECEIVERS }),
+  ]);
+  const byHost = Map.groupBy(attempts, ({ host }) => host);
+  const hosts = new Set([...failing.map(({ host }) => host), ...byHost.keys()]);
+  return [...hosts].slice(0, MOST_RECEIVERS).map((host) => {
+    const waiting = failing.find((each) => each.host === host)?.waiting ?? 0;
+    return { host, waiting, attempts: byHost.get(host) ?? [] };
+  });
+}
+
+function receiverColumns(view: View): Column<Receiver>[] {
+  const { t, area, number } = view;
+  const within =
+    (part: number) =>
+    ({ attempts }: Receiver) => {
+      const times = attempts.map(({ latencyMs }) => latencyMs).toSorted((a, b) => a - b);
+      return times.length > 0 && `${times[Math.ceil(part * times.length) - 1]} ms`;
+    };
+  return [
+    ["host", ({ host }) => link(`${area}/webhooks${queryOf({ host })}`, host)],
+    [
+      "delivered",
+      ({ attempts }) => {
+        const good = attempts.filter(({ isDelivered }) => isDelivered).length;
+        return attempts.length === 0 ? t("notTried") : share(good, attempts.length, view);
+      },
+      "number",
+    ],
+    ["halfWithin", within(0.5), "number wide"],
+    ["mostWithin", within(0.95), "number wide"],
+    [
+      "waiting",
+      ({ host, waiting }) => {
+        if (waiting === 0) return 0;
+        const of = queryOf({ status: "pending", host });
         return [
-          badge(view, statusOf(delivery.status)),
-          last && small(t("attemptNumber", { number: last.number, result })),
+          link(`${area}/webhooks${of}`, waiting >= MOST_WAITING_COUNTED ? `≥ ${number(waiting)}` : waiting),
+          mayDo(view, "replay.start") && under(link(`${area}/replays/new${of}`, t("sendThemNow.opens"))),
         ];
       },
-    },
-    {
-      title: "lastAttempt",
-      class: "wide line",
-      cell(delivery) {
-        const number = delivery.attempts.at(-1)?.number ?? 0;
-        return [resultOf(delivery), number > 1 && markup` <span class="soft">${t("atAttempt", { number })}</span>`];
-      },
-    },
-    { title: "created", class: "wide", cell: ({ createdAt }) => view.stamp(createdAt) },
+      "number",
+    ],
   ];
 }
 
 /** How the receivers do, and the webhooks that failed: what a person should see before the list. */
 async function attention(view: View): Promise<Part> {
-  if (!isWhole(view)) return undefined;
+  if (queryOf(view.query) !== "") return undefined;
   const { t, context } = view;
   const merchantId = merchantOf(view).id;
   const [failed, pending, receivers] = await Promise.all([
     context.storage.listDeliveries({ merchantId, status: "failed", limit: FAILED_FIRST }),
     context.storage.listDeliveries({ merchantId, status: "pending", limit: 1 }),
-    receiverPart(view, merchantId),
+    receiversOf(view, merchantId),
   ]);
+  const maySend = receivers.some(({ waiting }) => waiting > 0) && mayDo(view, "replay.start");
+  const now = maySend && [" ", link(`${view.area}/replays/new?status=pending`, t("sendAllNow"))];
+  const health = [
+    table(view, receivers, receiverColumns(view), ({ host }) => host),
+    // Also none that is due, and so no longer waits for a retry.
+    pending.items.length === 0 && markup`<p>${t("noWebhookWaits")}</p>`,
+    soft([t("receiversMean", { newest: HEALTH_OF }), now]),
+  ];
   const all =
     failed.cursor !== undefined && markup`<p class="pages">${link("?status=failed", t("allFailed"), "button")}</p>`;
-  return markup`<div data-live>${
-    receivers &&
-    markup`<section data-key="receivers" class="card" aria-labelledby="receivers"><h2 id="receivers">${t("receivers")}</h2>
-${receivers.table}${
-      // Also none that is due, and so no longer waits for a retry.
-      pending.items.length === 0 && markup`<p>${t("noWebhookWaits")}</p>`
-    }
-<p class="soft">${t("receiversMean", { newest: HEALTH_OF })}${receivers.isWaiting && mayDo(view, "replay.start") && markup` ${link(`${view.area}/replays/new?status=pending`, t("sendAllNow"))}`}</p></section>`
-  }
-${failed.items.length > 0 && markup`<section data-key="failed" class="card" aria-labelledby="failed"><h2 id="failed">${t("failed")}</h2>${table(view, failed.items, columns(view), ({ id }) => id)}${all}</section>`}</div>`;
+  const rows = [table(view, failed.items, columns(view), ({ id }) => id), all];
+  return markup`<div data-live>${receivers.length > 0 && card(health, { id: "receivers", title: t("receivers") })}
+${failed.items.length > 0 && card(rows, { id: "failed", title: t("failed") })}</div>`;
 }
 
 interface Found {
@@ -115,29 +153,15 @@ interface Found {
   searchedTo?: number | undefined;
 }
 
-const listPage = list<Delivery>({
+const listPage = list<Delivery, Found>({
   at: "/m/:merchant/webhooks",
   title: "webhooks",
-  query: SEARCH,
-  filters: (view) => ({
-    status: {
-      label: "status",
-      type: "select",
-      isMore: true,
-      class: "long half",
-      // Links of earlier days, and of replays, may have a status that says why a webhook failed.
-      options: Object.fromEntries(
-        ["", ...new Set(["pending", "delivered", "failed", ...(view.query.status ? [view.query.status] : [])])].map(
-          (status) => [status, status === "" ? "any" : (`status.${statusOf(status as DeliveryFilter)}` as TextId)],
-        ),
-      ),
-    },
+  filters: {
+    status: { label: "status", class: "long half", ...choices(Object.entries(STATUSES)) },
     type: {
       label: "event",
-      type: "select",
-      isMore: true,
       class: "long half",
-      options: Object.fromEntries([["", "any"], ...EVENT_TYPES.map((type) => [type, { text: type }] as const)]),
+      ...choices(EVENT_TYPES.map((type) => [type, { text: type }] as const)),
     },
     host: {
       label: "hostOfReceiver",
@@ -149,8 +173,8 @@ const listPage = list<Delivery>({
     reference: { label: "reference", isMore: true, class: "long half", attributes: { type: "search", maxlength: 200 } },
     from: { label: "from", isMore: true, class: "long", attributes: { type: "datetime-local" } },
     to: { label: "before", isMore: true, class: "long", attributes: { type: "datetime-local" } },
-  }),
-  async read(view, cursor): Promise<Found> {
+  },
+  async read(view, cursor) {
     const { storage } = view.context;
     const typed = typedIn(view);
     const query = { merchantId: merchantOf(view).id, limit: ON_A_PAGE, ...searchOf(typed), ...cursor };
@@ -164,18 +188,17 @@ const listPage = list<Delivery>({
   above: attention,
   before(view, found) {
     const typed = typedIn(view);
-    const isFiltered = Object.values(typed).some((text) => text !== "");
+    const isFiltered = queryOf(typed) !== "";
     // One webhook is replayed on its own page.
     const mayReplay = isFiltered && typed.reference === "" && (found.items.length > 0 || found.cursor !== undefined);
     const title = isFiltered ? view.t("found") : view.t("allWebhooks");
     return markup`<div class="head"><h2>${title}</h2>${mayReplay && link(`${view.area}/replays/new${queryOf(typed)}`, view.t("replayThese"), "button")}</div>
 ${!isFiltered && found.items.length > 0 && soft(view.t("searchFirst"))}`;
   },
-  after(view, { searchedTo }: Found) {
-    return searchedTo !== undefined && soft(view.rich("searchedBackTo", { time: view.stamp(searchedTo) }));
-  },
+  after: (view, { searchedTo }) =>
+    searchedTo !== undefined && soft(view.rich("searchedBackTo", { time: view.stamp(searchedTo) })),
   none: ({ t, rich, area }, isFiltered) =>
-    markup`<p>${isFiltered ? t("noWebhookFound") : rich("noWebhooksYet", { area })}</p>`,
+    markup`<p>${isFiltered ? `${t("nothingFound")}. ${t("searchWhole")}` : rich("noWebhooksYet", { area })}</p>`,
 });
 
 type Sent = Delivery & { isDue: boolean };
@@ -194,13 +217,13 @@ const recordPage = record<Sent>({
     // After a replay the page shows the attempt as soon as it has been made.
     return delivery && { ...delivery, isDue: dueAt <= sandboxTime(merchant, clock.now()) };
   },
-  back: ({ area, t }) => [`${area}/webhooks`, t("allWebhooks")],
+  back: ({ area, t }) => [`${area}/webhooks`, t("webhooks")],
   about: ({ type }) => type,
   reloads: ({ isDue }) => isDue,
-  heading: (view, { type, status }) => [type, " ", badge(view, statusOf(status))],
-  facts: ({ t, rich, area, stamp }, { url, reference, id, createdAt }) => [
+  heading: (view, { type, status }) => [type, " ", view.badge(statusOf(status))],
+  facts: ({ t, rich, toPayment, stamp }, { url, reference, id, createdAt }) => [
     [t("address"), url],
-    [t("payment"), link(`${area}/${listOf(reference)}/${reference}`, reference)],
+    [t("payment"), toPayment({ reference })],
     [rich("idSentAs"), code(id)],
     [t("created"), stamp(createdAt)],
   ],
@@ -208,12 +231,14 @@ const recordPage = record<Sent>({
   beside(view, delivery) {
     const { t } = view;
     const reason = REASONS[delivery.status];
-    const moments = [...attemptMoments(delivery, view), ...nextAttempt(delivery, view)];
-    const content = markup`${reason && soft(t("noFurtherAttempt", { reason: t(reason) }))}
-${delivery.isDue && markup`<p class="soft" role="status">${t("attemptIsDue")}</p>`}${timeline(view, moments)}`;
+    const content = [
+      reason && soft(t("noFurtherAttempt", { reason: t(reason) })),
+      delivery.isDue && markup`<p class="soft" role="status">${t("attemptIsDue")}</p>`,
+      timeline(view, attemptMoments(delivery, view)),
+    ];
     return card(content, { title: t("attempts"), isLive: true });
   },
-  below: ({ t }, { body }): Html =>
+  below: ({ t }, { body }) =>
     card([soft(t("indentedHere")), pre(indented(body), { class: "body" })], { title: t("body") }),
 });
 
