@@ -14,14 +14,12 @@ import { modeOf } from "./domain/mode.ts";
 import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
-import { connectionLimit } from "./http/connection-limit.ts";
-import { listen, ListenError, type HttpServer } from "./http/http-server.ts";
+import { connectionLimit, listen, ListenError, type HttpServer } from "./http/http-server.ts";
 import { writeFirstKey } from "./first-key-file.ts";
 import { createLog } from "./log.ts";
-import { logTelemetry } from "./observability/log-telemetry.ts";
+import { logTelemetry, prettyLine, watchLoopDelay } from "./observability/log-telemetry.ts";
 import type { Metrics, MetricsContext } from "./observability/metrics.ts";
 import type { Traces, TracesContext } from "./observability/traces.ts";
-import { watchLoopDelay } from "./observability/loop-delay.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
@@ -43,7 +41,7 @@ async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
   // errors are ignored, because the server must also run if its output is a full disk.
   process.stdout.on("error", () => undefined);
   const { isTTY, fd } = process.stdout;
-  const format = isTTY ? (await import("./observability/pretty-log.ts")).prettyLine(config.color) : undefined;
+  const format = isTTY ? await prettyLine(config.color) : undefined;
   const { log, flush } = createLog(config.logLevel, fd, format);
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);

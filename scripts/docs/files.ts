@@ -1,5 +1,4 @@
-import { EXAMPLE_URL } from "../../server/http/docs/fill.ts";
-import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
+import { EXAMPLE_URL, pages, type DocsPage } from "../../server/http/docs/pages.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
 import { referencePage } from "./reference-page.ts";

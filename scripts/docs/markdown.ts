@@ -40,7 +40,7 @@ async function sourceOf(page: DocsPage, document: Document): Promise<string> {
 }
 
 const root = new URL("../../", import.meta.url);
-const fileOf = ({ name, file = `server/docs/${name}.md` }: DocsPage) => new URL(file, root);
+const fileOf = ({ file }: DocsPage) => new URL(file, root);
 
 /** The files that the server serves, with their addresses relative to a page. */
 const served = new Map<string, string>([

@@ -7,7 +7,7 @@ import {
   REFUSED_ATTEMPTS,
   type ForcedOutcome,
 } from "../../server/domain/outcomes.ts";
-import { seconds } from "../../server/http/docs/fill.ts";
+import { seconds } from "../../server/http/docs/pages.ts";
 import { STATUS } from "../../server/http/http-error.ts";
 
 /** The parts of the bundled contract that the tables need. */

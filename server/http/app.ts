@@ -1,35 +1,27 @@
-import express, { type Express, type Router } from "express";
+import express, { type Express } from "express";
 import { authenticate } from "./authentication.ts";
-import { disturbRequests } from "./disturb-requests.ts";
 import { createContract } from "./contract.ts";
 import type { ChaosSwitch } from "../domain/chaos.ts";
-import type { Clock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
+import type { Merchant } from "../domain/merchants.ts";
 import { modeOf } from "../domain/mode.ts";
 import { dashboardPages } from "./dashboard/routes.ts";
 import type { DashboardContext } from "./dashboard/view.ts";
-import { sendErrors, noSuchPath } from "./error-handler.ts";
 import { documentation } from "./docs/routes.ts";
 import { createHandlers } from "./handlers.ts";
-import { getOnly, metricsPage } from "./metrics-page.ts";
+import { noSuchPath, sendErrors } from "./http-error.ts";
 import { checkoutPages } from "./pages/checkout.ts";
-import type { Metrics } from "../observability/metrics.ts";
+import { probes, type ProbesContext } from "./probes.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
 import { callerAt, createFailedKeys } from "./request-limit.ts";
-import { stated } from "./request-state.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
-import packageJson from "../package.json" with { type: "json" };
 
-export interface AppContext extends DashboardContext, ObserverContext {
-  /** Serves `/metrics` if present. */
-  metrics?: Metrics | undefined;
+export interface AppContext extends DashboardContext, ObserverContext, ProbesContext {
   keyUses: Pick<KeyUses, "note">;
   /** If present, receives the notifications of rails. */
   railWebhooks?: RailWebhooksContext | undefined;
-  /** Aborted when the server is about to stop. The server still serves requests, but is not ready. */
-  draining: AbortSignal;
   /** Aborted when the server stops. */
   stopping: AbortSignal;
   chaos: ChaosSwitch;
@@ -37,14 +29,14 @@ export interface AppContext extends DashboardContext, ObserverContext {
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, metrics, keyUses, chaos, room } = context;
+  const { config, storage, log, keyUses, chaos, room } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
   const mode = modeOf(config);
   const contract = createContract({
     handlers: createHandlers(context),
-    async authenticate(req, hash) {
+    async authenticate(req) {
       try {
-        const owner = await authenticate(storage, req.get("x-api-key"), mode, hash);
+        const owner = await authenticate(storage, req.get("x-api-key"), mode);
         keyUses.note(owner);
         return owner;
       } catch (error) {
@@ -53,9 +45,9 @@ export function createApp(context: AppContext): Express {
       }
     },
     limitsStorageTime: config.database.kind === "postgres",
-    limits: [limiter(storage, config.rateLimit)],
+    limit: limiter(storage, config.rateLimit),
     room,
-    disturb: disturbRequests(context),
+    disturb: disturber(context),
     losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
     sandbox: config.sandbox,
   });
@@ -74,8 +66,7 @@ export function createApp(context: AppContext): Express {
   const servesRequests = config.role !== "worker";
   if (servesRequests) app.use(contract.router);
   if (servesRequests && context.railWebhooks) app.use(railWebhooks(context.railWebhooks));
-  app.use(health(context, contract.prove));
-  if (metrics) app.use(metricsPage(metrics, { token: config.metrics?.token, failedKeys }));
+  app.use(probes(context, contract.prove, failedKeys));
   if (servesRequests) app.use(checkoutPages(context), documentation(config));
   if (servesRequests && config.dashboard) app.use(dashboardPages(context));
   app.use(noSuchPath);
@@ -107,86 +98,32 @@ const HOST = /^(\[[0-9A-Fa-f:.]+\]|[\w.~%!$&'()*+,;=-]*)(:\d*)?$/;
  * HTTP/1.1 requires exactly one valid Host header (RFC 9112 §3.2). Node's own check would not respond in the shape of
  * §7, and would ignore a second Host header.
  */
-const requireHost: express.RequestHandler = ({ httpVersion, headers, rawHeaders }, _res, next) => {
-  const { host } = headers;
-  let given = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index]!;
-    if (name.length === 4 && /^host$/i.test(name)) given += 1;
-  }
-  const isMissing = host === undefined && httpVersion === "1.1";
-  if (!isMissing && given <= 1 && HOST.test(host ?? "")) return next();
+const requireHost: express.RequestHandler = ({ httpVersion, headersDistinct: { host = [] } }, _res, next) => {
+  const isMissing = host.length === 0 && httpVersion === "1.1";
+  if (!isMissing && host.length <= 1 && HOST.test(host[0] ?? "")) return next();
   throw new ServiceError("invalid_request", "Send exactly one valid Host header.");
 };
-
-/**
- * `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until the server
- * drains.
- */
-function health({ config, storage, clock, log, draining }: AppContext, prove: () => Promise<void>): Router {
-  const probe = keptProbe(async () => {
-    try {
-      await prove();
-      await storage.ping();
-    } catch (error) {
-      // The storage has reported what is wrong with it.
-      if (error instanceof ServiceError) throw error;
-      log.error({ err: error }, "not ready");
-      throw new ServiceError("unavailable", "The contract or the storage is not usable. See the server log.");
-    }
-  }, clock);
-  const router = express.Router({ caseSensitive: true, strict: true });
-  router.get("/healthz", (_req, res) => {
-    const environment = config.sandbox ? "sandbox" : "live";
-    res.json({ status: "ok", environment, version: packageJson.version, rail: railNames(config) });
-  });
-  router.get("/readyz", async (_req, res) => {
-    if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });
-    await probe();
-    res.json({ status: "ok" });
-  });
-  router.all(["/healthz", "/readyz"], getOnly);
-  return router;
-}
-
-/** How long a result is kept, in milliseconds of real time. */
-const KEPT_MS = 1_000;
-
-/**
- * Returns a function that calls `probe` and keeps its result, also a failure, for a second. Calls during a probe share
- * the probe. Anyone may request /readyz, and each probe costs the database a commit.
- */
-export function keptProbe(probe: () => Promise<void>, clock: Pick<Clock, "monotonic">): () => Promise<void> {
-  let last: { result: Promise<void>; endedAt?: number } | undefined;
-  const isKept = ({ endedAt }: NonNullable<typeof last>) =>
-    endedAt === undefined || clock.monotonic() - endedAt < KEPT_MS;
-
-  function begin() {
-    const begun: NonNullable<typeof last> = { result: probe() };
-    const end = () => void (begun.endedAt = clock.monotonic());
-    begun.result.then(end, end);
-    return begun;
-  }
-
-  return () => {
-    if (!last || !isKept(last)) last = begin();
-    return last.result;
-  };
-}
-
-/** The rails that carry the money, separated by commas; `simulator` in a sandbox, where no money moves. */
-const railNames = ({ rails }: AppContext["config"]) => rails?.rails.map(({ name }) => name).join(",") ?? "simulator";
 
 /**
  * Limits each merchant's requests per second to all processes (D15): to the rate that was agreed with the merchant, or
  * to the usual rate.
  */
-function limiter(storage: Pick<Storage, "takeRequest">, usual: number | undefined): express.RequestHandler {
-  return async (_req, res, next) => {
-    const { id, terms } = stated(res, "merchant");
+function limiter(storage: Pick<Storage, "takeRequest">, usual: number | undefined) {
+  return async ({ id, terms }: Merchant): Promise<void> => {
     const perSecond = terms?.rateLimit ?? usual;
-    if (perSecond === undefined || (await storage.takeRequest(id, perSecond))) return next();
+    if (perSecond === undefined || (await storage.takeRequest(id, perSecond))) return;
     const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
     throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
+  };
+}
+
+/** Delays a request and fails it before anything is recorded, if its merchant has switched that on (D67). */
+function disturber({ chaos, clock, stopping }: AppContext) {
+  return async (merchant: Merchant): Promise<void> => {
+    const latencyMs = chaos.latencyMs(merchant);
+    // When the server stops, delayed requests go on immediately.
+    if (latencyMs > 0) await clock.sleep(latencyMs, stopping);
+    if (!chaos.strikes(merchant, "failedRequestsPercent")) return;
+    throw new ServiceError("internal_error", "The chaos switch failed this request.");
   };
 }

@@ -1,12 +1,12 @@
+import type { operations } from "../../generated/openapi.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { hashKey, otherModeOf, type SecretHash } from "../domain/keys.ts";
+import { hashKey, otherModeOf, type Scope } from "../domain/keys.ts";
 import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
 import type { Mode } from "../domain/mode.ts";
 
 /**
  * Finds the owner of a key (§5). The storage may cache keys; a key that another process revoked is refused
  * within a tenth of a second.
- * @param hash of the key
  * @throws ServiceError `unauthorized`, also for a key of the other mode; the message does not reveal whether the key ever
  * existed
  */
@@ -14,16 +14,64 @@ export async function authenticate(
   storage: Pick<MerchantStore, "findMerchantByKey">,
   key: string | undefined,
   mode: Mode,
-  hash: SecretHash = hashKey(key ?? ""),
 ): Promise<KeyOwner> {
-  if (key === undefined || key === "") {
-    throw new ServiceError("unauthorized", "Send your API key in the x-api-key header.");
-  }
+  if (!key) throw new ServiceError("unauthorized", "Send your API key in the x-api-key header.");
   const otherMode = otherModeOf(key, mode);
   if (otherMode !== undefined) throw new ServiceError("unauthorized", `This API key ${otherMode}.`);
-  const found = await storage.findMerchantByKey(hash);
-  if (!found) {
-    throw new ServiceError("unauthorized", "This API key is not valid.");
-  }
+  const found = await storage.findMerchantByKey(hashKey(key));
+  if (!found) throw new ServiceError("unauthorized", "This API key is not valid.");
   return found;
+}
+
+/** The operations that this server implements. Operations named `on…` are webhooks, which the server sends. */
+export type OperationId = Exclude<keyof operations, `on${string}`>;
+
+/**
+ * For each operation, the scopes that permit it: a key needs one of these. Operations of the sandbox, with an empty
+ * list, need a key without scopes (D88).
+ */
+export const PERMITTED_BY: Readonly<Record<OperationId, readonly Scope[]>> = {
+  createDisbursement: ["disburse"],
+  verifyDisbursement: ["read", "disburse"],
+  listDisbursements: ["read"],
+  createCheckout: ["checkout"],
+  verifyCheckout: ["read", "checkout"],
+  listCheckouts: ["read"],
+  listBalances: ["read"],
+  listStatements: ["read"],
+  readClock: [],
+  advanceClock: [],
+  resetSandbox: [],
+  readChaos: [],
+  setChaos: [],
+  setBalance: [],
+  listEvents: [],
+  listDeliveries: [],
+  replayDelivery: [],
+  finishCheckout: [],
+  readWebhookSecret: [],
+  rotateWebhookSecret: [],
+};
+
+/** The operations that read what a create has recorded. */
+const VERIFY: Partial<Record<OperationId, OperationId>> = {
+  createDisbursement: "verifyDisbursement",
+  createCheckout: "verifyCheckout",
+};
+
+/**
+ * Returns why a key with these scopes may not make this create, if it may read what a create has recorded: the refusal is
+ * left to the handler, because a known reference comes first (D1).
+ * @throws ServiceError `key_not_permitted` if the scopes do not permit the operation otherwise
+ */
+export function refusalOf(operation: OperationId, scopes: readonly Scope[] | undefined): ServiceError | undefined {
+  const permits = (which: OperationId) => scopes?.some((scope) => PERMITTED_BY[which].includes(scope));
+  if (!scopes || permits(operation)) return undefined;
+  const permittedBy = PERMITTED_BY[operation];
+  const needed = permittedBy.length === 0 ? "an API key without scopes" : `the scope ${permittedBy.join(" or ")}`;
+  const message = `This operation needs ${needed}, and this API key has only ${scopes.join(" and ")}.`;
+  const refusal = new ServiceError("key_not_permitted", message);
+  const reading = VERIFY[operation];
+  if (reading && permits(reading)) return refusal;
+  throw refusal;
 }

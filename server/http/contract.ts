@@ -4,18 +4,22 @@ import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { noteChanges } from "../domain/changes.ts";
-import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
+import { ConnectionDropped, type ServiceError } from "../domain/errors.ts";
 import { traceparentOf } from "../domain/trace.ts";
-import { hashKey, type SecretHash } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
-import { declaredInput, type Declared, type InputDeclaration } from "./contract-input.ts";
-import { CsvPage } from "./csv-page.ts";
-import { arrived, jsonBody } from "./json-body.ts";
-import { requirePermission, type OperationId } from "./permissions.ts";
-import { beginOther, beginPayment, type RequestRoom } from "./request-limit.ts";
-import { stated, stateOf } from "./request-state.ts";
-import { withTimeBudget } from "./with-time-budget.ts";
-import { createValidator, type Validator } from "./validator.ts";
+import { refusalOf, type OperationId } from "./authentication.ts";
+import {
+  createValidator,
+  declaredInput,
+  isConstrained,
+  type Declared,
+  type InputDeclaration,
+} from "./contract-input.ts";
+import { onlyFor } from "./http-error.ts";
+import { arrived, readJson, through } from "./json-body.ts";
+import { beginOther, beginPayment, inTime, type RequestRoom } from "./request-limit.ts";
+import { stateOf } from "./request-state.ts";
+import { CsvPage } from "./views.ts";
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
 type Body<Op extends OperationId> = operations[Op] extends {
@@ -46,19 +50,16 @@ export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<O
 
 interface Options {
   handlers: Handlers;
-  /**
-   * Finds the request's key and its merchant; runs before the body is read.
-   * @param hash of the key
-   */
-  authenticate(req: Request, hash: SecretHash): Promise<KeyOwner>;
+  /** Finds the request's key and its merchant. */
+  authenticate(req: Request): Promise<KeyOwner>;
   /** True if a network can delay the storage (D56). */
   limitsStorageTime: boolean;
-  /** Middleware that runs after authentication, with the merchant in the state of the request. */
-  limits: RequestHandler[];
+  /** @throws ServiceError if the merchant sends more requests than it may */
+  limit(merchant: Merchant): Promise<void>;
   /** Where requests wait for room when they have arrived completely. */
   room: RequestRoom;
-  /** Middleware that runs after `limits`, on all paths except those under /sandbox (D67). */
-  disturb: RequestHandler;
+  /** Delays or fails a request if its merchant has switched that on; not on the paths under /sandbox (D67). */
+  disturb(merchant: Merchant): Promise<void>;
   /** True if the connection is to be dropped instead of this response, on the same paths. */
   losesResponse(merchant: Merchant): boolean;
   /** True to serve the paths under /sandbox (D18). */
@@ -66,10 +67,14 @@ interface Options {
 }
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
+type Method = (typeof METHODS)[number];
 interface Operation extends InputDeclaration {
-  operationId: string;
+  operationId: OperationId;
 }
-type PathItem = Partial<Record<(typeof METHODS)[number], Operation>>;
+const PATHS = Object.entries(document.paths as Record<string, Partial<Record<Method, Operation>>>);
+
+/** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
+const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
 export interface Contract {
   router: Router;
@@ -79,75 +84,21 @@ export interface Contract {
 
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
 export function createContract(options: Options): Contract {
-  const { handlers, authenticate, limits, room, disturb, losesResponse, limitsStorageTime, sandbox } = options;
-  const validators = new Map<string, Validator>();
-  const validatorFor = (group: string): Validator => {
-    const paths = Object.keys(document.paths).filter((path) => groupOf(path) === group);
-    const validator = validators.get(group) ?? createValidator(paths);
-    validators.set(group, validator);
-    return validator;
-  };
+  const served = PATHS.filter(([path]) => options.sandbox || !path.startsWith("/sandbox/"));
+  const groups = Object.entries(Object.groupBy(served, ([path]) => groupOf(path)));
+  const validators = new Map(groups.map(([group, items]) => [group, createValidator(items!.map(([path]) => path))]));
   const router = express.Router({ caseSensitive: true, strict: true });
-  const identifyFor =
-    (operationId: string): RequestHandler =>
-    async (req, res, next) => {
-      // Express clears the parameters of a request that is refused.
-      const state = stateOf(res);
-      state.operation = { id: operationId, parameters: req.params as Record<string, string> };
-      state.keyHash ??= hashKey(req.get("x-api-key") ?? "");
-      const { merchant, keyId, scopes } = await authenticate(req, state.keyHash);
-      state.merchant = merchant;
-      state.keyId = keyId;
-      if (scopes) state.scopes = scopes;
-      next();
-    };
-  for (const [path, item] of Object.entries(document.paths as Record<string, PathItem>)) {
-    const isControl = path.startsWith("/sandbox/");
-    if (isControl && !sandbox) continue;
-    const [before, isLost] = isControl ? [limits, () => false] : [[...limits, disturb], losesResponse];
-    // A sandbox control has no time budget, because it may wait for settlements and webhooks.
-    const budget = isControl || !limitsStorageTime ? [] : [withTimeBudget];
+  for (const [path, item] of served) {
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
-    const allowed: string[] = [];
-    for (const method of METHODS) {
-      const operation = item[method];
-      if (!operation) continue;
-      allowed.push(...(method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
-      const identify = identifyFor(operation.operationId);
-      const begin = method === "get" ? [] : [mayRecord];
-      const permit = requirePermission(operation.operationId as OperationId);
-      const body = operation.requestBody ? [jsonBody, arrived] : [arrived];
-      const isPayment = !isControl && !operation.operationId.startsWith("list");
-      // The body and the wait may take long. Authenticate again after them, because meanwhile the key may have been
-      // revoked or the merchant's clock moved.
-      const begins: RequestHandler = async (req, res, next) => {
-        const { id } = stated(res, "merchant");
-        const hasWaited = await (isPayment ? beginPayment(room, id, res) : beginOther(room, id));
-        return hasWaited || hasBody(req) ? identify(req, res, next) : next();
-      };
-      const check = isConstrained(operation) ? [validatorFor(groupOf(path)).check] : [];
-      const handle = handlers[operation.operationId as OperationId] as Handle;
-      const send = respond(handle, declaredInput(operation), isLost);
-      route[method](
-        ...begin,
-        ...budget,
-        identify,
-        ...before,
-        permit,
-        ...body,
-        begins,
-        ...budget,
-        ...check,
-        ...budget,
-        send,
-      );
+    const validator = validators.get(groupOf(path))!;
+    const methods = METHODS.filter((method) => item[method]);
+    for (const method of methods) {
+      const operation = item[method]!;
+      const check = isConstrained(operation) ? validator.check : undefined;
+      route[method](serve(options, operation, { path, method, check }));
     }
-    route.all(({ method }) => {
-      const allow = allowed.join(", ");
-      throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: ${allow}.`, {
-        allow,
-      });
-    });
+    const allow = methods.map((method) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ");
+    route.all(onlyFor(allow));
   }
 
   async function prove() {
@@ -161,29 +112,11 @@ export function createContract(options: Options): Contract {
 const hasBody = ({ headers }: Request) =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
-/**
- * True if the operation has constraints to validate (D27). A path parameter that may be any string has no constraint.
- */
-function isConstrained({ requestBody, parameters = [] }: Operation): boolean {
-  const isFree = ({ in: place, schema }: (typeof parameters)[number]) => place === "path" && isAnyString(schema);
-  return requestBody !== undefined || !parameters.every(isFree);
+interface Place {
+  path: string;
+  method: Method;
+  check: ((req: Request, res: Response) => Promise<void>) | undefined;
 }
-
-/** True for a schema that accepts every string. Descriptions, examples and `x-…` extensions constrain nothing. */
-function isAnyString(schema: object = {}): boolean {
-  const name = "$ref" in schema ? String(schema.$ref).split("/").at(-1)! : undefined;
-  const resolved = name === undefined ? schema : document.components.schemas[name as "ServiceReference"];
-  const keywords = Object.keys(resolved).filter((key) => !/^(description|examples|x-.+)$/.test(key));
-  return keywords.join() === "type" && "type" in resolved && resolved.type === "string";
-}
-
-const mayRecord: RequestHandler = (_req, res, next) => {
-  stateOf(res).changes = [];
-  next();
-};
-
-/** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
-const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
 /**
  * Sends a response of 200 as Express would, but does not decide about the type, an ETag and freshness for each
@@ -196,32 +129,51 @@ function sendJson(res: Response, body: object): void {
   res.end(text);
 }
 
-type Handle = (call: Call<OperationId>) => Promise<unknown>;
+/** Serves an operation. Requests are refused in the order of the steps (D1). */
+function serve(options: Options, operation: Operation, { path, method, check }: Place): RequestHandler {
+  const { handlers, authenticate, limit, room, disturb, losesResponse, limitsStorageTime } = options;
+  const { operationId, requestBody } = operation;
+  const isControl = path.startsWith("/sandbox/");
+  const isPayment = !isControl && !operationId.startsWith("list");
+  const input = declaredInput(operation);
+  const handle = handlers[operationId] as (call: object) => Promise<unknown>;
 
-function respond(
-  handle: Handle,
-  input: ReturnType<typeof declaredInput>,
-  isLost: Options["losesResponse"],
-): RequestHandler {
-  return async (req, res) => {
+  async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
-    const [merchant, keyId] = [stated(res, "merchant"), stated(res, "keyId")];
+    state.operation = { id: operationId, parameters: req.params as Record<string, string> };
+    if (method !== "get") state.changes = [];
+    async function identify() {
+      const owner = await authenticate(req);
+      Object.assign(state, { merchant: owner.merchant, keyId: owner.keyId });
+      return owner;
+    }
+    let { merchant, keyId, scopes } = await identify();
+    await limit(merchant);
+    if (!isControl) await disturb(merchant);
+    const refusal = refusalOf(operationId, scopes);
+    if (requestBody) req.body = await readJson(req, res);
+    await through(arrived, req, res);
+    const hasWaited = await (isPayment ? beginPayment(room, merchant.id, res) : beginOther(room, merchant.id));
+    // The body and the wait may take long. Meanwhile the key may have been revoked or the merchant's clock moved.
+    if (hasWaited || hasBody(req)) ({ merchant, keyId } = await identify());
+    await check?.(req, res);
     const call = {
       merchant,
       actor: `key ${keyId}`,
       keyId,
-      refusal: state.refusal,
+      refusal,
       traceparent: state.trace && traceparentOf(state.trace),
       path: req.params,
       query: input.query(req.query),
       body: input.body(req.body),
     };
-    const run = () => handle(call as unknown as Call<OperationId>);
-    const data = await (state.changes ? noteChanges(state.changes, run) : run());
-    if (isLost(merchant)) throw new ConnectionDropped();
+    const data = await (state.changes ? noteChanges(state.changes, () => handle(call)) : handle(call));
+    if (!isControl && losesResponse(merchant)) throw new ConnectionDropped();
     if (data instanceof CsvPage) return data.send(req, res);
-    const returned = { statusCode: 200, data };
-    state.returned = returned;
-    sendJson(res, returned);
-  };
+    state.returned = { statusCode: 200, data };
+    sendJson(res, state.returned);
+  }
+
+  // A sandbox control has no time limit, because it may wait for settlements and webhooks.
+  return isControl || !limitsStorageTime ? answer : (req, res) => inTime(() => answer(req, res));
 }

@@ -1,9 +1,14 @@
 import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { exchange } from "../testing/raw.ts";
-import { aPayout, startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
+import { aPayout, startServer, type TestServer } from "../testing/server.ts";
+import { start } from "../testing/table.ts";
+import { connectionLimit } from "./http-server.ts";
 
 let server: TestServer;
 let head: string;
@@ -35,16 +40,6 @@ async function open({ port }: TestServer, bytes: string | Uint8Array = "", allow
   const status = async () => Number(String((await once(socket, "data"))[0]).slice(9, 12));
   const send = (more: string) => (socket.write(more), status());
   return { socket, closed, status, send };
-}
-/** Starts a server until the end of the test, which ends connections that are still open. */
-async function startOwn(options: TestServerOptions) {
-  const own = await startServer({ seed: 7, ...options });
-  onTestFinished(async () => {
-    const closed = own.close();
-    own.clock.advance(10_000);
-    await closed;
-  });
-  return own;
 }
 
 describe("malformed HTTP gets an error in the shape of §7, with a request id", () => {
@@ -98,7 +93,7 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
   const CROWD = 3;
   let own: TestServer;
   beforeEach(async () => {
-    own = await startOwn({ maxConnections: CROWD });
+    own = await start({ maxConnections: CROWD });
   });
   const slow = (target: string, fields = "") =>
     `POST ${target} HTTP/1.1\r\nHost: a\r\nOrigin: ${own.url}\r\n${fields}Content-Length: 1000\r\n\r\na`;
@@ -139,6 +134,26 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
     await next.closed;
     expect(await first!.send(body.slice(-1))).toBe(200);
   });
+});
+
+test.each([
+  ["64", 32],
+  ["256", 192],
+  ["1024", 921],
+  ["1048576", 10_000],
+  ["10", 5],
+  // Another operating system, or a system without a limit.
+  ["unlimited", 9_057],
+])("a process that may open %s files holds %i connections", (files, expected) => {
+  const folder = mkdtempSync(join(tmpdir(), "limits-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, "limits");
+  writeFileSync(
+    file,
+    `Limit          Soft Limit     Hard Limit     Units\nMax open files ${files}     1048576    files\n`,
+  );
+  expect(connectionLimit(file)).toBe(expected);
+  if (files === "unlimited") expect(connectionLimit(join(folder, "nothing"))).toBe(expected);
 });
 
 describe("unusual but valid HTTP is handled", () => {
@@ -215,7 +230,7 @@ test("outlives a client that resets its connection after CONNECT", async () => {
 describe("a client that takes too long to send its request", () => {
   let own: TestServer;
   beforeEach(async () => {
-    own = await startOwn({ requestTimeoutMs: 200 });
+    own = await start({ requestTimeoutMs: 200 });
   });
   const begin = (body: string) => open(own, `${POST}${headOf(own)}${withBody(body, body.slice(0, -1))}`, true);
 

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -257,4 +258,26 @@ function refusal({ status, message }: typeof MALFORMED, requestId: string): stri
     `cache-control: no-store\r\nx-content-type-options: nosniff\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`
   );
+}
+
+/**
+ * The file descriptors that the process needs besides client connections: about 40 with PostgreSQL, and some for the
+ * webhooks in progress. Without a free one, the system closes every new connection, also a merchant's.
+ */
+const RESERVED = 64;
+const LARGEST = 10_000;
+
+/**
+ * Returns how many client connections the process can hold: as many as its limit of open files leaves, but at least
+ * half of them, and at most 10,000. Only Linux shows that limit in a file.
+ */
+export function connectionLimit(limitsFile = "/proc/self/limits"): number {
+  let text = "";
+  try {
+    text = readFileSync(limitsFile, "utf8");
+  } catch {
+    // Another operating system.
+  }
+  const files = Number(/^Max open files\s+(\d+)/m.exec(text)?.[1] ?? LARGEST + RESERVED);
+  return Math.max(1, Math.min(LARGEST, files - Math.min(files / 2, Math.max(RESERVED, Math.ceil(files / 10)))));
 }

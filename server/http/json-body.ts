@@ -1,10 +1,16 @@
 import express from "express";
-import type { RequestHandler } from "express";
+import type { Request, RequestHandler, Response } from "express";
 import { parse } from "lossless-json";
 import { ServiceError } from "../domain/errors.ts";
 
 /** The largest body, in bytes (D15). */
 const BODY_LIMIT = 16_384;
+
+/** Resolves when the middleware calls the next one; rejects with the error that it passes on. */
+export const through = (middleware: RequestHandler, req: Request, res: Response): Promise<void> =>
+  new Promise((resolve, reject) => {
+    void middleware(req, res, (error?: unknown) => (error ? reject(error as Error) : resolve()));
+  });
 
 /** Express middleware that puts the bytes of a body of any Content-Type in `req.body`. @param limit in bytes */
 export function bodyBytes(limit: number): RequestHandler {
@@ -33,22 +39,15 @@ export const arrived: RequestHandler = (req, _res, next) => {
   req.resume();
 };
 
-/** Express middleware that puts the parsed JSON body in `req.body`. Refuses in the order 413, 415, 400 (D1). */
-export const jsonBody: RequestHandler = (req, res, next) => {
-  void readBytes(req, res, (error?: unknown) => {
-    if (error) return next(error);
-    try {
-      if (!Buffer.isBuffer(req.body) || req.body.length === 0) {
-        throw new ServiceError("invalid_request", "The request body is missing. Send a JSON object.");
-      }
-      requireJson(req.headers["content-type"]);
-      req.body = parseBody(req.body);
-    } catch (thrown) {
-      return next(thrown);
-    }
-    next();
-  });
-};
+/** Reads a JSON body. @throws ServiceError in the order 413, 415, 400 (D1) */
+export async function readJson(req: Request, res: Response): Promise<unknown> {
+  await through(readBytes, req, res);
+  if (!Buffer.isBuffer(req.body) || req.body.length === 0) {
+    throw new ServiceError("invalid_request", "The request body is missing. Send a JSON object.");
+  }
+  requireJson(req.headers["content-type"]);
+  return parseBody(req.body);
+}
 
 function requireJson(contentType: string | undefined): void {
   const [mediaType = "", ...parameters] = (contentType ?? "").toLowerCase().split(";");

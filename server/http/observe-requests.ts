@@ -3,8 +3,8 @@ import type { Ids } from "../domain/ids.ts";
 import type { Emit } from "../domain/telemetry.ts";
 import { childOf, readTraceparent } from "../domain/trace.ts";
 import type { Traces } from "../observability/traces.ts";
+import { shortenedAddress } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
-import { shortenedAddress } from "./client-address.ts";
 
 export interface ObserverContext {
   ids: Ids;

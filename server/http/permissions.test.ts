@@ -1,24 +1,21 @@
+// What a key may do, and who may create: every operation with every kind of key, and every refusal of a create with a
+// reference that the merchant has used (D1). A retry of a payment that exists is never told that nothing was recorded, and
+// a key that may not read the payment learns nothing about it.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
-import { createKey } from "../domain/merchants.ts";
 import { SCOPES, type Scope } from "../domain/keys.ts";
+import { createKey, type Merchant } from "../domain/merchants.ts";
+import { createTestRail, railsOf } from "../testing/rail.ts";
 import { aCheckout, aPayout, startServer, type TestServer } from "../testing/server.ts";
-import { PERMITTED_BY } from "./permissions.ts";
+import { start } from "../testing/table.ts";
+import { PERMITTED_BY } from "./authentication.ts";
 
 /** What each scope permits; a key with several scopes may do what each of them permits. */
 const PERMITS: Record<Scope, string[]> = {
-  read: [
-    "verifyDisbursement",
-    "listDisbursements",
-    "verifyCheckout",
-    "listCheckouts",
-    "listBalances",
-    "listStatements",
-  ],
+  read: "verifyDisbursement listDisbursements verifyCheckout listCheckouts listBalances listStatements".split(" "),
   disburse: ["createDisbursement", "verifyDisbursement"],
   checkout: ["createCheckout", "verifyCheckout"],
 };
-
 const OPERATIONS = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, { operationId }]) => ({
     operation: operationId,
@@ -26,25 +23,26 @@ const OPERATIONS = Object.entries(document.paths).flatMap(([path, item]) =>
     path: path.replace(/\{\w+\}/, "DSB7Q2M9X4T1VK8R3WZ0HA6N"),
   })),
 );
-const SETS: Scope[][] = [
-  ...SCOPES.map((scope) => [scope]),
-  ...SCOPES.map((scope) => SCOPES.filter((other) => other !== scope)),
-  [...SCOPES],
-];
+/** Every set of scopes. */
+const SETS = Array.from({ length: 2 ** SCOPES.length - 1 }, (_, bits) =>
+  SCOPES.filter((_scope, bit) => (bits + 1) & (1 << bit)),
+);
+const ACTOR = "command ada@host";
+const PATHS = { payout: "/v1/disbursements", checkout: "/v1/checkouts" } as const;
+type Kind = keyof typeof PATHS;
 
 let server: TestServer;
-/** A key with each set of scopes. */
-let keys: Map<readonly Scope[], string>;
+let live: TestServer;
+/** Whether a rail of the live server carries payments. */
+let isServed = true;
 beforeAll(async () => {
-  server = await startServer();
-  const made = SETS.map(async (scopes) => [scopes, await keyWith(scopes)] as const);
-  keys = new Map(await Promise.all(made));
+  const rails = railsOf(createTestRail());
+  const routed = { ...rails, routeOf: (payment: never) => (isServed ? rails.routeOf(payment) : undefined) };
+  [server, live] = await Promise.all([startServer(), startServer({ env: { SANDBOX: "false" }, rails: routed })]);
 });
-afterAll(() => server.close());
+afterAll(() => Promise.all([server.close(), live.close()]));
 
-const keyWith = (scopes: readonly Scope[]) => createKey(server.merchants, server.merchant.id, { scopes });
-const statusOf = async (method: string, path: string, options: object) =>
-  (await server.request(method, path, options)).status;
+const keyWith = (scopes: readonly Scope[], { id } = server.merchant) => createKey(server.merchants, id, { scopes });
 const send = ({ operation, method, path }: (typeof OPERATIONS)[number], key: string) => {
   const body = operation === "createDisbursement" ? aPayout() : operation === "createCheckout" ? aCheckout() : {};
   return server.request(method, path, { key, ...(method === "POST" && { body }) });
@@ -67,68 +65,174 @@ test("the table of permissions has every operation of the contract", () => {
   expect(Object.keys(PERMITTED_BY).toSorted()).toEqual(OPERATIONS.map(({ operation }) => operation).toSorted());
 });
 
-describe.each(SETS.map((scopes) => [scopes.join(), scopes] as const))("a key with %s", (_name, scopes) => {
-  test.each(OPERATIONS.map((each) => [each.operation, each] as const))("%s", async (operation, each) => {
-    const key = keys.get(scopes)!;
+test.each(SETS.map((scopes) => [scopes]))("a key with %s does what one of its scopes permits", async (scopes) => {
+  const key = await keyWith(scopes);
+  for (const each of OPERATIONS) {
     const before = await everything();
     const { status, body } = await send(each, key);
-    if (scopes.some((scope) => PERMITS[scope].includes(operation))) return expect(status).not.toBe(403);
-    expect([status, body.code]).toEqual([403, "key_not_permitted"]);
-    const granting = SCOPES.filter((scope) => PERMITS[scope].includes(operation));
+    const granting = SCOPES.filter((scope) => PERMITS[scope].includes(each.operation));
+    if (granting.some((scope) => scopes.includes(scope))) {
+      expect.soft(status, each.operation).not.toBe(403);
+      continue;
+    }
     const needed = granting.length === 0 ? "an API key without scopes" : `the scope ${granting.join(" or ")}`;
-    expect(body.message).toBe(`This operation needs ${needed}, and this API key has only ${scopes.join(" and ")}.`);
-    return expect(await everything()).toEqual(before);
-  });
+    const message = `This operation needs ${needed}, and this API key has only ${scopes.join(" and ")}.`;
+    expect.soft([status, body.code, body.message], each.operation).toEqual([403, "key_not_permitted", message]);
+    expect.soft(await everything(), each.operation).toEqual(before);
+  }
 });
 
 test("a key without scopes may do everything", async () => {
-  const refused = [];
-  for (const each of OPERATIONS) if ((await send(each, server.key)).status === 403) refused.push(each.operation);
-  expect(refused).toEqual([]);
+  for (const each of OPERATIONS) expect.soft((await send(each, server.key)).status, each.operation).not.toBe(403);
 });
 
 test("a refused create leaves its reference free, and is in the log of requests", async () => {
-  const other = await startServer();
+  const other = await start();
   const [body, { id: merchantId }] = [aPayout(), other.merchant];
   const key = await createKey(other.merchants, merchantId, { scopes: ["read"] });
-  const refused = await other.request("POST", "/v1/disbursements", { key, body });
+  const refused = await other.request("POST", PATHS.payout, { key, body });
   expect(refused.status).toBe(403);
-  expect((await other.request("POST", "/v1/disbursements", { body })).status).toBe(200);
+  expect((await other.request("POST", PATHS.payout, { body })).status).toBe(200);
   const query = { merchantId, requestId: String(refused.headers["x-request-id"]), limit: 1 };
   await expect
     .poll(() => (other.clock.advance(500), other.storage.listRequests(query)))
     .toMatchObject({ items: [{ status: 403, code: "key_not_permitted" }] });
-  await other.close();
 });
 
-describe("a suspended merchant", () => {
-  test("can create nothing, and does everything else, until it is reopened", async () => {
-    const { merchant, key } = await server.addMerchant("Suspended");
-    const set = (state?: "suspended") => server.storage.setMerchantState(merchant.id, state, "command ada@host");
-    await set("suspended");
-    for (const each of OPERATIONS) {
-      const { status, body } = await send(each, key);
-      const creates = each.operation === "createDisbursement" || each.operation === "createCheckout";
-      expect([each.operation, status === 403, body.code === "merchant_suspended"]).toEqual([
-        each.operation,
-        creates,
-        creates,
-      ]);
-    }
-    const body = aPayout();
-    const refused = await server.request("POST", "/v1/disbursements", { key, body });
-    expect(refused.body.message).toBe("The operator of the service has suspended this merchant. Nothing was recorded.");
-    expect((await server.request("GET", "/v1/disbursements", { key })).body.data.items).toEqual([]);
-    await set();
-    expect((await server.request("POST", "/v1/disbursements", { key, body })).status).toBe(200);
-  });
+test("a suspended merchant can create nothing, and does everything else, until it is reopened", async () => {
+  const { merchant, key } = await server.addMerchant("Suspended");
+  await server.storage.setMerchantState(merchant.id, "suspended", ACTOR);
+  for (const each of OPERATIONS) {
+    const { status, body } = await send(each, key);
+    const creates = each.operation === "createDisbursement" || each.operation === "createCheckout";
+    const found = [status === 403, body.code === "merchant_suspended"];
+    expect.soft(found, each.operation).toEqual([creates, creates]);
+  }
+  const body = aPayout();
+  const refused = await server.request("POST", PATHS.payout, { key, body });
+  expect(refused.body.message).toBe("The operator of the service has suspended this merchant. Nothing was recorded.");
+  expect((await server.request("GET", PATHS.payout, { key })).body.data.items).toEqual([]);
+  await server.storage.setMerchantState(merchant.id, undefined, ACTOR);
+  expect((await server.request("POST", PATHS.payout, { key, body })).status).toBe(200);
 });
 
 test("403 comes after 401 and before the body, and HEAD needs the scope of GET", async () => {
   const key = await keyWith(["checkout"]);
   const sent = { body: "{", headers: { "content-type": "text/plain" } };
-  expect(await statusOf("POST", "/v1/disbursements", { key: "test_unknown_key_of_nobody", ...sent })).toBe(401);
-  expect(await statusOf("POST", "/v1/disbursements", { key, ...sent })).toBe(403);
-  expect(await statusOf("POST", "/v1/checkouts", { key, ...sent })).toBe(415);
-  expect(await statusOf("HEAD", "/v1/checkouts", { key })).toBe(403);
+  const statusOf = async (method: string, path: string, options: object) =>
+    (await server.request(method, path, options)).status;
+  expect(await statusOf("POST", PATHS.payout, { key: "test_unknown_key_of_nobody", ...sent })).toBe(401);
+  expect(await statusOf("POST", PATHS.payout, { key, ...sent })).toBe(403);
+  expect(await statusOf("POST", PATHS.checkout, { key, ...sent })).toBe(415);
+  expect(await statusOf("HEAD", PATHS.checkout, { key })).toBe(403);
+});
+
+const bodyOf = (kind: Kind, reference: string, changes = {}) =>
+  ({ ...(kind === "payout" ? aPayout() : aCheckout()), reference, ...changes }) as Record<string, unknown>;
+
+/** What a refused create is sent with. */
+interface With {
+  key?: string;
+  changes?: object;
+}
+/** Makes the server refuse the merchant's creates. */
+type Begin = (at: TestServer, merchant: Merchant) => Promise<With>;
+const done = async (change: Promise<unknown>): Promise<With> => (await change, {});
+const limits = { perPayment: { XOF: 1 } };
+const empty = { currency: "XOF", available: 0, enforced: true };
+/** Each refusal with its code, and the kinds of payments that it is about. */
+const REFUSALS: [name: string, code: string, kinds: Kind[], begin: Begin][] = [
+  [
+    "a suspended merchant",
+    "merchant_suspended",
+    ["payout", "checkout"],
+    ({ storage }, { id }) => done(storage.setMerchantState(id, "suspended", ACTOR)),
+  ],
+  [
+    "a limit of the merchant",
+    "limit_exceeded",
+    ["payout"],
+    ({ storage }, { id }) => done(storage.setMerchantLimits(id, limits, ACTOR)),
+  ],
+  [
+    "a limit of the key",
+    "limit_exceeded",
+    ["payout"],
+    async ({ storage }, { id }) => done(storage.setKeyLimits((await storage.listKeysOf(id))[0]!.id, limits, ACTOR)),
+  ],
+  [
+    "the balance",
+    "insufficient_funds",
+    ["payout"],
+    ({ storage }, { id }) => done(storage.setBalance(id, "set-1", empty, ACTOR)),
+  ],
+  ["a number that fails", "internal_error", ["payout"], async () => ({ changes: { phoneNumber: "2250000000500" } })],
+  ["a number that is busy", "unavailable", ["payout"], async () => ({ changes: { phoneNumber: "2250000000503" } })],
+  [
+    "a key that may only read",
+    "key_not_permitted",
+    ["payout", "checkout"],
+    async (_at, merchant) => ({ key: await keyWith(["read"], merchant) }),
+  ],
+];
+/** The routes refuse payments of a live server. */
+const ROUTES: (typeof REFUSALS)[number] = [
+  "the routes",
+  "not_served",
+  ["payout", "checkout"],
+  async () => ((isServed = false), {}),
+];
+const CASES = [...REFUSALS, ROUTES].flatMap(([name, code, kinds, begin]) =>
+  kinds.map((kind) => [kind, name, code, begin] as const),
+);
+
+/** A merchant with a payment whose reference is `known`. */
+async function withKnown(at: TestServer, kind: Kind) {
+  const { merchant, key } = await at.addMerchant("Ada Stores");
+  const made = await at.request("POST", PATHS[kind], { key, body: bodyOf(kind, "known") });
+  expect(made.status).toBe(200);
+  return { merchant, key, location: `${PATHS[kind]}/${made.body.data.reference}` };
+}
+
+test.each(CASES)("a known %s is 409 before a refusal by %s: %s", async (kind, _name, code, begin) => {
+  const at = code === "not_served" ? live : server;
+  const { merchant, key, location } = await withKnown(at, kind);
+  const { key: used = key, changes = {} } = await begin(at, merchant);
+  const send = async (reference: string) => {
+    const body = bodyOf(kind, reference, changes);
+    const { body: response, headers } = await at.request("POST", PATHS[kind], { key: used, body });
+    return { code: response.code, location: headers.location };
+  };
+  expect(await send("new")).toEqual({ code, location: undefined });
+  expect(await send("known")).toEqual({ code: "duplicate_reference", location });
+  isServed = true;
+});
+
+test("a known payout is 409 before all of these refusals at once", async () => {
+  const { merchant, location } = await withKnown(server, "payout");
+  let sent: With = {};
+  for (const [, , , begin] of REFUSALS) sent = { ...sent, ...(await begin(server, merchant)) };
+  const body = bodyOf("payout", "known", sent.changes);
+  const { status, headers } = await server.request("POST", PATHS.payout, { key: sent.key!, body });
+  expect([status, headers.location]).toEqual([409, location]);
+});
+
+const VERIFY: Record<Kind, Scope[]> = { payout: ["read", "disburse"], checkout: ["read", "checkout"] };
+describe.each(["payout", "checkout"] as const)("a known %s", (kind) => {
+  test.each(SETS)("is 409 to a key with scopes %j that may read it, and 403 to others", async (...scopes) => {
+    const { merchant, location } = await withKnown(server, kind);
+    const key = await keyWith(scopes, merchant);
+    const mayRead = scopes.some((scope) => VERIFY[kind].includes(scope));
+    expect((await server.request("GET", location, { key })).status).toBe(mayRead ? 200 : 403);
+    const { status, headers } = await server.request("POST", PATHS[kind], { key, body: bodyOf(kind, "known") });
+    expect([status, headers.location]).toEqual(mayRead ? [409, location] : [403, undefined]);
+  });
+
+  test("is nothing to a revoked key", async () => {
+    const { merchant, key } = await withKnown(server, kind);
+    const [made] = await server.storage.listKeysOf(merchant.id);
+    await server.storage.revokeKey(made!.id, server.clock.now(), ACTOR);
+    const { status, headers } = await server.request("POST", PATHS[kind], { key, body: bodyOf(kind, "known") });
+    expect([status, headers.location]).toEqual([401, undefined]);
+  });
 });

@@ -3,7 +3,8 @@ import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type RailPayment, type Rails } from "../domain/rails.ts";
-import { arrived, bodyBytes } from "./json-body.ts";
+import { onlyFor } from "./http-error.ts";
+import { arrived, bodyBytes, through } from "./json-body.ts";
 import { callerAt, createRequestLimit } from "./request-limit.ts";
 
 /** Rails of other providers may send larger bodies than this contract allows. */
@@ -38,13 +39,13 @@ export function railWebhooks(context: RailWebhooksContext): Router {
     perMinute: LOOKUPS_PER_MINUTE,
     message: "This payment has had too many notifications that prove nothing.",
   });
-  // Beyond the limit not even a body is read. Results that a rail cannot report because of the limit are found by
-  // look-ups.
-  const limit: RequestHandler = (req, _res, next) => {
-    failures.check(callerAt(req.ip));
-    next();
-  };
   const receive: RequestHandler = async (req, res) => {
+    const caller = callerAt(req.ip);
+    // Beyond the limit not even a body is read. Results that a rail cannot report because of the limit are found by
+    // look-ups.
+    failures.check(caller);
+    await through(bytes, req, res);
+    await through(arrived, req, res);
     const name = String(req.params.rail);
     const rail = rails.get(name);
     if (!rail?.receive) throw new ServiceError("unknown_path", "No rail reports to this path.");
@@ -53,12 +54,12 @@ export function railWebhooks(context: RailWebhooksContext): Router {
     const body = Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
     const { reference, amount, answer } = await rail.receive({ headers, query, body }).catch((error: unknown) => {
       if (!(error instanceof RailError)) throw error;
-      failures.count(callerAt(req.ip));
+      failures.count(caller);
       throw new ServiceError("unauthorized", error.message);
     });
     const handover = await storage.findHandover(reference);
     if (handover?.rail !== name) {
-      failures.count(callerAt(req.ip));
+      failures.count(caller);
       throw new ServiceError("not_found", "This service has given the rail no payment with this reference.");
     }
     const { payment } = handover;
@@ -73,14 +74,6 @@ export function railWebhooks(context: RailWebhooksContext): Router {
     res.status(204).end();
   };
   // Some providers send notifications by PUT.
-  router
-    .route("/rails/:rail/webhooks")
-    .post(limit, bytes, arrived, receive)
-    .put(limit, bytes, arrived, receive)
-    .all(({ method }) => {
-      throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: POST, PUT.`, {
-        allow: "POST, PUT",
-      });
-    });
+  router.route("/rails/:rail/webhooks").post(receive).put(receive).all(onlyFor("POST, PUT"));
   return router;
 }

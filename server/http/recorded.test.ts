@@ -6,6 +6,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { failingStorage, type Failure, type FailingStorage } from "../testing/failing-storage.ts";
 import { aCheckout, aPayout, startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
+import { start } from "../testing/table.ts";
 
 let server: TestServer;
 let failing: FailingStorage;
@@ -73,6 +74,25 @@ test.each(operations)("$operationId says the truth, whatever fails after a write
     // The only code that does not promise that nothing was recorded.
     else expect([sent.code, sent.message]).toEqual(["internal_error", expect.stringMatching(/Recorded before this/)]);
   }
+});
+
+test.each(["GET", "POST"])("an unexpected error of a %s returns 500 without details, and is logged", async (method) => {
+  const own = await start();
+  const SECRET = "whsec_c2VjcmV0IG9mIHRoZSBzdG9yYWdl /var/lib/place.db";
+  const fault = () => Promise.reject(new Error(SECRET));
+  Object.assign(own.storage, { findDisbursement: fault, insertDisbursement: fault });
+  const isPost = method === "POST";
+  const path = `/v1/disbursements${isPost ? "" : "/x"}`;
+  const response = await own.request(method, path, isPost ? { body: aPayout() } : {});
+  const text = "The server failed to process the request. Include the x-request-id when you report this.";
+  expect(response).toMatchObject({
+    status: 500,
+    body: { message: `${text}${isPost ? " Nothing was recorded." : ""}` },
+  });
+  expect(JSON.stringify(response.headers)).not.toContain("whsec");
+  const logged = own.logged().filter(({ requestId }) => requestId === response.headers["x-request-id"]);
+  expect(logged.map(({ err }) => err?.message).filter(Boolean)).toEqual([SECRET]);
+  expect(logged.at(-1)).toMatchObject({ method, route: path.replace("/x", "/:reference"), status: 500 });
 });
 
 test("only the boundary claims that nothing was recorded", () => {

@@ -23,20 +23,6 @@ interface Fault {
   message: string;
 }
 
-/** The code of a field error, by the keyword that the value violates (D46). */
-const FIELD_CODES: Readonly<Record<string, FieldError["code"] | undefined>> = {
-  required: "required",
-  type: "type",
-  pattern: "pattern",
-  format: "format",
-  minLength: "min_length",
-  maxLength: "max_length",
-  minimum: "minimum",
-  maximum: "maximum",
-  enum: "enum",
-  encoding: "encoding",
-};
-
 /** Keywords for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
 const WORDED = new Set(["pattern", "format", "minLength", "maxLength"]);
 /** Keywords of a malformed request, which is refused with 400. A value out of range is refused with 422 (D1). */
@@ -82,14 +68,13 @@ function toFields(fault: Fault): FieldError[] {
   const { field, keyword } = fault;
   const message = `${describe(fault)}.`;
   if (keyword === "oneOf") return ALTERNATIVES.map((path) => ({ path, code: "one_of", message }));
-  const code = FIELD_CODES[keyword];
+  // `minLength` has the code `min_length` (D46).
+  const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
   return field === "" || !code ? [] : [{ path: field, code, message }];
 }
 
-/**
- * True unless an earlier error has the same path and message. A value that violates both a pattern and a format gets the
- * same message twice.
- */
+/** A value that violates both a pattern and a format gets the same message twice. */
 const isNew = ({ path, message }: FieldError, index: number, all: FieldError[]): boolean =>
   all.findIndex((other) => other.path === path && other.message === message) === index;
 
@@ -107,26 +92,27 @@ const schemas = document.components.schemas as Record<string, Schema>;
 /** Groups of fields. A request must have exactly one field of a group. */
 const ALTERNATIVES = Object.values(schemas).flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
 
-/** The spec's description of what each request field and query parameter accepts (`x-expects`). */
-const EXPECTED = new Map<string, string>();
 interface Parameter {
   name?: string;
   schema?: { $ref?: string };
 }
-const parameters: Parameter[] = [
+const operations = Object.values(
+  document.paths as Record<string, Record<string, { parameters?: Parameter[] }>>,
+).flatMap((item) => Object.values(item));
+const parameters = [
   ...Object.values(document.components.parameters as Record<string, Parameter>),
-  ...Object.values(document.paths as Record<string, Record<string, { parameters?: Parameter[] }>>)
-    .flatMap((item) => Object.values(item))
-    .flatMap((operation) => operation.parameters ?? []),
+  ...operations.flatMap((operation) => operation.parameters ?? []),
 ];
-const described: [name: string, schema: { $ref?: string }][] = [
-  ...Object.values(schemas).flatMap(({ properties = {} }) => Object.entries(properties)),
-  ...parameters.flatMap(({ name, schema }) => (name && schema ? [[name, schema] as [string, object]] : [])),
-];
-for (const [name, { $ref = "" }] of described) {
-  const words = schemas[$ref.split("/").at(-1)!]?.["x-expects"];
-  if (words) EXPECTED.set(name, words);
-}
+/** The spec's description of what each request field and query parameter accepts (`x-expects`). */
+const EXPECTED = new Map(
+  [
+    ...Object.values(schemas).flatMap(({ properties = {} }) => Object.entries(properties)),
+    ...parameters.map(({ name = "", schema = {} }) => [name, schema] as const),
+  ].flatMap(([name, { $ref = "" }]) => {
+    const words = schemas[$ref.split("/").at(-1)!]?.["x-expects"];
+    return words ? [[name, words]] : [];
+  }),
+);
 
 const isUri = fullFormats.uri as (text: string) => boolean;
 

@@ -1,8 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Response } from "express";
+import ipaddr from "ipaddr.js";
 import { ServiceError } from "../domain/errors.ts";
 import type { InProgress } from "../domain/in-progress.ts";
-import { networkOf } from "./client-address.ts";
+import { withBudget } from "../domain/time-budget.ts";
 
 const WINDOW_MS = 60_000;
 /** How many callers are counted separately, so that memory is bounded. All others are counted together. */
@@ -41,6 +42,29 @@ export function createRequestLimit({ perMinute, message }: Options): RequestLimi
     throw new ServiceError("rate_limited", message, { retryAfterSeconds: Math.ceil((endsAt - now) / 1_000) });
   }
   return { check: (caller) => add(caller, 0), count: (caller) => add(caller, 1) };
+}
+
+/** The network of this many bits that an IP address belongs to. IPv4 addresses may be mapped to IPv6. */
+function networkOf(address: string | undefined, bits: { ipv4: number; ipv6: number }): string | undefined {
+  if (address === undefined || !ipaddr.isValid(address)) return undefined;
+  const parsed = ipaddr.process(address);
+  const kind = parsed.kind();
+  const range = `${parsed.toString()}/${bits[kind]}`;
+  const network = (kind === "ipv4" ? ipaddr.IPv4 : ipaddr.IPv6).networkAddressFromCIDR(range);
+  return `${network.toString()}/${bits[kind]}`;
+}
+
+/** The networks of recent addresses. Clients keep their connections, and finding a network takes 2 to 4 µs. */
+const known = new Map<string | undefined, string | undefined>();
+const MOST_KNOWN = 1_000;
+
+/** Shortens an IP address for the log to its network, so that the log identifies no person. */
+export function shortenedAddress(address: string | undefined): string | undefined {
+  if (!known.has(address)) {
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(address, networkOf(address, { ipv4: 24, ipv6: 48 }));
+  }
+  return known.get(address);
 }
 
 /** Returns how a caller is counted: by an IPv4 address, or by the network of an IPv6 address. */
@@ -84,3 +108,9 @@ export async function beginOther({ others }: RequestRoom, merchantId: string): P
   await others.run(merchantId, async () => undefined);
   return true;
 }
+
+/** The contract tells callers to wait 15 seconds. The other 5 are for the network, the body and other work. */
+const STORAGE_MS = 10_000;
+
+/** Runs the work of a request, which waits for the storage only so long, over all its operations (D56). */
+export const inTime = <T>(work: () => T): T => withBudget({ leftMs: STORAGE_MS }, work);

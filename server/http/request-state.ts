@@ -1,14 +1,10 @@
 import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/checkouts.ts";
-import type { ServiceError } from "../domain/errors.ts";
-import type { Scope, SecretHash } from "../domain/keys.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Right } from "../domain/roles.ts";
 import type { Session } from "../domain/sign-in.ts";
-import type { TimeBudget } from "../domain/time-budget.ts";
 import type { Trace } from "../domain/trace.ts";
-import type { Resource } from "./docs/resource.ts";
 import type { Locale } from "./pages/texts.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
@@ -16,18 +12,11 @@ export interface RequestState {
   /** The value of `x-request-id`. */
   requestId: string;
   trace: Trace;
-  timeBudget: TimeBudget;
   /** The operation of the contract, with the parameters in its path. */
   operation: { id: string; parameters: Readonly<Record<string, string>> };
   /** The merchant of the API key, or of the page of the dashboard. */
   merchant: Merchant;
   keyId: string;
-  /** The SHA-256 of the API key. */
-  keyHash: SecretHash;
-  /** The scopes of the API key; absent if it may do everything. */
-  scopes: readonly Scope[];
-  /** Why the API key may not make this create, unless its reference is known. */
-  refusal: ServiceError;
   /** The language of the page. */
   language: Locale;
   /** The visitor of a page of the dashboard. */
@@ -40,8 +29,6 @@ export interface RequestState {
   changes: Change[];
   /** A new key or link, whose page may fail. The page with the error then shows it. */
   shownOnce: string;
-  /** The file of the documentation that the request asks for. */
-  resource: Resource;
   /** The body of the response, for the log of requests. */
   returned: object;
 }

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createKey, revokeKey } from "../domain/merchants.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
-import { table } from "../testing/table.ts";
+import { start, table } from "../testing/table.ts";
+import type { Call } from "./contract.ts";
 
 let server: TestServer;
 beforeAll(async () => {
@@ -19,164 +20,155 @@ const PAYOUTS = "POST /v1/disbursements";
 const CLOCK = "POST /sandbox/clock/advance";
 const json = () => JSON.stringify(aPayout());
 /** A valid JSON text with one field's value replaced by a literal. Each call uses a new reference. */
-const bodyWith = (field: string, literal: string) =>
-  JSON.stringify({ ...aPayout(), [field]: "@" }).replace('"@"', literal);
-const amount = (literal: string) => ({ body: bodyWith("amount", literal) });
+const bodyWith = (field: string, literal: string) => ({
+  body: JSON.stringify({ ...aPayout(), [field]: "@" }).replace('"@"', literal),
+});
+const amount = (literal: string) => bodyWith("amount", literal);
 const typed = (type: string | undefined) => () => ({ body: aPayout(), headers: { "content-type": type } });
 const encoded = (encoding: string, body: unknown) => ({ body, headers: { "content-encoding": encoding } });
 const payout = (changes: object) => () => ({ body: { ...aPayout(), ...changes } });
+const move = (body: object) => ({ to: CLOCK, body });
 /** A valid body of exactly this many bytes. */
 const bodyOf = (bytes: number) =>
   JSON.stringify({ ...aPayout(), padding: "" })
     .replace(/.{2}$/, "")
     .padEnd(bytes - 2, "x") + '"}';
-const fields = (...named: [path: string, code: string][]) => ({
-  fields: named.map(([path, code]) => ({ path, code })),
-});
+const fields = (code: string, ...paths: string[]) => ({ fields: paths.map((path) => ({ path, code })) });
 
 describe("bodies", () => {
-  table(current, [
-    ["nothing", PAYOUTS, { body: "" }, 400, /^The request body is missing/],
-    ["text after the object", PAYOUTS, { body: "{} {}" }, 400, /not valid JSON/],
-    ["NaN", PAYOUTS, amount("NaN"), 400, /not valid JSON/],
-    ["a number with a leading zero", PAYOUTS, amount("0100"), 400, /not valid JSON/],
-    ["a byte order mark", PAYOUTS, () => ({ body: `\ufeff${json()}` }), 400, /not valid JSON/],
-    ["bytes that are not UTF-8", PAYOUTS, { body: Buffer.from('{"a":"\xff"}', "latin1") }, 400, /in UTF-8/],
-    ["an overlong encoding", PAYOUTS, { body: Buffer.from([0x22, 0xc0, 0x80, 0x22]) }, 400, /in UTF-8/],
-    ["deeply nested brackets", PAYOUTS, { body: "[".repeat(LIMIT) }, 400],
-    ["a list", PAYOUTS, { body: "[{}]" }, 400, /must be a JSON object/],
-    ["a duplicate key", PAYOUTS, { body: '{"amount":1,"country":"CI","amount":2}' }, 400, /the key amount twice/],
-    ["a duplicate key, once escaped", PAYOUTS, { body: '{"amount":1,"\\u0061mount":2}' }, 400, /the key amount twice/],
-    ["a duplicate key, nested", PAYOUTS, { body: '{"a":[{"b":{"c":1,"c":2}}]}' }, 400, /the key c twice/],
-    [
-      "fields only in the prototype",
-      PAYOUTS,
-      () => ({ body: `{"__proto__":${json()}}` }),
-      400,
-      /reference is required/,
-    ],
-    ["an escaped key", PAYOUTS, () => ({ body: json().replaceAll("a", "\\u0061") }), 200],
-    ["deep nesting in an unknown field", PAYOUTS, { body: bodyWith("x", "[".repeat(500) + "]".repeat(500)) }, 200],
-    ["a field named __proto__", PAYOUTS, () => ({ body: json().replace("{", '{"__proto__":{"amount":"x"},') }), 200],
-    ["a number that is not exact", PAYOUTS, amount("1.0000000000000000001"), 400, /cannot be represented exactly/],
-    ["one near the limit", PAYOUTS, amount("9007199254740990.5"), 400, /cannot be represented exactly/],
-    ["one near zero, in an unknown field", PAYOUTS, { body: bodyWith("x", "1e-400") }, 400, /represented exactly/],
-    ["minus zero", PAYOUTS, amount("-0"), 422, /^amount must be >= 1/],
-    ["2^53", PAYOUTS, amount("9007199254740993"), 422, /^amount must be <= 9007199254740991/],
-    ["a huge number", PAYOUTS, amount("1e400"), 422, /^amount must be <= /],
-    ["2^53−1, written otherwise", PAYOUTS, amount("9.007199254740991e15"), 200, { data: { amount: 2 ** 53 - 1 } }],
-    ["16 KiB", PAYOUTS, { body: bodyOf(LIMIT), chunked: true }, 200],
-    ["one byte more", PAYOUTS, { body: bodyOf(LIMIT + 1), chunked: true }, 413, /must not exceed 16384 bytes/],
-    ["one byte more to a checkout", "POST /v1/checkouts", { body: bodyOf(LIMIT + 1) }, 413],
-    ["one byte more to the sandbox", CLOCK, { body: bodyOf(LIMIT + 1) }, 413],
-    ["10 MB, compressed", PAYOUTS, encoded("gzip", gzipSync(" ".repeat(10_000_000))), 413],
-    ["gzip", PAYOUTS, () => encoded("GZIP", gzipSync(json())), 200],
-    ["deflate", PAYOUTS, () => encoded("deflate", deflateSync(json())), 200],
-    ["br", PAYOUTS, () => encoded("br", brotliCompressSync(json())), 200],
-    ["an unknown encoding", PAYOUTS, encoded("wat", "{}"), 415],
-    ["two encodings", PAYOUTS, encoded("gzip, gzip", "{}"), 415],
-    ["another encoding than stated", PAYOUTS, encoded("gzip", "{}"), 400, /does not match its .* Content-Encoding/],
-    ["a quoted charset", PAYOUTS, typed('Application/JSON ; charset="UTF-8"'), 200],
-    ["an unknown parameter", PAYOUTS, typed("application/json; profile=x;"), 200],
-    ["no media type", PAYOUTS, typed(undefined), 415],
-    ["a similar media type", PAYOUTS, typed("application/json5"), 415],
-    ["another charset", PAYOUTS, typed("application/json; charset=utf-16"), 415],
-    ["two media types", PAYOUTS, typed("application/json, text/plain"), 415],
+  table(current, PAYOUTS, [
+    ["nothing", { body: "" }, 400, /^The request body is missing/],
+    ["text after the object", { body: "{} {}" }, 400, /not valid JSON/],
+    ["NaN", amount("NaN"), 400, /not valid JSON/],
+    ["a number with a leading zero", amount("0100"), 400, /not valid JSON/],
+    ["a byte order mark", () => ({ body: `\ufeff${json()}` }), 400, /not valid JSON/],
+    ["bytes that are not UTF-8", { body: Buffer.from('{"a":"\xff"}', "latin1") }, 400, /in UTF-8/],
+    ["an overlong encoding", { body: Buffer.from([0x22, 0xc0, 0x80, 0x22]) }, 400, /in UTF-8/],
+    ["deeply nested brackets", { body: "[".repeat(LIMIT) }, 400],
+    ["a list", { body: "[{}]" }, 400, /must be a JSON object/],
+    ["a duplicate key", { body: '{"amount":1,"country":"CI","amount":2}' }, 400, /the key amount twice/],
+    ["a duplicate key, once escaped", { body: '{"amount":1,"\\u0061mount":2}' }, 400, /the key amount twice/],
+    ["a duplicate key, nested", { body: '{"a":[{"b":{"c":1,"c":2}}]}' }, 400, /the key c twice/],
+    ["fields only in the prototype", () => ({ body: `{"__proto__":${json()}}` }), 400, /reference is required/],
+    ["an escaped key", () => ({ body: json().replaceAll("a", "\\u0061") }), 200],
+    ["a key twice with one value", () => ({ body: json().replace("{", '{"amount":10000,') }), 200],
+    ["deep nesting in an unknown field", bodyWith("x", "[".repeat(500) + "]".repeat(500)), 200],
+    ["a field named __proto__", () => ({ body: json().replace("{", '{"__proto__":{"amount":"x"},') }), 200],
+    ["a number that is not exact", amount("1.0000000000000000001"), 400, /cannot be represented exactly/],
+    ["one near the limit", amount("9007199254740990.5"), 400, /cannot be represented exactly/],
+    ["one near zero, in an unknown field", bodyWith("x", "1e-400"), 400, /represented exactly/],
+    ["minus zero", amount("-0"), 422, /^amount must be >= 1/],
+    ["2^53", amount("9007199254740993"), 422, /^amount must be <= 9007199254740991/],
+    ["a huge number", amount("1e400"), 422, /^amount must be <= /],
+    ["2^53−1, written otherwise", amount("9.007199254740991e15"), 200, { data: { amount: 2 ** 53 - 1 } }],
+    ["a whole number, written otherwise", amount("1.0e4"), 200, { data: { amount: 10_000 } }],
+    ["16 KiB", { body: bodyOf(LIMIT), chunked: true }, 200],
+    ["one byte more", { body: bodyOf(LIMIT + 1), chunked: true }, 413, /must not exceed 16384 bytes/],
+    ["one byte more to a checkout", { to: "POST /v1/checkouts", body: bodyOf(LIMIT + 1) }, 413],
+    ["one byte more to the sandbox", { to: CLOCK, body: bodyOf(LIMIT + 1) }, 413],
+    ["10 MB, compressed", encoded("gzip", gzipSync(" ".repeat(10_000_000))), 413],
+    ["gzip", () => encoded("GZIP", gzipSync(json())), 200],
+    ["deflate", () => encoded("deflate", deflateSync(json())), 200],
+    ["br", () => encoded("br", brotliCompressSync(json())), 200],
+    ["an unknown encoding", encoded("wat", "{}"), 415],
+    ["two encodings", encoded("gzip, gzip", "{}"), 415],
+    ["another encoding than stated", encoded("gzip", "{}"), 400, /does not match its .* Content-Encoding/],
+    ["a quoted charset", typed('Application/JSON ; charset="UTF-8"'), 200],
+    ["an unknown parameter", typed("application/json; profile=x;"), 200],
+    ["no media type", typed(undefined), 415],
+    ["a similar media type", typed("application/json5"), 415],
+    ["another charset", typed("application/json; charset=utf-16"), 415],
+    ["two media types", typed("application/json, text/plain"), 415],
   ]);
 });
 
 describe("inputs, and the fields that an error names (D46)", () => {
-  table(current, [
-    ["null", PAYOUTS, payout({ country: null }), 400, fields(["country", "type"])],
-    [
-      "a text that is too long",
-      PAYOUTS,
-      payout({ webhookURL: `https://m.example/${"x".repeat(2_048)}` }),
-      422,
-      fields(["webhookURL", "max_length"]),
-    ],
-    [
-      "several",
-      PAYOUTS,
-      payout({ amount: "0", currency: "x", country: undefined }),
-      400,
-      /^country is required; amount must .+; currency must /,
-    ],
-    ["no move of the clock", CLOCK, { body: {} }, 400, fields(["seconds", "one_of"], ["to", "one_of"])],
-    [
-      "two moves",
-      CLOCK,
-      { body: { seconds: 1, to: "2026-11-20T09:30:00.000Z" } },
-      400,
-      fields(["seconds", "one_of"], ["to", "one_of"]),
-    ],
-    ["a time that is a number", CLOCK, { body: { to: 1 } }, 400, fields(["to", "type"])],
-    ["a time in words", CLOCK, { body: { to: "tomorrow" } }, 422, fields(["to", "pattern"])],
-    ["30 February", CLOCK, { body: { to: "2026-02-30T00:00:00.000Z" } }, 422, fields(["to", "format"])],
-    ["the year 10000", CLOCK, { body: { to: "9999-12-31T00:00:00.001Z" } }, 422, fields(["to", "maximum"])],
-    [
-      "an unknown outcome",
-      "POST /sandbox/checkouts/x/finish",
-      { body: { outcome: "pending" } },
-      422,
-      fields(["outcome", "enum"]),
-    ],
-    ["a reserved character in a query", "GET /sandbox/events?limit=1:5", {}, 400, /^limit must be percent-encoded/],
-    ["an invalid escape", "GET /sandbox/events?limit=%zz", {}, 400],
-    ["a parameter twice", "GET /v1/checkouts?status=success&status=pending", {}, 400, /status/],
-    ["a cursor twice", "GET /v1/disbursements?cursor=1&cursor=2", {}, 400, /cursor/],
-    ["a limit beyond all integers", "GET /sandbox/events?limit=99999999999999999999", {}, 422],
-    [
-      "an empty reference",
-      "GET /v1/checkouts?merchantsReference=",
-      {},
-      422,
-      fields(["merchantsReference", "min_length"]),
-    ],
-    [
-      "a leap second",
-      "GET /v1/checkouts?createdAfter=2026-12-31T23:59:60.000Z",
-      {},
-      422,
-      fields(["createdAfter", "format"]),
-    ],
-    ["names of storage and prototypes", "GET /v1/checkouts?merchant_id=x&merchantId=x&a[b]=c&__proto__=d", {}, 200],
-    [
-      "a time of a statement",
-      "GET /v1/statements?from=yesterday",
-      {},
-      422,
-      /^from must be a UTC timestamp with milliseconds, for/,
-    ],
-    ["an unknown format", "GET /v1/statements?format=pdf", {}, 422],
+  const checkouts = (query: string) => `GET /v1/checkouts?${query}`;
+  const long = { webhookURL: `https://m.example/${"x".repeat(2_048)}` };
+  const several = { amount: "0", currency: "x", country: undefined };
+  const finish = { to: "POST /sandbox/checkouts/x/finish", body: { outcome: "pending" } };
+  table(current, PAYOUTS, [
+    ["null", payout({ country: null }), 400, fields("type", "country")],
+    ["a text that is too long", payout(long), 422, fields("max_length", "webhookURL")],
+    ["several", payout(several), 400, /^country is required; amount must .+; currency must /],
+    ["no move of the clock", move({}), 400, fields("one_of", "seconds", "to")],
+    ["two moves", move({ seconds: 1, to: "2026-11-20T09:30:00.000Z" }), 400, fields("one_of", "seconds", "to")],
+    ["a time that is a number", move({ to: 1 }), 400, fields("type", "to")],
+    ["a time in words", move({ to: "tomorrow" }), 422, fields("pattern", "to")],
+    ["30 February", move({ to: "2026-02-30T00:00:00.000Z" }), 422, fields("format", "to")],
+    ["the year 10000", move({ to: "9999-12-31T00:00:00.001Z" }), 422, fields("maximum", "to")],
+    ["an unknown outcome", finish, 422, fields("enum", "outcome")],
+    ["a reserved character in a query", "GET /sandbox/events?limit=1:5", 400, /^limit must be percent-encoded/],
+    ["an invalid escape", "GET /sandbox/events?limit=%zz", 400],
+    ["a parameter twice", checkouts("status=success&status=pending"), 400, /status/],
+    ["a cursor twice", "GET /v1/disbursements?cursor=1&cursor=2", 400, /cursor/],
+    ["a limit beyond all integers", "GET /sandbox/events?limit=99999999999999999999", 422],
+    ["an empty reference", checkouts("merchantsReference="), 422, fields("min_length", "merchantsReference")],
+    ["a leap second", checkouts("createdAfter=2026-12-31T23:59:60.000Z"), 422, fields("format", "createdAfter")],
+    ["names of storage and prototypes", checkouts("merchant_id=x&merchantId=x&a[b]=c&__proto__=d"), 200],
+    ["a time of a statement", "GET /v1/statements?from=yesterday", 422, /^from must be a UTC timestamp with millisec/],
+    ["an unknown format", "GET /v1/statements?format=pdf", 422],
   ]);
+
+  test("a spread of a handler's input, or of its rest, does not compile", () => {
+    const spreads = [
+      // @ts-expect-error A handler names the parameters that it passes on.
+      ({ query }: Call<"listEvents">) => ({ ...query }),
+      // @ts-expect-error The rest of a query is no object.
+      ({ query: { limit, ...rest } }: Call<"listDeliveries">) => [limit, rest],
+      // @ts-expect-error The rest of a body is no object.
+      ({ body: { amount: paid, ...rest } }: Call<"createDisbursement">) => [paid, rest],
+      // @ts-expect-error A field that the contract does not declare does not exist.
+      ({ query }: Call<"listDisbursements">) => query.phoneNumber,
+    ];
+    expect(spreads).toHaveLength(4);
+  });
 });
 
 describe("paths and methods", () => {
-  table(current, [
-    ["a double slash", "GET //v1/disbursements", {}, 404],
-    ["capitals", "GET /V1/disbursements", {}, 404],
-    ["an escaped segment", "GET /%761/disbursements", {}, 404],
-    ["an escaped slash", "GET /v1%2Fdisbursements", {}, 404],
-    ["a parent segment", "GET /v1/checkouts/../disbursements", {}, 404],
-    ["an escaped parent segment", "GET /v1/checkouts/%2e%2e/disbursements", {}, 404],
-    ["an invalid escape", "GET /v1/disbursements/%zz", {}, 404],
-    ["bytes that are not UTF-8", "GET /v1/disbursements/%ff", {}, 404],
-    ["NUL", "GET /v1/disbursements/%00", {}, 404],
-    ["a line break", "GET /v1/disbursements/x%0d%0aset-cookie:%20a=b", {}, 404],
-    ["the template itself", "GET /v1/disbursements/:reference", {}, 404],
-    ["a very long path", `GET /v1/disbursements/${"x".repeat(12_000)}`, {}, 404],
-    ["a property of Object.prototype", "GET /v1/disbursements/__proto__", {}, 404],
-    ["an asterisk", "GET *", {}, 404],
-    ["an unknown method", "PURGE /v1/disbursements", { key: null }, 405],
-    ["a method of health", "POST /healthz", { key: null }, 405],
-    ["a method of readiness", "DELETE /readyz", { key: null }, 405],
-    ["a method of metrics", "OPTIONS /metrics", { key: null }, 405],
+  const without = (to: string) => ({ to, key: null });
+  table(current, "", [
+    ["a double slash", "GET //v1/disbursements", 404],
+    ["capitals", "GET /V1/disbursements", 404],
+    ["an escaped segment", "GET /%761/disbursements", 404],
+    ["an escaped slash", "GET /v1%2Fdisbursements", 404],
+    ["a parent segment", "GET /v1/checkouts/../disbursements", 404],
+    ["an escaped parent segment", "GET /v1/checkouts/%2e%2e/disbursements", 404],
+    ["an invalid escape", "GET /v1/disbursements/%zz", 404],
+    ["bytes that are not UTF-8", "GET /v1/disbursements/%ff", 404],
+    ["NUL", "GET /v1/disbursements/%00", 404],
+    ["a line break", "GET /v1/disbursements/x%0d%0aset-cookie:%20a=b", 404],
+    ["the template itself", "GET /v1/disbursements/:reference", 404],
+    ["a very long path", `GET /v1/disbursements/${"x".repeat(12_000)}`, 404],
+    ["a property of Object.prototype", "GET /v1/disbursements/__proto__", 404],
+    ["an asterisk", "GET *", 404],
+    ["an unknown method", without("PURGE /v1/disbursements"), 405],
+    ["a method of health", without("POST /healthz"), 405],
+    ["a method of readiness", without("DELETE /readyz"), 405],
+    ["a method of metrics", without("OPTIONS /metrics"), 405],
   ]);
 
   test("Allow names every method, HEAD included", async () => {
     const { headers } = await server.request("PUT", "/v1/disbursements", { key: null });
     expect(headers.allow).toBe("GET, HEAD, POST");
+  });
+
+  test("no response names the server's software; all forbid caching, framing and sniffing", async () => {
+    const expected = {
+      "cache-control": "no-store",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+      "referrer-policy": "no-referrer",
+      vary: "x-api-key",
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+    };
+    const usual = ["connection", "content-length", "content-type", "date", "keep-alive", "x-request-id"];
+    for (const path of ["/v1/disbursements", "/v1/disbursements/nothing", "/sandbox/clock", "/healthz", "/nothing"]) {
+      const { headers } = await server.request("GET", path);
+      expect.soft(headers, path).toMatchObject(expected);
+      const others = Object.keys(headers).filter((name) => !(name in expected));
+      expect.soft(others.toSorted(), path).toEqual(usual);
+    }
   });
 });
 
@@ -185,18 +177,14 @@ describe("the API key", () => {
     ["true", "test_", "live_", "is a live key, because it begins with live_, and this is a sandbox."],
     ["false", "live_", "test_", "is a key for a sandbox, because it begins with test_, and this is a live service."],
   ])("with SANDBOX=%s begins with %s, and one that begins with %s is refused", async (SANDBOX, own, other, reason) => {
-    const { merchants, merchant, key, request, close } = await startServer({ env: { SANDBOX } });
-    try {
-      expect(key).toMatch(new RegExp(`^${own}[0-9a-z]{32}$`));
-      // This is also true of a key that an earlier version stored.
-      for (const text of [`${other}${key.slice(5)}`, `${own}chosen`, "sk_chosen", "chosen"]) {
-        await createKey(merchants, merchant.id, { text });
-        const { status, body } = await request("GET", "/v1/disbursements", { key: text });
-        expect([text, status]).toEqual([text, text.startsWith(other) ? 401 : 200]);
-        if (status === 401) expect(body.message).toContain(`This API key ${reason}`);
-      }
-    } finally {
-      await close();
+    const { merchants, merchant, key, request } = await start({ env: { SANDBOX } });
+    expect(key).toMatch(new RegExp(`^${own}[0-9a-z]{32}$`));
+    // This is also true of a key that an earlier version stored.
+    for (const text of [`${other}${key.slice(5)}`, `${own}chosen`, "sk_chosen", "chosen"]) {
+      await createKey(merchants, merchant.id, { text });
+      const { status, body } = await request("GET", "/v1/disbursements", { key: text });
+      expect([text, status]).toEqual([text, text.startsWith(other) ? 401 : 200]);
+      if (status === 401) expect(body.message).toContain(`This API key ${reason}`);
     }
   });
 
@@ -224,13 +212,6 @@ describe("the API key", () => {
     expect((await read()).status).toBe(401);
     expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
   });
-
-  test("replays no delivery of another merchant", async () => {
-    const { key } = await server.addMerchant("Kofi & Sons");
-    await server.createPayout({ phoneNumber: "2257038102001", webhookURL: "http://127.0.0.1:1/" });
-    const [{ id }] = (await server.request("GET", "/sandbox/events")).body.data.items;
-    expect((await server.request("POST", `/sandbox/deliveries/${id}/replay`, { key })).status).toBe(404);
-  });
 });
 
 test("a merchant's reference equal to another checkout's service reference gives no access to it", async () => {
@@ -243,23 +224,19 @@ test("a merchant's reference equal to another checkout's service reference gives
 });
 
 test("the link of a checkout uses PUBLIC_URL, not the request's Host header", async () => {
-  const own = await startServer();
+  const own = await start();
   own.config.publicUrl = "https://pay.example/base";
   const { url, reference } = (await own.createCheckout({}, { headers: { host: "evil.example" } })).body.data;
   expect(url).toBe(`https://pay.example/base/checkouts/${reference}`);
-  await own.close();
 });
 
 test("the highest configurable fee is exact for the largest amount", async () => {
-  const dear = await startServer({ env: { DISBURSEMENT_FEE_BPS: "9999", DISBURSEMENT_FEE_FIXED: "1000000000" } });
+  const dear = await start({ env: { DISBURSEMENT_FEE_BPS: "9999", DISBURSEMENT_FEE_FIXED: "1000000000" } });
   const largest = Number.MAX_SAFE_INTEGER;
   const { reference, fee } = (await dear.createPayout({ amount: largest })).body.data;
   expect(BigInt(fee)).toBe((BigInt(largest) * 9_999n + 5_000n) / 10_000n + 1_000_000_000n);
-  expect((await dear.request("GET", `/v1/disbursements/${reference}`)).body.data).toMatchObject({
-    amount: largest,
-    fee,
-  });
-  await dear.close();
+  const { body } = await dear.request("GET", `/v1/disbursements/${reference}`);
+  expect(body.data).toMatchObject({ amount: largest, fee });
 });
 
 test("a different Content-Type in each request does not grow the validator's cache", async () => {

@@ -1,17 +1,17 @@
-import { Webhook } from "standardwebhooks";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { startReceiver, type Received, type Receiver } from "../testing/receiver.ts";
-import { startServer, type TestServer } from "../testing/server.ts";
+// What the paths under /sandbox do, and what exists only in a sandbox.
+import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import openapi from "../../generated/openapi.json" with { type: "json" };
+import { NO_CHAOS, type Chaos } from "../domain/chaos.ts";
+import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
+import { startReceiver, type Receiver } from "../testing/receiver.ts";
+import { aPayout, type TestServer } from "../testing/server.ts";
+import { start } from "../testing/table.ts";
 
 let server: TestServer;
 let receiver: Receiver;
 beforeEach(async () => {
-  server = await startServer();
-  receiver = await startReceiver();
-});
-afterEach(async () => {
-  await server.close();
-  await receiver.close();
+  [server, receiver] = await Promise.all([start(), startReceiver()]);
+  onTestFinished(() => receiver.close());
 });
 
 const get = async (path: string, key = server.key) => (await server.request("GET", path, { key })).body.data;
@@ -20,95 +20,246 @@ const post = async (path: string, body?: unknown, key = server.key) =>
 const advance = (seconds: number, key = server.key) => post("/sandbox/clock/advance", { seconds }, key);
 const payout = async (changes: Parameters<TestServer["createPayout"]>[0] = {}, key = server.key) =>
   (await server.createPayout({ webhookURL: receiver.url, ...changes }, { key })).body.data.reference as string;
+const number = (ending: string) => `2257038102${ending}`;
+const recorded = async () =>
+  (await server.storage.listDisbursements({ merchantId: server.merchant.id, limit: 100 })).items;
+/** The newest actions in the audit trail. */
+const actions = async (limit: number) =>
+  (await server.storage.listAudit({ limit })).items.map(({ action, actor, details }) => ({ action, actor, details }));
+const actor = async () => `key ${(await server.storage.listKeys())[0]!.id}`;
 
-/** Verifies a webhook with the npm package, at the server's current time. */
-function verified({ text, headers }: Received, secret: string): unknown {
-  vi.useFakeTimers({ toFake: ["Date"], now: server.clock.now() });
-  try {
-    return new Webhook(secret).verify(text, headers as Record<string, string>);
-  } finally {
-    vi.useRealTimers();
+test("outside the sandbox its paths return 404, with or without a key, and what a sandbox stored does nothing", async () => {
+  const env = { SANDBOX: "false", WEBHOOK_ALLOW_INSECURE: "true", WEBHOOK_ALLOW_PRIVATE: "true" };
+  const live = await start({ env });
+  for (const [template, item] of Object.entries(openapi.paths).filter(([path]) => path.startsWith("/sandbox/"))) {
+    const path = template.replaceAll(/\{\w+\}/g, "nothing");
+    for (const method of [...Object.keys(item), "delete", "options"])
+      for (const key of [live.key, null])
+        expect.soft((await live.request(method.toUpperCase(), path, { key })).status, path).toBe(404);
   }
-}
-
-test("the clock is at most a year ahead of real time, by one move or the sum of several, by a period or to a time", async () => {
-  const refused = async (body: object, path: string) => {
-    const response = await server.request("POST", "/sandbox/clock/advance", { body });
-    expect(response).toMatchObject({ status: 422, body: { fields: [{ path, code: "maximum" }] } });
-    expect(response.body.message).toContain(`${path} must not move the clock more than 365 days ahead of real time`);
-  };
-  await refused({ to: "9990-01-01T00:00:00.000Z" }, "to");
-  await refused({ to: "2027-11-20T09:30:00.001Z" }, "to");
-  expect(await get("/sandbox/clock")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
-  const latest = "2027-11-20T09:30:00.000Z";
-  expect(await post("/sandbox/clock/advance", { to: latest })).toEqual({ now: latest });
-  await refused({ seconds: 1 }, "seconds");
-  expect(await post("/sandbox/clock/advance", { to: latest })).toEqual({ now: latest });
-  expect(await advance(0)).toEqual({ now: latest });
-  await post("/sandbox/reset");
-  await advance(31_535_999);
-  await refused({ seconds: 2 }, "seconds");
-  expect(await advance(1)).toEqual({ now: latest });
-  server.clock.advance(1_000);
-  await refused({ seconds: 1 }, "seconds");
-  expect(await get("/sandbox/clock")).toEqual({ now: "2027-11-20T09:30:01.000Z" });
+  const all = { latencyMs: 9_999, failedRequestsPercent: 100, lostResponsesPercent: 100, lostWebhooksPercent: 100 };
+  await live.storage.setChaos(live.merchant.id, all, "command ada@host");
+  const endings = Object.keys(FORCED_OUTCOMES);
+  for (const ending of endings) {
+    const { status, body } = await live.createPayout({ phoneNumber: number(ending), webhookURL: receiver.url });
+    expect.soft([status, body.data.status], ending).toEqual([200, "pending"]);
+  }
+  await live.pass(2_000);
+  expect(receiver.received.map(({ body }) => (body as { event: string }).event)).toEqual(
+    endings.map(() => "disbursement.completed"),
+  );
 });
 
-test("webhooks carry the record as verify returns it, with a signature that the npm package accepts", async () => {
-  const reference = await payout({ reference: "Été №1 🧵" });
-  await advance(2);
-  const { secret } = await get("/sandbox/webhook-secret");
-  const [webhook] = receiver.received;
-  const data = await get(`/v1/disbursements/${reference}`);
-  expect(verified(webhook!, secret)).toEqual({ event: "disbursement.completed", data });
-  const { items: events } = await get("/sandbox/events");
-  expect(events).toEqual([
-    { id: webhook!.headers["webhook-id"], createdAt: data.updatedAt, reference, body: webhook!.body },
+describe("the clock", () => {
+  const real = "2026-11-20T09:30:00.000Z";
+
+  test("is at most a year ahead of real time, by one move or the sum of several, by a period or to a time", async () => {
+    const latest = "2027-11-20T09:30:00.000Z";
+    const move = (body: object) => server.request("POST", "/sandbox/clock/advance", { body });
+    const moves: [body: object, now: string | undefined][] = [
+      [{ to: "2027-11-20T09:30:00.001Z" }, undefined],
+      [{ to: latest }, latest],
+      [{ seconds: 1 }, undefined],
+      [{ to: latest }, latest],
+      [{ seconds: 0 }, latest],
+    ];
+    for (const [body, now] of moves) {
+      const response = await move(body);
+      if (now) expect(response.body.data).toEqual({ now });
+      else expect(response).toMatchObject({ status: 422, body: { fields: [{ code: "maximum" }] } });
+    }
+    const { message } = (await move({ seconds: 2 })).body;
+    expect(message).toContain("seconds must not move the clock more than 365 days ahead of real time");
+    server.clock.advance(1_000);
+    expect(await get("/sandbox/clock")).toEqual({ now: "2027-11-20T09:30:01.000Z" });
+  });
+
+  test("and a reset are in the audit trail with the key, refused moves are not", async () => {
+    const at = (seconds: number) => new Date(server.clock.now() + seconds * 1_000).toISOString();
+    await advance(60);
+    await post("/sandbox/clock/advance", { to: at(3_600) });
+    await advance(1e9);
+    await post("/sandbox/reset");
+    const by = { actor: await actor() };
+    expect(await actions(3)).toEqual([
+      { ...by, action: "sandbox.reset", details: {} },
+      { ...by, action: "sandbox.advance", details: { to: at(3_600) } },
+      { ...by, action: "sandbox.advance", details: { to: at(60) } },
+    ]);
+  });
+
+  test("is at the time that a reset returned, also if an advance is in progress", async () => {
+    receiver.respondWith(500);
+    await payout({ phoneNumber: number("001") });
+    const [, reset] = await Promise.all([advance(6 * 86_400), post("/sandbox/reset")]);
+    expect([reset, await get("/sandbox/clock")]).toEqual([{ now: real }, { now: real }]);
+  });
+
+  test("is real again after a reset, which deletes the merchant's records and no other's; key and secret stay", async () => {
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const secret = await get("/sandbox/webhook-secret");
+    const [mine, other] = [await payout({ reference: "same" }), await payout({ reference: "same" }, key)];
+    const { reference: checkout } = (await server.createCheckout()).body.data;
+    await Promise.all([advance(3_600), advance(3_600, key)]);
+    expect(await post("/sandbox/reset")).toEqual({ now: real });
+    for (const path of [`/v1/disbursements/${mine}`, `/v1/checkouts/${checkout}`, `/checkouts/${checkout}`])
+      expect((await server.request("GET", path)).status).toBe(404);
+    for (const list of ["events", "deliveries"]) expect(await get(`/sandbox/${list}`)).toEqual({ items: [] });
+    expect(await get("/sandbox/webhook-secret")).toEqual(secret);
+    expect((await server.createPayout({ reference: "same" })).status).toBe(200);
+    expect(await get("/sandbox/clock", key)).toEqual({ now: "2026-11-20T10:30:00.000Z" });
+    expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("success");
+    expect((await get("/sandbox/deliveries", key)).items).toHaveLength(1);
+  });
+});
+
+test("a delivery is replayed for its own merchant only; the audit trail has the key of a replay and of a rotation", async () => {
+  await payout({ phoneNumber: number("001") });
+  await server.pass(0);
+  const [{ id: delivery }] = (await get("/sandbox/deliveries")).items;
+  const { key } = await server.addMerchant("Kofi & Sons");
+  await get("/sandbox/webhook-secret");
+  await post("/sandbox/webhook-secret/rotate");
+  const replay = async (id: string, by: string) =>
+    (await server.request("POST", `/sandbox/deliveries/${id}/replay`, { key: by })).status;
+  expect(await replay(delivery, server.key)).toBe(200);
+  expect([await replay("msg_nothing", server.key), await replay(delivery, key)]).toEqual([404, 404]);
+  const by = { actor: `key ${(await server.storage.listKeysOf(server.merchant.id))[0]!.id}` };
+  expect((await actions(2)).map(({ action, ...rest }) => [action, rest])).toEqual([
+    ["delivery.replay", { ...by, details: { delivery, status: "delivered" } }],
+    ["secret.rotate", { ...by, details: {} }],
   ]);
 });
 
-test("webhooks are signed with every secret of several rotations within a day, each until its own expiry (D12)", async () => {
-  const { secret: first } = await get("/sandbox/webhook-secret");
-  const { secret: second } = await post("/sandbox/webhook-secret/rotate");
-  await advance(3_600);
-  const { secret: third } = await post("/sandbox/webhook-secret/rotate");
-  await payout({ phoneNumber: "2257038102001" });
-  await advance(0);
-  const [webhook] = receiver.received;
-  for (const secret of [first, second, third]) expect(verified(webhook!, secret)).toEqual(webhook!.body);
-
-  await advance(82_800);
-  await payout({ phoneNumber: "2257038102001" });
-  await advance(0);
-  const later = receiver.received.at(-1)!;
-  for (const secret of [second, third]) expect(verified(later, secret)).toEqual(later.body);
-  expect(() => verified(later, first)).toThrow("No matching signature found");
+test("a statement has every change of its merchant with the balance after it, as JSON and CSV, of a period (D95)", async () => {
+  const items = async (path: string, key?: string) => (await get(path, key)).items;
+  const body = { currency: "XOF", available: 10_100, enforced: true };
+  expect((await server.request("PUT", "/sandbox/balance", { body })).status).toBe(200);
+  await payout({ amount: 10_000 });
+  expect(await items("/v1/balances")).toEqual([{ currency: "XOF", available: 0, reserved: 10_100, enforced: true }]);
+  await server.pass(2_000);
+  const changes = await items("/v1/statements");
+  expect(changes.map(({ kind, amount, balance }: Record<string, unknown>) => [kind, amount, balance])).toEqual([
+    ["capture", 0, 0],
+    ["reserve", -10_100, 0],
+    ["top-up", 10_100, 10_100],
+  ]);
+  const rows = async (path: string) => {
+    const response = await fetch(server.url + path, { headers: { "x-api-key": server.key } });
+    expect(response.headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    return { lines: (await response.text()).split("\r\n"), link: response.headers.get("link") };
+  };
+  const first = await rows("/v1/statements?format=csv&limit=2");
+  expect(first.lines[0]).toBe("createdAt,kind,reference,currency,amount,balance");
+  expect(first.lines[2]).toBe(`2026-11-20T09:30:00.000Z,reserve,${changes[1].reference},XOF,-10100,0`);
+  const second = await rows(/^<(.+)>; rel="next"$/.exec(first.link!)![1]!);
+  const last = [first.lines[0], expect.stringMatching(/,top-up,.+,10100,10100$/), ""];
+  expect(second).toEqual({ lines: last, link: null });
+  expect(await items("/v1/statements?from=2026-11-20T09:30:00.001Z")).toEqual(changes.slice(0, 1));
+  expect(await items("/v1/statements?to=2026-11-20T09:30:00.001Z")).toEqual(changes.slice(1));
+  const { key } = await server.addMerchant("Other");
+  for (const path of ["/v1/balances", "/v1/statements"]) expect(await items(path, key)).toEqual([]);
 });
 
-test("a reset deletes the merchant's records and restores real time; key, secret and other merchants are unchanged", async () => {
-  const { key } = await server.addMerchant("Kofi & Sons");
-  const secret = await get("/sandbox/webhook-secret");
-  const [mine, other] = [await payout({ reference: "same" }), await payout({ reference: "same" }, key)];
-  const { reference: checkout } = (await server.createCheckout()).body.data;
-  await Promise.all([advance(3_600), advance(3_600, key)]);
+describe("the chaos switch (D67)", () => {
+  const set = (settings: Partial<Chaos>) => server.request("PUT", "/sandbox/chaos", { body: settings });
 
-  expect(await post("/sandbox/reset")).toEqual({ now: "2026-11-20T09:30:00.000Z" });
-  for (const path of [`/v1/disbursements/${mine}`, `/v1/checkouts/${checkout}`, `/checkouts/${checkout}`]) {
-    expect((await server.request("GET", path)).status).toBe(404);
-  }
-  expect([await get("/sandbox/events"), await get("/sandbox/deliveries")]).toEqual([{ items: [] }, { items: [] }]);
-  expect(await get("/sandbox/webhook-secret")).toEqual(secret);
-  expect((await server.createPayout({ reference: "same" })).status).toBe(200);
+  test("is set as a whole: what is left out becomes 0", async () => {
+    await set({ latencyMs: 5, lostWebhooksPercent: 5 });
+    const changed = await set({ latencyMs: 6, unknown: 7 } as Partial<Chaos>);
+    expect(changed.body.data).toEqual({ ...NO_CHAOS, latencyMs: 6 });
+    expect((await set({})).body.data).toEqual(NO_CHAOS);
+    const entry = { action: "sandbox.chaos", actor: await actor() };
+    expect(await actions(3)).toEqual([
+      { ...entry, details: { chaos: "off" } },
+      { ...entry, details: { latencyMs: "6" } },
+      { ...entry, details: { latencyMs: "5", lostWebhooksPercent: "5" } },
+    ]);
+  });
 
-  expect(await get("/sandbox/clock", key)).toEqual({ now: "2026-11-20T10:30:00.000Z" });
-  expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("success");
-  expect((await get("/sandbox/deliveries", key)).items).toHaveLength(1);
+  test("fails requests with 500 before anything is recorded; others' requests and /sandbox are spared", async () => {
+    const { key } = await server.addMerchant("Other");
+    await set({ failedRequestsPercent: 100 });
+    expect(await server.createPayout()).toMatchObject({ status: 500, body: { code: "internal_error" } });
+    expect((await server.createCheckout()).status).toBe(500);
+    expect((await server.request("GET", "/v1/disbursements/DSB0")).status).toBe(500);
+    expect(await recorded()).toEqual([]);
+    expect((await server.createPayout({}, { key })).status).toBe(200);
+    expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
+  });
+
+  test("loses the response of a payment that is recorded once, so a retry gets 409", async () => {
+    const lost = aPayout();
+    await set({ lostResponsesPercent: 100 });
+    await expect(server.createPayout(lost)).rejects.toThrow("socket hang up");
+    const again = await server.createPayout(lost);
+    expect(again.status).toBe(409);
+    await set({});
+    expect((await server.request("GET", again.headers.location!)).status).toBe(200);
+    expect(await recorded()).toHaveLength(1);
+  });
+
+  test("delays requests, in real time", async () => {
+    const waiting = vi.spyOn(server.clock, "sleep");
+    await set({ latencyMs: 3_000 });
+    const response = server.createPayout();
+    await expect.poll(() => waiting.mock.calls.map(([milliseconds]) => milliseconds)).toContain(3_000);
+    server.clock.advance(2_999);
+    expect(await recorded()).toEqual([]);
+    server.clock.advance(1);
+    expect((await response).status).toBe(200);
+    expect(await recorded()).toHaveLength(1);
+  });
+
+  test("loses webhooks: the attempt has failed, and a later one delivers it", async () => {
+    const delivery = async () => (await get("/sandbox/deliveries")).items[0];
+    await set({ lostWebhooksPercent: 100 });
+    await payout({ phoneNumber: number("001") });
+    await server.pass(0);
+    expect(await delivery()).toMatchObject({
+      status: "pending",
+      attempts: [{ error: "Lost by the chaos switch.", latencyMs: 0 }],
+      nextAttemptAt: expect.any(String),
+    });
+    expect(receiver.received).toEqual([]);
+    await set({});
+    await server.pass(6_000);
+    expect(await delivery()).toMatchObject({ status: "delivered", attempts: [{ number: 1 }, { httpStatus: 204 }] });
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  test("strikes a share of requests and spares others", async () => {
+    await set({ failedRequestsPercent: 50 });
+    const responses = await Promise.all(Array.from({ length: 40 }, () => server.createPayout()));
+    const accepted = responses.filter(({ status }) => status === 200).length;
+    expect(responses.filter(({ status }) => status === 500)).toHaveLength(40 - accepted);
+    expect(accepted).toBeGreaterThan(5);
+    expect(accepted).toBeLessThan(35);
+    expect(await recorded()).toHaveLength(accepted);
+  });
 });
 
-test("a reset during an advance leaves the clock at the time it returned", async () => {
-  receiver.respondWith(500);
-  await payout({ phoneNumber: "2257038102001" });
-  const [, reset] = await Promise.all([advance(6 * 86_400), post("/sandbox/reset")]);
-  const real = "2026-11-20T09:30:00.000Z";
-  expect([reset, await get("/sandbox/clock")]).toEqual([{ now: real }, { now: real }]);
+describe("forced outcomes (D17), as far as the conformance suite does not show them", () => {
+  test("503: a refused request does not count as an attempt; a settle delay of zero is valid", async () => {
+    const own = await start({ env: { SETTLE_DELAY_MS: "0" } });
+    const busy = aPayout({ phoneNumber: number("503") });
+    for (const country of ["ci", "1", ""]) expect((await own.createPayout({ ...busy, country })).status).toBe(422);
+    for (const status of [503, 503, 200]) expect((await own.createPayout(busy)).status).toBe(status);
+    await own.pass(0);
+    expect((await own.request("GET", "/v1/disbursements")).body.data.items).toMatchObject([{ status: "success" }]);
+  });
+
+  test("408: the payout is recorded at once, and the response comes after 30 s of real time", async () => {
+    const late = aPayout({ phoneNumber: number("408") });
+    let responded = false;
+    const response = server.createPayout(late).finally(() => (responded = true));
+    let again = await server.createPayout({ ...late, amount: 0 });
+    while (again.status !== 409) again = await server.createPayout({ ...late, phoneNumber: number("500") });
+    await advance(3_600);
+    server.clock.advance(29_999);
+    expect((await server.request("GET", again.headers.location!)).body.data.status).toBe("success");
+    expect(responded).toBe(false);
+    server.clock.advance(1);
+    expect((await response).body.data).toMatchObject({ merchantsReference: late.reference, status: "pending" });
+  });
 });

@@ -1,3 +1,4 @@
+import type { Request, Response } from "express";
 import type { components } from "../../generated/openapi.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { Attempt, Delivery } from "../domain/deliveries.ts";
@@ -9,7 +10,7 @@ import type { Disbursement } from "../domain/disbursements.ts";
 import type { Event } from "../domain/events.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { WebhookSecrets } from "../domain/secrets.ts";
-import { CsvPage } from "./csv-page.ts";
+import { csvLine } from "../csv.ts";
 
 type Schemas = components["schemas"];
 
@@ -51,6 +52,26 @@ export const balancesView = (balances: readonly Balance[]): Schemas["Balances"] 
 
 export function statementEntryView({ createdAt, ...entry }: StatementEntry): Schemas["StatementEntry"] {
   return { ...entry, createdAt: timestamp(createdAt) };
+}
+
+/** A page of a list as a table, which is sent in place of JSON. */
+export class CsvPage {
+  private readonly text: string;
+  private readonly nextCursor: string | undefined;
+
+  constructor(lines: readonly (readonly (string | number)[])[], nextCursor: string | undefined) {
+    this.text = lines.map(csvLine).join("");
+    this.nextCursor = nextCursor;
+  }
+
+  send(req: Request, res: Response): void {
+    if (this.nextCursor !== undefined) {
+      const next = new URL(req.originalUrl, "http://service");
+      next.searchParams.set("cursor", this.nextCursor);
+      res.set("Link", `<${next.pathname}${next.search}>; rel="next"`);
+    }
+    res.type("text/csv").send(this.text);
+  }
 }
 
 const STATEMENT_COLUMNS = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;

@@ -1,70 +1,247 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+// Which trace the work of a payment belongs to, and what a collector gets.
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { startCollector, type Collector } from "../testing/collector.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
-import { startServer, type TestServer } from "../testing/server.ts";
+import type { TestServer } from "../testing/server.ts";
+import { start as startServer } from "../testing/table.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER = "00f067aa0ba902b7";
+/** A batch of this size is sent at once, so no more than this many spans wait. */
+const BATCH = 512;
+const MOST_WAITING = 2_048;
 const headers = { traceparent: `00-${TRACE}-${CALLER}-01` };
 let server: TestServer;
+let collector: Collector;
 let receiver: Receiver;
 beforeEach(async () => {
-  [server, receiver] = await Promise.all([startServer(), startReceiver()]);
-});
-afterEach(() => Promise.all([server.close(), receiver.close()]));
-
-test.each(["2257038102001", "2257038102473", "2257038102089"])(
-  "the webhooks of a payout to %s belong to the trace of its request",
-  async (phoneNumber) => {
-    receiver.respondWith(500);
-    await server.createPayout({ webhookURL: receiver.url, phoneNumber }, { headers });
-    await server.pass(2_000);
-    receiver.respondWith(204);
-    await server.pass(60_000);
-    const sent = receiver.received.map(({ headers: { traceparent } }) => String(traceparent));
-    expect(sent).toHaveLength(2);
-    for (const each of sent) expect(each).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
-    const spans = sent.map((each) => each.split("-")[2]);
-    expect(new Set([...spans, CALLER]).size).toBe(3);
-  },
-);
-
-test("so do those of a checkout, whoever ends it", async () => {
-  const { reference } = (await server.createCheckout({ webhookURL: receiver.url }, { headers })).body.data;
-  await server.request("POST", `/sandbox/checkouts/${reference}/finish`, { body: { outcome: "success" } });
-  await server.pass(0);
-  expect(receiver.received.map(({ headers: { traceparent } }) => String(traceparent).split("-")[1])).toEqual([TRACE]);
+  [collector, receiver] = await Promise.all([startCollector(), startReceiver()]);
+  onTestFinished(async () => void (await Promise.all([collector.close(), receiver.close()])));
 });
 
-test("the log has the trace of a request; requests and attempts are reported with their places in it", async () => {
-  const traces: unknown[] = [];
-  server.telemetry.on("request", ({ trace }) => traces.push(trace));
-  server.telemetry.on("attempt", ({ trace }) => traces.push(trace));
-  await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" }, { headers });
-  await server.pass(0);
-  const [request, attempt] = traces as { spanId: string }[];
-  expect(request).toEqual({ traceId: TRACE, parentId: CALLER, spanId: expect.any(String), flags: "01" });
-  expect(attempt).toEqual({ traceId: TRACE, parentId: request!.spanId, spanId: expect.any(String), flags: "01" });
-  expect(server.logged().find(({ route }) => route === "/v1/disbursements")).toMatchObject({ traceId: TRACE });
+/** Starts a server that sends its spans to the collector. */
+const start = async (env: Record<string, string> = {}): Promise<TestServer> =>
+  (server = await startServer({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env } }));
+/** Ends the export. Returns the spans that the collector has, except spans of commits. */
+async function exported() {
+  await server.traces!.close(60_000);
+  return collector.spans.filter(({ name }) => name !== "commit");
+}
+const named = (name: string) => collector.spans.filter((span) => span.name === name);
+
+test("request, settlement and attempts of a payout are one trace, whose ids the receiver gets; each commit is another", async () => {
+  const {
+    clock,
+    createPayout,
+    merchant,
+    key,
+    storage,
+    request: send,
+    pass,
+  } = await start({
+    OTEL_SERVICE_NAME: "payouts",
+    OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=ci",
+    OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20token",
+  });
+  const begun = BigInt(clock.now()) * 1_000_000n;
+  receiver.respondWith(500);
+  const webhookURL = `${receiver.url}?token=x1y2z3`;
+  const { headers: sent, body } = await createPayout({ reference: "order-of-ada", webhookURL }, { headers });
+  await pass(2_000);
+  receiver.respondWith(204);
+  await pass(60_000);
+  await send("GET", "/sandbox/webhook-secret");
+  await send("GET", "/v1/disbursements/2257038102473");
+  const spans = (await exported()).filter(({ traceId }) => traceId === TRACE);
+
+  expect(spans.map(({ name, kind, status: { code } }) => [name, kind, code])).toEqual([
+    ["createDisbursement", 2, 0],
+    ["settlement", 1, 0],
+    ["webhook attempt", 3, 2],
+    ["webhook attempt", 3, 0],
+  ]);
+  const [request, settlement, ...attempts] = spans;
+  expect(request).toMatchObject({
+    parentSpanId: CALLER,
+    attributes: {
+      "http.request.method": "POST",
+      "http.route": "/v1/disbursements",
+      "http.response.status_code": 200,
+      "request.id": sent["x-request-id"],
+      "merchant.id": merchant.id,
+    },
+  });
+  // By the server's clock.
+  const took = BigInt(request!.endTimeUnixNano) - BigInt(request!.startTimeUnixNano);
+  expect([BigInt(request!.endTimeUnixNano), took > 0n, took < 60_000_000_000n]).toEqual([begun, true, true]);
+  expect(settlement!.attributes).toEqual({ "merchant.id": merchant.id, "settlement.delay_ms": 0 });
+  for (const { parentSpanId } of [settlement!, ...attempts]) expect(parentSpanId).toBe(request!.spanId);
+  const received = receiver.received.map((one) => one.headers["traceparent"]);
+  expect(received).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
+  const webhook = { "webhook.id": receiver.received[0]!.headers["webhook-id"] };
+  expect(attempts.map(({ attributes }) => attributes)).toMatchObject([
+    { ...webhook, "webhook.status": "pending", "http.response.status_code": 500 },
+    { ...webhook, "webhook.status": "delivered" },
+  ]);
+  expect(named("commit").length).toBeGreaterThan(0);
+  for (const { traceId, attributes } of named("commit"))
+    expect([traceId === TRACE, attributes]).toEqual([false, { "commit.items": expect.any(Number) }]);
+
+  expect(collector.headers.authorization).toBe("Bearer token");
+  const service = { "service.name": "payouts", "service.version": expect.any(String) };
+  expect(collector.resource).toEqual({ ...service, "deployment.environment": "ci" });
+  const { current } = await storage.readSecrets(merchant.id);
+  for (const secret of [key, current, "2257038102473", "order-of-ada", body.data.reference, "x1y2z3"])
+    expect(collector.text()).not.toContain(secret);
 });
 
-test.each([undefined, "00-not-a-trace-01", `00-${"0".repeat(32)}-${CALLER}-01`])(
-  "without a valid context (%s) the request works, and nothing is traced",
-  async (traceparent) => {
-    const sent = { headers: traceparent === undefined ? {} : { traceparent } };
-    const payout = { webhookURL: receiver.url, phoneNumber: "2257038102001" };
-    expect((await server.createPayout(payout, sent)).status).toBe(200);
+test("a request without a trace begins one, which its webhook continues", async () => {
+  const { createPayout, pass } = await start();
+  await createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" });
+  await pass(0);
+  const [request, attempt] = await exported();
+  expect(request!.parentSpanId).toBeUndefined();
+  expect(attempt).toMatchObject({ traceId: request!.traceId, parentSpanId: request!.spanId });
+  expect(receiver.received[0]!.headers.traceparent).toBe(`00-${request!.traceId}-${attempt!.spanId}-01`);
+});
+
+test("failures of the server are errors, refusals are not, and probes are left out", async () => {
+  const { createPayout, request } = await start();
+  await createPayout({ phoneNumber: "2257038102500" });
+  await expect(createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
+  await request("GET", "/v1/disbursements/nothing");
+  await request("GET", "/nothing");
+  // Requests of load balancers and Prometheus would fill the collector.
+  for (const probe of ["/healthz", "/readyz", "/metrics"]) await request("GET", probe);
+  const spans = await exported();
+  expect(spans.map(({ name, status: { code } }) => [name, code])).toEqual([
+    ["createDisbursement", 2],
+    ["createDisbursement", 2],
+    ["verifyDisbursement", 0],
+    ["GET unknown", 0],
+  ]);
+});
+
+test("the sampler decides which traces are sent, and a caller's decision counts first", async () => {
+  const { createPayout, pass } = await start({ OTEL_TRACES_SAMPLER: "parentbased_always_off" });
+  await createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" });
+  await createPayout({}, { headers: { traceparent: `00-${TRACE}-${CALLER}-00` } });
+  await createPayout({}, { headers });
+  await pass(0);
+  expect((await exported()).map(({ name, traceId }) => [name, traceId])).toEqual([["createDisbursement", TRACE]]);
+  expect(named("commit")).toEqual([]);
+  expect(receiver.received[0]!.headers).not.toHaveProperty("traceparent");
+});
+
+test("a collector that fails is logged once, and once more when it works again", async () => {
+  const { createPayout, traces, telemetry, logged } = await start();
+  const lines = () =>
+    logged()
+      .filter(({ msg }) => /the collector/.test(msg))
+      .map(({ level, msg }) => [level, msg]);
+  const work = (count: number) => {
+    for (let index = 0; index < count; index += 1) telemetry.emit("commit", { items: 1, durationMs: 1 });
+  };
+  collector.respondWith(400);
+  for (let requests = 1; requests <= 2; requests += 1) {
+    work(BATCH);
+    await expect.poll(() => collector.requests).toBe(requests);
+  }
+  expect((await createPayout()).status).toBe(200);
+  collector.respondWith(200);
+  await traces!.close(60_000);
+  expect(lines()).toEqual([
+    [50, "the collector does not accept traces; they are lost"],
+    [30, "the collector accepts traces again"],
+  ]);
+});
+
+test("while the collector is away the server works, and holds a bounded number of spans", async () => {
+  const { createPayout, telemetry, traces, clock } = await start();
+  collector.respondWith(0);
+  for (let index = 0; index < 20 * BATCH; index += 1) telemetry.emit("commit", { items: 1, durationMs: 1 });
+  expect((await createPayout()).status).toBe(200);
+  collector.respondWith(200);
+  const closing = traces!.close(1_000);
+  await expect.poll(() => collector.spans.length).toBeGreaterThan(0);
+  clock.advance(1_000);
+  await closing;
+  expect(collector.spans.length).toBeLessThanOrEqual(MOST_WAITING);
+});
+
+test("a stop waits for a silent collector no longer than it may", async () => {
+  const { createPayout, traces, clock } = await start();
+  collector.respondWith(0);
+  await createPayout();
+  let closed = false;
+  const closing = traces!.close(800).then(() => (closed = true));
+  clock.advance(799);
+  await new Promise(setImmediate);
+  expect(closed).toBe(false);
+  clock.advance(1);
+  await closing;
+});
+
+describe("without a collector", () => {
+  beforeEach(async () => {
+    server = await startServer();
+  });
+
+  test.each(["2257038102001", "2257038102473", "2257038102089"])(
+    "the webhooks of a payout to %s belong to the trace of its request",
+    async (phoneNumber) => {
+      receiver.respondWith(500);
+      await server.createPayout({ webhookURL: receiver.url, phoneNumber }, { headers });
+      await server.pass(2_000);
+      receiver.respondWith(204);
+      await server.pass(60_000);
+      const sent = receiver.received.map(({ headers: { traceparent } }) => String(traceparent));
+      expect(sent).toHaveLength(2);
+      for (const each of sent) expect(each).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
+      const spans = sent.map((each) => each.split("-")[2]);
+      expect(new Set([...spans, CALLER]).size).toBe(3);
+    },
+  );
+
+  test("so do those of a checkout, whoever ends it", async () => {
+    const { reference } = (await server.createCheckout({ webhookURL: receiver.url }, { headers })).body.data;
+    await server.request("POST", `/sandbox/checkouts/${reference}/finish`, { body: { outcome: "success" } });
     await server.pass(0);
-    expect(receiver.received[0]!.headers).not.toHaveProperty("traceparent");
-    expect(JSON.stringify(server.logged())).not.toContain("traceId");
-  },
-);
+    expect(receiver.received.map(({ headers: { traceparent } }) => String(traceparent).split("-")[1])).toEqual([TRACE]);
+  });
 
-test("no response and no webhook's body shows the trace", async () => {
-  const created = await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" }, { headers });
-  await server.pass(0);
-  const { reference } = created.body.data;
-  const found = await server.request("GET", `/v1/disbursements/${reference}`);
-  const events = await server.request("GET", "/sandbox/events");
-  const texts = [created.text, found.text, events.text, receiver.received[0]!.text];
-  for (const text of texts) expect(text).not.toContain(TRACE);
+  test("the log has the trace of a request; requests and attempts are reported with their places in it", async () => {
+    const traces: unknown[] = [];
+    server.telemetry.on("request", ({ trace }) => traces.push(trace));
+    server.telemetry.on("attempt", ({ trace }) => traces.push(trace));
+    await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" }, { headers });
+    await server.pass(0);
+    const [request, attempt] = traces as { spanId: string }[];
+    expect(request).toEqual({ traceId: TRACE, parentId: CALLER, spanId: expect.any(String), flags: "01" });
+    expect(attempt).toEqual({ traceId: TRACE, parentId: request!.spanId, spanId: expect.any(String), flags: "01" });
+    expect(server.logged().find(({ route }) => route === "/v1/disbursements")).toMatchObject({ traceId: TRACE });
+  });
+
+  test.each([undefined, "00-not-a-trace-01", `00-${"0".repeat(32)}-${CALLER}-01`])(
+    "without a valid context (%s) the request works, and nothing is traced",
+    async (traceparent) => {
+      expect(server.traces).toBeUndefined();
+      const sent = { headers: traceparent === undefined ? {} : { traceparent } };
+      const payout = { webhookURL: receiver.url, phoneNumber: "2257038102001" };
+      expect((await server.createPayout(payout, sent)).status).toBe(200);
+      await server.pass(0);
+      expect(receiver.received[0]!.headers).not.toHaveProperty("traceparent");
+      expect(JSON.stringify(server.logged())).not.toContain("traceId");
+    },
+  );
+
+  test("no response and no webhook's body shows the trace", async () => {
+    const created = await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" }, { headers });
+    await server.pass(0);
+    const { reference } = created.body.data;
+    const found = await server.request("GET", `/v1/disbursements/${reference}`);
+    const events = await server.request("GET", "/sandbox/events");
+    const texts = [created.text, found.text, events.text, receiver.received[0]!.text];
+    for (const text of texts) expect(text).not.toContain(TRACE);
+  });
 });

@@ -5,7 +5,6 @@ import {
   trace as spans,
   type Attributes,
   type HrTime,
-  type Tracer,
 } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
@@ -15,7 +14,6 @@ import {
   SamplingDecision,
   TraceIdRatioBasedSampler,
   TracerProvider,
-  type Sampler,
   type SpanExporter,
 } from "@opentelemetry/sdk-trace";
 import type { Logger } from "pino";
@@ -59,63 +57,6 @@ export interface TracesContext {
   log: Logger;
 }
 
-/** Sends spans of the server's work to a collector (D68). They have no secret, phone number or body. */
-export function startTraces({ settings, telemetry, clock, ids, log }: TracesContext): Traces {
-  const { url, headers, serviceName, attributes, sampler: sampled } = settings;
-  const root = new TraceIdRatioBasedSampler(sampled.ratio);
-  const sampler = sampled.parentBased ? new ParentBasedSampler({ root }) : root;
-  const exporter = reporting(new OTLPTraceExporter({ url, headers }), log);
-  // Each span gets the ids that were passed on when its work began.
-  let place: Trace;
-  const provider = new TracerProvider({
-    resource: resourceFromAttributes({ "service.version": version, ...attributes, "service.name": serviceName }),
-    sampler,
-    idGenerator: { generateTraceId: () => place.traceId, generateSpanId: () => place.spanId },
-    spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: WAITING })],
-  });
-  const tracer = provider.getTracer(name, version);
-
-  const begin = () => beginTrace(ids, sampler);
-  subscribe(telemetry, { ids, begin }, (trace, work) => {
-    if (!trace) return;
-    place = trace;
-    recordSpan(tracer, trace, work, clock.now());
-  });
-
-  return {
-    begin,
-    async close(timeoutMs) {
-      const ended = new AbortController();
-      const closed = provider.shutdown().catch(() => undefined);
-      await Promise.race([closed, clock.sleep(timeoutMs, ended.signal)]);
-      ended.abort();
-    },
-  };
-}
-
-/** Logs once when the collector stops accepting spans, and once when it accepts them again. */
-function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
-  let failing = false;
-  return {
-    export(batch, done) {
-      exporter.export(batch, ({ error }) => {
-        if (error && !failing)
-          log.error({ detail: error.message }, "the collector does not accept traces; they are lost");
-        if (!error && failing) log.info("the collector accepts traces again");
-        failing = error !== undefined;
-        done({ code: 0 });
-      });
-    },
-    shutdown: () => exporter.shutdown(),
-  };
-}
-
-function beginTrace(ids: TracesContext["ids"], sampler: Sampler): Trace | undefined {
-  const traceId = ids.trace();
-  const { decision } = sampler.shouldSample(ROOT_CONTEXT, traceId, "", SpanKind.INTERNAL, {}, []);
-  return decision === SamplingDecision.RECORD_AND_SAMPLED ? { traceId, spanId: ids.span(), flags: "01" } : undefined;
-}
-
 /** Work that has just ended. */
 interface Work {
   name: string;
@@ -125,16 +66,41 @@ interface Work {
   attributes: Attributes;
 }
 
-interface Beginnings {
-  ids: TracesContext["ids"];
-  begin(): Trace | undefined;
-}
+/** Sends spans of the server's work to a collector (D68). They have no secret, phone number or body. */
+export function startTraces({ settings, telemetry: { on }, clock, ids, log }: TracesContext): Traces {
+  const { url, headers, serviceName, attributes: ofService, sampler: sampled } = settings;
+  const root = new TraceIdRatioBasedSampler(sampled.ratio);
+  const sampler = sampled.parentBased ? new ParentBasedSampler({ root }) : root;
+  const exporter = reporting(new OTLPTraceExporter({ url, headers }), log);
+  // Each span gets the ids that were passed on when its work began.
+  let place: Trace;
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ "service.version": version, ...ofService, "service.name": serviceName }),
+    sampler,
+    idGenerator: { generateTraceId: () => place.traceId, generateSpanId: () => place.spanId },
+    spanProcessors: [new BatchSpanProcessor({ exporter, maxQueueSize: WAITING })],
+  });
+  const tracer = provider.getTracer(name, version);
 
-function subscribe(
-  { on }: Pick<Telemetry, "on">,
-  { ids, begin }: Beginnings,
-  record: (trace: Trace | undefined, work: Work) => void,
-): void {
+  function begin(): Trace | undefined {
+    const traceId = ids.trace();
+    const { decision } = sampler.shouldSample(ROOT_CONTEXT, traceId, "", SpanKind.INTERNAL, {}, []);
+    return decision === SamplingDecision.RECORD_AND_SAMPLED ? { traceId, spanId: ids.span(), flags: "01" } : undefined;
+  }
+
+  function record(trace: Trace | undefined, work: Work): void {
+    if (!trace) return;
+    place = trace;
+    const { traceId, parentId, flags } = trace;
+    const { kind = SpanKind.INTERNAL, durationMs, attributes } = work;
+    const caller = { traceId, spanId: parentId!, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+    const parent = parentId === undefined ? ROOT_CONTEXT : spans.setSpanContext(ROOT_CONTEXT, caller);
+    const endedAt = clock.now();
+    const span = tracer.startSpan(work.name, { kind, attributes, startTime: hrTime(endedAt - durationMs) }, parent);
+    if (work.failed) span.setStatus({ code: SpanStatusCode.ERROR });
+    span.end(hrTime(endedAt));
+  }
+
   on("request", ({ trace, operationId, method, route, status, durationMs, requestId, merchantId }) => {
     if (PROBES.has(route)) return;
     record(trace, {
@@ -175,19 +141,33 @@ function subscribe(
       },
     }),
   );
+
+  return {
+    begin,
+    async close(timeoutMs) {
+      const ended = new AbortController();
+      const closed = provider.shutdown().catch(() => undefined);
+      await Promise.race([closed, clock.sleep(timeoutMs, ended.signal)]);
+      ended.abort();
+    },
+  };
 }
 
-function recordSpan(tracer: Tracer, trace: Trace, work: Work, endedAt: number): void {
-  const { traceId, parentId, flags } = trace;
-  const { name: spanName, kind = SpanKind.INTERNAL, durationMs, attributes } = work;
-  const traceFlags = Number.parseInt(flags, 16);
-  const parent =
-    parentId === undefined
-      ? ROOT_CONTEXT
-      : spans.setSpanContext(ROOT_CONTEXT, { traceId, spanId: parentId, traceFlags, isRemote: true });
-  const span = tracer.startSpan(spanName, { kind, attributes, startTime: hrTime(endedAt - durationMs) }, parent);
-  if (work.failed) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end(hrTime(endedAt));
+/** Logs once when the collector stops accepting spans, and once when it accepts them again. */
+function reporting(exporter: SpanExporter, log: Logger): SpanExporter {
+  let failing = false;
+  return {
+    export(batch, done) {
+      exporter.export(batch, ({ error }) => {
+        if (error && !failing)
+          log.error({ detail: error.message }, "the collector does not accept traces; they are lost");
+        if (!error && failing) log.info("the collector accepts traces again");
+        failing = error !== undefined;
+        done({ code: 0 });
+      });
+    },
+    shutdown: () => exporter.shutdown(),
+  };
 }
 
 /** If a number is smaller than the process's start time, the library takes it for a duration since the start. */

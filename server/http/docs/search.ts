@@ -42,10 +42,10 @@ export function sectionsOf(page: DocsPage, html: string): Section[] {
 
 /** Finds the sections that contain every word. Sections with the words in the heading come first. */
 export function search(sections: readonly Section[], query: string): Found[] {
-  const words = [...new Set(folded(query).split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
+  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
   if (words.length === 0) return [];
-  const scored = sections.map((section) => ({ section, score: scoreOf(section, words) }));
-  return scored
+  return sections
+    .map((section) => ({ section, score: scoreOf(section, words) }))
     .filter(({ score }) => score > 0)
     .toSorted((a, b) => b.score - a.score)
     .slice(0, MOST)
@@ -53,40 +53,22 @@ export function search(sections: readonly Section[], query: string): Found[] {
 }
 
 function scoreOf({ page, heading, id, text }: Section, words: readonly string[]): number {
-  const title = folded(`${heading} ${id === "" ? page.title : ""}`);
-  const body = folded(text);
-  let score = 0;
-  for (const word of words) {
-    const inTitle = title.includes(word);
-    if (!inTitle && !body.includes(word)) return 0;
-    score += inTitle ? 10 : 1;
-  }
-  return id === "" ? score + 1 : score;
+  const title = `${heading} ${id === "" ? page.title : ""}`.toLowerCase();
+  const body = text.toLowerCase();
+  const scores = words.map((word) => (title.includes(word) ? 10 : Number(body.includes(word))));
+  if (scores.includes(0)) return 0;
+  return scores.reduce((sum, score) => sum + score, id === "" ? 1 : 0);
 }
 
 /** The text around the first match, cut at the matches. */
 function excerptOf(text: string, words: readonly string[]): Found["excerpt"] {
-  const plainText = folded(text);
-  const places = words.map((word) => plainText.indexOf(word)).filter((place) => place >= 0);
-  const at = places.length > 0 ? Math.min(...places) : 0;
+  const pattern = new RegExp(
+    `(${words.map((word) => word.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|")})`,
+    "gi",
+  );
+  const at = Math.max(0, text.search(pattern));
   const start = at <= BEFORE ? 0 : text.indexOf(" ", at - BEFORE) + 1;
   const end = at + AFTER >= text.length ? text.length : text.lastIndexOf(" ", at + AFTER);
   const shown = `${start > 0 ? "… " : ""}${text.slice(start, Math.max(start, end))}${end < text.length ? " …" : ""}`;
-  const pattern = new RegExp(`(${words.map(literal).join("|")})`, "g");
-  let from = 0;
-  return folded(shown)
-    .split(pattern)
-    .map((part, index) => ({
-      text: shown.slice(from, (from += part.length)),
-      isMatch: index % 2 === 1,
-    }));
+  return shown.split(pattern).map((part, index) => ({ text: part, isMatch: index % 2 === 1 }));
 }
-
-const literal = (word: string) => word.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
-
-/** A text as it is compared: without capitals and accents, but with the same length, so that positions are the same. */
-const folded = (text: string) =>
-  text
-    .toLowerCase()
-    .replaceAll(/[\u00e0-\u017f]/g, (letter) => letter.normalize("NFD")[0]!)
-    .replaceAll("’", "'");

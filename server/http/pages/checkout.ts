@@ -2,15 +2,21 @@ import express, { type Request, type RequestHandler, type Response, type Router 
 import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import { toHttpError } from "../http-error.ts";
-import { arrived } from "../json-body.ts";
-import { stated, stateOf } from "../request-state.ts";
-import { withTimeBudget } from "../with-time-budget.ts";
-import { htmlErrors } from "./page-errors.ts";
+import { onlyFor, toHttpError } from "../http-error.ts";
+import { arrived, through } from "../json-body.ts";
+import { inTime } from "../request-limit.ts";
+import { stateOf } from "../request-state.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
-import { pageHeaders, type PageContext } from "./send-page.ts";
 import { returnAddress } from "./return-address.ts";
-import { showForm, showResult, showWaiting, returnPath } from "./show.ts";
+import { pageHeaders, returnPath, showErrors, showForm, showResult, showWaiting, type PageContext } from "./show.ts";
+
+/** A request for a page of a checkout that exists. */
+interface Visit {
+  context: PageContext;
+  opened: OpenCheckout;
+  req: Request;
+  res: Response;
+}
 
 /**
  * The pages for customers. None of them uses scripts.
@@ -24,33 +30,27 @@ import { showForm, showResult, showWaiting, returnPath } from "./show.ts";
  */
 export function checkoutPages(context: PageContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
-  const find: RequestHandler = async (req, res, next) => {
-    stateOf(res).opened = await found(context, String(req.params.reference));
-    next();
-  };
+  const of =
+    (serve: (visit: Visit) => void | Promise<void>): RequestHandler =>
+    (req, res) =>
+      inTime(async () => {
+        const opened = await found(context, String(req.params.reference));
+        stateOf(res).opened = opened;
+        await serve({ context, opened, req, res });
+      });
+  const refuse = (allow: string) => of(({ req, res }) => through(onlyFor(allow), req, res));
 
-  router.use("/checkouts", pageHeaders, withTimeBudget);
-  router
-    .route("/checkouts/:reference")
-    .all(find)
-    .get((_req, res) => show(context, res, openedIn(res)))
-    .post(readForm, arrived, withTimeBudget, (req, res) => submit(context, req, res))
-    .all(onlyFor("GET, HEAD, POST"));
-  router
-    .route("/checkouts/:reference/return")
-    .all(find)
-    .get((_req, res) => leave(context, res))
-    .all(onlyFor("GET, HEAD"));
+  router.use("/checkouts", pageHeaders);
+  router.route("/checkouts/:reference").get(of(show)).post(of(submit)).all(refuse("GET, HEAD, POST"));
+  router.route("/checkouts/:reference/return").get(of(leave)).all(refuse("GET, HEAD"));
   router.use("/checkouts", () => {
     throw notFound();
   });
-  router.use(htmlErrors(context));
+  router.use(showErrors(context));
   return router;
 }
 
 const readForm = express.urlencoded({ extended: false, limit: 2_048, parameterLimit: 8 });
-
-const openedIn = (res: Response): OpenCheckout => stated(res, "opened");
 
 const notFound = () => new ServiceError("not_found", "No checkout exists at this URL.");
 
@@ -60,16 +60,8 @@ async function found(context: PageContext, reference: string): Promise<OpenCheck
   return opened;
 }
 
-function onlyFor(methods: string): RequestHandler {
-  return ({ method }) => {
-    throw new ServiceError("method_not_allowed", `Method ${method} is not allowed here. Allowed: ${methods}.`, {
-      allow: methods,
-    });
-  };
-}
-
 /** A live payer pays on the rail's page, as soon as the rail has opened it. */
-async function show(context: PageContext, res: Response, opened: OpenCheckout): Promise<void> {
+async function show({ context, opened, res }: Visit): Promise<void> {
   const { checkout } = opened;
   if (checkout.status === "pending" && !context.config.sandbox) {
     const handover = await context.storage.findHandover(checkout.reference);
@@ -80,13 +72,15 @@ async function show(context: PageContext, res: Response, opened: OpenCheckout): 
   else showResult(context, res, opened);
 }
 
-async function submit(context: PageContext, req: Request, res: Response): Promise<void> {
+async function submit(visit: Visit): Promise<void> {
+  const { context, opened, req, res } = visit;
+  await through(readForm, req, res);
+  await through(arrived, req, res);
   const { action, phoneNumber } = formOf(req);
-  const opened = openedIn(res);
   // The page of a live checkout has no form.
   if (!context.config.sandbox) return seeOther(res, opened.checkout.reference);
   if (action === "cancel") await context.checkouts.cancel(opened);
-  else if (!(await pay(context, res, opened, phoneNumber))) return;
+  else if (!(await pay(visit, phoneNumber))) return;
 
   const after = await found(context, opened.checkout.reference);
   const { status, redirectURL, reference } = after.checkout;
@@ -109,7 +103,7 @@ function formOf(req: Request): { action: "pay" | "cancel"; phoneNumber: string }
 }
 
 /** Pays if the checkout is still payable. Returns false if it showed the form again instead. */
-async function pay(context: PageContext, res: Response, opened: OpenCheckout, typed: string): Promise<boolean> {
+async function pay({ context, opened, res }: Visit, typed: string): Promise<boolean> {
   if (!isPayable(opened.checkout)) return true;
   const number = parsePhoneNumber(typed);
   if ("fault" in number) {
@@ -139,12 +133,11 @@ function isIntended(action: "pay" | "cancel", typed: string, { checkout }: OpenC
   return "digits" in number && checkout.customer?.phoneNumber === number.digits;
 }
 
-function leave(context: PageContext, res: Response): void {
-  const opened = openedIn(res);
+function leave({ context, opened, res }: Visit): void {
   const { checkout } = opened;
-  const hasBegun = !isPayable(checkout) || !context.config.sandbox;
-  if (checkout.status === "pending" && hasBegun) return showWaiting(context, res, opened);
   const { status, redirectURL, reference } = checkout;
+  const isWaiting = status === "pending" && (!isPayable(checkout) || !context.config.sandbox);
+  if (isWaiting) return showWaiting(context, res, opened);
   const back = status !== "pending" && redirectURL !== undefined;
   seeOther(res, back ? returnAddress(redirectURL, checkout) : `../${reference}`);
 }

@@ -1,11 +1,63 @@
-import type { Response } from "express";
-import { CHECKOUT_LIFETIME_MS, type OpenCheckout } from "../../domain/checkouts.ts";
+import { join } from "node:path";
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import { CHECKOUT_LIFETIME_MS, type Checkouts, type OpenCheckout } from "../../domain/checkouts.ts";
+import type { Clock } from "../../domain/clock.ts";
+import { ConnectionDropped, ServiceError } from "../../domain/errors.ts";
+import type { HandoverStore } from "../../domain/handovers.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { toHttpError } from "../http-error.ts";
+import { stateOf } from "../request-state.ts";
+import { loadTemplates, readStyles } from "../templates.ts";
 import { countryOf } from "./countries.ts";
 import { formatAmount } from "./money.ts";
 import type { PhoneNumberFault } from "./phone-number.ts";
-import { noteOf, sendPage, type PageContext } from "./send-page.ts";
-import { texts } from "./texts.ts";
+import { texts, type Locale } from "./texts.ts";
+
+const folder = join(import.meta.dirname, "templates");
+const render = loadTemplates(folder);
+const { css, policy } = readStyles(join(folder, "page.css"));
+
+/** The dependencies of the pages. */
+export interface PageContext {
+  config: { sandbox: boolean };
+  clock: Clock;
+  checkouts: Checkouts;
+  storage: Pick<HandoverStore, "findHandover">;
+  log: Logger;
+}
+
+/** Headers of every response under /checkouts. The URL is secret, and pages must not be framed or cached. */
+export const pageHeaders: RequestHandler = (_req, res, next) => {
+  res.set({
+    "Content-Security-Policy": policy,
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "X-Robots-Tag": "noindex",
+  });
+  next();
+};
+
+interface Page {
+  /** 200 by default. */
+  status?: number;
+  template: "pay" | "waiting" | "result" | "error";
+  locale: Locale;
+  title: string;
+  /** Value of the `Refresh` header: seconds until the page reloads, optionally with another URL to load. */
+  refresh?: string | undefined;
+}
+
+/** Sends a self-contained page, without scripts, images or fonts. `data` is passed to its template. */
+function sendPage({ config }: PageContext, res: Response, page: Page, data: object): void {
+  const { status = 200, template, locale, title, refresh } = page;
+  // A service that charges nobody says so on every page.
+  const html = render(template, { locale, title, t: texts[locale], css, charges: !config.sandbox, ...data });
+  if (refresh !== undefined) res.set("Refresh", refresh);
+  res.status(status).type("html").send(html);
+}
 
 /** Path of the return page, relative to the checkout's page, so that it works behind a proxy that adds a prefix. */
 export const returnPath = (reference: string): string => `${reference}/return`;
@@ -31,6 +83,7 @@ export function showForm(context: PageContext, res: Response, opened: OpenChecko
   const fault = rejected?.fault && t.numberFault(rejected.fault, country?.callingCode);
   const countryNames = new Intl.DisplayNames(checkout.locale, { type: "region" });
   sendPage(
+    context,
     res,
     {
       status: rejected?.status ?? 200,
@@ -40,7 +93,6 @@ export function showForm(context: PageContext, res: Response, opened: OpenChecko
     },
     {
       ...summary,
-      note: noteOf(context),
       fault,
       numberHint: t.numberHint(country?.example),
       operators: country && t.operators(countryNames.of(checkout.country)!, country.operators.join(", ")),
@@ -82,8 +134,8 @@ export function showWaiting(
   const back = isOpening ? reference : response ? returnPath(reference) : "return";
   const refresh = isOpening ? pause : response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
   const payer = checkout.customer?.phoneNumber.slice(-3);
-  const data = { ...summaryOf(opened), note: noteOf(context), back, payer, otherNumber, isOpening, unopened };
-  sendPage(res, { status: 200, template: "waiting", locale, title, refresh }, data);
+  const data = { ...summaryOf(opened), back, payer, otherNumber, isOpening, unopened };
+  sendPage(context, res, { template: "waiting", locale, title, refresh }, data);
 }
 
 /**
@@ -97,11 +149,8 @@ export function showResult(context: PageContext, res: Response, opened: OpenChec
   const title = `${texts[locale].results[result].heading} – ${merchant.name}`;
   const back = checkout.redirectURL === undefined ? undefined : returnPath(reference);
   const refresh = leaving ? `0; url=${back}` : undefined;
-  sendPage(
-    res,
-    { status: 200, template: "result", locale, title, refresh },
-    { ...summaryOf(opened), note: noteOf(context), result, back, leaving },
-  );
+  const page = { template: "result", locale, title, refresh } as const;
+  sendPage(context, res, page, { ...summaryOf(opened), result, back, leaving });
 }
 
 /** Customers see whether they cancelled or the checkout expired; for merchants both are `cancelled` (D9). */
@@ -121,4 +170,57 @@ function summaryOf({ checkout, merchant }: OpenCheckout) {
     // A reference generated by the service (D6) means nothing to a customer.
     orderReference: merchantsReference === reference ? undefined : merchantsReference,
   };
+}
+
+/** How long a page that could not show the payment waits before it is loaded again. */
+const CHECK_AGAIN_SECONDS = 10;
+
+/**
+ * The `Refresh` header that loads a page again. In the response to a form, the header names the page, relative to the
+ * address of the form.
+ */
+const loadAgain = ({ method, path }: Request): string =>
+  `${CHECK_AGAIN_SECONDS}${method === "POST" ? `; url=${path.slice(path.lastIndexOf("/") + 1)}` : ""}`;
+
+/**
+ * Renders the pages' errors as HTML (D2). Unexpected errors are logged with the request id. A page about an error of
+ * the server tells the customer not to pay again, and loads again, unless it is known that this attempt charged nobody.
+ */
+export function showErrors(context: PageContext): ErrorRequestHandler {
+  const { log } = context;
+  return (error, req, res, next) => {
+    if (error instanceof ConnectionDropped || res.headersSent) return next(error);
+    const { requestId, opened, changes } = stateOf(res);
+    // An unexpected error does not prove that an attempt to pay recorded nothing.
+    const notCharged = error instanceof ServiceError && changes?.length === 0;
+    const { status, headers } = describe(error);
+    if (status >= 500 && !(error instanceof ServiceError)) log.error({ err: error, requestId }, "unexpected error");
+    const locale = opened?.checkout.locale ?? preferred(req, res);
+    const unchecked = status >= 500 && !notCharged;
+    const text = texts[locale].errors[unchecked ? "unchecked" : kindOf(status)];
+    const refresh = unchecked ? loadAgain(req) : undefined;
+    const back = opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`;
+    const page = { status, template: "error", locale, title: text.heading, refresh } as const;
+    sendPage(context, res.set(headers), page, { text, notCharged, back, requestId });
+  };
+}
+
+function describe(error: unknown): { status: number; headers: Readonly<Record<string, string>> } {
+  if (error instanceof ServiceError) return toHttpError(error);
+  // The path contains a malformed escape such as %zz.
+  if (error instanceof URIError) return { status: 404, headers: {} };
+  // Express's own errors have a status, for example for a form that is too large or has an unknown charset.
+  const { status = 500 } = error as { status?: number };
+  return { status: status >= 400 && status < 500 ? status : 500, headers: {} };
+}
+
+function kindOf(status: number): "not-found" | "not-understood" | "failed" {
+  if (status === 404) return "not-found";
+  return status < 500 ? "not-understood" : "failed";
+}
+
+/** The browser's preferred language, for pages without a checkout. */
+function preferred(req: Request, res: Response): Locale {
+  res.vary("Accept-Language");
+  return (req.acceptsLanguages(Object.keys(texts)) || "en") as Locale;
 }

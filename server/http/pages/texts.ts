@@ -1,55 +1,18 @@
 import type { PhoneNumberFault } from "./phone-number.ts";
 
-/** All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here. */
-interface Texts {
-  /** Shown on every page of a service that charges nobody. */
-  notes: Record<"sandbox", string>;
-  payTo: string;
-  amount: string;
-  orderReference: string;
-  number: string;
-  /** @param example a number of the checkout's country; absent if the country is not known */
-  numberHint(example?: string): string;
-  operators(country: string, names: string): string;
-  /** @param callingCode of the checkout's country */
-  numberFault(fault: PhoneNumberFault, callingCode?: string): string;
-  errorPrefix: string;
-  pay(amount: string): string;
-  cancel: string;
-  open(minutes: number): string;
-  busy: string;
-  waiting: {
-    heading: string;
-    /** Shown while the page for paying is not open yet. */
-    opening: string;
-    /** Shown while the rail has the checkout, but the address of its page for paying is not known: nobody can pay. */
-    unopened: { heading: string; text: string };
-    /** @param ending the last digits of the number that pays */
-    payer(ending: string): string;
-    otherNumber: string;
-    text: string;
-    leave: string;
-    check: string;
-  };
-  results: Record<"success" | "failed" | "cancelled" | "expired", { heading: string; text: string }>;
-  goingBack(merchant: string): string;
-  back(merchant: string): string;
-  close: string;
-  errors: Record<"not-found" | "not-understood" | "failed" | "unchecked", { heading: string; text: string }>;
-  /** The text is about this attempt only: another attempt of the same payment may be in progress. */
-  notCharged: string;
-  again: string;
-  requestId: string;
-}
+// All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here.
 
-const enFaults = (callingCode?: string): Record<PhoneNumberFault, string> => ({
+/** What the page says of a number, which may be without a calling code of its country to show. */
+type Faults = (callingCode?: string) => Record<PhoneNumberFault, string>;
+
+const enFaults: Faults = (callingCode) => ({
   missing: "Enter the number you want to pay with.",
   characters: "Use digits only. A leading plus sign, spaces and dashes are fine.",
   "country-code": `Start with the country code${callingCode === undefined ? "" : `, for example ${callingCode}`}.`,
   length: "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
 });
 
-const frFaults = (callingCode?: string): Record<PhoneNumberFault, string> => ({
+const frFaults: Faults = (callingCode) => ({
   missing: "Saisissez le numéro avec lequel vous voulez payer.",
   characters: "Saisissez uniquement des chiffres. Le signe + au début, les espaces et les tirets sont acceptés.",
   "country-code": `Commencez par l’indicatif du pays${callingCode === undefined ? "" : `, par exemple ${callingCode}`}.`,
@@ -57,30 +20,34 @@ const frFaults = (callingCode?: string): Record<PhoneNumberFault, string> => ({
     "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
 });
 
-const en: Texts = {
-  notes: {
-    sandbox: "Test mode: no real money is charged",
-  },
+const en = {
+  testMode: "Test mode: no real money is charged",
   payTo: "Payment to",
   amount: "Amount",
   orderReference: "Reference",
   number: "Your mobile money number",
-  numberHint: (example) => `Include the country code${example === undefined ? "" : `, for example ${example}`}.`,
-  operators: (country, names) => `Operators (${country}): ${names}.`,
-  numberFault: (fault, callingCode) => enFaults(callingCode)[fault],
+  /** @param example a number of the checkout's country; absent if the country is not known */
+  numberHint: (example?: string) =>
+    `Include the country code${example === undefined ? "" : `, for example ${example}`}.`,
+  operators: (country: string, names: string) => `Operators (${country}): ${names}.`,
+  /** @param callingCode of the checkout's country */
+  numberFault: (fault: PhoneNumberFault, callingCode?: string) => enFaults(callingCode)[fault],
   errorPrefix: "Error: ",
-  pay: (amount) => `Pay ${amount}`,
+  pay: (amount: string) => `Pay ${amount}`,
   cancel: "Cancel payment",
-  open: (minutes) => `You have ${minutes}\u00a0${minutes === 1 ? "minute" : "minutes"} left to pay.`,
+  open: (minutes: number) => `You have ${minutes}\u00a0${minutes === 1 ? "minute" : "minutes"} left to pay.`,
   busy: "The payment service is busy. This attempt did not charge you. Please press Pay again in a moment.",
   waiting: {
     heading: "Waiting for your payment",
+    /** Shown while the page for paying is not open yet. */
     opening: "Opening the payment…",
+    /** Shown while the rail has the checkout, but the address of its page for paying is not known: nobody can pay. */
     unopened: {
       heading: "This payment cannot be opened",
       text: "You have not paid. Please go back to the shop and start the payment again there.",
     },
-    payer: (ending) => `The payment is being made with the number ending in ${ending}.`,
+    /** @param ending the last digits of the number that pays */
+    payer: (ending: string) => `The payment is being made with the number ending in ${ending}.`,
     otherNumber: "This payment had already been started with another number. The number you entered was not used.",
     text: "If your phone asks you to confirm the payment, please confirm it. This page updates automatically.",
     leave: "You can close this page; your payment will still be processed.",
@@ -92,8 +59,8 @@ const en: Texts = {
     cancelled: { heading: "Payment cancelled", text: "You have not been charged." },
     expired: { heading: "Payment expired", text: "The time to pay has run out. You have not been charged." },
   },
-  goingBack: (merchant) => `Taking you back to ${merchant}…`,
-  back: (merchant) => `Back to ${merchant}`,
+  goingBack: (merchant: string) => `Taking you back to ${merchant}…`,
+  back: (merchant: string) => `Back to ${merchant}`,
   close: "You can close this page.",
   errors: {
     "not-found": {
@@ -110,15 +77,14 @@ const en: Texts = {
       text: "The problem is on our side. Please do not pay again. This page updates automatically and shows your payment as soon as we can check it.",
     },
   },
+  /** About this attempt only: another attempt of the same payment may be in progress. */
   notCharged: "Nothing was recorded by this attempt, and it did not charge you.",
   again: "Back to the payment",
   requestId: "If you contact support, quote",
 };
 
-const fr: Texts = {
-  notes: {
-    sandbox: "Mode test\u00a0: aucun débit réel",
-  },
+const fr: typeof en = {
+  testMode: "Mode test\u00a0: aucun débit réel",
   payTo: "Paiement à",
   amount: "Montant",
   orderReference: "Référence",

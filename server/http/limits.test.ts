@@ -1,0 +1,150 @@
+// How many requests a merchant or an address may send, and how many may be in progress.
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { openSqlite } from "../storage/sqlite/index.ts";
+import { createFakeClock } from "../testing/clock.ts";
+import type { TestServer } from "../testing/server.ts";
+import { concurrently } from "../testing/storage/fixtures.ts";
+import { start } from "../testing/table.ts";
+import { callerAt, createRequestLimit } from "./request-limit.ts";
+
+const NOTHING = "/v1/disbursements/nothing";
+
+describe("the rate limit (D15)", () => {
+  /** Sends requests until one is refused. */
+  async function untilRefused(server: TestServer) {
+    for (let sent = 1; ; sent += 1) {
+      const { status, headers, body } = await server.request("GET", NOTHING);
+      if (status !== 404) return { sent, status, retryAfter: headers["retry-after"], message: body.message };
+    }
+  }
+
+  test("returns 429 with Retry-After, counted per merchant", async () => {
+    const server = await start({ env: { RATE_LIMIT: "3" } });
+    const { key } = await server.addMerchant("Kofi & Sons");
+    const { sent, ...refused } = await untilRefused(server);
+    expect(refused).toEqual({ status: 429, retryAfter: "1", message: expect.stringContaining("Retry-After") });
+    expect(sent).toBeGreaterThan(3);
+    expect((await server.request("GET", NOTHING, { key })).status).toBe(404);
+    expect((await server.request("GET", "/healthz")).status).toBe(200);
+    expect((await server.request("GET", NOTHING, { key: null })).status).toBe(401);
+  });
+
+  test("applies before the body is read", async () => {
+    const server = await start({ env: { RATE_LIMIT: "1" } });
+    await untilRefused(server);
+    let status = 413;
+    while (status === 413) ({ status } = await server.createPayout({}, { body: "{".repeat(20_000) }));
+    expect(status).toBe(429);
+  });
+
+  test("is a merchant's own if one was agreed", async () => {
+    const server = await start();
+    const other = await server.addMerchant("Other");
+    await server.storage.setMerchantTerms(server.merchant.id, { rateLimit: 2 }, "command ada@host");
+    const list = async (key: string) => (await server.request("GET", "/v1/disbursements", { key })).status;
+    const inTurn = async (key: string) => [await list(key), await list(key), await list(key)];
+    expect(await inTurn(server.key)).toEqual([200, 200, 429]);
+    expect(await inTurn(other.key)).toEqual([200, 200, 200]);
+    server.clock.advance(1_000);
+    expect(await list(server.key)).toBe(200);
+  });
+});
+
+describe("requests without a valid key", () => {
+  test("get 429 beyond the limit of their address; a valid key still works", async () => {
+    const server = await start({ env: { AUTH_FAILURES_PER_MINUTE: "3" } });
+    const send = (key: string | null) => server.request("GET", NOTHING, { key });
+    const statuses = [];
+    for (const key of ["wrong", null, "wrong", "wrong", null]) statuses.push((await send(key)).status);
+    expect(statuses).toEqual([401, 401, 401, 429, 429]);
+    expect(Number((await send("wrong")).headers["retry-after"])).toBeGreaterThan(0);
+    expect((await send(server.key)).status).toBe(404);
+  });
+
+  test("are counted by the client's address behind a trusted proxy", async () => {
+    const server = await start({ env: { AUTH_FAILURES_PER_MINUTE: "1", TRUST_PROXY: "1" } });
+    const statuses = [];
+    // An IPv6 client can choose any address of its network.
+    for (const address of ["203.0.113.7", "203.0.113.7", "198.51.100.7", "2001:db8::1", "2001:db8::2"]) {
+      const headers = { "x-forwarded-for": address };
+      statuses.push((await server.request("GET", NOTHING, { key: null, headers })).status);
+    }
+    expect(statuses).toEqual([401, 429, 401, 401, 429]);
+    const clients = server.logged().flatMap(({ client }) => client ?? []);
+    expect(new Set(clients)).toEqual(new Set(["203.0.113.0/24", "198.51.100.0/24", "2001:db8::/48"]));
+  });
+
+  test.each([
+    ["203.0.113.7", "::ffff:203.0.113.7", true],
+    ["203.0.113.7", "203.0.113.8", false],
+    ["2001:db8:1:2::1", "2001:db8:1:ff::2", true],
+    ["2001:db8:1:2::1", "2001:db8:2:2::1", false],
+  ])("from %s and %s come from one caller: %s", (one, other, isSame) => {
+    expect(callerAt(one) === callerAt(other)).toBe(isSame);
+  });
+});
+
+test("a limit refuses a caller until the minute is over, and counts 10,000 callers apart, others together", () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const limit = createRequestLimit({ perMinute: 2, message: "Too many." });
+  const refused = (seconds: number) =>
+    expect.objectContaining({ code: "rate_limited", details: { retryAfterSeconds: seconds } });
+  limit.count("a");
+  vi.advanceTimersByTime(10_000);
+  limit.count("a");
+  expect(() => limit.count("a")).toThrow(refused(50));
+  limit.count("b");
+  vi.advanceTimersByTime(50_000);
+  for (let caller = 1; caller < 10_000; caller += 1) limit.count(`caller ${caller}`);
+  limit.count("a");
+  limit.count("later");
+  limit.count("much later");
+  expect(() => limit.count("last")).toThrow(refused(60));
+  limit.count("caller 7");
+});
+
+test("who has filled the room for payments gets 429, and others 503, and nothing is recorded (D34)", async () => {
+  const clock = createFakeClock();
+  const gate = Promise.withResolvers<void>();
+  const held: string[] = [];
+  const server = await start({
+    clock,
+    openStorage(how) {
+      const storage = openSqlite(":memory:", how);
+      const insertDisbursement: typeof storage.insertDisbursement = async (draft) => {
+        held.push(draft.merchantId);
+        await gate.promise;
+        return storage.insertDisbursement(draft);
+      };
+      return { ...storage, insertDisbursement };
+    },
+  });
+  onTestFinished(() => gate.resolve());
+  const refused: unknown[] = [];
+  async function pay(key: string) {
+    const { status, headers, body } = await server.createPayout({}, { key });
+    if (status !== 200) refused.push([key, status, body.code, headers["retry-after"]]);
+  }
+  const [newcomer, ...small] = await concurrently(91, async (at) => (await server.addMerchant(`Shop ${at}`)).key);
+  // One merchant gets half of the room, less an eighth, and others find room for one each.
+  const begun = Array.from({ length: 71 }, () => pay(server.key));
+  await expect.poll(() => held.length).toBe(70);
+  begun.push(...small.map(pay));
+  await expect.poll(() => held.length).toBe(160);
+  begun.push(pay(small[0]!), pay(newcomer!));
+  while (refused.length < 3) {
+    clock.advance(5_000);
+    await nextTurn();
+  }
+  gate.resolve();
+  await Promise.all(begun);
+  const expected = [
+    [server.key, 429, "rate_limited", "1"],
+    [small[0], 503, "unavailable", "1"],
+    [newcomer, 503, "unavailable", "1"],
+  ];
+  expect(new Set(refused)).toEqual(new Set(expected));
+  expect([held.length, held.filter((id) => id === server.merchant.id).length]).toEqual([160, 70]);
+});

@@ -1,0 +1,104 @@
+// What load balancers and Prometheus ask the server.
+import { describe, expect, test } from "vitest";
+import packageJson from "../package.json" with { type: "json" };
+import { openSqlite } from "../storage/sqlite/index.ts";
+import { createFakeClock } from "../testing/clock.ts";
+import { LIVE } from "../testing/process.ts";
+import { start } from "../testing/table.ts";
+
+test.each([
+  ["sandbox", "simulator", {}],
+  ["live", "test", LIVE],
+])("/healthz of a %s server names its rail, %s", async (environment, rail, env) => {
+  const { status, body } = await (await start({ env })).request("GET", "/healthz", { key: null });
+  expect([status, body]).toEqual([200, { status: "ok", environment, version: packageJson.version, rail }]);
+});
+
+test("/readyz asks the storage at most once a second, shares a slow answer, and shows no details of a failure", async () => {
+  const clock = createFakeClock();
+  const storage = openSqlite(":memory:", { clock, server: true });
+  const { ping } = storage;
+  let [probes, gate] = [0, Promise.resolve()];
+  let fault: Error | undefined;
+  storage.ping = async () => {
+    probes += 1;
+    await gate;
+    if (fault) throw fault;
+    await ping.call(storage);
+  };
+  const server = await start({ clock, openStorage: () => storage });
+  const ready = async () => (await server.request("GET", "/readyz", { key: null })).status;
+  for (let call = 0; call < 60; call += 1) expect(await ready()).toBe(200);
+  clock.advance(999);
+  expect([await ready(), probes]).toEqual([200, 1]);
+  clock.advance(1);
+  expect([await ready(), probes]).toEqual([200, 2]);
+
+  const { promise, resolve } = Promise.withResolvers<void>();
+  [gate, fault] = [promise, new Error("no space in /secret/place")];
+  clock.advance(1_000);
+  const calls = [ready()];
+  await expect.poll(() => probes).toBe(3);
+  clock.advance(10_000);
+  calls.push(ready(), ready());
+  // These calls are in progress when another request has been served.
+  expect((await server.request("GET", "/healthz", { key: null })).status).toBe(200);
+  resolve();
+  expect(await Promise.all(calls)).toEqual([503, 503, 503]);
+  expect((await server.request("GET", "/readyz", { key: null })).text).not.toContain("space");
+  const logged = server.logged().filter(({ msg, err }) => msg === "not ready" && err.message === fault?.message);
+  expect(logged).toHaveLength(1);
+  fault = undefined;
+  expect([await ready(), probes]).toEqual([503, 3]);
+  clock.advance(1_000);
+  expect([await ready(), probes]).toEqual([200, 4]);
+});
+
+describe("/metrics", () => {
+  const METRICS_TOKEN = "a-token-for-prometheus";
+  /** Starts a server. Returns how to read its metrics. */
+  async function reader(env: Record<string, string>) {
+    const server = await start({ env });
+    const read = (authorization?: string, method = "GET") =>
+      server.request(method, "/metrics", { key: null, headers: { authorization } });
+    return { server, read };
+  }
+
+  test("needs no token in a local sandbox", async () => {
+    const { read } = await reader({});
+    const { status, headers, text } = await read();
+    expect([status, headers["content-type"]]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8"]);
+    expect(text).toContain("# TYPE http_requests_total counter");
+    expect(await read(undefined, "HEAD")).toMatchObject({ status: 200, text: "" });
+  });
+
+  test.each<Record<string, string>>([{ SANDBOX: "false" }, { PUBLIC_URL: "https://pay.example" }])(
+    "does not exist without a token: %j",
+    async (env) => {
+      const { server, read } = await reader(env);
+      expect((await read()).status).toBe(404);
+      expect((await server.request("GET", "/metrics")).status).toBe(404);
+    },
+  );
+
+  test.each(["true", "false"])("needs the token if there is one: SANDBOX=%s", async (SANDBOX) => {
+    const { server, read } = await reader({ SANDBOX, METRICS_TOKEN });
+    expect((await read(`Bearer ${METRICS_TOKEN}`)).status).toBe(200);
+    const wrong = ["", METRICS_TOKEN, `Bearer ${METRICS_TOKEN}x`, `Bearer ${METRICS_TOKEN.slice(1)}`, "Basic x"];
+    for (const authorization of [undefined, ...wrong]) {
+      const { status, headers, text } = await read(authorization);
+      expect.soft([status, headers["www-authenticate"]], authorization).toEqual([401, "Bearer"]);
+      expect.soft(text).not.toContain("http_requests");
+    }
+    expect((await server.request("GET", "/metrics")).status).toBe(401);
+    expect(JSON.stringify(server.logged())).not.toContain(METRICS_TOKEN);
+  });
+
+  test("limits guesses of the token like guesses of a key", async () => {
+    const { read } = await reader({ METRICS_TOKEN, AUTH_FAILURES_PER_MINUTE: "2" });
+    const statuses = [];
+    for (let guess = 0; guess < 3; guess += 1) statuses.push((await read(`Bearer ${guess}`)).status);
+    expect(statuses).toEqual([401, 401, 429]);
+    expect((await read(`Bearer ${METRICS_TOKEN}`)).status).toBe(200);
+  });
+});

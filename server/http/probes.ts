@@ -1,0 +1,91 @@
+// What other programs ask the server about itself: load balancers, and Prometheus.
+import { createHash, timingSafeEqual } from "node:crypto";
+import express, { type Router } from "express";
+import type { Logger } from "pino";
+import type { Config } from "../config.ts";
+import type { Clock } from "../domain/clock.ts";
+import { ServiceError } from "../domain/errors.ts";
+import type { Storage } from "../domain/storage.ts";
+import type { Metrics } from "../observability/metrics.ts";
+import packageJson from "../package.json" with { type: "json" };
+import { onlyFor } from "./http-error.ts";
+import { callerAt, type RequestLimit } from "./request-limit.ts";
+
+export interface ProbesContext {
+  config: Config;
+  storage: Storage;
+  clock: Clock;
+  log: Logger;
+  /** Aborted when the server is about to stop. The server still serves requests, but is not ready. */
+  draining: AbortSignal;
+  /** Serves `/metrics` if present. */
+  metrics?: Metrics | undefined;
+}
+
+/**
+ * `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until the server
+ * drains, and `/metrics` in Prometheus's format counts this process's work, and the work that all processes share (D60).
+ */
+export function probes(context: ProbesContext, prove: () => Promise<void>, failedKeys: RequestLimit): Router {
+  const { config, storage, clock, log, draining, metrics } = context;
+  const isReady = forASecond(clock, async () => {
+    try {
+      await prove();
+      await storage.ping();
+    } catch (error) {
+      // The storage has reported what is wrong with it.
+      if (error instanceof ServiceError) throw error;
+      log.error({ err: error }, "not ready");
+      throw new ServiceError("unavailable", "The contract or the storage is not usable. See the server log.");
+    }
+  });
+  const router = express.Router({ caseSensitive: true, strict: true });
+  router.get("/healthz", (_req, res) => {
+    const environment = config.sandbox ? "sandbox" : "live";
+    // In a sandbox no rail carries money.
+    const rail = config.rails?.rails.map(({ name }) => name).join(",") ?? "simulator";
+    res.json({ status: "ok", environment, version: packageJson.version, rail });
+  });
+  router.get("/readyz", async (_req, res) => {
+    if (draining.aborted) throw new ServiceError("unavailable", "The server is stopping.", { retryAfterSeconds: 1 });
+    await isReady();
+    res.json({ status: "ok" });
+  });
+  if (metrics) {
+    router.get("/metrics", async (req, res) => {
+      const { token } = config.metrics ?? {};
+      if (token !== undefined && !isToken(req.get("authorization"), token)) {
+        failedKeys.count(callerAt(req.ip));
+        res.setHeader("WWW-Authenticate", "Bearer");
+        throw new ServiceError("unauthorized", "Send METRICS_TOKEN as Authorization: Bearer TOKEN.");
+      }
+      res.setHeader("Content-Type", metrics.contentType);
+      res.end(await metrics.render());
+    });
+  }
+  router.all(["/healthz", "/readyz", ...(metrics ? ["/metrics"] : [])], onlyFor("GET, HEAD"));
+  return router;
+}
+
+const hash = (text: string) => createHash("sha256").update(text).digest();
+
+/** Compares hashes, so that the time does not depend on the token. */
+const isToken = (header: string | undefined, token: string): boolean =>
+  timingSafeEqual(hash(header ?? ""), hash(`Bearer ${token}`));
+
+/**
+ * Returns a function that calls `probe` and keeps its result, also a failure, for a second of real time. Calls during a
+ * probe share the probe. Anyone may request /readyz, and each probe costs the database a commit.
+ */
+function forASecond({ monotonic }: Pick<Clock, "monotonic">, probe: () => Promise<void>): () => Promise<void> {
+  let last: Promise<void> | undefined;
+  let endsAt = 0;
+  return () => {
+    if (last && monotonic() < endsAt) return last;
+    endsAt = Infinity;
+    const end = () => void (endsAt = monotonic() + 1_000);
+    last = probe();
+    last.then(end, end);
+    return last;
+  };
+}

@@ -1,0 +1,166 @@
+// What the server reports of its work, how the log shows it, and what neither the log nor the metrics contain.
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createTelemetry, type Emit, type TelemetryEvents } from "../domain/telemetry.ts";
+import { createLog } from "../log.ts";
+import { startReceiver } from "../testing/receiver.ts";
+import type { TestServer } from "../testing/server.ts";
+import { start } from "../testing/table.ts";
+import { logTelemetry, prettyLine } from "./log-telemetry.ts";
+
+/** Collects the events of these names, in order. */
+function collect(server: TestServer, ...names: (keyof TelemetryEvents)[]) {
+  const events: object[] = [];
+  for (const name of names) server.telemetry.on(name, (event) => events.push({ name, ...event }));
+  return events;
+}
+async function receiving(status?: number) {
+  const receiver = await startReceiver(status);
+  onTestFinished(() => receiver.close());
+  return receiver;
+}
+
+describe("the server reports", () => {
+  test("a request with its operation, also if it is refused", async () => {
+    const server = await start();
+    const events = collect(server, "request");
+    const ids = [];
+    for (const [path, key] of [
+      ["/v1/disbursements/nothing", server.key],
+      ["/v1/disbursements/nothing", null],
+      ["/healthz", null],
+      ["/nothing", null],
+    ] as const)
+      ids.push((await server.request("GET", path, { key })).headers["x-request-id"]);
+    const common = { name: "request", method: "GET", durationMs: expect.any(Number), client: "127.0.0.0/24" };
+    const verify = { ...common, route: "/v1/disbursements/:reference", operationId: "verifyDisbursement" };
+    expect(events).toEqual([
+      { ...verify, requestId: ids[0], status: 404, merchantId: server.merchant.id },
+      { ...verify, requestId: ids[1], status: 401 },
+      { ...common, route: "/healthz", requestId: ids[2], status: 200 },
+      { ...common, route: "unknown", requestId: ids[3], status: 404 },
+    ]);
+  });
+
+  test("a payout from its request to the end of its delivery", async () => {
+    const [receiver, server] = await Promise.all([receiving(500), start()]);
+    const events = collect(server, "request", "settled", "attempt");
+    await server.createPayout({ webhookURL: receiver.url });
+    await server.pass(2_000);
+    receiver.respondWith(200);
+    await server.pass(60_000);
+    const { id: merchantId } = server.merchant;
+    const attempt = { name: "attempt", merchantId, eventId: expect.any(String), durationMs: 0, counted: true };
+    expect(events).toMatchObject([
+      { name: "request", operationId: "createDisbursement", status: 200 },
+      { name: "settled", merchantId, delayMs: 0 },
+      { ...attempt, status: "pending", httpStatus: 500, delayMs: 0 },
+      { ...attempt, status: "delivered", httpStatus: 200, delayMs: expect.any(Number) },
+    ]);
+  });
+
+  test("also to a subscriber that throws: it breaks no request, and one line of the log says so", async () => {
+    const server = await start();
+    for (const name of ["request", "commit", "settled", "attempt"] as const) {
+      server.telemetry.on(name, () => {
+        throw new Error(`broken by ${name}`);
+      });
+    }
+    for (let sent = 0; sent < 3; sent += 1) expect((await server.createPayout()).status).toBe(200);
+    const errors = server.logged().flatMap(({ err }) => (err ? [err.message] : []));
+    expect(errors).toEqual(["broken by commit", "broken by request"]);
+  });
+});
+
+test("the log has one line per request; it and the metrics have no key, secret, body, query, path or merchant's text", async () => {
+  const [receiver, server] = await Promise.all([receiving(), start({ env: { METRICS_TOKEN: "a-hidden-token-of-metrics" } })]);
+  const rotated = (await server.request("POST", "/sandbox/webhook-secret/rotate")).body.data;
+  const phones = ["2257038102001", "2257038109876", "2250701020389"];
+  const webhookURL = `${receiver.url}?token=hidden`;
+  for (const [index, phoneNumber] of phones.entries())
+    await server.createPayout({ reference: `confidential-${index}`, phoneNumber, webhookURL });
+  await server.createPayout({ reference: "confidential-0" });
+  const { reference } = (await server.createCheckout({ reference: "confidential-order" })).body.data;
+  const escaped = reference.replace("CHK", "%43HK");
+  const key = "sk_abcdefghijklmnopqrstuvwxyz012345";
+  for (const path of [`/v1/checkouts/${reference}`, `/v1/checkouts/${escaped}`, `/checkouts/${escaped}`])
+    await server.request("GET", path);
+  await server.request("GET", `/v1/disbursements/${key.replace("_", "%5F")}?token=hidden`, { key: "sk_hidden" });
+  await server.request("GET", `/payouts/to/${phones[0]}?key=${server.key}`);
+  await server.request("POST", "/v1/disbursements", { body: "hidden-in-body" });
+  await expect(server.createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
+  await server.pass(60_000);
+  expect(receiver.received.length).toBe(phones.length);
+  const lines = server.logged();
+  // A response that was never sent has no status.
+  expect(lines.flatMap((line) => (line.method ? [`${line.method} ${line.route} ${line.status}`] : []))).toEqual([
+    "POST /sandbox/webhook-secret/rotate 200",
+    ...phones.map(() => "POST /v1/disbursements 200"),
+    "POST /v1/disbursements 409",
+    "POST /v1/checkouts 200",
+    "GET /v1/checkouts/:reference 200",
+    "GET /v1/checkouts/:reference 200",
+    "GET /checkouts/:reference 200",
+    "GET /v1/disbursements/:reference 401",
+    "GET unknown 404",
+    "POST /v1/disbursements 400",
+    "POST /v1/disbursements undefined",
+  ]);
+  const headers = { authorization: "Bearer a-hidden-token-of-metrics" };
+  const { text: metrics } = await server.request("GET", "/metrics", { key: null, headers });
+  expect(metrics).toContain("webhook_attempts_total");
+  const secrets = [server.key, rotated.secret, rotated.previousSecrets[0].secret, "sk_hidden", "whsec_", key.slice(3)];
+  const texts = ["hidden", "confidential", "Ada Stores", reference.slice(3), new URL(receiver.url).host];
+  for (const hidden of [...secrets, ...phones, ...texts]) {
+    expect.soft(metrics, hidden).not.toContain(hidden);
+    expect.soft(JSON.stringify(lines), hidden).not.toContain(hidden);
+  }
+  // The log names the merchant of a request, for the operator. Metrics do not, because more people read them.
+  expect(metrics).not.toContain(server.merchant.id);
+});
+
+describe("on a terminal", () => {
+  /** Returns what the log shows. */
+  async function shown(color: boolean, write: (log: Logger, emit: Emit) => void): Promise<string> {
+    const folder = mkdtempSync(join(tmpdir(), "log-"));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "log");
+    const { log, flush } = createLog("info", openSync(file, "a"), await prettyLine(color));
+    const { emit, on } = createTelemetry((error) => expect.unreachable(String(error)));
+    logTelemetry({ on }, log);
+    write(log, emit);
+    await flush(5_000);
+    return readFileSync(file, "utf8");
+  }
+
+  test("a request is one line that a person can read", async () => {
+    const request = { requestId: "req_1", method: "POST", route: "/v1/disbursements", durationMs: 3.24, status: 200 };
+    const text = await shown(false, (_log, emit) => {
+      emit("request", { ...request, merchantId: "m-1", operationId: "createDisbursement", client: "127.0.0.0/24" });
+      emit("request", { ...request, status: undefined });
+    });
+    const [first, second] = text.split("\n");
+    expect(first).toMatch(
+      /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: POST \/v1\/disbursements 200 3\.2 ms \{"requestId":"req_1","merchantId":"m-1"\}$/,
+    );
+    expect(second).toContain("POST /v1/disbursements no response 3.2 ms");
+  });
+
+  test("other lines keep their message, and an error its stack", async () => {
+    const text = await shown(false, (log, emit) => {
+      log.warn({ aheadMs: 5 }, "the system clock was set back");
+      emit("storage", { working: false, message: "The storage is full.", error: new Error("disk full") });
+    });
+    expect(text).toMatch(/WARN: the system clock was set back \{"aheadMs":5\}/);
+    expect(text).toMatch(/ERROR: The storage is full\.[^]*Error: disk full\n +at /);
+  });
+
+  test("colours are used only if they are wanted", async () => {
+    const colours = expect.stringContaining("\u001b[");
+    expect(await shown(true, (log) => log.info("hello"))).toEqual(colours);
+    expect(await shown(false, (log) => log.info("hello"))).not.toEqual(colours);
+  });
+});
