@@ -23,10 +23,9 @@ import type { Traces, TracesContext } from "./observability/traces.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
-import { openStorage } from "./storage/open.ts";
+import { openStorage, whenAvailable } from "./storage/open.ts";
 import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
-import { whenAvailable } from "./storage/wait.ts";
 import { letHeapGrow } from "./heap.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
 

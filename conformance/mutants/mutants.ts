@@ -73,8 +73,6 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
   "storage/sqlite/health.ts": "Notices that the disk or the database file fails, which no client can cause.",
   "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
-  "storage/sqlite/pace.ts": "Decides within milliseconds when background work is committed.",
-  "storage/sqlite/sqlite-errors.ts": "Classifies failures of the database, which no client can cause.",
   "storage/tuned/backlog-sqlite.ts": "Reads what the metrics show.",
   "workers/replays.ts": "Advances replays of many webhooks, which only the dashboard and the command line start.",
   "workers/request-log.ts": "Keeps the log of requests, which only the dashboard shows.",

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkPostgres } from "../../server/storage/postgres/check.ts";
+import { checkPostgres } from "../../server/storage/postgres/tools.ts";
 import { checkSqlite, type Checked } from "../../server/storage/sqlite/check.ts";
 import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
 

@@ -97,8 +97,6 @@ export interface PageQuery {
   createdAfter?: number;
   limit: number;
   cursor?: string;
-  /** `older` (the default) lists newest first; `newer` lists oldest first and can be followed as events are written. */
-  direction?: "older" | "newer";
 }
 
 export interface EventLog {

@@ -44,7 +44,7 @@ describe("a body", () => {
 
   const PLACES = (
     "reference merchantsReference country currency locale status outcome seconds to now createdAfter createdBefore " +
-    "limit cursor nextCursor direction statusCode error message code path id event type createdAt updatedAt " +
+    "limit cursor nextCursor statusCode error message code path id event type createdAt updatedAt " +
     "nextAttemptAt number at sentAt latencyMs httpStatus failedRequestsPercent lostResponsesPercent " +
     "lostWebhooksPercent phoneNumber webhookURL redirectURL url data items fields customer attempts body unknown"
   ).split(" ");

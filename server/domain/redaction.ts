@@ -39,7 +39,7 @@ const fieldsOf = (names: string, how: Show): [string, Show][] => names.split(" "
 const FIELDS = new Map<string, Show>([
   ...fieldsOf("amount fee", shownAmount),
   ...fieldsOf("reference merchantsReference country currency locale status outcome", shownText),
-  ...fieldsOf("seconds to now createdAfter createdBefore limit cursor nextCursor direction", shownText),
+  ...fieldsOf("seconds to now createdAfter createdBefore limit cursor nextCursor", shownText),
   ...fieldsOf("statusCode error message code path id event type createdAt updatedAt nextAttemptAt", shownText),
   ...fieldsOf("number at sentAt latencyMs httpStatus", shownText),
   ...fieldsOf("failedRequestsPercent lostResponsesPercent lostWebhooksPercent", shownText),

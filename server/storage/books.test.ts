@@ -1,13 +1,10 @@
 // Tests the proof of the books.
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";
-import { createTestDatabase, POSTGRES_SERVERS } from "../testing/postgres.ts";
+import { useDatabase, useFolder } from "../testing/places.ts";
 import {
   ACTOR,
   addMerchant,
@@ -23,36 +20,28 @@ import { checkStorage, type DatabaseAddress } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { openSqlite } from "./sqlite/index.ts";
 
+const pathOf = useFolder();
+const database = useDatabase();
+beforeEach(() => database.empty());
+
 interface Place {
-  address: DatabaseAddress;
+  address(): DatabaseAddress;
   open(clock: FakeClock): Promise<Storage>;
   run(sql: string): Promise<unknown>;
-  remove(): Promise<unknown>;
 }
-
-async function sqlite(): Promise<Place> {
-  const folder = mkdtempSync(join(tmpdir(), "books-"));
-  const path = join(folder, "server.db");
-  return {
-    address: { kind: "sqlite", path },
-    open: async (clock) => openSqlite(path, { clock, server: true }),
-    async run(sql) {
-      using db = new DatabaseSync(path);
-      db.exec(sql);
-    },
-    remove: async () => rmSync(folder, { recursive: true }),
-  };
-}
-
-async function postgres(): Promise<Place> {
-  const { url, run, drop } = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  return {
-    address: { kind: "postgres", url },
-    open: (clock) => openPostgres(url, { clock, server: true, time: "process" }),
-    run,
-    remove: drop,
-  };
-}
+const SQLITE: Place = {
+  address: () => ({ kind: "sqlite", path: pathOf("server.db") }),
+  open: async (clock) => openSqlite(pathOf("server.db"), { clock, server: true }),
+  async run(sql) {
+    using db = new DatabaseSync(pathOf("server.db"));
+    db.exec(sql);
+  },
+};
+const POSTGRES: Place = {
+  address: () => ({ kind: "postgres", url: database.url }),
+  open: (clock) => openPostgres(database.url, { clock, server: true, time: "process" }),
+  run: (sql) => database.run(sql),
+};
 
 /** Records of a merchant in every status and in two currencies; a reset has deleted the records of one currency. */
 async function fill(storage: Storage, clock: FakeClock, settled = 3): Promise<Merchant> {
@@ -79,26 +68,21 @@ async function fill(storage: Storage, clock: FakeClock, settled = 3): Promise<Me
   return merchant;
 }
 
-describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_, make) => {
-  let place: Place;
+describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_, place) => {
   let clock: FakeClock;
   let storage: Storage;
   beforeEach(async () => {
-    place = await make();
     clock = createFakeClock();
     storage = await place.open(clock);
   });
-  afterEach(async () => {
-    await storage.close();
-    await place.remove();
-  });
+  afterEach(() => storage.close());
   /** Does something while no server uses the database. */
   async function offline<T>(act: () => Promise<T>): Promise<T> {
     await storage.close();
     return act().finally(async () => void (storage = await place.open(clock)));
   }
   const change = (sql: string) => offline(() => place.run(sql));
-  const findings = async () => (await offline(() => checkStorage(place.address))).findings;
+  const findings = async () => (await offline(() => checkStorage(place.address()))).findings;
 
   test("finds nothing wrong with the books of payments in every status, also after a reset", async () => {
     await fill(storage, clock);
@@ -147,16 +131,14 @@ describe.each(Object.entries({ SQLite: sqlite, PostgreSQL: postgres }))("%s", (_
 });
 
 test("a copy to PostgreSQL keeps the books", async () => {
-  const [from, to] = [await sqlite(), await postgres()];
   const clock = createFakeClock();
-  const source = await from.open(clock);
+  const source = await SQLITE.open(clock);
   await fill(source, clock);
   const balances = await source.listBalances();
   await source.close();
-  await copyToPostgres((from.address as { path: string }).path, (to.address as { url: string }).url);
-  const copy = await to.open(clock);
+  await copyToPostgres(pathOf("server.db"), database.url);
+  const copy = await POSTGRES.open(clock);
   expect(await copy.listBalances()).toEqual(balances);
   await copy.close();
-  expect(await checkStorage(to.address)).toEqual({ findings: [] });
-  await Promise.all([from.remove(), to.remove()]);
+  expect(await checkStorage(POSTGRES.address())).toEqual({ findings: [] });
 });

@@ -1,39 +1,78 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useFolder } from "../testing/places.ts";
 import { missingMigrations, readMigrations } from "./migrations.ts";
+import { openDatabase } from "./sqlite/database.ts";
+import { migrate, migrateSqlite, schemaOf } from "./sqlite/migrate.ts";
 
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "migrations-"));
+const pathOf = useFolder();
+
+const read = (...names: string[]) => {
+  for (const name of names) writeFileSync(pathOf(name), `-- ${name}`);
+  return readMigrations(pathToFileURL(pathOf("/")));
+};
+
+describe("migrations of a folder", () => {
+  test("are the SQL files in the order of their numbers, of which a schema lacks the last", () => {
+    const [first, second] = ["001-first.sql", "002-next.sql"].map((name, index) => ({
+      version: index + 1,
+      name,
+      sql: `-- ${name}`,
+    }));
+    const all = read("002-next.sql", "001-first.sql", "README.md");
+    expect([0, 1, 2].map((version) => missingMigrations(all, version))).toEqual([[first, second], [second], []]);
+    expect(() => missingMigrations(all, 3)).toThrow(/schema version 3; this server supports versions up to 2/);
+  });
+
+  test.each([[["001-a.sql", "003-c.sql"]], [["001-a.sql", "001-b.sql"]], [["002-b.sql"]], [["a.sql"]]])(
+    "are refused with gaps, duplicates and names without a number: %j",
+    (names) => {
+      expect(() => read(...names)).toThrow(/is out of order/);
+    },
+  );
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
-function withFiles(...names: string[]): URL {
-  for (const name of names) writeFileSync(join(folder, name), `-- ${name}`);
-  return pathToFileURL(`${folder}/`);
-}
+describe("a migration of SQLite", () => {
+  const MIGRATIONS = readMigrations(new URL("sqlite/migrations/", import.meta.url));
+  const latest = MIGRATIONS.length;
+  const next = (...statements: string[]) => [
+    ...MIGRATIONS,
+    ...statements.map((sql, index) => ({ version: latest + index + 1, name: "next.sql", sql })),
+  ];
+  let db: DatabaseSync;
+  beforeEach(() => {
+    db = new DatabaseSync(":memory:");
+  });
+  afterEach(() => db.close());
+  const schema = () => [
+    db.prepare("PRAGMA user_version").get(),
+    db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all(),
+  ];
 
-test("reads SQL files in the order of their numbers and ignores other files", () => {
-  expect(readMigrations(withFiles("002-next.sql", "001-first.sql", "README.md"))).toEqual([
-    { version: 1, name: "001-first.sql", sql: "-- 001-first.sql" },
-    { version: 2, name: "002-next.sql", sql: "-- 002-next.sql" },
-  ]);
-});
+  test("applies what a database lacks, once, and all of it or nothing", () => {
+    expect(migrate(db)).toEqual({ from: 0, to: latest });
+    expect(migrate(db)).toEqual({ from: latest, to: latest });
+    const before = schema();
+    expect(() => migrate(db, next("CREATE TABLE a (b)", "CREATE TABLE a (b)"))).toThrow("already exists");
+    expect(schema()).toEqual(before);
+    expect(migrate(db, next("CREATE TABLE a (b)", "CREATE TABLE c (d)"))).toEqual({ from: latest, to: latest + 2 });
+    expect(db.prepare("SELECT name FROM sqlite_schema WHERE name IN ('a', 'c')").all()).toHaveLength(2);
+  });
 
-test.each([[["001-a.sql", "003-c.sql"]], [["001-a.sql", "001-b.sql"]], [["002-b.sql"]], [["a.sql"]]])(
-  "refuses gaps, duplicates and names without a number: %j",
-  (names) => {
-    expect(() => readMigrations(withFiles(...names))).toThrow(/is out of order/);
-  },
-);
+  test("refuses a file that another program uses", () => {
+    const path = pathOf("server.db");
+    const other = openDatabase(path);
+    expect(() => migrateSqlite(path)).toThrow(/^Another server or command is using .+server\.db\. Stop it, /);
+    other.close();
+    expect(migrateSqlite(path)).toEqual({ from: 0, to: latest });
+  });
 
-test("returns only the migrations that a schema lacks", () => {
-  const all = readMigrations(withFiles("001-a.sql", "002-b.sql"));
-  expect(missingMigrations(all, 0)).toEqual(all);
-  expect(missingMigrations(all, 1)).toEqual([all[1]]);
-  expect(missingMigrations(all, 2)).toEqual([]);
-  expect(() => missingMigrations(all, 3)).toThrow(/schema version 3; this server supports versions up to 2/);
+  test.each([1, 41])("refuses a database of a development version, such as %i", (version) => {
+    db.exec(`CREATE TABLE customers (id TEXT); PRAGMA user_version = ${version}`);
+    const before = schema();
+    for (const use of [migrate, schemaOf]) expect(() => use(db)).toThrow(/^A development version made the database, /);
+    expect(schema()).toEqual(before);
+  });
 });

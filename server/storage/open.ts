@@ -7,25 +7,21 @@ import type { AskedMode } from "../domain/mode.ts";
 import { copyToPostgres, type Copied } from "./copy/copy.ts";
 import type { Migrated, Schema } from "./migrations.ts";
 import { modeAfterRestore, type FoundMode } from "./mode.ts";
-import { checkPostgres } from "./postgres/check.ts";
+import { checkPostgres, postgresStatus, dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
 import { withConnection } from "./postgres/connections.ts";
-import type { DurabilityOptions } from "./postgres/durability.ts";
+import { type DurabilityOptions, postgresMode } from "./postgres/preconditions.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.ts";
-import { postgresMode } from "./postgres/mode.ts";
-import { postgresStatus } from "./postgres/status.ts";
-import { dumpAdvice, restoreAdvice } from "./postgres/tools.ts";
 import { backupUnused } from "./sqlite/backup.ts";
 import { connectToServer } from "./socket/connect.ts";
 import { FileInUse, MEMORY } from "./sqlite/database.ts";
 import { checkSqlite, type Checked } from "./sqlite/check.ts";
 import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";
 import { migrateSqlite, sqliteSchema } from "./sqlite/migrate.ts";
-import { sqliteMode } from "./sqlite/mode.ts";
+import { sqliteMode, sqliteStatus } from "./sqlite/status.ts";
 import { restoreSqlite, type Restored, type RestoreOptions } from "./sqlite/restore.ts";
-import { sqliteStatus } from "./sqlite/status.ts";
 import type { DatabaseStatus } from "./status.ts";
-import { StorageError } from "./storage-error.ts";
+import { StorageError, StorageAway } from "./storage-error.ts";
 
 interface OpenOptions extends DurabilityOptions {
   clock: Clock;
@@ -170,4 +166,26 @@ export async function copyStorage(database: DatabaseAddress, destination: string
   throw new StorageError(
     "db copy copies a SQLite database, but DATABASE_URL is one of PostgreSQL. Copy that with pg_dump and pg_restore.",
   );
+}
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 15_000;
+
+interface Waiting {
+  sleep(milliseconds: number): Promise<void>;
+  /** Called before each pause. */
+  onPause(error: StorageAway, milliseconds: number): void;
+}
+
+/** Opens a storage, and waits without limit while the storage is unavailable. Any other error ends the waiting. */
+export async function whenAvailable<T>(open: () => Promise<T>, { sleep: wait, onPause }: Waiting): Promise<T> {
+  for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof StorageAway)) throw error;
+      onPause(error, pause);
+      await wait(pause);
+    }
+  }
 }

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import { failureOf } from "../../domain/failures.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy } from "../../testing/postgres-proxy.ts";
+import { useFolder } from "../../testing/places.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import {
   ACTOR,
@@ -24,6 +23,7 @@ import {
   LATEST,
   MINUTE,
   nextId,
+  pendingOn,
   START,
 } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "../postgres/index.ts";
@@ -32,23 +32,30 @@ import { StorageError } from "../storage-error.ts";
 import { copyToPostgres } from "./copy.ts";
 import { TABLES } from "./tables.ts";
 
-let folder: string;
+const pathOf = useFolder();
 let path: string;
 let clock: FakeClock;
 let database: TestDatabase;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "copy-"));
-  path = join(folder, "server.db");
+  path = pathOf("server.db");
   clock = createFakeClock();
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
 });
-afterEach(async () => {
-  await database.drop();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => database.drop());
 
 const openSource = () => openSqlite(path, { clock, server: true });
 const openCopy = () => openPostgres(database.url, { clock, server: true, time: "process" });
+const copy = (url = database.url) => copyToPostgres(path, url);
+/** Opens the source, and closes it after the work. */
+function inSource<T>(work: (storage: Storage) => Promise<T>): Promise<T> {
+  const source = openSource();
+  return work(source).finally(() => source.close());
+}
+/** Opens the copy, and closes it after the work. */
+async function inCopy<T>(work: (storage: Storage) => Promise<T>): Promise<T> {
+  const opened = await openCopy();
+  return work(opened).finally(() => opened.close());
+}
 const LARGEST = 2 ** 53 - 1;
 
 /** Fills the source with rows in every table. Returns the values that the tests search for in the copy. */
@@ -112,98 +119,95 @@ async function contents(storage: Storage) {
 }
 
 test("the copy has everything, and a service continues on it", async () => {
-  const source = openSource();
-  const { ada, kofi, old, key, revoked, pending, claimed, due } = await fill(source);
-  const before = await contents(source);
-  const query = { merchantId: ada.id, limit: 1 };
-  const events = await source.listEvents({ ...query, limit: 100, direction: "newer" });
-  const { cursor: records } = await source.listDisbursements(query);
-  const { cursor: trail } = await source.listAudit({ limit: 1 });
-  await source.close();
-
-  const copied = await copyToPostgres(path, database.url);
+  const { ada, kofi, old, key, revoked, pending, claimed, due, before, cursors } = await inSource(async (source) => {
+    const filled = await fill(source);
+    const { cursor: records } = await source.listDisbursements({ merchantId: filled.ada.id, limit: 1 });
+    const { cursor: trail } = await source.listAudit({ limit: 1 });
+    return { ...filled, before: await contents(source), cursors: { records: records!, trail: trail! } };
+  });
+  const copied = await copy();
   const copyOf = (name: string) => copied.find(({ table }) => table === name)!.tally;
   expect([copyOf("refusals").rows, copyOf("disbursements").rows]).toEqual([1_001n, 7n]);
   expect(copyOf("disbursements").sums[0]).toBe(BigInt(LARGEST) + 60_000n);
 
-  const copy = await openCopy();
-  expect(await contents(copy)).toEqual(before);
-  expect((await copy.findMerchantByKey(key.hash))?.merchant.id).toBe(ada.id);
-  expect(await copy.findMerchantByKey(revoked.hash)).toBeUndefined();
-  expect(await copy.countRefusal(ada.id, "refused-1000")).toBe(2);
-  const again = await copy.insertDisbursement(
-    aDisbursement(ada.id, { merchantsReference: pending.merchantsReference }),
-  );
-  expect(again).toMatchObject({ inserted: false, record: { id: pending.id, amount: LARGEST } });
+  await inCopy(async (storage) => {
+    expect(await contents(storage)).toEqual(before);
+    expect((await storage.findMerchantByKey(key.hash))?.merchant.id).toBe(ada.id);
+    expect(await storage.findMerchantByKey(revoked.hash)).toBeUndefined();
+    expect(await storage.countRefusal(ada.id, "refused-1000")).toBe(2);
+    const { merchantsReference } = pending;
+    const again = await storage.insertDisbursement(aDisbursement(ada.id, { merchantsReference }));
+    expect(again).toMatchObject({ inserted: false, record: { id: pending.id, amount: LARGEST } });
 
-  // Only the lease of the delivery that was being attempted still runs.
-  expect((await claimAll(copy)).map(({ event }) => event.id)).toContain(due.id);
-  expect((await copy.findDelivery(ada.id, claimed.id))?.status).toBe("pending");
-  clock.advance(MINUTE);
-  expect((await claimAll(copy)).map(({ event }) => event.id)).toContain(claimed.id);
-  expect(await copy.settleDue(100)).toBeGreaterThan(0);
-  expect(await copy.findDisbursement(ada.id, pending.reference)).toMatchObject({ status: "success" });
+    // Only the lease of the delivery that was being attempted still runs.
+    expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(due.id);
+    expect((await storage.findDelivery(ada.id, claimed.id))?.status).toBe("pending");
+    clock.advance(MINUTE);
+    expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(claimed.id);
+    expect(await storage.settleDue(100)).toBeGreaterThan(0);
+    expect(await storage.findDisbursement(ada.id, pending.reference)).toMatchObject({ status: "success" });
+    expect(await storage.advanceReplay()).toBe(1);
 
-  expect(await copy.advanceReplay()).toBe(1);
-
-  const later = await copy.listEvents({ ...query, limit: 100, direction: "newer", cursor: events.cursor! });
-  expect(later.items.map(({ reference }) => reference)).toEqual([pending.reference]);
-  await expect(copy.listDisbursements({ ...query, cursor: records! })).rejects.toThrow(InvalidCursorError);
-  await expect(copy.listAudit({ limit: 1, cursor: trail! })).rejects.toThrow(InvalidCursorError);
-  while ((await copy.prune(1_000)) > 0);
-  expect(await database.run(`SELECT 1 FROM disbursements WHERE merchant_id = '${old.id}'`)).toEqual([]);
-  expect(await copy.listDisbursements({ ...query, merchantId: kofi.id })).toMatchObject({ items: [{ fee: 0 }] });
-  await copy.close();
+    const query = { merchantId: ada.id, limit: 1 };
+    expect((await storage.listEvents(query)).items).toMatchObject([{ reference: pending.reference }]);
+    const ofList = storage.listDisbursements({ ...query, cursor: cursors.records });
+    await expect(ofList).rejects.toThrow(InvalidCursorError);
+    await expect(storage.listAudit({ limit: 1, cursor: cursors.trail })).rejects.toThrow(InvalidCursorError);
+    while ((await storage.prune(1_000)) > 0);
+    expect(await database.run(`SELECT 1 FROM disbursements WHERE merchant_id = '${old.id}'`)).toEqual([]);
+    expect(await storage.listDisbursements({ ...query, merchantId: kofi.id })).toMatchObject({ items: [{ fee: 0 }] });
+  });
 });
 
-test("a merchant without events left gets none behind its cursors", async () => {
-  const source = openSource();
-  const { id: merchantId } = await addMerchant(source);
-  await addDelivery(source, merchantId);
-  const query = { merchantId, limit: 10, direction: "newer" } as const;
-  const { cursor } = await source.listEvents(query);
-  await source.reset(merchantId);
-  while ((await source.prune(1_000)) > 0);
-  await source.close();
-  await copyToPostgres(path, database.url);
-  const copy = await openCopy();
-  const { reference } = await addDelivery(copy, merchantId);
-  expect((await copy.listEvents({ ...query, cursor: cursor! })).items).toMatchObject([{ reference }]);
-  await copy.close();
+test("no new event is behind a cursor, also of a merchant without events left", async () => {
+  const { merchantId, cursor } = await inSource(async (source) => {
+    const { id } = await addMerchant(source);
+    for (let made = 0; made < 2; made += 1) await addDelivery(source, id);
+    const page = await source.listEvents({ merchantId: id, limit: 1 });
+    await source.reset(id);
+    while ((await source.prune(1_000)) > 0);
+    return { merchantId: id, cursor: page.cursor! };
+  });
+  await copy();
+  await inCopy(async (storage) => {
+    await addDelivery(storage, merchantId);
+    expect(await storage.listEvents({ merchantId, limit: 9, cursor })).toEqual({ items: [] });
+  });
 });
 
 test("a move of a clock that a crash interrupted is finished", async () => {
-  const source = openSource();
-  const { id } = await addMerchant(source);
-  const { record } = await source.insertDisbursement(aDisbursement(id, { due: { afterMs: HOUR, status: "success" } }));
-  await source.close();
+  const { id, reference } = await inSource(async (source) => {
+    const merchant = await addMerchant(source);
+    const draft = aDisbursement(merchant.id, { due: { afterMs: HOUR, status: "success" } });
+    return { id: merchant.id, reference: (await source.insertDisbursement(draft)).record.reference };
+  });
   const raw = new DatabaseSync(path);
   raw.exec(`UPDATE merchants SET clock_offset = ${HOUR}, moved_to = ${START + HOUR}, rebasing = 1`);
   raw.close();
-  await copyToPostgres(path, database.url);
+  await copy();
   clock = createFakeClock(START);
-  const copy = await openCopy();
-  expect(await copy.settleDue(10)).toBe(1);
-  expect(await copy.findDisbursement(id, record.reference)).toMatchObject({ status: "success" });
-  await copy.close();
+  await inCopy(async (storage) => {
+    expect(await storage.settleDue(10)).toBe(1);
+    expect(await storage.findDisbursement(id, reference)).toMatchObject({ status: "success" });
+  });
 });
 
 test("doubt whether a rail has a payment begins anew, on the counter of the destination", async () => {
-  const source = openSource();
-  const { id: merchantId } = await addMerchant(source);
-  const { due: _, ...draft } = aDisbursement(merchantId);
-  await source.insertDisbursement({ ...draft, rail: "mobile" });
-  const [claim] = await source.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
-  await source.recordHandover(claim!, { exchanges: [], isUnknown: true, askAgainAfterMs: MINUTE });
-  await source.close();
-  await copyToPostgres(path, database.url);
+  const id = await inSource(async (source) => {
+    const { id: merchantId } = await addMerchant(source);
+    await source.insertDisbursement(pendingOn("mobile", merchantId));
+    const [claim] = await source.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
+    await source.recordHandover(claim!, { exchanges: [], isUnknown: true, askAgainAfterMs: MINUTE });
+    return claim!.id;
+  });
+  await copy();
   const inDoubt = "SELECT h.id FROM handovers h JOIN service ON leased = asked_leased";
-  expect(await database.run(inDoubt)).toEqual([{ id: claim!.id }]);
+  expect(await database.run(inDoubt)).toEqual([{ id }]);
 });
 
 test("every column of every table is copied", async () => {
   await openSource().close();
-  await (await openCopy()).close();
+  await inCopy(async () => undefined);
   const inPostgres = await database.run(
     `SELECT table_name AS table, column_name AS column FROM information_schema.columns WHERE table_schema = 'public'
      AND table_name NOT IN ('schema_migrations', 'service', 'request_rates', 'request_log')
@@ -231,73 +235,61 @@ test("every column of every table is copied", async () => {
 
 const isEmpty = async () => (await database.run("SELECT 1 FROM pg_tables WHERE schemaname = 'public'")).length === 0;
 
-test("refuses a source that a server uses", async () => {
-  const source = openSource();
-  await expect(copyToPostgres(path, database.url)).rejects.toThrow(/^Another server or command is using .+\. Stop it/);
-  await source.close();
-  expect(await isEmpty()).toBe(true);
-});
+describe("copies nothing", () => {
+  test("from a source that a server uses, or of an older version", async () => {
+    await inSource(() => expect(copy()).rejects.toThrow(/^Another server or command is using .+\. Stop it/));
+    path = pathOf("older.db");
+    writeFileSync(path, "");
+    await expect(copy()).rejects.toThrow(/has an older version\. .+`db migrate`/);
+    expect(await isEmpty()).toBe(true);
+  });
 
-test("refuses a source of an older version", async () => {
-  writeFileSync(path, "");
-  await expect(copyToPostgres(path, database.url)).rejects.toThrow(/has an older version\. .+`db migrate`/);
-});
+  test("into a destination that has rows, or is of another program", async () => {
+    await openSource().close();
+    await inCopy(async (storage) => {
+      await addMerchant(storage);
+      await expect(copy()).rejects.toThrow(/^The destination is not empty: its table merchants /);
+      expect(await storage.listMerchants()).toHaveLength(1);
+    });
+    await database.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE orders (id bigint)");
+    await expect(copy()).rejects.toThrow(StorageError);
+    await expect(copy()).rejects.toThrow(/tables of another program\. Check DATABASE_URL_TO\.$/);
+  });
 
-test("refuses a destination that has rows, and one of another program", async () => {
-  await openSource().close();
-  const copy = await openCopy();
-  await addMerchant(copy);
-  await expect(copyToPostgres(path, database.url)).rejects.toThrow(
-    /^The destination is not empty: its table merchants /,
-  );
-  expect(await copy.listMerchants()).toHaveLength(1);
-  await copy.close();
-  await database.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE orders (id bigint)");
-  const refused = copyToPostgres(path, database.url);
-  await expect(refused).rejects.toThrow(StorageError);
-  await expect(refused).rejects.toThrow(/tables of another program\. Check DATABASE_URL_TO\.$/);
-});
+  test("if it fails in the middle", async () => {
+    await inSource(async (source) => {
+      const { id } = await addMerchant(source);
+      await source.insertDisbursement(aDisbursement(id, { id: "no UUID" }));
+    });
+    await expect(copy()).rejects.toThrow(
+      /^The copy failed: invalid input syntax for type uuid.+ Nothing was copied\.$/,
+    );
+    expect(await isEmpty()).toBe(true);
+  });
 
-test("a failure in the middle leaves the destination empty", async () => {
-  const source = openSource();
-  const { id } = await addMerchant(source);
-  await source.insertDisbursement(aDisbursement(id, { id: "no UUID" }));
-  await source.close();
-  await expect(copyToPostgres(path, database.url)).rejects.toThrow(
-    /^The copy failed: invalid input syntax for type uuid.+ Nothing was copied\.$/,
-  );
-  expect(await isEmpty()).toBe(true);
-});
-
-test.each([
-  ["amount = NEW.amount + 1", "disbursements"],
-  ["details = '{}'", "disbursements"],
-  ["body = ''", "events"],
-])("a copy that differs is not committed: %s", async (change, table) => {
-  const source = openSource();
-  const { id } = await addMerchant(source);
-  await addDelivery(source, id);
-  await source.close();
-  await (await openCopy()).close();
-  await database.run(
-    `CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.${change}; RETURN NEW; END $$;
-     CREATE TRIGGER change BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION change()`,
-  );
-  await expect(copyToPostgres(path, database.url)).rejects.toThrow(
-    `The copy of the table ${table} differs from the original. Nothing was copied.`,
-  );
-  expect(await database.run("SELECT * FROM merchants")).toEqual([]);
+  test.each([
+    ["amount = NEW.amount + 1", "disbursements"],
+    ["details = '{}'", "disbursements"],
+    ["body = ''", "events"],
+  ])("if the copy differs: %s", async (change, table) => {
+    await inSource(async (source) => addDelivery(source, (await addMerchant(source)).id));
+    await inCopy(async () => undefined);
+    await database.run(
+      `CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.${change}; RETURN NEW; END $$;
+       CREATE TRIGGER change BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION change()`,
+    );
+    await expect(copy()).rejects.toThrow(
+      `The copy of the table ${table} differs from the original. Nothing was copied.`,
+    );
+    expect(await database.run("SELECT * FROM merchants")).toEqual([]);
+  });
 });
 
 test("says so when the connection is lost during the commit", async () => {
-  const source = openSource();
-  await addMerchant(source);
-  await source.close();
+  await inSource((source) => addMerchant(source));
   const proxy = await startPostgresProxy(database.url);
   proxy.onCommit = "cut-after";
-  await expect(copyToPostgres(path, proxy.url)).rejects.toThrow(
-    /^The connection was lost during the commit: .+db status/,
-  );
+  await expect(copy(proxy.url)).rejects.toThrow(/^The connection was lost during the commit: .+db status/);
   await proxy.close();
   expect(await database.run("SELECT name FROM merchants")).toEqual([{ name: "Ada Stores" }]);
 });

@@ -131,25 +131,24 @@ async function look(executor: Executor, asked: Look): Promise<Found> {
 }
 
 /**
- * Reads a page of a list of events or deliveries. Positions are in the order of commits, so no entry appears behind a
- * cursor later (D51).
+ * Reads a page of a list of events or deliveries, newest first. Positions are in the order of commits, so no entry appears
+ * behind another one later (D51).
  */
 export async function pageOf(
   executor: Executor,
   list: "events" | "deliveries",
   query: PageQuery & DeliverySearch,
 ): Promise<Page<Row>> {
-  const { merchantId, limit, cursor, direction = "older" } = query;
-  const position = cursor === undefined ? undefined : openCursor(list, merchantId, cursor, 1)[0]!;
+  const { merchantId, limit, cursor } = query;
+  const before = cursor === undefined ? EVERYTHING.before : openCursor(list, merchantId, cursor, 1)[0]!;
   const { isTimed, ...timed } = await rangeOf(executor, merchantId, query);
-  const [after, before] = direction === "older" ? [0, position ?? EVERYTHING.before] : [position ?? 0, Infinity];
   const { rows: found, reached } = await look(executor, {
     merchantId,
     search: query,
-    range: { after: Math.max(after, timed.after), before: Math.min(before, timed.before) },
+    range: { ...timed, before: Math.min(before, timed.before) },
     hasAddress: list === "deliveries",
     isTimed,
-    order: direction === "older" ? "DESC" : "ASC",
+    order: "DESC",
     columns: "*",
     // A row more than the page needs shows whether another page follows.
     limit: limit + 1,
@@ -157,10 +156,7 @@ export async function pageOf(
   const rows = found.slice(0, limit);
   const seal = (seq: unknown) => sealCursor(list, merchantId, [seq as number]);
   if (found.length > limit) return { items: rows, cursor: seal(rows.at(-1)!.seq) };
-  if (reached) return { items: rows, cursor: seal(reached.seq), searchedTo: reached.createdAt };
-  if (direction === "older") return { items: rows };
-  const next = rows.length > 0 ? seal(rows.at(-1)!.seq) : cursor;
-  return { items: rows, ...(next !== undefined && { cursor: next }) };
+  return reached ? { items: rows, cursor: seal(reached.seq), searchedTo: reached.createdAt } : { items: rows };
 }
 
 /** Counts the deliveries that a replay would make ready. */

@@ -1,7 +1,6 @@
 import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfig } from "pg";
 import { StorageAway, StorageError } from "../storage-error.ts";
-import { classified, ConnectionLost, isAway } from "./errors.ts";
-import { explanation } from "./explanation.ts";
+import { classified, ConnectionLost, isAway, explanation } from "./errors.ts";
 import { keepsStatements, liftTimeLimits, prepareSession } from "./sessions.ts";
 import { decodeText } from "./text.ts";
 

@@ -1,153 +1,189 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+// How statements and transactions are executed: repeated, limited in time and number, batched.
+import * as fc from "fast-check";
+import type { Pool } from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
+import { withBudget, withinBudget } from "../../domain/time-budget.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import { addMerchant, aDisbursement, storedAt } from "../../testing/storage/fixtures.ts";
-import { StorageError } from "../storage-error.ts";
-import { createPool, withConnection } from "./connections.ts";
+import { useDatabase } from "../../testing/places.ts";
+import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
+import { createBatcher, type BatcherOptions } from "./batcher.ts";
+import { createPool } from "./connections.ts";
 import { createDatabase, type Database } from "./database.ts";
 import { ConnectionLost } from "./errors.ts";
 import { openPostgres } from "./index.ts";
-import { processTime } from "./time.ts";
+import { decodeText, encodeText } from "./text.ts";
+import { processTime } from "./statements.ts";
 
-let database: TestDatabase;
-let storage: Storage;
-let db: Database;
-beforeAll(async () => {
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-});
-afterAll(() => database.drop());
-beforeEach(async () => {
-  await database.empty();
-  const clock = createFakeClock();
-  storage = await openPostgres(database.url, { clock, server: true, time: "process" });
-  db = createDatabase(createPool(database.url), processTime(clock));
-});
-afterEach(async () => {
-  await storage.close();
-  await db.close();
-});
+const unavailable = { code: "unavailable", details: { retryAfterSeconds: 1 } };
 
-const INSERT = "INSERT INTO refusals (merchant_id, epoch, merchants_reference, count) VALUES ($1, 0, $2, 1)";
 const raise = (code: string) => `DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`;
-const refusals = () => database.run("SELECT merchant_id FROM refusals ORDER BY merchant_id");
+const nextTurn = () => new Promise(setImmediate);
 
-// 25P03 and 25P04: the server has ended the session of a process that was too slow within its transaction.
-test.each(["40001", "40P01", "25P03", "25P04"])(
-  "a transaction that ends with %s is rolled back and runs again",
-  async (code) => {
-    let runs = 0;
-    await db.transaction(async (query) => {
-      runs += 1;
-      await query(INSERT, [`run ${runs}`, "x"]);
-      if (runs < 3) await query(raise(code));
-    });
-    expect(await refusals()).toEqual([{ merchant_id: "run 3" }]);
-  },
-);
-
-test("any other failure rolls the transaction back, and the connection remains usable", async () => {
-  let runs = 0;
-  const failing = db.transaction(async (query) => {
-    runs += 1;
-    await query(INSERT, ["kept", "x"]);
-    throw new Error("refused by a rule");
+describe("a database", () => {
+  const database = useDatabase();
+  let storage: Storage;
+  let db: Database;
+  beforeEach(async () => {
+    await database.empty();
+    const clock = createFakeClock();
+    storage = await openPostgres(database.url, { clock, server: true, time: "process" });
+    db = createDatabase(createPool(database.url), processTime(clock));
   });
-  await expect(failing).rejects.toThrow("refused by a rule");
-  await expect(db.transaction((query) => query(raise("P0001")))).rejects.toThrow(Error);
-  expect(runs).toBe(1);
-  expect(await refusals()).toEqual([]);
-  await db.transaction((query) => query(INSERT, ["later", "x"]));
-  expect(await refusals()).toEqual([{ merchant_id: "later" }]);
-});
+  afterEach(async () => {
+    await storage.close();
+    await db.close();
+  });
 
-test("a transaction whose statements together take too long ends and records nothing", async () => {
-  const slow = db.transaction(async (query) => {
-    for (let step = 1; step <= 10; step += 1) {
-      await query(INSERT, [`step ${step}`, "x"]);
-      await query("SELECT pg_sleep(1)");
+  const INSERT = "INSERT INTO refusals (merchant_id, epoch, merchants_reference, count) VALUES ($1, 0, $2, 1)";
+  const refusals = () => database.run("SELECT merchant_id FROM refusals ORDER BY merchant_id");
+
+  // 25P03 and 25P04: the server has ended the session of a process that was too slow within its transaction.
+  test.each(["40001", "40P01", "25P03", "25P04"])(
+    "a transaction that ends with %s is rolled back and runs again",
+    async (code) => {
+      let runs = 0;
+      await db.transaction(async (query) => {
+        runs += 1;
+        await query(INSERT, [`run ${runs}`, "x"]);
+        if (runs < 3) await query(raise(code));
+      });
+      expect(await refusals()).toEqual([{ merchant_id: "run 3" }]);
+    },
+  );
+
+  test("any other failure rolls the transaction back, also one that is hidden, and the connection remains usable", async () => {
+    let runs = 0;
+    const failing = db.transaction(async (query) => {
+      runs += 1;
+      await query(INSERT, ["kept", "x"]);
+      throw new Error("refused by a rule");
+    });
+    await expect(failing).rejects.toThrow("refused by a rule");
+    await expect(db.transaction((query) => query(raise("P0001")))).rejects.toThrow(Error);
+    const hidden = db.transaction(async (query) => {
+      await query(raise("P0001")).catch(() => undefined);
+    });
+    await expect(hidden).rejects.toThrow("rolled back");
+    expect([runs, await refusals()]).toEqual([1, []]);
+    await db.transaction((query) => query(INSERT, ["later", "x"]));
+    expect(await refusals()).toEqual([{ merchant_id: "later" }]);
+  });
+
+  test("a transaction whose statements together take too long ends and records nothing", async () => {
+    const slow = db.transaction(async (query) => {
+      for (let step = 1; step <= 10; step += 1) {
+        await query(INSERT, [`step ${step}`, "x"]);
+        await query("SELECT pg_sleep(1)");
+      }
+    });
+    await expect(slow).rejects.toBeInstanceOf(ConnectionLost);
+    expect(await refusals()).toEqual([]);
+  });
+
+  test("operations beyond the limit are refused at once", async () => {
+    const silent = { connect: () => new Promise(() => undefined) } as unknown as Pool;
+    const busy = createDatabase(silent, processTime(createFakeClock()));
+    for (let begun = 0; begun < 5_000; begun += 1) void busy.read("SELECT 1");
+    await expect(busy.read("SELECT 1")).rejects.toMatchObject(unavailable);
+  });
+
+  test("a create whose connection the server ends is repeated", async () => {
+    const { id } = await addMerchant(storage);
+    await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);
+    const creating = storage.insertDisbursement(aDisbursement(id));
+    const waiting = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await expect.poll(() => database.run(waiting), { interval: 5 }).toEqual([{ ended: true }]);
+    await database.run("ROLLBACK");
+    expect(await creating).toMatchObject({ inserted: true });
+  });
+
+  test("a migration by another process does not break statements that this one has prepared", async () => {
+    const { id } = await addMerchant(storage);
+    for (const change of ["ADD COLUMN later text", "DROP COLUMN later"]) {
+      expect(await storage.findMerchant(id)).toMatchObject({ id });
+      await database.run(`ALTER TABLE merchants ${change}`);
+      expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
     }
   });
-  await expect(slow).rejects.toBeInstanceOf(ConnectionLost);
-  expect(await refusals()).toEqual([]);
-});
 
-test("operations beyond the limit are refused at once", async () => {
-  const few = createDatabase(createPool(database.url), processTime(createFakeClock()), { mostOperations: 20 });
-  const results = await Promise.allSettled(Array.from({ length: 30 }, () => few.read("SELECT pg_sleep(0.01)")));
-  expect(results.map(({ status }) => status).filter((status) => status === "fulfilled")).toHaveLength(20);
-  for (const result of results.slice(20)) expect(result).toMatchObject({ reason: { code: "unavailable" } });
-  expect((await few.read("SELECT 1")).count).toBe(1);
-  await few.close();
-});
-
-test("a transaction whose failed statement went unnoticed is not taken for committed", async () => {
-  const failing = db.transaction(async (query) => {
-    await query(raise("P0001")).catch(() => undefined);
+  test("text that PostgreSQL cannot store is stored and found exactly", async () => {
+    const { id } = await addMerchant(storage, { name: "NUL \0 half \ud83e" });
+    expect((await storage.findMerchant(id))?.name).toBe("NUL \0 half \ud83e");
+    for (const merchantsReference of ["a\0", "a\ud800", "a\ufffd", "a\ufdd00000", "a"]) {
+      const { inserted } = await storage.insertDisbursement(aDisbursement(id, { merchantsReference }));
+      const found = await storage.findDisbursementByMerchantsReference(id, merchantsReference);
+      expect([inserted, found?.merchantsReference]).toEqual([true, merchantsReference]);
+    }
+    const unit = fc.constantFrom("\0", "\ufdd0", "\ud800", "\udfff", "👩", "a", "0", "1", "d");
+    fc.assert(
+      fc.property(fc.string({ unit }), (text) => {
+        const stored = encodeText(text);
+        expect([stored.includes("\0"), stored.isWellFormed(), decodeText(stored)]).toEqual([false, true, text]);
+      }),
+    );
   });
-  await expect(failing).rejects.toThrow("rolled back");
 });
 
-test("a create whose connection the server ends is repeated", async () => {
-  const { id } = await addMerchant(storage);
-  await database.run(`BEGIN; SELECT * FROM merchants WHERE id = '${id}' FOR UPDATE`);
-  const creating = storage.insertDisbursement(aDisbursement(id));
-  const waiting = `SELECT pg_terminate_backend(pid) AS ended FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-  await expect.poll(() => database.run(waiting), { interval: 5 }).toEqual([{ ended: true }]);
-  await database.run("ROLLBACK");
-  expect(await creating).toMatchObject({ inserted: true });
-});
+describe("a batcher", () => {
+  const options: BatcherOptions = { concurrency: 1, largest: 3, capacity: 5, patienceMs: 60_000 };
 
-test("a migration by another process does not break statements that this one has prepared", async () => {
-  const { id } = await addMerchant(storage);
-  expect(await storage.findMerchant(id)).toMatchObject({ id });
-  await database.run("ALTER TABLE merchants ADD COLUMN later text");
-  expect(await storage.findMerchant(id)).toMatchObject({ id });
-  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
-  await database.run("ALTER TABLE merchants DROP COLUMN later");
-  expect(await storage.insertDisbursement(aDisbursement(id))).toMatchObject({ inserted: true });
-});
-
-test("a default of the database for NULL in arrays does not change what payouts mean", async () => {
-  const { id } = await addMerchant(storage);
-  const name = new URL(database.url).pathname.slice(1);
-  await database.run(`ALTER DATABASE ${name} SET array_nulls = off`);
-  const other = await openPostgres(database.url, { clock: createFakeClock(), server: false, time: "process" });
-  const draft = aDisbursement(id);
-  await other.insertDisbursement(draft);
-  await other.close();
-  await database.run(`ALTER DATABASE ${name} RESET ALL`);
-  expect(await storage.findDisbursement(id, draft.reference)).toEqual(storedAt(draft));
-});
-
-test.each(["default_transaction_read_only = on", "search_path = pg_catalog"])(
-  "a server does not start with the default of the database %s",
-  async (setting) => {
-    const name = new URL(database.url).pathname.slice(1);
-    await database.run(`ALTER DATABASE ${name} SET ${setting}`);
-    const opening = openPostgres(database.url, { clock: createFakeClock(), server: true, time: "process" });
-    await expect(opening).rejects.toThrow(StorageError);
-    await database.run(`ALTER DATABASE ${name} RESET ALL`);
-  },
-);
-
-test("text that PostgreSQL cannot store is stored and found exactly", async () => {
-  const { id } = await addMerchant(storage, { name: "NUL \0 half \ud83e" });
-  expect((await storage.findMerchant(id))?.name).toBe("NUL \0 half \ud83e");
-  for (const merchantsReference of ["a\0", "a\ud800", "a\ufffd", "a\ufdd00000", "a"]) {
-    expect(await storage.insertDisbursement(aDisbursement(id, { merchantsReference }))).toMatchObject({
-      inserted: true,
-    });
-    const found = await storage.findDisbursementByMerchantsReference(id, merchantsReference);
-    expect(found?.merchantsReference).toBe(merchantsReference);
+  /** A batcher whose batches wait until the test finishes them. */
+  function heldBatcher(changes: Partial<BatcherOptions> = {}) {
+    const batches: { items: number[]; finish(): void }[] = [];
+    const work = (items: number[]) =>
+      new Promise<number[]>((resolve) => {
+        batches.push({ items, finish: () => resolve(items.map((item) => item * 10)) });
+      });
+    return { batcher: createBatcher(work, { ...options, ...changes }), batches };
   }
-});
 
-test("the time limits of a database do not apply to operators' commands", async () => {
-  const name = new URL(database.url).pathname.slice(1);
-  await database.run(`ALTER DATABASE ${name} SET statement_timeout = 500`);
-  const slept = await withConnection(database.url, (client) => client.query("SELECT pg_sleep(0.6)"));
-  await database.run(`ALTER DATABASE ${name} RESET ALL`);
-  expect(slept.rowCount).toBe(1);
+  test("puts items of one turn into a batch, and those that arrive meanwhile into the next, up to its capacity", async () => {
+    const { batcher, batches } = heldBatcher();
+    const results = [1, 2].map(batcher.add);
+    await nextTurn();
+    results.push(...[3, 4, 5, 6, 7].map(batcher.add));
+    await expect(batcher.add(8)).rejects.toMatchObject(unavailable);
+    for (let index = 0; index < 3; index += 1) {
+      batches[index]!.finish();
+      await nextTurn();
+    }
+    expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50, 60, 70]);
+    expect(batches.map(({ items }) => items)).toEqual([
+      [1, 2],
+      [3, 4, 5],
+      [6, 7],
+    ]);
+    await batcher.idle();
+  });
+
+  test("refuses items that wait for too long while a batch does not end, or whose request has too little time", async () => {
+    const { batcher, batches } = heldBatcher({ patienceMs: 20 });
+    const first = batcher.add(0);
+    await nextTurn();
+    for (const waiting of [1, 2].map(batcher.add)) await expect(waiting).rejects.toMatchObject(unavailable);
+    batches[0]!.finish();
+    expect(await first).toBe(0);
+    const late = withBudget({ leftMs: 1_000 }, () => batcher.add(1));
+    await expect(late).rejects.toMatchObject(unavailable);
+    expect(batches).toHaveLength(1);
+  });
+
+  test("takes the time of an item, its wait included, from its own request's budget", async () => {
+    const [long, longer] = [{ leftMs: 20_000 }, { leftMs: 50_000 }];
+    const limits: number[] = [];
+    const batcher = createBatcher(async (items: number[]) => {
+      await withinBudget(async (deadline) => void limits.push(deadline - performance.now()));
+      return items;
+    }, options);
+    await Promise.all([withBudget(longer, () => batcher.add(1)), withBudget(long, () => batcher.add(2))]);
+    expect(limits).toHaveLength(1);
+    expect(limits[0]).toBeGreaterThan(15_000);
+    expect(limits[0]).toBeLessThanOrEqual(20_000);
+    expect([long.leftMs < 20_000, longer.leftMs < 50_000, longer.leftMs > 40_000]).toEqual([true, true, true]);
+    // A batch that was begun for one request does not limit a later request.
+    await batcher.add(3);
+    expect(limits[1]).toBe(Infinity);
+  });
 });

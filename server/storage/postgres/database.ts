@@ -6,8 +6,7 @@ import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement 
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
-import { statements } from "./statements.ts";
-import type { Time } from "./time.ts";
+import { statements, type Time } from "./statements.ts";
 
 /** Runs a statement with the parameters `$1`, `$2`, …; `:now` is real time. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Result>;
@@ -54,16 +53,8 @@ const MOST_OPERATIONS = 5_000;
 /** An attempt of an operation, which must end by `deadline`, as `performance.now()` counts. */
 type Attempt<T> = (deadline: number) => Promise<T>;
 
-interface Options {
-  emit?: Emit;
-  mostOperations?: number;
-  /** False for a database without SKIP LOCKED. */
-  skipLocked?: boolean;
-}
-
-export function createDatabase(pool: Pool, time: Time, options: Options = {}): Database {
-  const { emit = silent, mostOperations = MOST_OPERATIONS, skipLocked = true } = options;
-  const prepare = statements(time, skipLocked);
+export function createDatabase(pool: Pool, time: Time, emit: Emit = silent): Database {
+  const prepare = statements(time);
   // This is a count, because a Set of all operations would keep ended operations in memory: V8 copies the Set often,
   // and the copies stay.
   let active = 0;
@@ -118,7 +109,7 @@ export function createDatabase(pool: Pool, time: Time, options: Options = {}): D
   }
 
   async function track<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
-    if (active >= mostOperations) throw overloaded();
+    if (active >= MOST_OPERATIONS) throw overloaded();
     active += 1;
     try {
       return await withinBudget((limit) => patiently(operation, repeatable, limit));

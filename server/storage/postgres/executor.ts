@@ -1,7 +1,7 @@
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
 import type { Context } from "./context.ts";
 import type { Query as Send } from "./database.ts";
-import { NAMES } from "./time.ts";
+import { NAMES } from "./statements.ts";
 
 interface Placed {
   text: string;

@@ -22,14 +22,13 @@ import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { requireDurable, type DurabilityOptions } from "./durability.ts";
+import { requireDurable, type DurabilityOptions, claimMode, postgresMode } from "./preconditions.ts";
 import { postgresExecutor } from "./executor.ts";
 import { watchHealth } from "./health.ts";
 import { createBatcher } from "./batcher.ts";
 import { keepTime } from "./keep-time.ts";
 import { migratePostgres } from "./migrate.ts";
-import { claimMode, postgresMode } from "./mode.ts";
-import { DATABASE_TIME, processTime } from "./time.ts";
+import { DATABASE_TIME, processTime } from "./statements.ts";
 
 interface Options extends DurabilityOptions {
   clock: Clock;
@@ -70,8 +69,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
     try {
       if (mode) await claimMode(pool, mode);
       const time = options.time === "process" ? processTime(options.clock) : DATABASE_TIME;
-      const skipLocked = new URL(url).searchParams.get("skip_locked") !== "off";
-      return await open(createDatabase(pool, time, { ...options, skipLocked }), options);
+      return await open(createDatabase(pool, time, options.emit), options);
     } catch (error) {
       await pool.end();
       throw error;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { useDatabase } from "../../testing/places.ts";
 import {
   aCheckout,
   ACTOR,
@@ -9,23 +9,18 @@ import {
   addMerchant,
   aDisbursement,
   aFinalDisbursement,
+  concurrently,
 } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
 
+const database = useDatabase();
 /** Three storages on one database, as three processes have them. */
 let storages: Storage[];
-let database: TestDatabase;
-
 beforeAll(async () => {
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   const options = { clock: createFakeClock(), server: false, time: "process" } as const;
-  const open = () => openPostgres(database.url, options);
-  storages = [await open(), await open(), await open()];
+  storages = await concurrently(3, () => openPostgres(database.url, options));
 });
-afterAll(async () => {
-  await Promise.all(storages.map((storage) => storage.close()));
-  await database.drop();
-});
+afterAll(() => Promise.all(storages.map((storage) => storage.close())));
 
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`;

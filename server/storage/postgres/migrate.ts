@@ -11,15 +11,7 @@ import {
 } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { withConnection } from "./connections.ts";
-import { isAway, isUnavailable } from "./errors.ts";
-import { explanation } from "./explanation.ts";
-import {
-  concurrentIndexes,
-  missingIndexes,
-  withIndexes,
-  withoutIndexes,
-  type ConcurrentIndex,
-} from "./migrated-indexes.ts";
+import { isAway, isUnavailable, explanation } from "./errors.ts";
 import { BEGIN, leadsToPooler } from "./sessions.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
@@ -201,4 +193,34 @@ async function versionOf(client: ClientBase): Promise<number | undefined> {
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );
   return found.rows[0]!.version;
+}
+
+/** An index on a table that may be large. Its migration creates it with CONCURRENTLY, outside a transaction. */
+export interface ConcurrentIndex {
+  name: string;
+  sql: string;
+}
+
+const STATEMENT = /CREATE INDEX CONCURRENTLY (\w+)[^;]+;/g;
+
+export const concurrentIndexes = (all: readonly Migration[]): ConcurrentIndex[] =>
+  all.flatMap(({ sql }) => [...sql.matchAll(STATEMENT)].map(([text, name]) => ({ name: name!, sql: text })));
+
+/** The part of a migration that a transaction can apply while others write. */
+export const withoutIndexes = (sql: string): string => sql.replaceAll(STATEMENT, "");
+
+/** The whole migration, for a database that nobody else writes to. */
+export const withIndexes = (sql: string): string => sql.replaceAll("CREATE INDEX CONCURRENTLY ", "CREATE INDEX ");
+
+/** Resolves with the indexes that do not exist, or whose construction did not end. */
+export async function missingIndexes(
+  client: ClientBase,
+  indexes: readonly ConcurrentIndex[],
+): Promise<ConcurrentIndex[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `SELECT c.relname AS name FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+     WHERE c.relnamespace = current_schema()::regnamespace AND i.indisvalid`,
+  );
+  const valid = new Set(rows.map(({ name }) => name));
+  return indexes.filter(({ name }) => !valid.has(name));
 }

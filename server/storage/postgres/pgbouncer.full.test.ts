@@ -1,9 +1,9 @@
 // Runs the storage and real processes through PgBouncer, where it is installed.
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, type TestContext } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, type TestContext } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
 import { pgbouncerIsMissing, startPgBouncer, type PgBouncer } from "../../testing/pgbouncer.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { useDatabase } from "../../testing/places.ts";
 import { runServer, startProcess, type ServerProcess } from "../../testing/process.ts";
 import { aPayout } from "../../testing/server.ts";
 import { addMerchant, aDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
@@ -11,14 +11,10 @@ import { openPostgres } from "./index.ts";
 
 const KEY = "a-key-for-tests-of-pgbouncer";
 const missing = pgbouncerIsMissing();
-let database: TestDatabase;
+const database = useDatabase();
 let bouncer: PgBouncer | undefined;
 const running: ServerProcess[] = [];
 
-beforeAll(async () => {
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-});
-afterAll(() => database.drop());
 beforeEach(({ skip }: TestContext) => void (missing && skip(missing)));
 afterEach(async () => {
   for (const { kill, ended } of running.splice(0)) {
@@ -75,20 +71,21 @@ describe.each(["session", "transaction"] as const)("in %s mode", (mode) => {
   });
 });
 
-test("statement mode, which has no transactions, is refused in a sentence that names the setting", async () => {
-  bouncer = await startPgBouncer(database.url, "statement");
-  const { code, stderr } = await runServer({ DATABASE_URL: bouncer.url, SANDBOX_API_KEY: KEY });
-  expect([code, stderr]).toEqual([
-    1,
-    "Cannot open the PostgreSQL database: PgBouncer runs in statement mode, which has no transactions. " +
-      "Set its pool_mode to session or transaction.\n",
-  ]);
-});
-
-test("a database that PgBouncer does not know ends the start with its name", async () => {
-  bouncer = await startPgBouncer(database.url, "transaction");
-  const DATABASE_URL = Object.assign(new URL(bouncer.url), { pathname: "/absent" }).href;
+test.each([
+  [
+    "statement mode, which has no transactions,",
+    { mode: "statement", pathname: undefined },
+    /: PgBouncer runs in statement mode, which has no transactions\. Set its pool_mode to session or transaction\.\n$/,
+  ],
+  [
+    "a database that PgBouncer does not know",
+    { mode: "transaction", pathname: "/absent" },
+    /: .*"?absent"? .*Check DATABASE_URL\.\n$/,
+  ],
+] as const)("%s ends the start with its name", async (_, { mode, pathname }, message) => {
+  bouncer = await startPgBouncer(database.url, mode);
+  const DATABASE_URL = Object.assign(new URL(bouncer.url), pathname && { pathname }).href;
   const { code, stderr } = await runServer({ DATABASE_URL, SANDBOX_API_KEY: KEY });
-  expect(code).toBe(1);
-  expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .*"?absent"? .*Check DATABASE_URL\.\n$/);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+  expect(stderr).toMatch(/^Cannot open the PostgreSQL database: /);
 });

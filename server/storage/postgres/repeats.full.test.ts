@@ -6,7 +6,7 @@ import type { Limits } from "../../domain/limits.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy, type PostgresProxy } from "../../testing/postgres-proxy.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { useDatabase } from "../../testing/places.ts";
 import {
   ACTOR,
   aCheckout,
@@ -46,6 +46,7 @@ interface Operation {
   learns?: (result: any) => unknown;
 }
 
+const whole = (result: unknown) => result;
 const inserted = ({ inserted: is, record: { id, reference }, refusal }: any) => ({ is, id, reference, refusal });
 const payout = async (storage: Storage) => storage.insertDisbursement(aDisbursement(M!, { ...PAYOUT, rail: RAIL! }));
 const OPERATIONS: Record<string, Operation> = {
@@ -75,15 +76,16 @@ const OPERATIONS: Record<string, Operation> = {
     run: (storage) => storage.insertCheckout(aCheckout(M!, { ...CHECKOUT, rail: RAIL! })),
     learns: inserted,
   },
-  "a proposal": { run: (storage) => storage.proposeAdjustment(M!, adjustment, ACTOR), learns: (result) => result },
-  "a suspension": { run: (storage) => storage.setMerchantState(M!, "suspended", ACTOR), learns: (result) => result },
+  "a top-up": { run: (storage) => storage.adjustBalance(M!, adjustment, ACTOR), learns: whole },
+  "a proposal": { run: (storage) => storage.proposeAdjustment(M!, adjustment, ACTOR), learns: whole },
+  "a suspension": { run: (storage) => storage.setMerchantState(M!, "suspended", ACTOR), learns: whole },
   "a reopening": {
     given: (storage) => storage.setMerchantState(M!, "suspended", ACTOR),
     run: (storage) => storage.setMerchantState(M!, undefined, ACTOR),
-    learns: (result) => result,
+    learns: whole,
   },
-  "a closing": { run: (storage) => storage.setMerchantState(M!, "closed", ACTOR), learns: (result) => result },
-  "a revocation": { run: (storage) => storage.revokeKey(K!, START, ACTOR), learns: (result) => result },
+  "a closing": { run: (storage) => storage.setMerchantState(M!, "closed", ACTOR), learns: whole },
+  "a revocation": { run: (storage) => storage.revokeKey(K!, START, ACTOR), learns: whole },
   "the use of a key": { run: (storage) => storage.recordKeyUses([{ merchantId: M!, keyId: K!, usedAt: START }]) },
   "a settlement": {
     async given(storage, clock) {
@@ -157,14 +159,13 @@ const CHANGES: Record<string, Change> = {
   "is reset": (storage) => storage.reset(M!),
 };
 
-let database: TestDatabase;
+const database = useDatabase();
 let proxy: PostgresProxy;
 let clock: FakeClock;
 /** The storage whose commits get lost, and the storage of another process. */
 let [storage, other]: Storage[] = [];
 
 beforeAll(async () => {
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   proxy = await startPostgresProxy(database.url);
   clock = createFakeClock();
   // Each world has a clock of its own, because dates do not go back.
@@ -184,10 +185,9 @@ afterAll(async () => {
   await storage!.close();
   await other!.close();
   await proxy.close();
-  await database.drop();
 });
 
-/** All rows, without what is random or measured. */
+/** Every row, without what is random or measured. */
 async function rows() {
   const tables = await database.run("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1");
   const names = tables

@@ -1,7 +1,9 @@
 // Whatever the defaults of a role are, what is stored is read as it was written, or the service does not start.
+import { writeFileSync } from "node:fs";
+import { generate } from "selfsigned";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { useDatabase, useFolder } from "../../testing/places.ts";
 import {
   ACTOR,
   aCheckout,
@@ -18,21 +20,17 @@ import { StorageError } from "../storage-error.ts";
 import { withConnection } from "./connections.ts";
 import { openPostgres } from "./index.ts";
 
-let database: TestDatabase;
+const database = useDatabase();
 /** The URL for a role of this file, whose defaults a test sets. */
 let url: string;
 let role: string;
 beforeAll(async () => {
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   role = `role_${new URL(database.url).pathname.slice(1)}`;
   await database.run(`CREATE ROLE ${role} SUPERUSER LOGIN PASSWORD 'x'`);
   url = Object.assign(new URL(database.url), { username: role, password: "x" }).href;
   await expectUsual();
 });
-afterAll(async () => {
-  await database.run(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
-  await database.drop();
-});
+afterAll(() => database.run(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`));
 
 interface Setting {
   name: string;
@@ -127,11 +125,36 @@ test("no default of a role changes what is read", async () => {
   }
   expect(wrong).toEqual([]);
   expect(refused).toEqual(["default_transaction_read_only = 'on'", "search_path = pg_catalog"]);
-}, 900_000);
+});
 
 test("the time limits of a role do not apply to operators' commands", async () => {
   await database.run(`ALTER ROLE ${role} SET statement_timeout = 1000`);
   const slept = await withConnection(url, (client) => client.query("SELECT pg_sleep(1.1)"));
   expect(slept.rowCount).toBe(1);
   await database.run(`ALTER ROLE ${role} RESET ALL`);
+});
+
+const pathOf = useFolder();
+/** Opens the database by the name in its certificate, with these options in the URL, and returns whether it encrypts. */
+async function isEncrypted(options: Record<string, string>) {
+  const to = Object.assign(new URL(database.url), { hostname: "localhost" });
+  for (const [name, value] of Object.entries(options)) to.searchParams.set(name, value);
+  const storage = await openPostgres(to.href, { clock: createFakeClock(), server: true });
+  const rows = await database.run(
+    `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+     WHERE application_name = 'disbursement-checkout' AND datname = current_database()`,
+  );
+  await storage.close();
+  return rows.map(({ ssl }) => ssl);
+}
+
+test("TLS is used if the URL says so, and then the server's certificate must be of the authority", async () => {
+  expect(await isEncrypted({})).toEqual([false]);
+  const [row] = await database.run("SELECT pg_read_file('server.crt') AS certificate");
+  writeFileSync(pathOf("server.pem"), String(row!.certificate));
+  writeFileSync(pathOf("other.pem"), (await generate([{ name: "commonName", value: "localhost" }])).cert);
+  const verified = (authority: string) => isEncrypted({ sslmode: "verify-full", sslrootcert: pathOf(authority) });
+  expect(await verified("server.pem")).toEqual([true]);
+  await expect(verified("other.pem")).rejects.toThrow(StorageError);
+  await expect(verified("other.pem")).rejects.toThrow(/certificate/);
 });

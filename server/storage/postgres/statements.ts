@@ -1,5 +1,39 @@
 import { encodeText } from "./text.ts";
-import { NAMES, type Time } from "./time.ts";
+import type { Clock } from "../../domain/clock.ts";
+
+/** The database's clock, in milliseconds since 1970. */
+export const DATABASE_CLOCK = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+export const NAMES = [":now", ":leased"] as const;
+
+/**
+ * A time that a statement may name:
+ * - `:now` is real time, in milliseconds since 1970;
+ * - `:leased` is the counter that leases are measured with. No wall clock affects it (D47).
+ */
+interface Name {
+  /** SQL that uses the parameter `place`. */
+  sql(place: string): string;
+  /** The value of that parameter; undefined if there is none. */
+  parameter?(): number;
+}
+export type Time = Readonly<Record<(typeof NAMES)[number], Name>>;
+
+const asNumber = (place: string) => `${place}::bigint`;
+
+/** The database's clock, which all processes share. */
+export const DATABASE_TIME: Time = {
+  ":now": { sql: () => DATABASE_CLOCK },
+  ":leased": { sql: () => "(SELECT leased FROM service WHERE id = 1)" },
+};
+
+/** This process's clock, for tests that control it. */
+export function processTime(clock: Clock): Time {
+  return {
+    ":now": { sql: asNumber, parameter: clock.now },
+    ":leased": { sql: asNumber, parameter: clock.monotonic },
+  };
+}
 
 interface Statement {
   name: string;
@@ -11,9 +45,8 @@ interface Statement {
 /**
  * Returns a function that makes a prepared statement of a text and its values. The names of times become additional
  * parameters. Every statement of this adapter is a constant text, so the cache does not grow.
- * @param skipLocked false for a database without SKIP LOCKED, where a statement waits for locked rows instead
  */
-export function statements(time: Time, skipLocked = true) {
+export function statements(time: Time) {
   const known = new Map<string, Statement>();
 
   function prepared(text: string, count: number): Statement {
@@ -27,11 +60,7 @@ export function statements(time: Time, skipLocked = true) {
       clocked = clocked.replaceAll(name, sql(`$${count + times.length + 1}`));
       if (parameter) times.push(parameter);
     }
-    const made = {
-      name: `s${known.size}`,
-      text: skipLocked ? clocked : clocked.replaceAll(" SKIP LOCKED", ""),
-      times,
-    };
+    const made = { name: `s${known.size}`, text: clocked, times };
     known.set(text, made);
     return made;
   }

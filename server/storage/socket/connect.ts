@@ -4,8 +4,17 @@ import { notedChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
 import { StorageError } from "../storage-error.ts";
 import type { SqliteStorage } from "../sqlite/index.ts";
-import { LONGEST_REPLY, onMessages, sendMessage } from "./messages.ts";
-import { LOCAL_OPERATIONS, READS, socketOf, VERSION, type Failure, type Reply } from "./protocol.ts";
+import {
+  LONGEST_REPLY,
+  onMessages,
+  sendMessage,
+  LOCAL_OPERATIONS,
+  READS,
+  socketOf,
+  VERSION,
+  type Failure,
+  type Reply,
+} from "./protocol.ts";
 
 /**
  * Returns the storage of the server that uses a SQLite file, or undefined if none accepts commands.

@@ -4,8 +4,17 @@ import { once } from "node:events";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import { LONGEST_CALL, onMessages, sendMessage } from "./messages.ts";
-import { LOCAL_OPERATIONS, socketOf, VERSION, type Call, type Failure, type Reply } from "./protocol.ts";
+import {
+  LONGEST_CALL,
+  onMessages,
+  sendMessage,
+  LOCAL_OPERATIONS,
+  socketOf,
+  VERSION,
+  type Call,
+  type Failure,
+  type Reply,
+} from "./protocol.ts";
 
 export interface ServedStorage {
   close(): void;

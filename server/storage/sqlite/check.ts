@@ -1,8 +1,9 @@
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { bookQueries, provenBooks } from "../books.ts";
-import { explained } from "./database.ts";
+import { inUnusedFile } from "./database.ts";
 import { schemaOf } from "./migrate.ts";
-import { troubleOf } from "./sqlite-errors.ts";
+import { troubleOf } from "./health.ts";
+import { StorageError } from "../storage-error.ts";
 
 export interface Checked {
   /** The damages; empty if there are none. At most about a hundred findings. */
@@ -28,15 +29,12 @@ const CURRENT = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AN
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export function checkSqlite(path: string): Checked {
-  return explained(path, () => {
-    const db = new DatabaseSync(path, { readOnly: true });
+  return inUnusedFile(path, (db) => {
     try {
       return check(db);
     } catch (error) {
       if (troubleOf(error) !== "damaged") throw error;
       return { pages: 0, findings: [(error as Error).message] };
-    } finally {
-      db.close();
     }
   });
 }
@@ -64,4 +62,11 @@ function recordsOf(db: DatabaseSync): string[] {
   const books = provenBooks(bookQueries("sqlite").map((sql) => db.prepare(sql).all()));
   db.exec("COMMIT");
   return [...keys, ...broken.filter((each) => each !== undefined), ...books];
+}
+
+/** @throws StorageError if the file is damaged. Reads all of it. */
+export function requireIntact(db: DatabaseSync, path: string): void {
+  const found = String(db.prepare("PRAGMA integrity_check(1)").get()!.integrity_check);
+  // The first line only names the database.
+  if (found !== "ok") throw new StorageError(`${path} is damaged: ${found.split("\n").at(-1)}. Use an undamaged copy.`);
 }

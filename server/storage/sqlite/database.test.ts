@@ -1,48 +1,48 @@
+// The file of a SQLite database: who may open it, what is lost with it, its backup and its check.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  closeSync,
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
+  openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
+  writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { readMigrations } from "../migrations.ts";
 import { StorageError } from "../storage-error.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { addMerchant, aDisbursement, LATEST } from "../../testing/storage/fixtures.ts";
+import { useFolder } from "../../testing/places.ts";
+import { addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
+import { backupUnused } from "./backup.ts";
+import { checkSqlite } from "./check.ts";
 import { openSqlite } from "./index.ts";
 
-const clock = createFakeClock();
-const server = { clock, server: true };
 const LATEST_SCHEMA = readMigrations(new URL("migrations/", import.meta.url)).length;
-let folder: string;
+const pathOf = useFolder();
 let path: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "sqlite-"));
-  path = join(folder, "server.db");
+  path = pathOf("server.db");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+const open = (at = path, server = true) => openSqlite(at, { clock: createFakeClock(), server });
 
 function inFile<T>(work: (db: DatabaseSync) => T): T {
-  const db = new DatabaseSync(path);
-  try {
-    return work(db);
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path);
+  return work(db);
 }
-
+const execute = (sql: string) => inFile((db) => db.exec(sql));
 const dump = () =>
   inFile((db) => ({
     version: db.prepare("PRAGMA user_version").get()!.user_version,
@@ -50,25 +50,19 @@ const dump = () =>
   }));
 
 describe("one program per file", () => {
-  const IN_USE = /^Another server or command is using .+server\.db\. Stop it, or set DATABASE_URL to another file\.$/;
+  const IN_USE = /^Another server or command is using .+\.db\. Stop it, or set DATABASE_URL to another file\.$/;
 
-  test("a second server or command is refused until the first has closed the file", async () => {
-    const first = openSqlite(path, server);
-    expect(() => openSqlite(path, { clock, server: false })).toThrow(IN_USE);
-    expect(readdirSync(folder).toSorted()).toEqual(["server.db", "server.db-wal"]);
-    expect(() => openSqlite(path, server)).toThrow(StorageError);
-    expect(() => openSqlite(path, server)).toThrow(IN_USE);
-    expect(() => openSqlite(join(folder, "..", folder.split("/").at(-1)!, "server.db"), server)).toThrow(IN_USE);
+  test("a second server or command is refused until the first has closed the file, also by another path", async () => {
+    const first = open();
+    expect(() => open(path, false)).toThrow(IN_USE);
+    expect(readdirSync(pathOf()).toSorted()).toEqual(["server.db", "server.db-wal"]);
+    symlinkSync(path, pathOf("link.db"));
+    for (const name of [path, pathOf("link.db")]) {
+      expect(() => open(name)).toThrow(StorageError);
+      expect(() => open(name)).toThrow(IN_USE);
+    }
     await first.close();
-    await openSqlite(path, server).close();
-  });
-
-  test("a symbolic link leads to the same lock", async () => {
-    const first = openSqlite(path, server);
-    const link = join(folder, "link.db");
-    symlinkSync(path, link);
-    expect(() => openSqlite(link, server)).toThrow(/Another server or command is using/);
-    await first.close();
+    await open().close();
   });
 
   test("a server that was killed leaves no lock behind", async () => {
@@ -80,14 +74,14 @@ describe("one program per file", () => {
       setInterval(() => {}, 1_000);`;
     const child = spawn(process.execPath, ["--input-type=module", "--eval", script, path]);
     await once(child.stdout, "data");
-    expect(() => openSqlite(path, server)).toThrow(IN_USE);
+    expect(() => open()).toThrow(IN_USE);
     child.kill("SIGKILL");
     await once(child, "exit");
-    await openSqlite(path, server).close();
+    await open().close();
   });
 
   test("in-memory databases are independent", async () => {
-    const both = [openSqlite(":memory:", server), openSqlite(":memory:", server)] as const;
+    const both = [open(":memory:"), open(":memory:")] as const;
     const { id } = await addMerchant(both[0]);
     expect(await both[1].findMerchant(id)).toBeUndefined();
     await Promise.all(both.map((storage) => storage.close()));
@@ -101,7 +95,7 @@ test.each<[string, () => void]>([
   ["the database was replaced", () => (copyFileSync(path, `${path}-copy`), renameSync(`${path}-copy`, path))],
 ])("records nothing more a second after %s, and can still be copied", async (_, harm) => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-  const storage = openSqlite(path, server);
+  const storage = open();
   const merchant = await addMerchant(storage);
   vi.advanceTimersByTime(1_000);
   const payout = aDisbursement(merchant.id);
@@ -112,61 +106,74 @@ test.each<[string, () => void]>([
   const lost = /^A file of the server's database was deleted, moved or replaced\. .+`db backup FILE`/;
   await expect(storage.insertDisbursement(aDisbursement(merchant.id))).rejects.toThrow(lost);
   await expect(storage.ping()).rejects.toThrow(lost);
-  await storage.backup(join(folder, "backup.db"));
+  await storage.backup(pathOf("backup.db"));
   await storage.close();
-  const copy = openSqlite(join(folder, "backup.db"), server);
+  const copy = open(pathOf("backup.db"));
   expect(await copy.findDisbursement(merchant.id, payout.reference)).toBeDefined();
   await copy.close();
 });
 
-describe("schema", () => {
-  test("a new file gets the full schema, and a second start changes nothing", async () => {
-    await openSqlite(path, server).close();
+describe("opening", () => {
+  test("gives a new or empty file the full schema, and changes nothing a second time", async () => {
+    writeFileSync(path, "");
+    await open().close();
     const fresh = dump();
     expect(fresh.version).toBe(LATEST_SCHEMA);
-    expect(fresh.tables.map(({ name }) => name)).toEqual(expect.arrayContaining(["disbursements", "events"]));
-    await openSqlite(path, server).close();
+    await open().close();
     expect(dump()).toEqual(fresh);
   });
 
-  test("only the owner can read the files", async () => {
-    const storage = openSqlite(path, server);
+  test("takes the access of others to the files away", async () => {
+    await open().close();
+    chmodSync(path, 0o644);
+    const storage = open();
     await storage.listMerchants();
     for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o077).toBe(0);
     await storage.close();
   });
 
-  test("takes the access of others to an existing database away", async () => {
-    await openSqlite(path, server).close();
-    chmodSync(path, 0o644);
-    await openSqlite(path, server).close();
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-  });
-
-  test("follows no symbolic link to a missing file", () => {
-    const target = join(folder, "elsewhere");
-    symlinkSync(target, path);
-    expect(() => openSqlite(path, { clock, server: false })).toThrow(
-      `${path} is a symbolic link to a file that does not exist. Remove it.`,
-    );
-    expect(existsSync(target)).toBe(false);
-  });
-
-  test("the schema of a newer server is refused and left unchanged", async () => {
-    await openSqlite(path, server).close();
-    inFile((db) => db.exec("PRAGMA user_version = 99"));
-    expect(() => openSqlite(path, server)).toThrow(
+  test("refuses the schema of a newer server, leaves it unchanged, and closes the file", async () => {
+    await open().close();
+    execute("PRAGMA user_version = 99");
+    expect(() => open()).toThrow(
       `The database has schema version 99; this server supports versions up to ${LATEST_SCHEMA}. Start the newer server`,
     );
-    expect(inFile((db) => db.prepare("PRAGMA user_version").get())).toEqual({ user_version: 99 });
-    // The failed start has closed the file.
-    inFile((db) => db.exec(`PRAGMA user_version = ${LATEST_SCHEMA}`));
-    await openSqlite(path, server).close();
+    expect(dump().version).toBe(99);
+    execute(`PRAGMA user_version = ${LATEST_SCHEMA}`);
+    await open().close();
+  });
+
+  const garbage = "this is not a database, but long enough to be read as one. ".repeat(100);
+  const CHECK = /^Cannot open the database .+: .+\. Check DATABASE_URL\.$/s;
+  test.each<[string, () => unknown]>([
+    ["a file that is not a database", () => writeFileSync(path, garbage)],
+    ["a folder", () => mkdirSync(path)],
+    ["a path through a file", () => (writeFileSync(path, ""), join(path, "server.db"))],
+    ["a file system that accepts no files", () => "/proc/server.db"],
+    ["a folder that cannot be created", () => "/dev/null/data/server.db"],
+    ["a database with a table of the same name", () => execute("CREATE TABLE merchants (a)")],
+    ["the database of another program", () => execute("CREATE TABLE notes (a)")],
+    [
+      "a corrupt database",
+      () => {
+        execute("CREATE TABLE other (a); INSERT INTO other VALUES (zeroblob(100000))");
+        writeFileSync(path, garbage, { flag: "r+" });
+      },
+    ],
+    ["a symbolic link to a missing file", () => symlinkSync(pathOf("elsewhere"), path)],
+  ])("refuses %s and says what to do", (_, make) => {
+    const made = make();
+    const unusable = typeof made === "string" ? made : path;
+    for (const isServer of [true, false]) {
+      expect(() => open(unusable, isServer)).toThrow(StorageError);
+      expect(() => open(unusable, isServer)).toThrow(CHECK);
+    }
+    expect(existsSync(pathOf("elsewhere"))).toBe(false);
   });
 });
 
 test("the log stays short, because it is copied into the file again and again", async () => {
-  const storage = openSqlite(path, server);
+  const storage = open();
   const { id } = await addMerchant(storage);
   async function sizeAfter(commits: number) {
     for (let made = 0; made < commits; made += 1) await storage.insertDisbursement(aDisbursement(id));
@@ -177,58 +184,89 @@ test("the log stays short, because it is copied into the file again and again", 
   await storage.close();
 });
 
-test("a crash between the ends of two overlapping clock moves loses nothing of the later one", async () => {
-  const storage = openSqlite(path, server);
-  const merchant = await addMerchant(storage);
-  await Promise.all(Array.from({ length: 2_500 }, () => storage.insertDisbursement(aDisbursement(merchant.id))));
-  const move = () => storage.moveClock(merchant.id, { by: 500 }, LATEST);
-  const first = move();
-  // The second move begins after the first has recomputed some of the rows.
-  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
-  const second = move();
-  await first;
-  // Copy the file in the state in which a crash at this moment would leave it.
-  const crashed = join(folder, "crashed.db");
-  for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
-  await second;
-  await storage.close();
-
-  const later = createFakeClock();
-  const after = openSqlite(crashed, { clock: later, server: true });
-  later.advance(1_000);
-  expect(await after.settleDue(10_000)).toBe(2_500);
-  await after.close();
-});
-
-describe("refuses an unusable path and says what to do", () => {
-  const garbage = "this is not a database, but long enough to be read as one. ".repeat(100);
-  test.each<[string, () => string]>([
-    ["a file that is not a database", () => (writeFileSync(path, garbage), path)],
-    ["a folder", () => (mkdirSync(path), path)],
-    ["a path through a file", () => (writeFileSync(path, ""), join(path, "server.db"))],
-    ["a file system that accepts no files", () => "/proc/server.db"],
-    ["a folder that cannot be created", () => "/dev/null/data/server.db"],
-    ["a database with a table of the same name", () => (inFile((db) => db.exec("CREATE TABLE merchants (a)")), path)],
-    ["the database of another program", () => (inFile((db) => db.exec("CREATE TABLE notes (a)")), path)],
-    [
-      "a corrupt database",
-      () => {
-        inFile((db) => db.exec("CREATE TABLE other (a); INSERT INTO other VALUES (zeroblob(100000))"));
-        writeFileSync(path, garbage, { flag: "r+" });
-        return path;
-      },
-    ],
-  ])("%s", async (_, make) => {
-    const unusable = make();
-    for (const options of [server, { clock, server: false }]) {
-      expect(() => openSqlite(unusable, options)).toThrow(StorageError);
-      expect(() => openSqlite(unusable, options)).toThrow(/^Cannot open the database .+: .+\. Check DATABASE_URL\.$/s);
-    }
+describe("a backup", () => {
+  test("has every commit so far, while commits go on, is sound and private, and a server can start on it", async () => {
+    const storage = open();
+    const { id } = await addMerchant(storage);
+    await concurrently(2_000, () => storage.insertDisbursement(aFinalDisbursement(id)));
+    const file = pathOf("copy.db");
+    let isDone = false;
+    const copying = storage.backup(file).finally(() => (isDone = true));
+    let meanwhile = 0;
+    for (; !isDone; meanwhile += 1) await storage.insertDisbursement(aFinalDisbursement(id));
+    await copying;
+    expect(meanwhile).toBeGreaterThan(1);
+    expect(readdirSync(pathOf()).filter((name) => name.startsWith("copy"))).toEqual(["copy.db"]);
+    expect([statSync(file).mode & 0o777, statSync(file).nlink]).toEqual([0o600, 1]);
+    await addMerchant(storage);
+    await storage.close();
+    expect(checkSqlite(file).findings).toEqual([]);
+    const copy = open(file);
+    expect(await copy.listMerchants()).toMatchObject([{ id }]);
+    expect((await copy.listAudit({ limit: 10 })).items).toMatchObject([{ action: "merchant.create" }]);
+    await copy.close();
   });
 
-  test("an empty file is a new database", async () => {
-    writeFileSync(path, "");
-    await openSqlite(path, server).close();
-    expect(dump().version).toBe(LATEST_SCHEMA);
+  test("replaces no file, not even the database", async () => {
+    const storage = open();
+    writeFileSync(pathOf("precious"), "precious");
+    for (const file of [path, pathOf("precious")])
+      await expect(storage.backup(file)).rejects.toThrow(/^Cannot create .+: it exists\. Choose another file\.$/);
+    const missing = storage.backup(pathOf("missing", "copy.db"));
+    await expect(missing).rejects.toThrow(/^Cannot create .+ Choose another file\.$/);
+    expect(readFileSync(pathOf("precious"), "utf8")).toBe("precious");
+    await addMerchant(storage);
+    await storage.close();
+  });
+
+  test.each<[string, (source: string) => void]>([
+    ["is a folder", (source) => mkdirSync(source)],
+    ["is no database", (source) => writeFileSync(source, "no database, but longer than a header. ".repeat(100))],
+    ["is empty", (source) => writeFileSync(source, "")],
+  ])("of a source that %s leaves no file behind", async (_, make) => {
+    make(path);
+    const before = readdirSync(pathOf());
+    await expect((async () => backupUnused(path, pathOf("copy.db")))()).rejects.toThrow(StorageError);
+    expect(readdirSync(pathOf())).toEqual(before);
+  });
+});
+
+describe("a check", () => {
+  beforeEach(async () => {
+    const storage = open();
+    const { id } = await addMerchant(storage);
+    await concurrently(300, () => storage.insertDisbursement(aFinalDisbursement(id)));
+    await storage.close();
+  });
+  const PAGE = 4_096;
+
+  /** Overwrites the last page of a table or index, because the first page only points to others. */
+  function damage(table: string) {
+    const pages = "SELECT max(rootpage) AS page FROM sqlite_schema WHERE tbl_name = ?";
+    const page = inFile((db) => db.prepare(pages).get(table)!.page) as number;
+    const file = openSync(path, "r+");
+    writeSync(file, Buffer.alloc(PAGE, 7), 0, PAGE, (page - 1) * PAGE);
+    closeSync(file);
+  }
+  const KEY = "INSERT INTO api_keys (id, merchant_id, hash, hint, created_at) VALUES ('k', 'm', x'00', 'h', 1)";
+
+  test.each<[string, () => unknown, RegExp]>([
+    ["a damaged table", () => damage("disbursements"), /./],
+    ["a damaged index", () => damage("events"), /./],
+    ["a cut-off file", () => truncateSync(path, statSync(path).size - 5 * PAGE), /./],
+    [
+      "an event without its payout, which no page shows",
+      () => execute("PRAGMA foreign_keys = OFF; DELETE FROM disbursements WHERE rowid = 7"),
+      /^1 events of no payout or checkout$/,
+    ],
+    [
+      "a key without its merchant, which no page shows",
+      () => execute(`PRAGMA foreign_keys = OFF; ${KEY}`),
+      /^A row of api_keys refers to a row of merchants/,
+    ],
+  ])("finds %s", (_, harm, finding) => {
+    expect(checkSqlite(path)).toEqual({ findings: [], pages: expect.any(Number) });
+    harm();
+    expect(checkSqlite(path).findings).toContainEqual(expect.stringMatching(finding));
   });
 });

@@ -1,8 +1,52 @@
-import { realpathSync, statSync } from "node:fs";
+import { chmodSync, closeSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
-import { createPrivately, keepPrivate } from "./file-modes.ts";
-import { adviceOf, isBusy } from "./sqlite-errors.ts";
+import { adviceOf, isBusy } from "./health.ts";
+import { dirname, resolve } from "node:path";
+
+const OWNER_ONLY = 0o600;
+
+/**
+ * Creates an empty file and its folder, unless they exist. The database holds webhook secrets, so only its owner may
+ * read it; SQLite gives the files beside it the same mode.
+ */
+function createPrivately(path: string): void {
+  mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
+  // A second descriptor of an existing file would release the locks of this process.
+  if (statSync(path, { throwIfNoEntry: false })) return;
+  try {
+    // Does not follow a symbolic link to a missing file, which another user may have put here.
+    closeSync(openSync(path, "wx", OWNER_ONLY));
+  } catch (error) {
+    if (!isCode(error, "EEXIST")) throw error;
+  }
+}
+
+/**
+ * Takes the access of other users to a database, and to the files beside it, away.
+ * @throws StorageError if this process may not do that
+ */
+function keepPrivate(path: string): void {
+  // Windows has no such modes.
+  if (process.platform === "win32") return;
+  const file = realpathSync(path);
+  for (const each of [file, `${file}-wal`]) {
+    const mode = statSync(each, { throwIfNoEntry: false })?.mode ?? 0;
+    if ((mode & 0o077) === 0) continue;
+    try {
+      chmodSync(each, mode & 0o700);
+    } catch (error) {
+      // SQLite deletes the log when its user closes the database.
+      if (isCode(error, "ENOENT")) continue;
+      throw new StorageError(
+        `Other users of this machine have access to ${each}, which holds secrets. As its owner, run: chmod 600 ${each}`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+const isCode = (error: unknown, code: string) => (error as NodeJS.ErrnoException).code === code;
 
 /** The path of an in-memory database. */
 export const MEMORY = ":memory:";
@@ -14,11 +58,6 @@ export const MEMORY = ":memory:";
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) {
     createPrivately(path);
-    // A second name would have a separate write-ahead log, which would corrupt the database.
-    const found = statSync(path);
-    if (found.isFile() && found.nlink > 1) {
-      throw new StorageError(`${path} has another hard link. Remove one of the names, then start again.`);
-    }
     keepPrivate(path);
   }
   const db = new DatabaseSync(path);
@@ -84,4 +123,16 @@ export function explained<T>(path: string, work: () => T): T {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StorageError(`Cannot open the database ${path}: ${reason}. ${adviceOf(error)}`, { cause: error });
   }
+}
+
+/** Reads a file that no other program uses. @throws StorageError in place of any error of `read` */
+export function inUnusedFile<T>(path: string, read: (db: DatabaseSync) => T, { readOnly = true } = {}): T {
+  return explained(path, () => {
+    const db = new DatabaseSync(path, { readOnly });
+    try {
+      return read(db);
+    } finally {
+      db.close();
+    }
+  });
 }

@@ -1,6 +1,43 @@
 import { ServiceError } from "../../domain/errors.ts";
 import type { Emit } from "../../domain/telemetry.ts";
-import { isFlush, troubleOf, type Trouble } from "./sqlite-errors.ts";
+
+/** The reasons why the storage cannot record anything. */
+export type Trouble = "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | "moved";
+
+/** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
+const [BUSY, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 8, 10, 11, 13, 26, 778];
+
+/** Returns the trouble behind an error after which nothing was recorded; undefined for any other error. */
+export function troubleOf(error: unknown): Trouble | undefined {
+  const { code, errcode = 0 } = error as { code?: string; errcode?: number };
+  if (code !== "ERR_SQLITE_ERROR") return undefined;
+  if (errcode === IOERR_WRITE) return "unwritable";
+  const byCode: Record<number, Trouble> = {
+    [READONLY!]: "read-only",
+    [CORRUPT!]: "damaged",
+    [NOTADB!]: "damaged",
+    [FULL!]: "full",
+  };
+  return byCode[errcode & 0xff];
+}
+
+/** SQLite's extended codes of a flush that failed. What the operating system has written since the last flush may be lost. */
+const FLUSHES = new Set([1_034, 1_290]);
+
+/** True if a flush failed, so that nobody knows what is on the disk. */
+export const isFlush = (error: unknown): boolean => FLUSHES.has((error as { errcode?: number }).errcode ?? 0);
+
+/** True if another connection has the file. */
+export const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY;
+
+const DISK = "Its disk may be full, read-only or broken: free space or repair it, then start again.";
+
+/** Returns the advice for an operator about a database that cannot be opened. */
+export function adviceOf(error: unknown): string {
+  const { errcode = 0 } = error as { errcode?: number };
+  if ((errcode & 0xff) === CORRUPT) return "The file is damaged: restore it from a backup.";
+  return [IOERR, FULL].includes(errcode & 0xff) ? DISK : "Check DATABASE_URL.";
+}
 
 const MESSAGES: Record<Trouble, string> = {
   "read-only": "The server's database is read-only.",
@@ -43,6 +80,8 @@ export function createHealth(now: () => number, emit: Emit): Health {
   let trouble: Trouble | undefined;
   let failedAt = 0;
 
+  const isLasting = () => trouble !== undefined && LASTING.has(trouble);
+
   function fail(next: Trouble, error?: unknown) {
     failedAt = now();
     if (trouble === next) return;
@@ -55,29 +94,28 @@ export function createHealth(now: () => number, emit: Emit): Health {
       return trouble !== undefined;
     },
     require() {
-      if (trouble && LASTING.has(trouble)) throw unavailable(trouble);
+      if (isLasting()) throw unavailable(trouble!);
     },
     committed() {
       // A commit does not prove that damaged pages are readable again; only a restart with a repaired file does.
-      if (trouble === undefined || LASTING.has(trouble)) return;
+      if (trouble === undefined || isLasting()) return;
       // A small commit may succeed on a disk that is too full for a payout.
       if ((trouble === "full" || trouble === "unwritable") && now() - failedAt < RECOVERED_AFTER_MS) return;
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
     checkpointFailed(error) {
-      if (trouble && LASTING.has(trouble)) return;
-      fail(isFlush(error) ? "unflushed" : (troubleOf(error) ?? "unwritable"), error);
+      if (!isLasting()) fail(isFlush(error) ? "unflushed" : (troubleOf(error) ?? "unwritable"), error);
     },
     moved: () => fail("moved"),
     explain(error) {
       // SQLite appends to its log. If an earlier page of it is lost, a crash loses what follows.
-      if (isFlush(error) && !(trouble && LASTING.has(trouble))) fail("unflushed", error);
+      if (isFlush(error) && !isLasting()) fail("unflushed", error);
       const found = troubleOf(error);
       if (found === undefined) return error;
       // A later error must not hide a lasting trouble.
-      if (!trouble || !LASTING.has(trouble)) fail(found, error);
-      return unavailable(trouble && LASTING.has(trouble) ? trouble : found);
+      if (!isLasting()) fail(found, error);
+      return unavailable(trouble!);
     },
   };
 }

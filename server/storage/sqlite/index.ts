@@ -26,15 +26,12 @@ import { backupSqlite } from "./backup.ts";
 import type { Context } from "./context.ts";
 import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
-import { createHealth, type Health } from "./health.ts";
+import { createHealth, type Health, isFlush } from "./health.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
-import { claimMode, modeOf } from "./mode.ts";
-import { createPace } from "./pace.ts";
+import { claimMode, modeOf, statusOf } from "./status.ts";
+import { createPace, createWriter } from "./writer.ts";
 import { finishRebases } from "./rebase.ts";
-import { isFlush } from "./sqlite-errors.ts";
-import { statusOf } from "./status.ts";
-import { createWriter } from "./writer.ts";
 
 interface Options {
   clock: Clock;

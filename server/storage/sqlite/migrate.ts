@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import {
   missingMigrations,
   readMigrations,
@@ -7,7 +7,7 @@ import {
   type Migrated,
   type Schema,
 } from "../migrations.ts";
-import { explained, openDatabase } from "./database.ts";
+import { explained, inUnusedFile, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
@@ -43,16 +43,7 @@ export function migrateMemory(db: DatabaseSync): void {
 export const schemaOf = (db: DatabaseSync): Schema => schemaAt(migrations, versionOf(db));
 
 /** Returns the version of a file's schema. @throws StorageError if another program uses the file */
-export function sqliteSchema(path: string): Schema {
-  return explained(path, () => {
-    const db = new DatabaseSync(path, { readOnly: true });
-    try {
-      return schemaOf(db);
-    } finally {
-      db.close();
-    }
-  });
-}
+export const sqliteSchema = (path: string): Schema => inUnusedFile(path, schemaOf);
 
 /** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
 export function migrateSqlite(path: string): Migrated {

@@ -3,7 +3,6 @@ import {
   copyFileSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,132 +12,105 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { createFakeClock } from "../../testing/clock.ts";
+import { useFolder } from "../../testing/places.ts";
 import { mountSmallDisk } from "../../testing/small-disk.ts";
-import { addMerchant, aDisbursement } from "../../testing/storage/fixtures.ts";
+import { addMerchant, pendingOn } from "../../testing/storage/fixtures.ts";
 import { backupUnused } from "./backup.ts";
-import { openSqlite } from "./index.ts";
+import { openSqlite, type SqliteStorage } from "./index.ts";
 import { restoreSqlite } from "./restore.ts";
 
 const VERSION = expect.any(Number);
-let folder: string;
+const pathOf = useFolder();
 let path: string;
 let backup: string;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "restore-"));
-  path = join(folder, "server.db");
-  backup = join(folder, "backup.db");
+  path = pathOf("server.db");
+  backup = pathOf("backup.db");
   await addAt(path, "Before");
   await backupUnused(path, backup);
   await addAt(path, "After");
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const open = (at: string) => openSqlite(at, { clock: createFakeClock(), server: true });
-async function addAt(at: string, name: string): Promise<void> {
+/** Opens the storage, and closes it after the work. */
+function opened<T>(at: string, work: (storage: SqliteStorage) => Promise<T>): Promise<T> {
   const storage = open(at);
-  await addMerchant(storage, { name });
-  await storage.close();
+  return work(storage).finally(() => storage.close());
 }
-async function namesIn(at: string): Promise<string[]> {
-  const storage = open(at);
-  const names = (await storage.listMerchants()).map(({ name }) => name);
-  await storage.close();
-  return names;
-}
+const addAt = (at: string, name: string) => opened(at, (storage) => addMerchant(storage, { name }));
+const namesIn = (at: string) => opened(at, async (storage) => (await storage.listMerchants()).map(({ name }) => name));
 const restore = ({ replace = true, from = backup, to = path } = {}) =>
   restoreSqlite(to, from, { replace, suffix: "old" });
+/** Leaves the file as a crash of the server would, with a merchant in its log. */
+async function crashAs(name: string): Promise<string> {
+  const crashed = pathOf(name);
+  await opened(path, async (storage) => {
+    await addMerchant(storage, { name: "In the log" });
+    for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
+  });
+  return crashed;
+}
 
-test("replaces the database and keeps the old one, complete", async () => {
-  expect(await restore()).toEqual({ version: VERSION, kept: `${path}.old` });
-  expect(await namesIn(path)).toEqual(["Before"]);
+test("replaces the database, also by a symbolic link, and keeps the old one, complete", async () => {
+  symlinkSync(path, pathOf("link.db"));
+  expect(await restore({ to: pathOf("link.db") })).toEqual({ version: VERSION, kept: `${path}.old` });
+  for (const name of ["server.db", "link.db", "backup.db"]) expect(await namesIn(pathOf(name))).toEqual(["Before"]);
   expect(await namesIn(`${path}.old`)).toEqual(["Before", "After"]);
-  expect(await namesIn(backup)).toEqual(["Before"]);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(existsSync(`${path}.restoring`)).toBe(false);
 });
 
 test("what a rail may have been asked since the backup is in doubt, and what is repeated is the same payment", async () => {
-  const pay = async (merchantId: string, merchantsReference: string) => {
-    const storage = open(path);
-    const { due: _, ...draft } = aDisbursement(merchantId, { merchantsReference, rail: "mobile" });
-    const { record } = await storage.insertDisbursement(draft);
-    await storage.close();
-    return record.reference;
-  };
-  const storage = open(path);
-  const { id } = (await storage.listMerchants())[0]!;
-  await storage.close();
-  const waiting = await pay(id, "waiting");
+  const [merchantId] = await opened(path, async (storage) => (await storage.listMerchants()).map(({ id }) => id));
+  const pay = (merchantsReference: string) =>
+    opened(path, async (storage) => {
+      const draft = pendingOn("mobile", merchantId!, { merchantsReference });
+      return (await storage.insertDisbursement(draft)).record.reference;
+    });
+  const waiting = await pay("waiting");
   rmSync(backup);
   await backupUnused(path, backup);
-  const lost = await pay(id, "lost");
+  const lost = await pay("lost");
   await restore();
-  expect(await pay(id, "lost")).toBe(lost);
-  const restored = open(path);
-  const lanes = await restored.handoverLanes({ limit: 1 });
-  const claims = await restored.claimHandovers(
-    lanes.map((lane) => ({ ...lane, count: 9 })),
-    1_000,
-  );
-  expect(new Map(claims.map((claim) => [claim.id, claim.askedAgoMs]))).toEqual(
-    new Map([
-      [waiting, 0],
-      [lost, undefined],
-    ]),
-  );
-  await restored.close();
+  expect(await pay("lost")).toBe(lost);
+  const claims = await opened(path, async (storage) => {
+    const lanes = await storage.handoverLanes({ limit: 1 });
+    return storage.claimHandovers([{ ...lanes[0]!, count: 9 }], 1_000);
+  });
+  const doubts = [
+    [waiting, 0],
+    [lost, undefined],
+  ] as const;
+  expect(new Map(claims.map((claim) => [claim.id, claim.askedAgoMs]))).toEqual(new Map(doubts));
 });
 
 test("a missing or empty database needs no confirmation", async () => {
-  const missing = join(folder, "new", "server.db");
+  const missing = pathOf("new", "server.db");
   const restoring = restore({ replace: false, to: missing });
   // A server that started now would write payments into a file that is about to be replaced.
   expect(() => open(missing)).toThrow(/^Another server or command is using /);
   expect(await restoring).toEqual({ version: VERSION });
-  expect(await namesIn(missing)).toEqual(["Before"]);
-  const empty = join(folder, "empty.db");
+  const [empty, unused] = [pathOf("empty.db"), pathOf("unused.db")];
   writeFileSync(empty, "");
-  expect(await restore({ replace: false, to: empty })).toMatchObject({ kept: `${empty}.old` });
-  const unused = join(folder, "unused.db");
   await open(unused).close();
-  await restore({ replace: false, to: unused });
-  for (const each of [empty, unused]) expect(await namesIn(each)).toEqual(["Before"]);
+  for (const to of [empty, unused]) expect(await restore({ replace: false, to })).toMatchObject({ kept: `${to}.old` });
+  for (const each of [missing, empty, unused]) expect(await namesIn(each)).toEqual(["Before"]);
 });
 
-test("refuses to replace data without confirmation", async () => {
-  await expect(restore({ replace: false })).rejects.toThrow(
-    /server\.db has data\. Add --replace .+ kept under another name\.$/,
-  );
+test("refuses to replace data without confirmation, or a database that another program uses", async () => {
+  const unconfirmed = /server\.db has data\. Add --replace .+ kept under another name\.$/;
+  await expect(restore({ replace: false })).rejects.toThrow(unconfirmed);
+  await expect(restore({ to: ":memory:" })).rejects.toThrow(/names no file/);
+  await opened(path, () => expect(restore()).rejects.toThrow(/^Another server or command is using .+\. Stop it/));
   expect(await namesIn(path)).toEqual(["Before", "After"]);
-});
-
-test("a symbolic link still leads to the database", async () => {
-  const link = join(folder, "link.db");
-  symlinkSync(path, link);
-  expect(await restore({ to: link })).toMatchObject({ kept: `${path}.old` });
-  expect(await namesIn(link)).toEqual(["Before"]);
-  expect(await namesIn(path)).toEqual(["Before"]);
-});
-
-test("refuses while another program uses the database", async () => {
-  const server = open(path);
-  await expect(restore()).rejects.toThrow(/^Another server or command is using .+\. Stop it/);
-  await server.close();
-  expect(await namesIn(path)).toEqual(["Before", "After"]);
-  expect(readdirSync(folder).filter((name) => /old|restoring/.test(name))).toEqual([]);
+  expect(readdirSync(pathOf()).filter((name) => /old|restoring/.test(name))).toEqual([]);
 });
 
 test("replaces a damaged database after confirmation, and never applies its log to the backup", async () => {
-  const storage = open(path);
-  await addMerchant(storage, { name: "In the log" });
-  const crashed = join(folder, "crashed.db");
-  for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
-  await storage.close();
+  const crashed = await crashAs("crashed.db");
   writeFileSync(crashed, "damaged ".repeat(1_000));
   await expect(restore({ replace: false, to: crashed })).rejects.toThrow(/crashed\.db is damaged\. Add --replace /);
   await restore({ to: crashed });
@@ -147,24 +119,14 @@ test("replaces a damaged database after confirmation, and never applies its log 
   expect(await namesIn(crashed)).toEqual(["Before"]);
 });
 
-test("a log whose database was moved away is not applied to the backup", async () => {
-  const storage = open(path);
-  await addMerchant(storage, { name: "In the log" });
-  const moved = join(folder, "moved.db");
-  copyFileSync(`${path}-wal`, `${moved}-wal`);
-  await storage.close();
-  expect(await restore({ replace: false, to: moved })).toEqual({ version: VERSION });
-  expect(await namesIn(moved)).toEqual(["Before"]);
-});
-
-test("what the log of a crashed server contains is in the kept file", async () => {
-  const storage = open(path);
-  await addMerchant(storage, { name: "In the log" });
-  const crashed = join(folder, "crashed.db");
-  for (const end of ["", "-wal"]) copyFileSync(path + end, crashed + end);
-  await storage.close();
+test("the log of a crashed server is in the kept file; without its database it is not applied to the backup", async () => {
+  const crashed = await crashAs("crashed.db");
+  const moved = pathOf("moved.db");
+  copyFileSync(`${crashed}-wal`, `${moved}-wal`);
   await restore({ to: crashed });
   expect(await namesIn(`${crashed}.old`)).toEqual(["Before", "After", "In the log"]);
+  expect(await restore({ replace: false, to: moved })).toEqual({ version: VERSION });
+  expect(await namesIn(moved)).toEqual(["Before"]);
 });
 
 test.each<[string, (file: string) => void, RegExp]>([
@@ -176,6 +138,11 @@ test.each<[string, (file: string) => void, RegExp]>([
   ["newer", (file) => execute(file, "PRAGMA user_version = 999"), /schema version 999; this server supports/],
   ["of a development version", (file) => execute(file, "CREATE TABLE customers (id)"), /^A development version made /],
   ["damaged", damage, /backup\.db is damaged: Tree .+ Use an undamaged copy\.$/],
+  [
+    "the database itself",
+    (file) => (rmSync(file), symlinkSync(path, file)),
+    /backup\.db is the database of DATABASE_URL itself/,
+  ],
 ])("refuses a backup that is %s, and changes nothing", async (_, change, message) => {
   change(backup);
   await expect(restore()).rejects.toThrow(message);
@@ -183,16 +150,11 @@ test.each<[string, (file: string) => void, RegExp]>([
   expect(existsSync(`${path}.old`)).toBe(false);
 });
 
-test("refuses the database itself as its backup", async () => {
-  await expect(restore({ from: path })).rejects.toThrow(/is the database of DATABASE_URL itself/);
-  await expect(restoreSqlite(":memory:", backup, { replace: true, suffix: "old" })).rejects.toThrow(/names no file/);
-});
-
 test("a backup to a disk that becomes full leaves nothing behind, and a later one succeeds", async ({ skip }) => {
   const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux, root and a loop device");
   onTestFinished(() => disk.close());
   const before = readdirSync(disk.folder);
-  const file = join(disk.folder, "copy.db");
+  const file = `${disk.folder}/copy.db`;
   disk.fill();
   await expect(backupUnused(path, file)).rejects.toThrow(/^(The backup of .+ failed: .*full|Cannot create .+ENOSPC)/);
   disk.empty();
@@ -202,9 +164,8 @@ test("a backup to a disk that becomes full leaves nothing behind, and a later on
 });
 
 function execute(file: string, sql: string): void {
-  const db = new DatabaseSync(file);
+  using db = new DatabaseSync(file);
   db.exec(sql);
-  db.close();
 }
 
 /** Overwrites the first page of an index, as a fault of a disk could. */

@@ -3,13 +3,12 @@ import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Mode } from "../../domain/mode.ts";
 import { StorageError } from "../storage-error.ts";
-import { backupSqlite } from "./backup.ts";
+import { backupSqlite, flushFolder } from "./backup.ts";
 import { explained, MEMORY, openDatabase } from "./database.ts";
-import { claimMode } from "./mode.ts";
-import { requireIntact } from "./integrity.ts";
+import { claimMode } from "./status.ts";
+import { requireIntact } from "./check.ts";
 import { schemaOf } from "./migrate.ts";
-import { troubleOf } from "./sqlite-errors.ts";
-import { flushFolder } from "./whole-file.ts";
+import { troubleOf } from "./health.ts";
 
 export interface RestoreOptions {
   /** True if a database that has data may be replaced. */

@@ -1,8 +1,11 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { toWork, workQuery, type DatabaseStatus } from "../status.ts";
-import { explained } from "./database.ts";
+import { inUnusedFile } from "./database.ts";
 import { schemaOf } from "./migrate.ts";
+import type { Mode } from "../../domain/mode.ts";
+import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
+import { troubleOf } from "./health.ts";
 
 /**
  * Reads the status of a database file that no other program uses.
@@ -10,14 +13,7 @@ import { schemaOf } from "./migrate.ts";
  * @throws StorageError if it cannot be opened, or a newer server or another program made it
  */
 export function sqliteStatus(path: string, now: number): DatabaseStatus {
-  return explained(path, () => {
-    const db = new DatabaseSync(realpathSync(path), { readOnly: true });
-    try {
-      return statusOf(db, path, { now, inUse: false });
-    } finally {
-      db.close();
-    }
-  });
+  return inUnusedFile(path, (db) => statusOf(db, path, { now, inUse: false }));
 }
 
 const WORK = workQuery({ ready: "r.ready = 1", now: ":now" });
@@ -36,4 +32,41 @@ export function statusOf(
     bytes: bytes.reduce((sum, size) => sum + size),
     ...(schema.pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
   };
+}
+
+/**
+ * Reads the mode of a database file that no other program uses. Leaves no file behind. A missing or damaged file has no
+ * mode.
+ */
+export function sqliteMode(path: string): FoundMode {
+  if (!existsSync(path)) return {};
+  // A connection that may write removes the files beside the database when it closes. But such a connection would
+  // also apply a log that a crash left behind, which only a process that uses the database should do.
+  const readOnly = existsSync(`${realpathSync(path)}-wal`);
+  return inUnusedFile(
+    path,
+    (db) => {
+      try {
+        return modeOf(db);
+      } catch (error) {
+        if (troubleOf(error) === "damaged") return {};
+        throw error;
+      }
+    },
+    { readOnly },
+  );
+}
+
+export function modeOf(db: DatabaseSync): FoundMode {
+  const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
+  return isMade ? toMode(db.prepare(MODE).get()!) : {};
+}
+
+/**
+ * Stores the mode of a database that has none.
+ * @throws StorageError if it has the other mode
+ */
+export function claimMode(db: DatabaseSync, mode: Mode): void {
+  db.prepare("INSERT OR IGNORE INTO mode (id, name) VALUES (1, ?)").run(mode);
+  modeOfServer(toMode({ mode: db.prepare("SELECT name FROM mode").get()!.name }), mode);
 }

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import {
@@ -16,6 +16,7 @@ import {
   LATEST,
   MINUTE,
   nextId,
+  pendingOn,
   START,
 } from "./fixtures.ts";
 
@@ -23,83 +24,93 @@ export interface ReopenOptions {
   secretKeys?: readonly Buffer[];
 }
 
-export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions) => Promise<Storage>): void {
-  test("a claim to hand a payment over is durable, because the rail may have been asked", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
-    const { id: merchantId } = await addMerchant(before);
-    const { due: _, ...draft } = aDisbursement(merchantId);
-    const { reference } = (await before.insertDisbursement({ ...draft, rail: "mobile" })).record;
-    const claim = (storage: Storage) => storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
-    expect(await claim(before)).toMatchObject([{ id: reference }]);
-    await before.close();
+const claim = (storage: Storage, merchantId: string) =>
+  storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
 
-    const after = await open(clock);
-    clock.advance(MINUTE);
-    await after.promoteHandovers(10);
-    expect(await claim(after)).toMatchObject([{ id: reference, askedAgoMs: 0 }]);
-    await after.close();
+export function durabilityTests(openAt: (clock: FakeClock, options?: ReopenOptions) => Promise<Storage>): void {
+  let clock: FakeClock;
+  beforeEach(() => {
+    clock = createFakeClock();
+  });
+  const open = (...secretKeys: Buffer[]) => openAt(clock, { secretKeys });
+  /** Opens the storage, and closes it after the work. */
+  async function opened<T>(work: (storage: Storage) => Promise<T>, ...secretKeys: Buffer[]): Promise<T> {
+    const storage = await open(...secretKeys);
+    return work(storage).finally(() => storage.close());
+  }
+
+  test("a claim to hand a payment over is durable, because the rail may have been asked", async () => {
+    const { merchantId, reference } = await opened(async (storage) => {
+      const { id } = await addMerchant(storage);
+      const { record } = await storage.insertDisbursement(pendingOn("mobile", id));
+      expect(await claim(storage, id)).toMatchObject([{ id: record.reference }]);
+      return record;
+    });
+    await opened(async (storage) => {
+      clock.advance(MINUTE);
+      await storage.promoteHandovers(10);
+      expect(await claim(storage, merchantId)).toMatchObject([{ id: reference, askedAgoMs: 0 }]);
+    });
   });
 
   test("secrets are read with the key that encrypted them, or an earlier one, and without it nothing opens", async () => {
     const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
-    const clock = createFakeClock();
-    const plain = await open(clock);
-    const { id } = await addMerchant(plain);
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
-    const { current: initial } = await plain.readSecrets(id);
-    await plain.close();
-
-    const keyed = await open(clock, { secretKeys: [first] });
-    const other = await addMerchant(keyed);
-    expect((await keyed.readSecrets(id)).current).toBe(initial);
-    const rotated = await keyed.rotateSecret(id, "whsec_second", rotation);
-    expect(rotated).toEqual({
-      current: "whsec_second",
-      previous: [{ secret: initial, expiresAt: clock.now() + HOUR }],
+    const { id, initial } = await opened(async (storage) => {
+      const merchant = await addMerchant(storage);
+      return { id: merchant.id, initial: (await storage.readSecrets(merchant.id)).current };
     });
-    await keyed.close();
+    const rotated = { current: "whsec_second", previous: [{ secret: initial, expiresAt: clock.now() + HOUR }] };
+    const other = await opened(async (storage) => {
+      expect((await storage.readSecrets(id)).current).toBe(initial);
+      const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
+      expect(await storage.rotateSecret(id, "whsec_second", rotation)).toEqual(rotated);
+      return addMerchant(storage);
+    }, first);
 
     const NEEDED = /encrypted with the key [\da-f]{8}, .*SECRETS_KEY_FILE/;
-    await expect(open(clock)).rejects.toThrow(NEEDED);
-    await expect(open(clock, { secretKeys: [second] })).rejects.toThrow(NEEDED);
+    await expect(open()).rejects.toThrow(NEEDED);
+    await expect(open(second)).rejects.toThrow(NEEDED);
 
-    const both = await open(clock, { secretKeys: [second, first] });
-    await both.close();
-    const after = await open(clock, { secretKeys: [second] });
-    expect(await after.readSecrets(id)).toEqual(rotated);
-    expect(await after.revealSecrets(other.id, ACTOR)).toEqual({ current: initial, previous: [] });
-    await addDelivery(after, id);
-    expect(await claimAll(after)).toMatchObject([{ secrets: rotated }]);
-    await after.close();
+    await opened(async () => undefined, second, first);
+    await opened(async (storage) => {
+      expect(await storage.readSecrets(id)).toEqual(rotated);
+      expect(await storage.revealSecrets(other.id, ACTOR)).toEqual({ current: initial, previous: [] });
+      await addDelivery(storage, id);
+      expect(await claimAll(storage)).toMatchObject([{ secrets: rotated }]);
+    }, second);
   });
 
-  test("returns every write confirmed before it was closed", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
-    const merchant = await addMerchant(before);
-    const key = await addKey(before, merchant.id);
-    const { record: disbursement } = await before.insertDisbursement(aDisbursement(merchant.id));
-    const { record: checkout } = await before.insertCheckout(aCheckout(merchant.id));
-    await before.countRefusal(merchant.id, "refused");
-    const { id } = await addDelivery(before, merchant.id);
-    await before.recordAttempt((await claimAll(before))[0]!, ATTEMPT, { status: "ended", step: 1 });
-    const delivery = await before.findDelivery(merchant.id, id);
-    const moved = await before.moveClock(merchant.id, { by: MINUTE }, LATEST);
-    await before.close();
-
-    const after = await open(clock);
-    expect(await after.findMerchantByKey(key.hash)).toMatchObject({ merchant: moved! });
-    expect(await after.findDisbursement(merchant.id, disbursement.reference)).toEqual(disbursement);
-    expect(await after.findCheckout(merchant.id, checkout.reference)).toEqual(checkout);
-    expect(await after.findDelivery(merchant.id, id)).toEqual(delivery);
-    expect(await after.countRefusal(merchant.id, "refused")).toBe(2);
-    await after.close();
+  test("returns every write confirmed before it was closed, and continues settlement and deliveries", async () => {
+    const before = await opened(async (storage) => {
+      const { id } = await addMerchant(storage);
+      const key = await addKey(storage, id);
+      const { record: disbursement } = await storage.insertDisbursement(aDisbursement(id));
+      const { record: checkout } = await storage.insertCheckout(aCheckout(id));
+      await storage.countRefusal(id, "refused");
+      const { id: delivered } = await addDelivery(storage, id);
+      await storage.recordAttempt((await claimAll(storage))[0]!, ATTEMPT, { status: "ended", step: 1 });
+      const delivery = await storage.findDelivery(id, delivered);
+      const { id: claimed } = await addDelivery(storage, id);
+      expect(await claimAll(storage)).toHaveLength(1);
+      return { id, key, disbursement, checkout, delivery: delivery!, claimed };
+    });
+    await opened(async (storage) => {
+      const { id, key, disbursement, checkout, delivery, claimed } = before;
+      expect(await storage.findMerchantByKey(key.hash)).toMatchObject({ merchant: { id } });
+      expect(await storage.findDisbursement(id, disbursement.reference)).toEqual(disbursement);
+      expect(await storage.findCheckout(id, checkout.reference)).toEqual(checkout);
+      expect(await storage.findDelivery(id, delivery.id)).toEqual(delivery);
+      expect(await storage.countRefusal(id, "refused")).toBe(2);
+      clock.advance(MINUTE);
+      expect(await storage.settleDue(10)).toBe(1);
+      expect(await storage.findDisbursement(id, disbursement.reference)).toMatchObject({ status: "success" });
+      // The claim of a dead process ends.
+      expect(await claimAll(storage)).toMatchObject([{ id: claimed }]);
+    });
   });
 
   test("finishes or rejects every write in progress when it is closed", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
+    const before = await open();
     const merchant = await addMerchant(before);
     const drafts = Array.from({ length: 10 }, () => aDisbursement(merchant.id));
     const results = concurrently(10, (index) => before.insertDisbursement(drafts[index]!));
@@ -107,44 +118,14 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     expect((await results).every(({ inserted }) => inserted)).toBe(true);
     await expect(before.insertDisbursement(aDisbursement(merchant.id))).rejects.toThrow(Error);
     await expect(before.ping()).rejects.toThrow(Error);
-
-    const after = await open(clock);
-    await after.ping();
-    for (const { reference } of drafts) expect(await after.findDisbursement(merchant.id, reference)).toBeDefined();
-    await after.close();
-  });
-
-  test("continues settlement", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
-    const merchant = await addMerchant(before);
-    const { record } = await before.insertDisbursement(aDisbursement(merchant.id));
-    await before.close();
-
-    clock.advance(MINUTE);
-    const after = await open(clock);
-    expect(await after.settleDue(10)).toBe(1);
-    expect(await after.findDisbursement(merchant.id, record.reference)).toMatchObject({ status: "success" });
-    await after.close();
-  });
-
-  test("a dead process's claims end", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
-    const merchant = await addMerchant(before);
-    const { id } = await addDelivery(before, merchant.id);
-    expect(await claimAll(before)).toHaveLength(1);
-    await before.close();
-
-    const after = await open(clock);
-    clock.advance(MINUTE);
-    expect(await claimAll(after)).toMatchObject([{ event: { id } }]);
-    await after.close();
+    await opened(async (storage) => {
+      await storage.ping();
+      for (const { reference } of drafts) expect(await storage.findDisbursement(merchant.id, reference)).toBeDefined();
+    });
   });
 
   test("finishes a move of the clock that the end of the process interrupted", async () => {
-    const clock = createFakeClock();
-    const before = await open(clock);
+    const before = await open();
     const merchant = await addMerchant(before);
     await before.insertDisbursement(aDisbursement(merchant.id));
     await before.insertCheckout(aCheckout(merchant.id, { due: { afterMs: 2_000, status: "cancelled" } }));
@@ -153,29 +134,27 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     await before.recordAttempt((await claimAll(before))[0]!, ATTEMPT, retry);
     const [moved] = await Promise.allSettled([before.moveClock(merchant.id, { by: 1_000 }, LATEST), before.close()]);
     expect(moved.status).toBe("rejected");
-
-    const after = await open(clock);
-    expect(await after.findMerchant(merchant.id)).toMatchObject({ clockOffset: 1_000 });
-    expect(await after.settleDue(10)).toBe(0);
-    clock.advance(1_000);
-    expect(await after.settleDue(10)).toBe(2);
-    expect((await claimAll(after)).map(({ event }) => event.id)).toContain(id);
-    await after.close();
+    await opened(async (storage) => {
+      expect(await storage.findMerchant(merchant.id)).toMatchObject({ clockOffset: 1_000 });
+      expect(await storage.settleDue(10)).toBe(0);
+      clock.advance(1_000);
+      expect(await storage.settleDue(10)).toBe(2);
+      expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(id);
+    });
   });
 
   test("continues a replay where it was: no delivery is missed and none made ready twice", async () => {
-    const clock = createFakeClock();
-    let storage = await open(clock);
-    const merchant = await addMerchant(storage);
+    let storage = await open();
+    const { id: merchantId } = await addMerchant(storage);
     const ids: string[] = [];
-    for (let index = 0; index < 6; index += 1) ids.push((await attempted(storage, merchant.id, "ended")).id);
-    const replay = { id: nextId(), merchantId: merchant.id, filter: { status: "failed" }, pace: 8 } as const;
+    for (let index = 0; index < 6; index += 1) ids.push((await attempted(storage, merchantId, "ended")).id);
+    const replay = { id: nextId(), merchantId, filter: { status: "failed" }, pace: 8 } as const;
     await storage.startReplay(replay, ACTOR);
     const ready: string[] = [];
     for (let steps = 0; steps < 5; steps += 1) {
       // The step may be in progress when the storage is closed; it then happens or does not.
       await Promise.allSettled([storage.advanceReplay(), storage.close()]);
-      storage = await open(clock);
+      storage = await open();
       for (const claimed of await claimAll(storage)) {
         ready.push(claimed.event.id);
         await storage.recordAttempt(claimed, ATTEMPT, { status: "ended", step: 1 });
@@ -185,7 +164,7 @@ export function durabilityTests(open: (clock: FakeClock, options?: ReopenOptions
     while ((await storage.advanceReplay()) !== undefined) clock.advance(MINUTE);
     ready.push(...(await claimAll(storage)).map(({ event }) => event.id));
     expect(ready).toEqual(ids);
-    expect(await storage.findReplay(merchant.id, replay.id)).toMatchObject({ state: "done", replayed: 6, skipped: 0 });
+    expect(await storage.findReplay(merchantId, replay.id)).toMatchObject({ state: "done", replayed: 6, skipped: 0 });
     await storage.close();
   });
 }

@@ -5,8 +5,8 @@ import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
+import type { Page } from "../../domain/pages.ts";
 import { customerOf } from "../../storage/record-rows.ts";
-import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */
 export const START = Date.UTC(2026, 10, 20, 9, 30);
@@ -81,6 +81,12 @@ export function aFinalDisbursement(merchantId: string, changes: Partial<Draft<Di
   return draft;
 }
 
+/** A payout that waits for a rail, which decides how it ends. */
+export function pendingOn(rail: string, merchantId: string, changes: Partial<Draft<Disbursement>> = {}) {
+  const { due: _, ...draft } = aDisbursement(merchantId, { webhookURL: "https://merchant.example/hook", ...changes });
+  return { ...draft, rail };
+}
+
 /** A pending checkout that expires after half an hour. */
 export function aCheckout(merchantId: string, changes: Partial<Draft<Checkout>> = {}): Draft<Checkout> {
   const id = nextId();
@@ -130,14 +136,6 @@ export async function attempted(
   return delivery;
 }
 
-/** Takes all steps of the replays in progress, for as long as they need. */
-export async function replayAll(storage: Storage, clock: FakeClock): Promise<void> {
-  for (let waited = 0; waited < 10; waited += 1) {
-    while ((await storage.advanceReplay()) !== undefined) waited = 0;
-    clock.advance(SECOND);
-  }
-}
-
 /** Starts `count` promises concurrently. */
 export const concurrently = <T>(count: number, begin: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => begin(index)));
@@ -153,8 +151,30 @@ export async function claimAll(storage: Storage, { merchantId, leaseMs = MINUTE,
   );
 }
 
-interface ClaimOptions {
+export interface ClaimOptions {
   merchantId?: string;
   leaseMs?: number;
   count?: number;
+}
+
+/** Every combination of these values. A value that is undefined is left out. */
+export const combinations = <T>(values: { [Name in keyof T]?: readonly (T[Name] | undefined)[] }): Partial<T>[] =>
+  Object.entries(values as Record<string, readonly unknown[]>).reduce<object[]>(
+    (found, [name, of]) =>
+      found.flatMap((some) => of.map((value) => (value === undefined ? some : { ...some, [name]: value }))),
+    [{}],
+  ) as Partial<T>[];
+
+/** Reads a list to its end, and returns its pages. @param meanwhile runs after the first page */
+export async function pagesOf<T>(
+  list: (of: { cursor?: string }) => Promise<Page<T>>,
+  meanwhile?: () => Promise<unknown>,
+): Promise<T[][]> {
+  const pages: T[][] = [];
+  for (let cursor: string | undefined = ""; cursor !== undefined;) {
+    const page: Page<T> = await list(cursor === "" ? {} : { cursor });
+    if (pages.push(page.items) === 1) await meanwhile?.();
+    ({ cursor } = page);
+  }
+  return pages;
 }

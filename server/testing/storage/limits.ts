@@ -1,27 +1,50 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import type { ActorName } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { ServiceError } from "../../domain/errors.ts";
+import { failureOf } from "../../domain/failures.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
-import { aCheckout, ACTOR, addKey, addMerchant, aDisbursement, concurrently, DAY } from "./fixtures.ts";
+import {
+  aCheckout,
+  ACTOR,
+  aDisbursement,
+  aFinalDisbursement,
+  aKey,
+  concurrently,
+  DAY,
+  pendingOn,
+  SECOND,
+} from "./fixtures.ts";
 
 type Changes = Partial<Draft<Disbursement>>;
+interface Limited {
+  ofKey?: Limits;
+  ofMerchant?: Limits;
+  /** Who has made the key. */
+  by?: ActorName;
+}
 
 const to = (phoneNumber: string) => ({ customer: { phoneNumber } });
 
-export function limitTests(storage: Current): void {
-  /** A merchant and a key, each with limits or without. */
-  async function limited({ ofKey, ofMerchant }: { ofKey?: Limits; ofMerchant?: Limits }) {
-    const merchant = await addMerchant(storage());
-    const key = await addKey(storage(), merchant.id);
-    if (ofKey) expect(await storage().setKeyLimits(key.id, ofKey, ACTOR)).toBe(true);
-    if (ofMerchant) await storage().setMerchantLimits(merchant.id, ofMerchant, ACTOR);
-    const create = (changes: Changes = {}) =>
-      storage().insertDisbursement(aDisbursement(merchant.id, { keyId: key.id, amount: 100, fee: 1, ...changes }));
-    return { merchant, key, create };
-  }
+/** Makes a merchant and a key, each with limits or without. */
+async function limited({ storage, merchant }: Current, { ofKey, ofMerchant, by = ACTOR }: Limited = {}) {
+  const { id } = await merchant();
+  const key = aKey(id);
+  await storage.insertKey(key, by);
+  const limitKey = (limits?: Limits) => storage.setKeyLimits(key.id, limits, ACTOR);
+  const limitMerchant = (limits?: Limits) => storage.setMerchantLimits(id, limits, ACTOR);
+  if (ofKey) expect(await limitKey(ofKey)).toBe(true);
+  if (ofMerchant) await limitMerchant(ofMerchant);
+  const create = (changes: Changes = {}) =>
+    storage.insertDisbursement(aDisbursement(id, { keyId: key.id, amount: 100, fee: 1, ...changes }));
+  return { id, keyId: key.id, limitKey, limitMerchant, create };
+}
+
+export function limitTests(current: Current): void {
+  const { storage, pass, now, audit } = current;
 
   test.each<[Limits, Changes, Changes, string]>([
     [{ perPayment: { XOF: 100 } }, {}, { amount: 101 }, "per payment XOF:100"],
@@ -36,123 +59,247 @@ export function limitTests(storage: Current): void {
       ["ofKey", "this API key"],
       ["ofMerchant", "your merchant account"],
     ] as const) {
-      const { merchant, create } = await limited({ [which]: limits });
+      const { id, create, limitKey, limitMerchant } = await limited(current, { [which]: limits });
       expect(await create(permitted)).toMatchObject({ inserted: true });
       const phoneNumber = beyond.customer?.phoneNumber ?? "2250700000077";
       const draft = { ...beyond, ...to(phoneNumber), merchantsReference: "beyond", rail: "bank" };
       const { inserted, refusal, record } = await create(draft);
       const message = `A limit of ${owner} refuses this payout: ${broken}.`;
       expect([inserted, refusal?.code, refusal?.message]).toEqual([false, "limit_exceeded", message]);
-      expect(await storage().findDisbursementByMerchantsReference(merchant.id, "beyond")).toBeUndefined();
-      expect(await storage().findHandover(record.reference)).toBeUndefined();
-      if (which === "ofKey")
-        await storage().setKeyLimits((await storage().listKeysOf(merchant.id))[0]!.id, undefined, ACTOR);
-      else await storage().setMerchantLimits(merchant.id, undefined, ACTOR);
+      expect(await storage.findDisbursementByMerchantsReference(id, "beyond")).toBeUndefined();
+      expect(await storage.findHandover(record.reference)).toBeUndefined();
+      await (which === "ofKey" ? limitKey : limitMerchant)();
       expect(await create(draft)).toMatchObject({ inserted: true, record: { customer: { phoneNumber } } });
       // A duplicate is refused as a duplicate, whatever the limits are now.
-      await storage().setMerchantLimits(merchant.id, { currencies: [] }, ACTOR);
-      expect(await create(draft)).toEqual({
-        inserted: false,
-        record: expect.objectContaining({ merchantsReference: "beyond" }),
-      });
+      await limitMerchant({ currencies: [] });
+      const known = expect.objectContaining({ merchantsReference: "beyond" });
+      expect(await create(draft)).toEqual({ inserted: false, record: known });
     }
   });
 
   test("a payout must keep the limits of both; other keys and the dashboard have only the merchant's", async () => {
-    const { merchant, create } = await limited({
-      ofKey: { perDay: { XOF: 150 } },
-      ofMerchant: { perDay: { XOF: 350 } },
-    });
-    const other = await addKey(storage(), merchant.id);
+    const limits = { ofKey: { perDay: { XOF: 150 } }, ofMerchant: { perDay: { XOF: 350 } } };
+    const { id, create } = await limited(current, limits);
+    const other = { keyId: (await current.key(id)).id };
     expect((await create()).inserted).toBe(true);
     expect((await create()).refusal?.message).toMatch("this API key");
-    expect((await create({ keyId: other.id })).inserted).toBe(true);
-    const { keyId: _, ...fromDashboard } = aDisbursement(merchant.id, { amount: 100 });
-    expect((await storage().insertDisbursement(fromDashboard)).inserted).toBe(true);
-    expect((await create({ keyId: other.id })).refusal?.message).toMatch("of which 300 XOF are used");
+    expect((await create(other)).inserted).toBe(true);
+    expect((await storage.insertDisbursement(aDisbursement(id, { amount: 100 }))).inserted).toBe(true);
+    expect((await create(other)).refusal?.message).toMatch("of which 300 XOF are used");
     expect((await create({ amount: 50 })).inserted).toBe(true);
   });
 
   test("a day ends at midnight UTC, and what the balance refuses does not count", async () => {
-    const { create } = await limited({ ofKey: { perDay: { XOF: 100 } } });
+    const { create } = await limited(current, { ofKey: { perDay: { XOF: 100 } } });
     expect((await create({ mustBeCovered: true })).refusal?.code).toBe("insufficient_funds");
     expect((await create()).inserted).toBe(true);
-    storage.clock().advance(DAY - (storage.clock().now() % DAY) - 1);
+    pass(DAY - (now() % DAY) - 1);
     expect((await create()).refusal?.code).toBe("limit_exceeded");
-    storage.clock().advance(1);
+    pass(1);
     expect((await create()).inserted).toBe(true);
   });
 
   test("accepts exactly as many concurrent payouts as the limit of a day permits", async () => {
-    const { merchant, create } = await limited({ ofKey: { perDay: { XOF: 10_000 } } });
+    const { id, create } = await limited(current, { ofKey: { perDay: { XOF: 10_000 } } });
     const results = await concurrently(200, () => create());
     expect(results.filter(({ inserted }) => inserted)).toHaveLength(100);
     expect(results.filter(({ refusal }) => refusal?.code === "limit_exceeded")).toHaveLength(100);
-    expect(await storage().listBalances(merchant.id)).toMatchObject([{ available: -10_100, reserved: 10_100 }]);
-    await storage().reset(merchant.id);
+    expect(await storage.listBalances(id)).toMatchObject([{ available: -10_100, reserved: 10_100 }]);
+    await storage.reset(id);
     expect((await create()).inserted).toBe(true);
   });
 
   const REFUSALS: [code: string, who: string, begin: (merchantId: string, keyId: string) => Promise<unknown>][] = [
-    ["merchant_suspended", "the merchant's state", (id) => storage().setMerchantState(id, "suspended", ACTOR)],
-    ["limit_exceeded", "a limit of the merchant", (id) => storage().setMerchantLimits(id, { countries: [] }, ACTOR)],
-    ["limit_exceeded", "a limit of the key", (_, key) => storage().setKeyLimits(key, { countries: [] }, ACTOR)],
+    ["merchant_suspended", "the merchant's state", (id) => storage.setMerchantState(id, "suspended", ACTOR)],
+    ["limit_exceeded", "a limit of the merchant", (id) => storage.setMerchantLimits(id, { countries: [] }, ACTOR)],
+    ["limit_exceeded", "a limit of the key", (_, key) => storage.setKeyLimits(key, { countries: [] }, ACTOR)],
     ["insufficient_funds", "the balance", async () => ({ mustBeCovered: true })],
     ["not_served", "the request", async () => ({ refusal: new ServiceError("not_served", "Nothing was recorded.") })],
-    ["unauthorized", "the revocation of its key", (_, key) => storage().revokeKey(key, 1, ACTOR)],
+    ["unauthorized", "the revocation of its key", (_, key) => storage.revokeKey(key, 1, ACTOR)],
   ];
   test.each(REFUSALS)(
     "%s by %s refuses new references, and only a revoked key is told so of a known one",
     async (code, _who, begin) => {
       const isOfPayouts = code === "limit_exceeded" || code === "insufficient_funds";
       for (const kind of isOfPayouts ? ["payout"] : ["payout", "checkout"]) {
-        const { merchant, key, create } = await limited({});
+        const { id, keyId, create } = await limited(current);
         const insert = (changes: Partial<Draft<Disbursement & Checkout>> = {}) =>
           kind === "payout"
             ? create(changes)
-            : storage().insertCheckout(
-                aCheckout(merchant.id, { keyId: key.id, ...changes } as Partial<Draft<Checkout>>),
-              );
+            : storage.insertCheckout(aCheckout(id, { keyId, ...changes } as Partial<Draft<Checkout>>));
         const { record } = await insert({ merchantsReference: "known" });
-        const changes = await begin(merchant.id, key.id);
+        const changes = await begin(id, keyId);
         const sent = { ...(typeof changes === "object" && changes), rail: "bank" };
         // They share a batch.
-        const [first, known, last] = await Promise.all([
-          insert(sent),
-          insert({ ...sent, merchantsReference: "known" }),
-          insert(sent),
-        ]);
+        const [first, known, last] = await Promise.all(
+          [sent, { ...sent, merchantsReference: "known" }, sent].map(insert),
+        );
         for (const refused of [first, last, ...(code === "unauthorized" ? [known] : [])]) {
           expect(refused).toMatchObject({ inserted: false, refusal: { code } });
-          expect(await storage().findHandover(refused.record.reference)).toBeUndefined();
+          expect(await storage.findHandover(refused!.record.reference)).toBeUndefined();
         }
         if (code !== "unauthorized") expect(known).toEqual({ inserted: false, record });
-        const query = { merchantId: merchant.id, limit: 10 };
-        const { items } = await (kind === "payout"
-          ? storage().listDisbursements(query)
-          : storage().listCheckouts(query));
-        expect(items).toEqual([record]);
+        const query = { merchantId: id, limit: 10 };
+        const list = kind === "payout" ? storage.listDisbursements(query) : storage.listCheckouts(query);
+        expect((await list).items).toEqual([record]);
       }
     },
   );
 
   test("limits are replaced and removed, with entries in the audit trail", async () => {
-    const { merchant, key } = await limited({ ofMerchant: { perPayment: { XOF: 5 } } });
+    const made = await limited(current, { ofMerchant: { perPayment: { XOF: 5 } } });
+    const { id, keyId } = made;
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };
-    await storage().setKeyLimits(key.id, limits, ACTOR);
-    expect(await storage().listKeysOf(merchant.id)).toMatchObject([{ id: key.id, limits }]);
-    expect(await storage().findMerchant(merchant.id)).toMatchObject({ limits: { perPayment: { XOF: 5 } } });
-    await storage().setKeyLimits(key.id, undefined, ACTOR);
-    await storage().setMerchantLimits(merchant.id, undefined, ACTOR);
-    expect((await storage().listKeysOf(merchant.id))[0]).not.toHaveProperty("limits");
-    expect(await storage().findMerchant(merchant.id)).not.toHaveProperty("limits");
-    expect(await storage().setKeyLimits("unknown", limits, ACTOR)).toBe(false);
-    const { items } = await storage().listAudit({ merchantId: merchant.id, limit: 4 });
-    expect(items.map(({ action, details }) => ({ action, details }))).toEqual([
+    await made.limitKey(limits);
+    expect(await storage.listKeysOf(id)).toMatchObject([{ id: keyId, limits }]);
+    expect(await storage.findMerchant(id)).toMatchObject({ limits: { perPayment: { XOF: 5 } } });
+    await made.limitKey();
+    await made.limitMerchant();
+    for (const without of [(await storage.listKeysOf(id))[0], await storage.findMerchant(id)])
+      expect(without).not.toHaveProperty("limits");
+    expect(await storage.setKeyLimits("unknown", limits, ACTOR)).toBe(false);
+    expect((await audit(id, 4)).map(({ action, details }) => ({ action, details }))).toEqual([
       { action: "merchant.limit", details: {} },
-      { action: "key.limit", details: { key: key.id } },
-      { action: "key.limit", details: { key: key.id, perDay: "XOF:7,GHS:9", countries: "CI,GH" } },
+      { action: "key.limit", details: { key: keyId } },
+      { action: "key.limit", details: { key: keyId, perDay: "XOF:7,GHS:9", countries: "CI,GH" } },
       { action: "merchant.limit", details: { perPayment: "XOF:5" } },
     ]);
+  });
+}
+
+/** An operator who has made no payout and no key. */
+const GRACE = "dashboard Grace";
+const FROM = { approvalFrom: { XOF: 1_000 } };
+const NOT_APPROVED = { status: "failed", failure: { code: "not_approved", message: "The payment was not approved." } };
+
+export function approvalTests(current: Current): void {
+  const { storage, pass, now, settleAll, audit } = current;
+  const asking = async (limits: Limited = { ofKey: FROM }) => {
+    const { id, keyId } = await limited(current, limits);
+    return { id, from: { keyId, amount: 1_000, fee: 10 } };
+  };
+  const create = async (draft: Draft<Disbursement>) => (await storage.insertDisbursement(draft)).record;
+  const find = async ({ merchantId, reference }: Disbursement) => storage.findDisbursement(merchantId, reference);
+  const decide = ({ merchantId, reference }: Disbursement, actor: ActorName = GRACE, rejection?: string) =>
+    storage.decideApproval(merchantId, reference, actor, rejection);
+  const waiting = async (merchantId?: string) =>
+    (await storage.listWaiting({ merchantId, limit: 10 })).map(({ reference }) => reference);
+  /** Expects that the merchant's payout has failed, with its event, and that its balance was released. */
+  async function expectFailed(record: Disbursement) {
+    const { merchantId: id } = record;
+    expect(await find(record)).toMatchObject({ ...NOT_APPROVED, updatedAt: now() });
+    expect(await storage.listBalances(id)).toMatchObject([{ available: 0, reserved: 0 }]);
+    const events = (await current.events(id)).map(({ body }) => JSON.parse(body));
+    expect(events).toMatchObject([{ event: "disbursement.failed", data: { failure: NOT_APPROVED.failure } }]);
+    expect([await decide(record), await waiting(id)]).toEqual(["not-waiting", []]);
+    expect(await storage.findHandover(record.reference)).toBeUndefined();
+  }
+
+  test("a payout from the amount on waits, in another currency always, and a smaller payout does not", async () => {
+    const { id, from } = await asking();
+    const waits = await create(aDisbursement(id, from));
+    const small = await create(aFinalDisbursement(id, { ...from, amount: 999 }));
+    const foreign = await create(aFinalDisbursement(id, { ...from, amount: 1, currency: "NGN" }));
+    expect([waits.status, small.status, foreign.status]).toEqual(["pending", "success", "pending"]);
+    for (const of of [id, undefined]) expect(await waiting(of)).toEqual([waits.reference, foreign.reference]);
+    expect(await storage.listBalances(id)).toMatchObject([{ currency: "NGN" }, { reserved: 1_010 }]);
+    pass(DAY - 1);
+    await settleAll();
+    expect(await find(waits)).toMatchObject({ status: "pending" });
+    expect(await current.events(id)).toHaveLength(1);
+  });
+
+  describe("approved", () => {
+    test("a payout of a live service is handed over to its rail, once", async () => {
+      const { id, from } = await asking();
+      const record = await create(pendingOn("bank", id, from));
+      expect(await storage.findHandover(record.reference)).toBeUndefined();
+      const results = await concurrently(8, () => decide(record));
+      expect(results.toSorted()).toEqual(["decided", ...Array<string>(7).fill("not-waiting")]);
+      expect(await storage.findHandover(record.reference)).toMatchObject({ rail: "bank", state: "waiting" });
+      expect(await waiting()).toEqual([]);
+      pass(2 * DAY);
+      await settleAll();
+      const { status, due, failure, approval } = (await find(record))!;
+      expect([status, due, failure, approval]).toEqual(["pending", undefined, undefined, undefined]);
+      const details = { reference: record.reference };
+      expect((await audit(id))[0]).toMatchObject({ actor: GRACE, action: "payment.approve", details });
+    });
+
+    test.each(["success", "failed"] as const)("a simulated payout ends as it would have: %s", async (status) => {
+      const { id, from } = await asking({ ofMerchant: FROM });
+      const failure = status === "failed" ? { failure: failureOf("declined") } : {};
+      const atOnce = await create(aFinalDisbursement(id, { ...from, ...failure, status }));
+      const later = await create(aDisbursement(id, { ...from, ...failure, due: { afterMs: 2 * SECOND, status } }));
+      pass(DAY / 2);
+      for (const record of [atOnce, later]) expect(await decide(record)).toBe("decided");
+      await settleAll();
+      expect(await find(atOnce)).toMatchObject({ status, ...failure });
+      expect(await find(later)).toMatchObject({ status: "pending" });
+      pass(2 * SECOND);
+      await settleAll();
+      expect(await find(later)).toMatchObject({ status, ...failure });
+      const available = status === "success" ? -2_020 : 0;
+      expect(await storage.listBalances(id)).toMatchObject([{ available, reserved: 0 }]);
+    });
+  });
+
+  test("a rejected payout fails at once: its balance is released, and its event written, in one commit", async () => {
+    const { id, from } = await asking();
+    const record = await create(aDisbursement(id, { ...from, rail: "bank" }));
+    expect(await decide(record, GRACE, "Wrong recipient")).toBe("decided");
+    const details = { reason: "Wrong recipient" };
+    expect((await audit(id))[0]).toMatchObject({ action: "payment.reject", details });
+    await expectFailed(record);
+  });
+
+  test("a payout that nobody approves within 24 hours fails, and cannot be approved any more", async () => {
+    const { id, from } = await asking();
+    const record = await create(aDisbursement(id, from));
+    pass(DAY);
+    expect(await decide(record)).toBe("not-waiting");
+    await settleAll();
+    await expectFailed(record);
+  });
+
+  test.each<[string, Limited, Changes, ActorName, string]>([
+    ["who created the key", { ofKey: FROM, by: "command ada@host" }, {}, "command ada@host", "own"],
+    ["who created the key at a terminal", { ofKey: FROM, by: "command ada@host" }, {}, "merchant Ada", "own"],
+    ["who created the key in the dashboard", { ofMerchant: FROM, by: "dashboard Grace" }, {}, "dashboard Grace", "own"],
+    ["who sent the form", { ofMerchant: FROM }, { madeBy: "dashboard Alan" }, "dashboard Alan", "own"],
+    ["of the merchant, for its limit", { ofMerchant: FROM, ofKey: FROM }, {}, "merchant Esi", "operators-only"],
+    ["of the merchant, for the key's limit", { ofKey: FROM }, {}, "merchant Esi", "decided"],
+    ["else, if a server created the key", { ofKey: FROM, by: "server ada@host" }, {}, "command ada@host", "decided"],
+  ])("a person %s may approve or not", async (_name, limits, changes, actor, expected) => {
+    const { id, from } = await asking(limits);
+    const record = await create(aDisbursement(id, { ...from, ...changes }));
+    const before = await audit(id);
+    expect(await decide(record, actor)).toBe(expected);
+    expect(await waiting(id)).toHaveLength(expected === "decided" ? 0 : 1);
+    if (expected !== "decided") expect(await audit(id)).toEqual(before);
+    // The person who made a payout may take it back.
+    if (expected === "own") expect(await decide(record, actor, "A mistake")).toBe("decided");
+  });
+
+  test.each(["suspended", "closed"] as const)(
+    "the people of a %s merchant reject, and approve nothing",
+    async (state) => {
+      const { id, from } = await asking();
+      const [one, other] = [await create(aDisbursement(id, from)), await create(aDisbursement(id, from))];
+      await storage.setMerchantState(id, state, ACTOR);
+      expect([await decide(one, "merchant Esi"), await decide(other, GRACE)]).toEqual(["suspended", "decided"]);
+      expect(await decide(one, "merchant Esi", "A mistake")).toBe("decided");
+    },
+  );
+
+  test("a payout of another merchant, of before a reset or of no service does not wait", async () => {
+    const { id, from } = await asking();
+    const { reference } = await create(aDisbursement(id, from));
+    const { id: other } = await asking();
+    expect(await storage.decideApproval(other, reference, GRACE)).toBe("not-waiting");
+    expect(await storage.decideApproval(id, "DSBnothing", GRACE)).toBe("not-waiting");
+    await storage.reset(id);
+    expect(await storage.decideApproval(id, reference, GRACE)).toBe("not-waiting");
+    expect(await waiting()).toEqual([]);
   });
 }

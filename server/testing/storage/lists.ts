@@ -1,314 +1,344 @@
-import { describe, expect, test } from "vitest";
-import type { Disbursement } from "../../domain/disbursements.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import type { DeliverySearch, DeliveryStatus } from "../../domain/deliveries.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
-import {
-  aCheckout,
-  addDelivery,
-  addMerchant,
-  aDisbursement,
-  aFinalDisbursement,
-  concurrently,
-  DAY,
-  HOUR,
-  MINUTE,
-  SECOND,
-  START,
-} from "./fixtures.ts";
+import { combinations, concurrently, DAY, HOUR, LATEST, MINUTE, pagesOf, SECOND, START } from "./fixtures.ts";
 
 /** Midnight before the test begins. */
 const FIRST_DAY = START - (START % DAY);
+const PHONE = "2250700000001";
+const to = (phoneNumber: string) => ({ customer: { phoneNumber } });
 
-interface Query {
+interface Period {
+  createdAfter?: number;
+  createdBefore?: number;
+}
+const isWithin = (at: number, { createdAfter = 0, createdBefore = Infinity }: Period) =>
+  at >= createdAfter && at < createdBefore;
+
+type List = (query: {
   merchantId: string;
   limit: number;
   cursor?: string;
-  direction?: "older" | "newer";
-}
-type List = (query: Query) => Promise<Page<{ id: string; reference: string }>>;
+}) => Promise<Page<{ id: string; reference: string }>>;
 
 /** Lists in pages: of records, events and deliveries. */
-export function listTests(storage: Current): void {
+export function listTests(current: Current): void {
+  const { storage, now, pass, payout, finalPayout, checkout, delivery, settleAll, events } = current;
+  let id: string;
+  let other: string;
+  beforeEach(async () => {
+    [id, other] = [(await current.merchant()).id, (await current.merchant()).id];
+  });
   const kinds: Record<string, { list: List; add(merchantId: string): Promise<unknown> }> = {
-    disbursements: {
-      list: (query) => storage().listDisbursements(query),
-      add: (merchantId) => storage().insertDisbursement(aDisbursement(merchantId)),
-    },
-    checkouts: {
-      list: (query) => storage().listCheckouts(query),
-      add: (merchantId) => storage().insertCheckout(aCheckout(merchantId)),
-    },
-    events: { list: (query) => storage().listEvents(query), add: (merchantId) => addDelivery(storage(), merchantId) },
-    deliveries: {
-      list: (query) => storage().listDeliveries(query),
-      add: (merchantId) => addDelivery(storage(), merchantId),
-    },
+    disbursements: { list: (query) => storage.listDisbursements(query), add: (merchantId) => payout(merchantId) },
+    checkouts: { list: (query) => storage.listCheckouts(query), add: (merchantId) => checkout(merchantId) },
+    events: { list: (query) => storage.listEvents(query), add: (merchantId) => delivery(merchantId) },
+    deliveries: { list: (query) => storage.listDeliveries(query), add: (merchantId) => delivery(merchantId) },
   };
-  const idsOf = async (list: List, query: Query) => (await list(query)).items.map(({ id }) => id);
-  /** A merchant with six records or events, of which two have the same time, and their ids, newest first. */
-  async function six({ list, add }: (typeof kinds)[string]) {
-    const { id: merchantId } = await addMerchant(storage());
-    for (let made = 0; made < 6; made += 1) {
-      await add(merchantId);
-      if (made % 2 === 1) storage.clock().advance(SECOND);
-    }
-    return { merchantId, ids: await idsOf(list, { merchantId, limit: 100 }) };
-  }
+  const idsOf = async (list: List, merchantId: string) =>
+    (await list({ merchantId, limit: 100 })).items.map((item) => item.id);
 
-  describe.each(Object.entries(kinds))("%s", (name, kind) => {
-    const { list, add } = kind;
+  describe.each(Object.entries(kinds))("%s", (name, { list, add }) => {
+    /** Makes six records or events, of which each two have the same time. Returns their ids, newest first. */
+    async function six(merchantId: string) {
+      for (let made = 0; made < 6; made += 1) {
+        await add(merchantId);
+        if (made % 2 === 1) pass(SECOND);
+      }
+      return idsOf(list, merchantId);
+    }
 
     test("are listed newest first, in pages without a gap or repeat, whatever is added or settled meanwhile", async () => {
-      const { merchantId, ids } = await six(kind);
-      const { items } = await list({ merchantId, limit: 100 });
-      expect(items.map(({ reference }) => reference)).toHaveLength(6);
+      const ids = await six(id);
+      expect(ids).toHaveLength(6);
       for (const limit of [1, 2, 4, 5, 6]) {
-        const found: string[][] = [];
-        for (let cursor: string | undefined = ""; cursor !== undefined;) {
-          const page = await list({ merchantId, limit, ...(cursor && { cursor }) });
-          found.push(page.items.map(({ id }) => id));
-          ({ cursor } = page);
-          if (cursor && found.length === 1) {
-            await add(merchantId);
-            storage.clock().advance(MINUTE);
-            await storage().settleDue(100);
-          }
-        }
-        const before = found.flat().indexOf(ids[0]!);
-        expect(found.flat().slice(before)).toEqual(ids);
-        expect(found.slice(0, -1).every((page) => page.length === limit)).toBe(true);
-        expect(found).toHaveLength(Math.ceil(found.flat().length / limit));
+        const pages = await pagesOf(
+          (of) => list({ merchantId: id, limit, ...of }),
+          async () => {
+            await add(id);
+            pass(MINUTE);
+            await settleAll();
+          },
+        );
+        const found = pages.flat().map((item) => item.id);
+        expect(found.slice(found.indexOf(ids[0]!))).toEqual(ids);
+        expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true);
+        expect(pages).toHaveLength(Math.ceil(found.length / limit));
       }
     });
 
     test("of merchants are apart; cursors of another merchant or list, and invented ones, are refused", async () => {
-      const [first, second] = [await six(kind), await six(kind)];
-      expect(await idsOf(list, { merchantId: second.merchantId, limit: 100 })).toEqual(second.ids);
-      const { cursor } = await list({ merchantId: first.merchantId, limit: 1 });
-      const refused: [List, Query][] = [[list, { merchantId: second.merchantId, limit: 1, cursor: cursor! }]];
+      await six(id);
+      const others = await six(other);
+      expect(await idsOf(list, other)).toEqual(others);
+      const cursor = (await list({ merchantId: id, limit: 1 })).cursor!;
+      const refused = [list({ merchantId: other, limit: 1, cursor })];
       for (const invalid of ["nonsense", "", "-", "0", "e", "e-1", "1.1-0000000000000000", "'; --", "é".repeat(50)])
-        refused.push([list, { merchantId: first.merchantId, limit: 1, cursor: invalid }]);
-      for (const [other, { list: wrong, add: addOther }] of Object.entries(kinds)) {
-        if (other === name) continue;
-        await addOther(first.merchantId);
-        refused.push([wrong, { merchantId: first.merchantId, limit: 1, cursor: cursor! }]);
-      }
-      for (const [of, query] of refused) await expect(of(query)).rejects.toThrow(InvalidCursorError);
+        refused.push(list({ merchantId: id, limit: 1, cursor: invalid }));
+      for (const [wrong, kind] of Object.entries(kinds))
+        if (wrong !== name) refused.push(kind.list({ merchantId: id, limit: 1, cursor }));
+      for (const each of await Promise.allSettled(refused))
+        expect(each).toMatchObject({ status: "rejected", reason: expect.any(InvalidCursorError) });
     });
 
     test("are gone after a reset, with the cursors of records, and new ones are listed", async () => {
-      const { merchantId } = await six(kind);
-      const { cursor } = await list({ merchantId, limit: 1 });
-      await storage().reset(merchantId);
-      expect(await list({ merchantId, limit: 1 })).toEqual({ items: [] });
+      await six(id);
+      const cursor = (await list({ merchantId: id, limit: 1 })).cursor!;
+      await storage.reset(id);
+      expect(await list({ merchantId: id, limit: 1 })).toEqual({ items: [] });
       if (name === "disbursements" || name === "checkouts")
-        await expect(list({ merchantId, limit: 1, cursor: cursor! })).rejects.toThrow(InvalidCursorError);
-      await add(merchantId);
-      expect(await idsOf(list, { merchantId, limit: 10 })).toHaveLength(1);
+        await expect(list({ merchantId: id, limit: 1, cursor })).rejects.toThrow(InvalidCursorError);
+      await add(id);
+      expect(await idsOf(list, id)).toHaveLength(1);
     });
   });
 
   test.each(["disbursements", "checkouts"] as const)(
     "every combination of filters of %s finds what meets all",
     async (name) => {
-      const { id: merchantId } = await addMerchant(storage());
       for (let made = 0; made < 6; made += 1) {
-        if (name === "disbursements") {
-          await storage().insertDisbursement((made % 2 === 0 ? aDisbursement : aFinalDisbursement)(merchantId));
-        } else {
-          const { record } = await storage().insertCheckout(aCheckout(merchantId));
-          if (made % 2 === 1) await storage().finishCheckout(record.reference, "success");
+        const isFinal = made % 2 === 1;
+        if (name === "disbursements") await (isFinal ? finalPayout : payout)(id);
+        else {
+          const { reference } = await checkout(id);
+          if (isFinal) await storage.finishCheckout(reference, "success");
         }
-        if (made % 2 === 1) storage.clock().advance(SECOND);
+        if (isFinal) pass(SECOND);
       }
-      const list = async (query: Partial<RecordQuery>) =>
-        name === "disbursements"
-          ? (await storage().listDisbursements({ merchantId, limit: 10, ...query } as never)).items
-          : (await storage().listCheckouts({ merchantId, limit: 10, ...query } as never)).items;
+      const list = async (query: Partial<RecordQuery>) => {
+        const whole = { merchantId: id, limit: 10, ...query } as never;
+        const page = name === "disbursements" ? storage.listDisbursements(whole) : storage.listCheckouts(whole);
+        return (await page).items;
+      };
       const all = await list({});
-      for (const status of [undefined, "success", "pending", "failed"] as const)
-        for (const merchantsReference of [
-          undefined,
-          all[1]!.merchantsReference,
-          all[0]!.merchantsReference.toUpperCase(),
-        ])
-          for (const createdAfter of [undefined, START + SECOND, START + SECOND + 1])
-            for (const createdBefore of [undefined, START + SECOND, START]) {
-              const given = Object.entries({ status, merchantsReference, createdAfter, createdBefore });
-              const query = Object.fromEntries(
-                given.filter(([, value]) => value !== undefined),
-              ) as Partial<RecordQuery>;
-              const expected = all.filter(
-                (each) =>
-                  (status ?? each.status) === each.status &&
-                  (merchantsReference ?? each.merchantsReference) === each.merchantsReference &&
-                  each.createdAt >= (createdAfter ?? 0) &&
-                  each.createdAt < (createdBefore ?? Infinity),
-              );
-              expect([query, await list(query)]).toEqual([query, expected]);
-            }
+      const references = [undefined, all[1]!.merchantsReference, all[0]!.merchantsReference.toUpperCase()];
+      for (const query of combinations<RecordQuery>({
+        status: [undefined, "success", "pending", "failed"],
+        merchantsReference: references,
+        createdAfter: [undefined, START + SECOND, START + SECOND + 1],
+        createdBefore: [undefined, START + SECOND, START],
+      })) {
+        const expected = all.filter(
+          (each) =>
+            (query.status ?? each.status) === each.status &&
+            (query.merchantsReference ?? each.merchantsReference) === each.merchantsReference &&
+            isWithin(each.createdAt, query),
+        );
+        expect([query, await list(query)]).toEqual([query, expected]);
+      }
     },
   );
 
-  test.each(["events", "deliveries"])("%s can be followed forwards, also those written after a reset", async (name) => {
-    const kind = kinds[name]!;
-    const { merchantId, ids } = await six(kind);
-    const query = { merchantId, limit: 6, direction: "newer" } as const;
-    const { items, cursor } = await kind.list(query);
-    expect(items.map(({ id }) => id)).toEqual(ids.toReversed());
-    await storage().reset(merchantId);
-    while ((await storage().prune(1_000)) > 0);
-    const { id, reference } = await addDelivery(storage(), merchantId);
-    expect(await idsOf(kind.list, { ...query, cursor: cursor! })).toEqual([id]);
-    for (const direction of ["older", "newer"] as const) {
-      expect(await idsOf(kind.list, { ...query, direction, reference } as Query)).toEqual([id]);
-      expect(await idsOf(kind.list, { ...query, direction, reference: "DSBnothing" } as Query)).toEqual([]);
-    }
-  });
-
-  test("following forwards misses no event of concurrent transactions", async () => {
-    const merchant = await addMerchant(storage());
-    const query = { merchantId: merchant.id, limit: 7, direction: "newer" } as const;
+  test("no event appears behind one that a reader has seen, whatever is written meanwhile (D51)", async () => {
     const seen: string[] = [];
-    let cursor: string | undefined;
+    let isWritten = false;
     const writing = concurrently(200, async (index) => {
       for (let turn = 0; turn < index % 5; turn += 1) await new Promise(setImmediate);
-      return addDelivery(storage(), merchant.id);
-    });
-    let isWritten = false;
-    void writing.then(() => (isWritten = true));
+      return delivery(id);
+    }).finally(() => (isWritten = true));
     for (let last = false; !last;) {
       last = isWritten;
-      for (let read = 1; read > 0;) {
-        const page = await storage().listEvents({ ...query, ...(cursor === undefined ? {} : { cursor }) });
-        seen.push(...page.items.map(({ id }) => id));
-        cursor = page.cursor ?? cursor;
-        read = page.items.length;
+      // Reads back from the newest event to the last one that it has seen.
+      const found: string[] = [];
+      for (let cursor: string | undefined = ""; cursor !== undefined;) {
+        const page = await storage.listEvents({ merchantId: id, limit: 7, ...(cursor && { cursor }) });
+        const known = page.items.findIndex((event) => event.id === seen.at(-1));
+        found.push(...page.items.slice(0, known === -1 ? undefined : known).map((event) => event.id));
+        cursor = known === -1 ? page.cursor : undefined;
       }
+      seen.push(...found.toReversed());
       await new Promise(setImmediate);
     }
-    expect(seen.toSorted()).toEqual((await writing).map(({ id }) => id).toSorted());
+    const written = (await writing).map((each) => each.id);
+    expect(seen.toSorted()).toEqual(written.toSorted());
+    const listed = await pagesOf((of) => storage.listEvents({ merchantId: id, limit: 100, ...of }));
+    expect(listed.flat().map((event) => event.id)).toEqual(seen.toReversed());
   });
 
-  test("a follower has no cursor before the first event, and keeps its cursor until the next", async () => {
-    const merchant = await addMerchant(storage());
-    const query = { merchantId: merchant.id, limit: 2, direction: "newer" } as const;
-    expect(await storage().listEvents(query)).toEqual({ items: [] });
-    await addDelivery(storage(), merchant.id);
-    const { cursor } = await storage().listEvents(query);
-    expect(cursor).toEqual(expect.any(String));
-    expect(await storage().listEvents({ ...query, cursor: cursor! })).toEqual({ items: [], cursor });
+  test("finds the event of a record, also after a reset and a deletion of what was before", async () => {
+    const { reference: before } = await delivery(id);
+    await storage.reset(id);
+    while ((await storage.prune(1_000)) > 0);
+    await delivery(id);
+    const { id: eventId, reference } = await delivery(id);
+    expect((await events(id, reference)).map((event) => event.id)).toEqual([eventId]);
+    expect(await events(id, before)).toEqual([]);
   });
 
   test("finds disbursements by phone number, of one status or all, in pages", async () => {
-    const { id } = await addMerchant(storage());
-    const { id: other } = await addMerchant(storage());
-    const add = async (merchantId: string, phoneNumber: string, make = aDisbursement) => {
-      storage.clock().advance(SECOND);
-      const customer = { phoneNumber };
-      const { record } = await storage().insertDisbursement(make(merchantId, { customer }));
-      return record.reference;
+    const add = async (merchantId: string, phoneNumber = PHONE, make = payout) => {
+      pass(SECOND);
+      return (await make(merchantId, to(phoneNumber))).reference;
     };
-    await add(other, "2250700000001");
-    const first = await add(id, "2250700000001");
-    const final = await add(id, "2250700000001", aFinalDisbursement);
+    await add(other);
+    const [first, final] = [await add(id), await add(id, PHONE, finalPayout)];
     await add(id, "2250700000002");
-    const last = await add(id, "2250700000001");
-    const query = { merchantId: id, phoneNumber: "2250700000001", limit: 2 };
-    const page = await storage().listDisbursements(query);
-    expect(page.items.map(({ reference }) => reference)).toEqual([last, final]);
-    const next = await storage().listDisbursements({ ...query, cursor: page.cursor! });
-    expect(next.items.map(({ reference }) => reference)).toEqual([first]);
-    expect(next).not.toHaveProperty("cursor");
-    const pending = await storage().listDisbursements({ ...query, status: "pending" });
-    expect(pending.items.map(({ reference }) => reference)).toEqual([last, first]);
-    expect((await storage().listDisbursements({ ...query, phoneNumber: "225070000000" })).items).toEqual([]);
+    const last = await add(id);
+    const list = (query: object, limit = 2) =>
+      pagesOf(async (of) => {
+        const all = { merchantId: id, phoneNumber: PHONE, limit, ...query, ...of };
+        const { items, ...page } = await storage.listDisbursements(all);
+        return { ...page, items: items.map(({ reference }) => reference) };
+      });
+    expect(await list({})).toEqual([[last, final], [first]]);
+    expect(await list({ status: "pending" })).toEqual([[last, first]]);
+    expect(await list({ phoneNumber: "225070000000" })).toEqual([[]]);
   });
 
   test("finds disbursements by phone number across days, whatever the page and the period", async () => {
-    const { id: merchantId } = await addMerchant(storage());
-    const phoneNumber = "2250700000003";
     const times = new Map<string, number>();
     // Several records of the same millisecond, the first and the last millisecond of a day, and days without records.
     for (const day of [1, 2, 4, 5, 8]) {
       for (const at of [0, HOUR, HOUR, HOUR, HOUR + 1, HOUR + 1, HOUR + 1, DAY - 1]) {
-        storage.clock().advance(FIRST_DAY + day * DAY + at - storage.clock().now());
-        await storage().insertDisbursement(aDisbursement(merchantId));
-        const draft = times.size % 3 === 0 ? aFinalDisbursement : aDisbursement;
-        const { record } = await storage().insertDisbursement(draft(merchantId, { customer: { phoneNumber } }));
-        times.set(record.reference, storage.clock().now());
+        pass(FIRST_DAY + day * DAY + at - now());
+        await payout(id);
+        const { reference } = await (times.size % 3 === 0 ? finalPayout : payout)(id, to(PHONE));
+        times.set(reference, now());
       }
     }
     // Another merchant's records are on days on which this merchant has none.
-    const other = await addMerchant(storage());
-    storage.clock().advance(2 * DAY);
-    await storage().insertDisbursement(aDisbursement(other.id, { customer: { phoneNumber } }));
-    const all = (await storage().listDisbursements({ merchantId, limit: 100 })).items;
+    pass(2 * DAY);
+    await payout(other, to(PHONE));
+    const all = (await storage.listDisbursements({ merchantId: id, limit: 100 })).items;
     const ofPhone = all.filter(({ reference }) => times.has(reference));
     expect(ofPhone).toHaveLength(40);
-    for (const status of [undefined, "success", "failed"] as const) {
-      for (const createdAfter of [undefined, FIRST_DAY + 2 * DAY, FIRST_DAY + 2 * DAY + HOUR + 1]) {
-        for (const createdBefore of [undefined, FIRST_DAY + 5 * DAY, FIRST_DAY + 5 * DAY + HOUR + 1]) {
-          const filter = Object.entries({ status, createdAfter, createdBefore }).filter(
-            ([, value]) => value !== undefined,
-          );
-          const query = { merchantId, phoneNumber, ...(Object.fromEntries(filter) as Partial<RecordQuery<"success">>) };
-          const expected = ofPhone.filter(
-            (each) =>
-              (status ?? each.status) === each.status &&
-              each.createdAt >= (createdAfter ?? 0) &&
-              each.createdAt < (createdBefore ?? Infinity),
-          );
-          for (const limit of [3, 8, 100]) {
-            const pages: Disbursement[][] = [];
-            for (let cursor: string | undefined = ""; cursor !== undefined;) {
-              const page = await storage().listDisbursements({ ...query, limit, ...(cursor && { cursor }) });
-              pages.push(page.items);
-              ({ cursor } = page);
-            }
-            expect(pages.flat()).toEqual(expected);
-            expect(pages).toHaveLength(Math.max(1, Math.ceil(expected.length / limit)));
-          }
-        }
+    for (const query of combinations<Period & { status: "success" | "failed" }>({
+      status: [undefined, "success", "failed"],
+      createdAfter: [undefined, FIRST_DAY + 2 * DAY, FIRST_DAY + 2 * DAY + HOUR + 1],
+      createdBefore: [undefined, FIRST_DAY + 5 * DAY, FIRST_DAY + 5 * DAY + HOUR + 1],
+    })) {
+      const expected = ofPhone.filter(
+        (each) => (query.status ?? each.status) === each.status && isWithin(each.createdAt, query),
+      );
+      for (const limit of [3, 8, 100]) {
+        const whole = { merchantId: id, phoneNumber: PHONE, limit, ...query };
+        const pages = await pagesOf((of) => storage.listDisbursements({ ...whole, ...of }));
+        expect(pages.flat()).toEqual(expected);
+        expect(pages).toHaveLength(Math.max(1, Math.ceil(expected.length / limit)));
       }
     }
-    const found = await storage().searchPayments({ text: "x", phoneNumber, limit: 100 });
-    expect(found.map(({ createdAt }) => createdAt)).toEqual([
-      storage.clock().now(),
-      ...[...times.values()].toReversed(),
-    ]);
+    const found = await storage.searchPayments({ text: "x", phoneNumber: PHONE, limit: 100 });
+    expect(found.map(({ createdAt }) => createdAt)).toEqual([now(), ...[...times.values()].toReversed()]);
   });
 
   test("finds checkouts by the payer's phone number", async () => {
-    const { id } = await addMerchant(storage());
-    const paid = aCheckout(id);
-    for (const draft of [paid, aCheckout(id)]) await storage().insertCheckout(draft);
-    await storage().payCheckout(paid.reference, "2250700000001", undefined);
-    const query = { merchantId: id, phoneNumber: "2250700000001", limit: 2 };
-    expect((await storage().listCheckouts(query)).items).toMatchObject([{ reference: paid.reference }]);
-    expect((await storage().listCheckouts({ ...query, status: "success" })).items).toEqual([]);
+    const [paid] = [await checkout(id), await checkout(id)];
+    await storage.payCheckout(paid.reference, PHONE, undefined);
+    const query = { merchantId: id, phoneNumber: PHONE, limit: 2 };
+    expect((await storage.listCheckouts(query)).items).toMatchObject([{ reference: paid.reference }]);
+    expect((await storage.listCheckouts({ ...query, status: "success" })).items).toEqual([]);
   });
 
   test("finds the payments of all merchants by either reference and by phone number, newest first", async () => {
-    const [one, two] = [await addMerchant(storage()), await addMerchant(storage())];
     const shared = { merchantsReference: "either 7" };
-    const { record: paid } = await storage().insertDisbursement(aDisbursement(one.id, shared));
-    storage.clock().advance(MINUTE);
-    const { record: order } = await storage().insertCheckout(aCheckout(two.id, shared));
-    const found = async (text: string, more: { phoneNumber?: string; limit?: number } = {}) =>
-      (await storage().searchPayments({ text, limit: 10, ...more })).map(({ reference }) => reference);
+    const paid = await payout(id, shared);
+    pass(MINUTE);
+    const order = await checkout(other, shared);
+    const found = async (text: string, more: { phoneNumber?: string } = {}) =>
+      (await storage.searchPayments({ text, limit: 10, ...more })).map(({ reference }) => reference);
     expect(await found("either 7")).toEqual([order.reference, paid.reference]);
     expect(await found(paid.reference)).toEqual([paid.reference]);
-    await storage().payCheckout(order.reference, "2250711223344", { afterMs: 0, status: "success" });
-    const third = aDisbursement(one.id, { customer: { phoneNumber: "2250711223344" } });
-    await storage().insertDisbursement(third);
-    expect((await found("x", { phoneNumber: "2250711223344" })).toSorted()).toEqual(
-      [third.reference, order.reference].toSorted(),
-    );
+    await storage.payCheckout(order.reference, PHONE, { afterMs: 0, status: "success" });
+    const third = await payout(id, to(PHONE));
+    const byPhone = await found("x", { phoneNumber: PHONE });
+    expect(byPhone.toSorted()).toEqual([third.reference, order.reference].toSorted());
     for (const text of ["", "\0", "either"]) expect(await found(text)).toEqual([]);
-    await storage().reset(one.id);
+    await storage.reset(id);
     expect(await found("either 7")).toEqual([order.reference]);
+  });
+}
+
+const isOf = (each: DeliveryStatus, asked = each as DeliverySearch["status"]) =>
+  asked === "failed" ? ["ended", "exhausted"].includes(each) : asked === each;
+const HOSTS = ["a.example", "b.example:8443"] as const;
+
+export function searchTests(current: Current): void {
+  const { storage, now, pass, payout, delivery, attempted } = current;
+  let merchantId: string;
+  beforeEach(async () => {
+    merchantId = (await current.merchant()).id;
+  });
+  const search = async (query: DeliverySearch) =>
+    (await storage.listDeliveries({ merchantId, limit: 100, ...query })).items;
+
+  test("every combination of filters finds what meets all", async () => {
+    const made: { id: string; host: string; type: string; status: DeliveryStatus; at: number }[] = [];
+    for (const status of ["delivered", "ended", "exhausted", "pending"] as const) {
+      for (const { host, final } of combinations<{ host: string; final: "success" | "failed" }>({
+        host: HOSTS,
+        final: ["success", "failed"],
+      })) {
+        const { id } = await attempted(merchantId, status, { status: final!, webhookURL: `https://${host}/` });
+        const type = final === "success" ? "disbursement.completed" : "disbursement.failed";
+        made.unshift({ id, host: host!, type, status, at: now() });
+      }
+      pass(MINUTE);
+    }
+    for (const query of combinations<DeliverySearch>({
+      status: [undefined, "failed", "ended", "delivered", "pending"],
+      host: [undefined, HOSTS[1], "c.example"],
+      type: [undefined, "disbursement.failed"],
+      createdAfter: [undefined, START + 1, START + MINUTE],
+      createdBefore: [undefined, START + MINUTE, START + 2 * MINUTE],
+    })) {
+      const expected = made.filter(
+        (each) =>
+          isOf(each.status, query.status) &&
+          (query.host ?? each.host) === each.host &&
+          (query.type ?? each.type) === each.type &&
+          isWithin(each.at, query),
+      );
+      expect([query, (await search(query)).map(({ id }) => id)]).toEqual([query, expected.map(({ id }) => id)]);
+    }
+  });
+
+  test("finds the events of a period whichever it is, and pages through them", async () => {
+    const other = await current.merchant();
+    const made: { id: string; at: number }[] = [];
+    for (let index = 0; index < 40; index += 1) {
+      // Some events have the same time, and other merchants' events are in between.
+      if (index % 3 > 0) pass(1 + (index % 5));
+      made.unshift({ id: (await delivery(merchantId)).id, at: now() });
+      if (index % 4 === 0) await delivery(other.id);
+    }
+    for (let from = START - 1; from <= now() + 2; from += 7) {
+      for (let until = from; until <= now() + 2; until += 11) {
+        const period = { createdAfter: from, createdBefore: until };
+        const expected = made.filter(({ at }) => isWithin(at, period));
+        expect((await search(period)).map(({ id }) => id)).toEqual(expected.map(({ id }) => id));
+      }
+    }
+    const period = { createdAfter: made[30]!.at, createdBefore: made[5]!.at };
+    const pages = await pagesOf((of) => storage.listDeliveries({ merchantId, limit: 7, ...period, ...of }));
+    expect(pages.flat()).toEqual(await search(period));
+  });
+
+  test("finds the events of a period whose time a move of the clock has skipped, although later ones precede them", async () => {
+    const due = { afterMs: MINUTE, status: "success" } as const;
+    const record = await payout(merchantId, { webhookURL: "https://a.example/", due });
+    await storage.moveClock(merchantId, { by: HOUR }, LATEST);
+    const later = await delivery(merchantId);
+    expect(await storage.settleDue(10)).toBe(1);
+    expect(await search({ createdBefore: START + HOUR })).toMatchObject([{ reference: record.reference }]);
+    expect(await search({ createdAfter: START + HOUR })).toMatchObject([{ reference: later.reference }]);
+  });
+
+  test("a page looks at a bounded number of deliveries, and says how far it got", async () => {
+    const rare = await delivery(merchantId, { webhookURL: "https://rare.example/" });
+    pass(MINUTE);
+    for (let made = 0; made < 2_000; made += 500) await concurrently(500, () => delivery(merchantId));
+    const query = { merchantId, host: "rare.example", limit: 10 };
+    const first = await storage.listDeliveries(query);
+    expect(first).toEqual({ items: [], cursor: expect.any(String), searchedTo: START + MINUTE });
+    const second = await storage.listDeliveries({ ...query, cursor: first.cursor! });
+    expect(second).toEqual({ items: [expect.objectContaining({ id: rare.id })] });
+    // An index has exactly these rows, so that the search reads no other rows.
+    expect(await storage.listDeliveries({ ...query, status: "failed" })).toEqual({ items: [] });
+    // Counting takes several reads.
+    const counted = await storage.countDeliveries(merchantId, { host: "rare.example" });
+    expect(counted).toEqual({ count: 0, isExact: true, hosts: [] });
   });
 }

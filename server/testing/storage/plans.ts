@@ -1,0 +1,78 @@
+import { expect } from "vitest";
+
+interface Allowed {
+  sql: RegExp;
+  why: string;
+  /** Absent if the statement is slow in both databases. */
+  in?: "sqlite" | "postgres";
+}
+
+/** Statements that may scan a table or sort. */
+const ALLOWED: readonly Allowed[] = [
+  { sql: /^SELECT (id AS )?merchant_id, (webhook_secret AS )?secret FROM /, why: "runs once, at a start" },
+  { sql: /^SELECT \* FROM adjustments ORDER BY /, why: "few proposals, on a page of operators" },
+  { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
+  { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
+  { sql: /^SELECT id, epoch FROM merchants ORDER BY id$/, why: "the command balances correct reads all books" },
+  { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
+  { sql: /^SELECT d\.\* FROM disbursements d JOIN .+ d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
+  { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
+  { sql: /^SELECT \* FROM discarded_epochs ORDER BY merchant_id, epoch LIMIT 1/, why: "reads one row" },
+  { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
+  { sql: /^SELECT id, .+ FROM merchants m .*\) AS found WHERE /, why: "one row of each merchant, for the overview" },
+  { sql: /^SELECT e\.host, a\.at, a\.latency_ms, /, why: "the attempts of a limited number of webhooks" },
+  { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
+  { sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/, why: "few, of all merchants" },
+  { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is ended" },
+
+  { in: "sqlite", sql: /^SELECT rail, state, count\(\*\) AS count FROM handovers /, why: "open payments, for metrics" },
+  { in: "sqlite", sql: /^SELECT rail, count\(conflict\) .+ LIMIT 10000\)/, why: "groups a limited number of rows" },
+  { in: "sqlite", sql: /^SELECT name FROM sqlite_schema WHERE type = 'table'$/, why: "runs once, at a start" },
+  { in: "sqlite", sql: /^SELECT id FROM merchants WHERE rebasing = 1$/, why: "runs once, when a server starts" },
+  {
+    in: "sqlite",
+    sql: /^SELECT r\.merchant_id, r\.currency, .+ GROUP BY /,
+    why: "groups a step of a merchant's books",
+  },
+  {
+    in: "sqlite",
+    sql: /^SELECT status, currency, count\(\*\) AS payments, /,
+    why: "groups payments of a part of a day",
+  },
+  {
+    in: "sqlite",
+    sql: /^SELECT (host|failure), count\(\*\) AS count.* FROM \(.+ LIMIT (200|1000)\) AS found /,
+    why: "groups a limited number of rows",
+  },
+
+  {
+    in: "postgres",
+    sql: /FROM handovers WHERE attention_real IS NOT NULL .*LIMIT (10000|\$2)\b/,
+    why: "an index of few rows, up to a limit",
+  },
+  {
+    in: "postgres",
+    sql: /^SELECT \* FROM merchants WHERE rebasing_until_real IS NOT NULL/,
+    why: "few, once per second",
+  },
+  { in: "postgres", sql: /^WITH (stored|made) AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
+  {
+    in: "postgres",
+    sql: /^SELECT merchant_id, id, epoch, claimed, .+ ORDER BY id FOR UPDATE$/,
+    why: "sorts the webhooks of one batch",
+  },
+  { in: "postgres", sql: /^SELECT m\.id, m\.webhook_secret, /, why: "a merchant has few secrets" },
+  { in: "postgres", sql: /^UPDATE replays SET state = 'stopped'/, why: "at most one runs per merchant" },
+  {
+    in: "postgres",
+    sql: /^(UPDATE (erasures|replays|merchants)|DELETE FROM (dashboard_|request_rates)).+ > \(SELECT \$1::bigint\)/,
+    why: "runs once, after a clock that was ahead was corrected",
+  },
+];
+
+/** Expects that no other statement is slow, and that each of these statements is. @param slow without line breaks */
+export function expectOnlyAllowed(database: "sqlite" | "postgres", slow: readonly string[]): void {
+  const allowed = ALLOWED.filter((each) => each.in === undefined || each.in === database);
+  expect(slow.filter((sql) => !allowed.some((each) => each.sql.test(sql)))).toEqual([]);
+  expect(allowed.filter((each) => !slow.some((sql) => each.sql.test(sql)))).toEqual([]);
+}
