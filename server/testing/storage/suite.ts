@@ -13,11 +13,10 @@ import { ledgerTests } from "./ledger.ts";
 import { approvalTests, limitTests } from "./limits.ts";
 import { listTests, searchTests } from "./lists.ts";
 import { auditTests, backlogTests, reportTests, requestTests } from "./logs.ts";
-import { merchantTests } from "./merchants.ts";
+import { merchantTests, signInTests } from "./merchants.ts";
 import { paymentTests } from "./payments.ts";
 import { replayByFilterTests } from "./replays.ts";
 import { resetTests } from "./reset.ts";
-import { signInTests } from "./sign-in.ts";
 
 /** A storage under test. */
 export interface OpenedStorage {
