@@ -77,7 +77,10 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   });
 }
 
-async function open(db: Database, { clock, server, emit = silent, secretKeys }: Options): Promise<Storage> {
+async function open(
+  db: Database,
+  { clock, server, time = "database", emit = silent, secretKeys }: Options,
+): Promise<Storage> {
   const batchers: { idle(): Promise<void> }[] = [];
   let isClosed = false;
   /** Refuses work after the storage was closed, also the rest of an operation in several steps. */
@@ -104,7 +107,7 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
     book,
   });
   const portable = portableStorage(executor);
-  const time = await keepTime(db, clock, { server });
+  const keeper = await keepTime(db, clock, { server, time });
   await executor.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
   if (server) await finishRebases(executor, { all: true });
   const storage: Storage = {
@@ -126,12 +129,12 @@ async function open(db: Database, { clock, server, emit = silent, secretKeys }: 
       return portable.prune(limit);
     },
     readBacklog: backlog(context),
-    ping: whileOpen(time.record),
+    ping: whileOpen(keeper.record),
     async close() {
       if (isClosed) return;
       isClosed = true;
       await Promise.all(batchers.map((batcher) => batcher.idle()));
-      await time.stop();
+      await keeper.stop();
       await db.close();
     },
   };

@@ -29,9 +29,14 @@ const FUTURE_TIMES = [
  * Makes this process's clock follow the database's. Also moves the counter of leases, which all processes share, by the
  * time that their monotonic counters measure. A process adds the time for which it has seen the same value of the counter,
  * unless another process was faster. Therefore the counter never moves faster than real time.
- * @param server true for a server, which corrects times that were written while a clock was ahead
+ * @param options server: true for a server, which corrects times that were written while a clock was ahead; time: whose
+ *   clock the statements use
  */
-export async function keepTime(db: Database, clock: Clock, { server }: { server: boolean }): Promise<TimeKeeper> {
+export async function keepTime(
+  db: Database,
+  clock: Clock,
+  { server, time }: { server: boolean; time: "database" | "process" },
+): Promise<TimeKeeper> {
   const correct = correction(clock, async () => {
     for (const sql of FUTURE_TIMES) await db.transaction((query) => query(sql), { repeatable: true });
   });
@@ -51,11 +56,12 @@ export async function keepTime(db: Database, clock: Clock, { server }: { server:
   }
 
   await record();
-  const timer = setInterval(() => record().catch(() => undefined), EVERY_MS).unref();
+  // A test that controls the time moves it itself.
+  const timer = time === "database" && setInterval(() => record().catch(() => undefined), EVERY_MS).unref();
   return {
     record,
     async stop() {
-      clearInterval(timer);
+      if (timer) clearInterval(timer);
       await record().catch(() => undefined);
     },
   };
