@@ -106,7 +106,6 @@ test("only the boundary claims that nothing was recorded", () => {
       .split("\n")
       .some((line) => !/^\s*(\/\/|\*|\/\*\*)/.test(line) && /nothing was (recorded|changed)\b(?! yet)/i.test(line));
   expect(files.filter(claims).toSorted()).toEqual([
-    "domain/changes.ts",
     "http/pages/texts.ts",
     // A start that was refused.
     "storage/mode.ts",

@@ -13,7 +13,6 @@ const ALLOWED: readonly Allowed[] = [
   { sql: /^SELECT \* FROM adjustments ORDER BY /, why: "few proposals, on a page of operators" },
   { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
-  { sql: /^SELECT id, epoch FROM merchants ORDER BY id$/, why: "the command balances correct reads all books" },
   { sql: /^SELECT a\.\* FROM accounts a JOIN merchants m ON .+ = a\.epoch $/, why: "the command balances lists all" },
   { sql: /^SELECT d\.\* FROM disbursements d JOIN .+ d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
   { sql: /^SELECT 1 FROM discarded_epochs LIMIT 1$/, why: "reads one row" },
@@ -29,11 +28,6 @@ const ALLOWED: readonly Allowed[] = [
   { in: "sqlite", sql: /^SELECT rail, count\(conflict\) .+ LIMIT 10000\)/, why: "groups a limited number of rows" },
   { in: "sqlite", sql: /^SELECT name FROM sqlite_schema WHERE type = 'table'$/, why: "runs once, at a start" },
   { in: "sqlite", sql: /^SELECT id FROM merchants WHERE rebasing = 1$/, why: "runs once, when a server starts" },
-  {
-    in: "sqlite",
-    sql: /^SELECT r\.merchant_id, r\.currency, .+ GROUP BY /,
-    why: "groups a step of a merchant's books",
-  },
   {
     in: "sqlite",
     sql: /^SELECT status, currency, count\(\*\) AS payments, /,
