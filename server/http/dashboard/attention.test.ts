@@ -1,209 +1,155 @@
 // Payments that need a person, and the rails, at the dashboard of a live service (D73, D74).
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf, type TestRail } from "../../testing/rail.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
 
 const HOUR = 3_600_000;
 let rail: TestRail;
-let server: TestServer;
-let operator: Visitor;
+let dashboard: Awaited<ReturnType<typeof openDashboard>>;
+const open = async (env = {}) => (dashboard = await openDashboard({ SANDBOX: "false", ...env }, railsOf(rail)));
 beforeEach(async () => {
   rail = createTestRail();
-  server = await startServer({ env: { SANDBOX: "false" }, rails: railsOf(rail) });
-  operator = await signedIn(server);
+  await open();
 });
-afterEach(() => server.close());
+afterEach(() => dashboard.close());
 
-const noResponse = () => Array.from({ length: 200 }, () => new Error("no response"));
-const area = () => `/m/${server.merchant.id}`;
-const pageOf = (reference: string) => `${area()}/disbursements/${reference}`;
-const handoverOf = async (reference: string) => (await server.storage.findHandover(reference))!;
+const pageOf = (reference: string) => `${dashboard.area}/disbursements/${reference}`;
+const handoverOf = async (reference: string) => (await dashboard.server.storage.findHandover(reference))!;
+const audited = async () =>
+  (await trail(dashboard.server, 20))
+    .filter(({ action }) => /^(payment|rail)/.test(action))
+    .map(({ action, actor }) => `${action} ${actor}`);
+const act = (visitor: Visitor, reference: string, action: string, fields: Record<string, string> = {}) =>
+  visitor.post(`${dashboard.area}/payments/${reference}/${action}`, fields);
+const isSilent = () => {
+  rail.answers.push(new Error("time-out"));
+  rail.found.push(...Array.from({ length: 200 }, () => new Error("no response")));
+};
 
 /** A payout whose outcome is unknown for more than an hour. */
-async function unknown(merchantsReference = "salary-7"): Promise<string> {
-  rail.answers.push(new Error("time-out"));
-  rail.found.push(...noResponse());
-  const { body } = await server.createPayout({ reference: merchantsReference });
+async function unknown(): Promise<string> {
+  const { server } = dashboard;
+  isSilent();
+  const { reference } = (await server.createPayout({ reference: "salary-7" })).body.data;
   await server.pass(0);
   await server.pass(HOUR + 1);
-  return body.data.reference;
-}
-/** A payout that, according to the rail, succeeded and then failed. */
-async function contradicted(): Promise<string> {
-  const { body } = await server.createPayout();
-  const { reference } = body.data;
-  await server.pass(0);
-  const answer = { status: "failed" } as const;
-  await server.storage.recordNotification("test", reference, { exchanges: [], answer, askAgainAfterMs: 0 });
   return reference;
 }
-async function act(visitor: Visitor, reference: string, action: string, fields: Record<string, string> = {}) {
-  const { status, headers } = await visitor.post(`${area()}/payments/${reference}/${action}`, fields);
-  if (status === 303) expect(headers.get("location")).toBe(`/dashboard${pageOf(reference)}`);
-  return status;
+/** A payment that the rail has ended in one way, and then in another. */
+async function contradicted(create: "createPayout" | "createCheckout", status: "failed" | "success"): Promise<string> {
+  const { server } = dashboard;
+  const { reference } = (await server[create]()).body.data;
+  await server.pass(0);
+  const report = { exchanges: [], answer: { status }, askAgainAfterMs: 0 };
+  await server.storage.recordNotification("test", reference, report);
+  return reference;
 }
-const audited = async () =>
-  (await server.storage.listAudit({ limit: 20 })).items
-    .filter(({ action }) => /^(payment|rail)/.test(action))
-    .map(({ action, actor, details: { reference } }) => ({ action, actor, reference }));
+const decision = { status: "failed", reason: "not in the rail's books" };
 
 test("a payment whose outcome is unknown too long is listed, with what was sent and what came back", async () => {
-  expect((await operator.get("/attention")).html).toContain("Nothing needs a person");
+  const { ada, area, server, id } = dashboard;
+  await says(ada.get("/attention"), 200, "Nothing needs a person");
   const reference = await unknown();
-  const { html } = await operator.get("/attention");
-  for (const text of ["salary-7", reference, "Ada Stores", "more than 60 minutes"]) expect(html).toContain(text);
-  expect((await operator.get(`${area()}/attention`)).html).toContain("salary-7");
-  const { html: page } = await operator.get(pageOf(reference));
-  expect(page).toContain("Sent the payout to the rail: no result is known");
-  expect(page).toContain("time-out");
-  expect(page).toContain("Looked the payment up at the rail: no result is known");
+  await says(ada.get("/attention"), 200, "salary-7", reference, "Ada Stores", "more than 60 minutes");
+  await says(ada.get(`${area}/attention`), 200, "salary-7");
+  const sent = "Sent the payout to the rail: no result is known";
+  await says(
+    ada.get(pageOf(reference)),
+    200,
+    sent,
+    "time-out",
+    "Looked the payment up at the rail: no result is known",
+  );
+  const kofi = await signedIn(server, { merchantId: id, name: "Kofi" });
+  await says(kofi.get(pageOf(reference)), 200, "What was sent, and what came back", not("Decide by hand"));
   for (let hours = 0; hours < 3; hours += 1) await server.pass(HOUR);
-  const { html: later } = await (await signedIn(server)).get(pageOf(reference));
-  expect(later).toMatch(/Looked the payment up at the rail, \d+ times: no result is known/);
-  expect(later.match(/Looked the payment up/g)).toHaveLength(1);
+  const { text } = await (await signedIn(server)).get(pageOf(reference));
+  expect(text.match(/Looked the payment up at the rail, \d+ times: no result is known/g)).toHaveLength(1);
 });
 
 test("a payment says what it waits for: the rail, or that somebody resumes it", async () => {
-  await server.storage.pauseRail("test", "Maintenance", "dashboard Ada");
+  const { ada, server } = dashboard;
+  await done(ada.post("/rails/test/pause", { reason: "Maintenance" }));
   await server.pass(5_000);
-  const { body } = await server.createPayout();
-  const page = pageOf(body.data.reference);
-  const { html } = await operator.get(page);
-  for (const text of [
-    "Not yet given to the rail",
-    "<strong>test</strong> is paused since",
-    "until an operator resumes it",
-  ])
-    expect(html).toContain(text);
-  await server.storage.resumeRail("test", "dashboard Ada");
-  expect((await operator.get(page)).html).not.toContain("is paused");
+  const page = pageOf((await server.createPayout()).body.data.reference);
+  await says(ada.get(page), 200, "Not yet given to the rail", "test is paused since", "until an operator resumes it");
+  await done(ada.post("/rails/test/resume"));
+  await says(ada.get(page), 200, not("is paused"));
 });
 
 test("an operator has the rail asked again", async () => {
+  const { ada, area, server } = dashboard;
   const reference = await unknown();
   rail.found.splice(0);
-  expect(await act(operator, reference, "ask")).toBe(303);
+  expect(await done(act(ada, reference, "ask"))).toBe(pageOf(reference));
   await server.pass(0);
   expect((await handoverOf(reference)).status).toBe("success");
-  expect(await act(operator, reference, "ask")).toBe(409);
-  expect(await audited()).toEqual([{ action: "payment.ask", actor: "dashboard Ada", reference }]);
-  expect((await operator.get(`${area()}/audit`)).html).toContain("Asked the rail again about a payment");
+  await says(act(ada, reference, "ask"), 409);
+  expect(await audited()).toEqual(["payment.ask dashboard Ada"]);
+  await says(ada.get(`${area}/audit`), 200, "Asked the rail again about a payment");
 });
 
-const decision = { status: "failed", reason: "not in the rail's books" };
-
 test("a decision waits for a second operator, also if the first is alone", async () => {
-  const second = await unknown();
-  expect((await operator.get(pageOf(second))).html).toContain("when a second operator has chosen the same outcome");
-  expect(await act(operator, second, "decide", { ...decision, reason: " " })).toBe(422);
-  expect(await act(operator, second, "decide", { ...decision, status: "pending" })).toBe(422);
-  for (const _ of [1, 2]) expect(await act(operator, second, "decide", decision)).toBe(303);
+  const { ada, server } = dashboard;
+  const reference = await unknown();
+  await says(ada.get(pageOf(reference)), 200, "when a second operator has chosen the same outcome");
+  for (const wrong of [{ reason: " " }, { status: "pending" }])
+    await says(act(ada, reference, "decide", { ...decision, ...wrong }), 422);
+  for (const _ of [1, 2]) await done(act(ada, reference, "decide", decision));
+  expect(await handoverOf(reference)).toMatchObject({ status: "pending", proposal: { by: "dashboard Ada" } });
   const esi = await signedIn(server, { name: "Esi" });
-  expect(await handoverOf(second)).toMatchObject({ status: "pending", proposal: { by: "dashboard Ada" } });
-  const { html } = await esi.get(pageOf(second));
-  expect(html).toContain("Another operator must confirm it.");
-  expect((await esi.get("/attention")).html).toContain("Another operator must confirm it");
-  await act(esi, second, "decide", decision);
-  expect(await handoverOf(second)).toMatchObject({ status: "failed", state: "closed" });
-  expect((await audited()).map(({ action, actor }) => `${action}: ${actor}`)).toEqual([
-    "payment.decide: dashboard Esi",
-    "payment.propose: dashboard Ada",
-    "payment.propose: dashboard Ada",
-  ]);
-  expect(await act(esi, second, "decide", decision)).toBe(409);
+  await says(esi.get(pageOf(reference)), 200, "Another operator must confirm it.");
+  await says(esi.get("/attention"), 200, "Waits for a second person");
+  await done(act(esi, reference, "decide", decision));
+  expect(await handoverOf(reference)).toMatchObject({ status: "failed", state: "closed" });
+  const proposal = "payment.propose dashboard Ada";
+  expect(await audited()).toEqual(["payment.decide dashboard Esi", proposal, proposal]);
+  await says(act(esi, reference, "decide", decision), 409);
 });
 
 test("one operator decides alone if a setting says so, which every page shows", async () => {
-  await server.close();
-  server = await startServer({ env: { SANDBOX: "false", ONE_OPERATOR_DECIDES: "true" }, rails: railsOf(rail) });
-  operator = await signedIn(server);
+  await dashboard.close();
+  await open({ ONE_OPERATOR_DECIDES: "true" });
   const reference = await unknown();
-  operator = await signedIn(server);
-  for (const page of ["/merchants", "/attention", pageOf(reference)])
-    expect((await operator.get(page === "/merchants" ? "" : page)).html).toContain("One operator suffices");
-  expect((await operator.get(pageOf(reference))).html).toContain("takes effect at once");
-  expect(await act(operator, reference, "decide", decision)).toBe(303);
+  const operator = await signedIn(dashboard.server);
+  for (const page of ["", "/attention"]) await says(operator.get(page), 200, "One operator suffices");
+  await says(operator.get(pageOf(reference)), 200, "takes effect at once");
+  await done(act(operator, reference, "decide", decision));
   expect(await handoverOf(reference)).toMatchObject({ status: "failed", state: "closed" });
 });
 
-test("a conflict is shown in plain words until an operator closes it with a reason", async () => {
-  const reference = await contradicted();
-  expect((await operator.get("/attention")).html).toMatch(/The rail now says that it did not pay XOF\s100\.00\./u);
-  expect((await operator.get(pageOf(reference))).html).toContain("Close the conflict");
-  expect(await act(operator, reference, "close", { reason: "" })).toBe(422);
-  expect(await act(operator, reference, "close", { reason: "paid again by hand" })).toBe(303);
-  expect(await act(operator, reference, "close", { reason: "again" })).toBe(409);
-  expect((await operator.get("/attention")).html).toContain("Nothing needs a person");
-});
-
-test("a checkout whose time is over and whose outcome stays unknown is decided by hand", async () => {
-  rail.answers.push(new Error("time-out"));
-  rail.found.push(...noResponse());
-  const { reference } = (await server.createCheckout()).body.data;
-  await server.pass(0);
-  await server.pass(31 * 60_000);
-  await server.pass(HOUR);
-  expect((await operator.get("/attention")).html).toContain(reference);
-  for (const person of [operator, await signedIn(server, { name: "Esi" })])
-    expect((await person.post(`${area()}/payments/${reference}/decide`, decision)).status).toBe(303);
-  expect(await handoverOf(reference)).toMatchObject({ state: "closed", status: "failed" });
-});
-
-test("a checkout that was paid after it was cancelled names the amount to return", async () => {
-  rail.answers.push({ status: "cancelled" });
-  const { reference } = (await server.createCheckout({ amount: 250_000 })).body.data;
-  await server.pass(0);
-  const report = { exchanges: [], answer: { status: "success" }, askAgainAfterMs: 0 } as const;
-  await server.storage.recordNotification("test", reference, report);
-  expect((await operator.get(`${area()}/attention`)).html).toMatch(/Return XOF\s2,500\.00 to the payer\./u);
-});
-
-test("a merchant's people see their own payments, and cannot act", async () => {
-  const reference = await unknown();
-  const person = await signedIn(server, { merchantId: server.merchant.id, name: "Kofi" });
-  expect((await person.get(`${area()}/attention`)).html).toContain(reference);
-  expect((await person.get("/attention")).status).toBe(303);
-  const { html } = await person.get(pageOf(reference));
-  expect(html).toContain("What was sent, and what came back");
-  expect(html).not.toContain("Decide by hand");
-  for (const action of ["ask", "decide", "close"])
-    expect(await act(person, reference, action, { status: "failed", reason: "r" })).toBe(404);
-  for (const path of ["/rails", "/rails/test/pause"]) expect((await person.get(path)).status).toBe(404);
-  expect((await person.post("/rails/test/pause", { reason: "r" })).status).toBe(404);
-  expect(await server.storage.readPauses()).toEqual([]);
-
-  const other = await server.addMerchant("Other");
-  const stranger = await signedIn(server, { merchantId: other.merchant.id, name: "Yaw" });
-  expect((await stranger.get(`/m/${other.merchant.id}/attention`)).html).not.toContain(reference);
-  const wrong = await operator.post(`/m/${other.merchant.id}/payments/${reference}/ask`);
-  expect(wrong.status).toBe(404);
-  expect((await operator.post(`${area()}/payments/${reference}/ask`, { csrf: "x" })).status).toBe(403);
-  expect(await audited()).toEqual([]);
-});
+test.each([
+  ["createPayout", "success", "failed", "The rail now says that it did not pay XOF 100.00."],
+  ["createCheckout", "cancelled", "success", "Return XOF 25,000.00 to the payer."],
+] as const)(
+  "a conflict of a %s is shown in plain words until an operator closes it",
+  async (create, first, then, text) => {
+    const { ada, area } = dashboard;
+    rail.answers.push({ status: first });
+    const reference = await contradicted(create, then);
+    for (const page of ["/attention", `${area}/attention`]) await says(ada.get(page), 200, text);
+    await says(act(ada, reference, "close", { reason: "" }), 422);
+    await done(act(ada, reference, "close", { reason: "done by hand" }));
+    await says(act(ada, reference, "close", { reason: "again" }), 409);
+    await says(ada.get("/attention"), 200, "Nothing needs a person");
+  },
+);
 
 test("the rails have counts, and are paused with a reason and resumed", async () => {
   await unknown();
-  await contradicted();
-  const { html } = await operator.get("/rails");
-  expect(html).toMatch(/test <span[^]*Waiting<\/dt><dd>1<[^]*Accepted<\/dt><dd>0<[^]*\/attention">1</);
-  expect((await operator.post("/rails/test/pause", { reason: "" })).status).toBe(422);
-  expect((await operator.post("/rails/other/pause", { reason: "r" })).status).toBe(404);
-  expect((await operator.post("/rails/test/pause", { reason: "maintenance" })).status).toBe(303);
-  expect((await operator.post("/rails/test/pause", { reason: "maintenance" })).status).toBe(409);
-  expect((await operator.get("/rails")).html).toMatch(
-    /Paused since [^]+ UTC by <bdi>Ada, operator<\/bdi>: maintenance/,
-  );
-  expect((await operator.post("/rails/test/resume")).status).toBe(303);
-  expect((await operator.post("/rails/test/resume")).status).toBe(409);
-  expect((await audited()).map(({ action }) => action)).toEqual(["rail.resume", "rail.pause"]);
-});
-
-test("a sandbox has neither page", async () => {
-  const sandbox = await startServer();
-  const visitor = await signedIn(sandbox);
-  for (const path of ["/attention", "/rails", `/m/${sandbox.merchant.id}/attention`])
-    expect((await visitor.get(path)).status).toBe(404);
-  expect((await visitor.get("")).html).not.toContain("Needs attention");
-  await sandbox.close();
+  await contradicted("createPayout", "failed");
+  const { ada } = dashboard;
+  await says(ada.get("/rails"), 200, /test .*Waiting 1 .*Accepted 0 .*Conflicts 1\b/i);
+  for (const [name, reason, status] of [
+    ["test", "", 422],
+    ["other", "maintenance", 404],
+    ["test", "maintenance", 303],
+    ["test", "maintenance", 409],
+  ] as const)
+    await says(ada.post(`/rails/${name}/pause`, { reason }), status);
+  await says(ada.get("/rails"), 200, /Paused since .+ UTC by Ada, operator: maintenance/);
+  await done(ada.post("/rails/test/resume"));
+  await says(ada.post("/rails/test/resume"), 409);
+  expect(await audited()).toEqual(["rail.resume dashboard Ada", "rail.pause dashboard Ada"]);
 });

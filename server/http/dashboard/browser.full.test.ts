@@ -1,228 +1,224 @@
-// The dashboard in a real browser: a person's way through it, and the accessibility of every page.
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+// The dashboard in a real browser: the accessibility of every page, found by the servers' own routes, and people's ways.
+import type { BrowserContext, Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
-import { newLink } from "../../testing/dashboard-visitor.ts";
-import { startReceiver, type Receiver } from "../../testing/receiver.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { browse, filledDashboard, openDashboard, openLink } from "../../testing/dashboard.ts";
+import { startReceiver } from "../../testing/receiver.ts";
+import { aPayout } from "../../testing/server.ts";
 
-const NARROW = { width: 380, height: 720 };
-const LONG = "Bon-de-commande-".repeat(4);
-let server: TestServer;
-let receiver: Receiver;
-let browser: Browser;
-let payout: string;
-let delivery: string;
-let replay: string;
-let request: string;
-let longName: string;
-/** A payout that waits for approval, of the merchant with the long name. */
-let waiting: string;
-beforeAll(async () => {
-  [server, browser, receiver] = await Promise.all([startServer(), openBrowser(), startReceiver(500)]);
-  const { body } = await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1, webhookURL: receiver.url });
-  payout = body.data.reference;
-  for (let index = 0; index < 30; index++) await server.createCheckout();
-  await server.pass(server.config.settleDelayMs);
-  await vi.waitFor(async () => {
-    const logged = await server.storage.listRequests({ merchantId: server.merchant.id, limit: 1 });
-    if (logged.items.length === 0) throw new Error("The log of requests is empty.");
-    request = logged.items[0]!.requestId;
-  }, 20_000);
-  const { items } = await server.storage.listDeliveries({ merchantId: server.merchant.id, limit: 1 });
-  delivery = items[0]!.id;
-  const { id: merchantId } = server.merchant;
-  replay = "stopped-replay";
-  const filter = { host: `${LONG.toLowerCase()}.example`, createdAfter: server.clock.now() };
-  await server.storage.startReplay({ id: replay, merchantId, filter, pace: 20, expected: 7 }, "dashboard Ada");
-  await server.storage.stopReplay(merchantId, replay, "dashboard Ada");
-  receiver.respondWith(410);
-  await server.createPayout({ phoneNumber: "2250700000001", webhookURL: receiver.url });
-  await server.pass(0);
-  const long = await server.addMerchant("Établissements Kouassi & Söhne, import, export et transport international");
-  longName = long.merchant.id;
-  const limits = { perPayment: { XOF: 2 ** 53 - 1 }, recipients: ["2257038102473"], approvalFrom: { XOF: 1 } };
-  await server.storage.setMerchantLimits(longName, limits, "command ada@host");
-  waiting = (await server.createPayout({ reference: LONG, amount: 2 ** 53 - 1 }, { key: long.key })).body.data
-    .reference;
+const NARROW = { width: 380, height: 800 };
+const WIDE = { width: 1_280, height: 800 };
+const MOST_TABS = 100;
+const [browser, down] = await Promise.all([openBrowser(), startReceiver(500)]);
+const sandbox = await filledDashboard({
+  merchant: "Établissements Kouassi & Söhne, import, export et transport international",
+  reference: "Bon-de-commande-".repeat(4),
+  amount: 2 ** 50,
+  webhookURL: down.url,
 });
-afterAll(() => Promise.all([browser.close(), server.close(), receiver.close()]));
+for (let index = 0; index < 30; index++) await sandbox.server.createCheckout();
+const requestId = await vi.waitUntil(async () => {
+  sandbox.server.clock.advance(500);
+  const { items } = await sandbox.server.storage.listRequests({ merchantId: sandbox.id, limit: 1 });
+  return items[0]?.requestId;
+}, 60_000);
+const live = await filledDashboard({ isLive: true });
+afterAll(() => Promise.all([browser.close(), sandbox.close(), live.close(), down.close()]));
 
-const pages: Page[] = [];
-afterEach(async () => {
-  for (const page of pages.splice(0)) await page.context().close();
-});
+/** Every page, with long and many values; of a live service those that a sandbox does not have. */
+const isPage = ({ route }: { route: string }) => /^\/dashboard(?!.*\.(css|csv|js)$)/.test(route);
+const known = new Set(sandbox.pages.map(({ route }) => route));
+const pagesOf = (filled: typeof live, more: string[]) => [
+  ...filled.pages
+    .filter((page) => isPage(page) && (filled === sandbox || !known.has(page.route)))
+    .map(({ path }) => path),
+  ...more.map((path) => `/dashboard${path}`),
+];
+const { area } = sandbox;
+const [, waiting] = sandbox.waiting[0]!.split("/");
+const services: [string, typeof live, string[]][] = [
+  [
+    "a sandbox",
+    sandbox,
+    pagesOf(sandbox, [
+      `?search=${waiting}`,
+      `${area}/overview?range=month`,
+      `${area}/checkouts?search=nothing`,
+      `${area}/disbursements/${waiting}`,
+      `${area}/webhooks?status=failed&type=disbursement.completed`,
+      `${area}/requests?request=${requestId}`,
+      `${area}/nothing`,
+    ]),
+  ],
+  [
+    "a live service",
+    live,
+    pagesOf(live, [
+      ...live.attention.map((reference) => `${live.area}/disbursements/${reference}`),
+      "/rails/reconcile?rail=test&from=2026-11-20&to=2026-11-20",
+    ]),
+  ],
+];
 
-/** Opens a link to sign in. Fails the test if a page's policy blocks anything. */
-async function opened(options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext(options);
-  const page = await context.newPage();
-  pages.push(page);
-  context.on("console", (message) => expect.fail(message.text()));
-  await page.goto(linkAddress(server.url, await newLink(server)));
-  return page;
+/** Checks a page in both colours, narrow and wide; `DASHBOARD_SCREENSHOTS=FOLDER` keeps pictures of it. */
+async function suitsEveryone(page: Page, name: string): Promise<void> {
+  const { DASHBOARD_SCREENSHOTS: folder } = process.env;
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const found = await violationsOf(page, colorScheme === "dark" ? ["color-contrast"] : undefined);
+    expect.soft(found, `${name}, ${colorScheme}`).toEqual([]);
+    for (const size of [NARROW, WIDE]) {
+      await page.setViewportSize(size);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      expect.soft(width, `${name} at ${size.width}`).toBe(size.width);
+      const path = `${folder}/${name.replaceAll(/\W+/g, "-")}-${size.width}-${colorScheme}.png`;
+      if (folder !== undefined) await page.screenshot({ path, fullPage: true });
+    }
+  }
 }
 
-async function signedIn(options?: BrowserContextOptions): Promise<Page> {
-  const page = await opened(options);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL("**/dashboard");
-  return page;
-}
+describe.each(services)("every page of %s suits everyone", (_, filled, paths) => {
+  let context: BrowserContext;
+  beforeAll(async () => {
+    context = (await browse(browser, filled.server)).context();
+    context.removeAllListeners("console");
+  });
+  afterAll(() => context.close());
 
-const area = () => `${server.url}/dashboard/m/${server.merchant.id}`;
-
-test("without scripts, from the link to a new key, its first payout, and its revocation", async () => {
-  const page = await signedIn({ javaScriptEnabled: false });
-  await page.getByRole("link", { name: "Ada Stores" }).click();
-  await page.getByRole("link", { name: "Settings" }).click();
-  await page.getByLabel("Name of the new key").fill("Payroll");
-  await page.getByRole("button", { name: "Create an API key" }).click();
-  const key = (await page.locator("#new-key").textContent())!;
-  const { status } = await server.createPayout({ reference: `with-${key.slice(-9)}` }, { key });
-  expect(status).toBe(200);
-
-  await page.getByRole("link", { name: "Disbursements" }).click();
-  await page.getByLabel("Reference or phone number").fill(`with-${key.slice(-9)}`);
-  await page.getByRole("button", { name: "Search" }).click();
-  await page.getByRole("link", { name: `with-${key.slice(-9)}` }).click();
-  await page.getByRole("heading", { name: "Timeline" }).waitFor();
-
-  await page.getByRole("link", { name: "Settings" }).click();
-  const row = page.getByRole("row").filter({ hasText: `…${key.slice(-4)}` });
-  await row.getByText("Revoke…").click();
-  await row.getByRole("button", { name: "Revoke" }).click();
-  await row.getByText("revoked", { exact: true }).waitFor();
-  expect((await server.createPayout({}, { key })).status).toBe(401);
-
-  await page.getByText("Ada", { exact: true }).click();
-  await page.getByRole("button", { name: "Sign out", exact: true }).click();
-  await page.getByRole("heading", { name: "Sign in" }).waitFor();
-  await page.goto(area());
-  expect(page.url()).toMatch(/sign-in$/);
+  test.each(paths)("%s", async (path) => {
+    const page = await context.newPage();
+    // French words are longer.
+    for (const language of ["en", "fr"]) {
+      await context.addCookies([{ name: "language", value: language, url: filled.server.url }]);
+      await page.setViewportSize(NARROW);
+      await page.goto(filled.server.url + path);
+      for (const details of await page.locator("main details > summary").all()) await details.click();
+      expect(await page.locator("html").getAttribute("lang")).toBe(language);
+      await suitsEveryone(page, `${path}-${language}`);
+    }
+    await page.close();
+  });
 });
 
 test("no request after the link contains its token, and forms state their origin", async () => {
-  const page = await opened();
+  const { server } = sandbox;
+  const page = await openLink(browser, server);
   const token = new URL(page.url()).searchParams.get("token")!;
   const sent: Promise<Record<string, string>>[] = [];
   page.on("request", (one) => sent.push(one.allHeaders()));
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.waitForURL("**/dashboard");
-  await page.getByRole("link", { name: "Ada Stores" }).click();
+  await page.getByRole("link", { name: "Établissements" }).click();
   await page.getByRole("heading", { name: "Disbursements" }).waitFor();
   const headers = await Promise.all(sent);
   expect(headers.length).toBeGreaterThan(2);
   expect(headers[0]).toMatchObject({ origin: server.url, referer: `${server.url}/` });
   expect(JSON.stringify(headers)).not.toContain(token);
   expect(await page.evaluate(() => document.referrer)).toBe(`${server.url}/`);
+  await page.context().close();
 });
 
-test("the keyboard alone is enough, and the focus is always visible", async () => {
-  const page = await opened();
-  const press = async (key: string, times = 1) => {
-    for (let index = 0; index < times; index++) await page.keyboard.press(key);
-  };
-  const focused = () =>
-    page.locator(":focus").evaluate((element) => ({
-      text: element.textContent.trim(),
-      outlined: getComputedStyle(element).outlineStyle === "solid",
-    }));
-  await press("Tab");
-  expect(await focused()).toEqual({ text: "Skip to the content", outlined: true });
-  await press("Tab", 2);
-  expect(await focused()).toEqual({ text: "Sign in", outlined: true });
-  await press("Enter");
-  await page.waitForURL("**/dashboard");
-  await press("Tab", 3);
-  expect(await focused()).toEqual({ text: "Docs", outlined: true });
-  await press("Tab");
-  expect(await focused()).toEqual({ text: "Ada", outlined: true });
-  await press("Enter");
-  await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
-  await press("Tab");
-  await press("Escape");
-  expect(await page.getByRole("button", { name: "Sign out", exact: true }).isVisible()).toBe(false);
-  expect(await focused()).toEqual({ text: "Ada", outlined: true });
-  await press("Enter");
-  await press("Tab", 11);
-  expect(await focused()).toEqual({ text: "Ada Stores", outlined: true });
-  await press("Enter");
-  await page.getByRole("heading", { name: "Disbursements" }).waitFor();
-});
-
-/** Every page, with long and many values. */
-const PAGES: Record<string, () => string> = {
-  "the sign-in page": () => `${server.url}/dashboard/sign-in`,
-  "the operators' team": () => `${server.url}/dashboard/team`,
-  "the merchants": () => `${server.url}/dashboard`,
-  "a search across merchants": () => `${server.url}/dashboard?search=${payout}`,
-  "a merchant to manage": () => `${server.url}/dashboard/merchants/${longName}`,
-  "a merchant before it is closed": () => `${server.url}/dashboard/merchants/${longName}/close`,
-  "an overview": () => `${area()}/overview?range=month`,
-  "the overview of all merchants": () => `${server.url}/dashboard/overview`,
-  disbursements: () => `${area()}/disbursements`,
-  checkouts: () => `${area()}/checkouts?status=pending`,
-  "a search without result": () => `${area()}/checkouts?search=nothing`,
-  "a payment": () => `${area()}/disbursements/${payout}`,
-  "a payment that waits for approval": () => `${server.url}/dashboard/m/${longName}/disbursements/${waiting}`,
-  "payouts that wait for approval": () => `${server.url}/dashboard/approvals`,
-  "a payout before it is rejected": () =>
-    `${server.url}/dashboard/m/${longName}/approvals/reject?payment=${longName}/${waiting}`,
-  webhooks: () => `${area()}/webhooks`,
-  "a webhook": () => `${area()}/webhooks/${delivery}`,
-  "a search for webhooks": () => `${area()}/webhooks?status=failed&type=disbursement.completed`,
-  "a replay before it starts": () => `${area()}/replays/new?status=failed`,
-  "a replay": () => `${area()}/replays/${replay}`,
-  replays: () => `${area()}/replays`,
-  requests: () => `${area()}/requests?result=2xx`,
-  "a request": () => `${area()}/requests?request=${request}`,
-  "the sandbox": () => `${area()}/sandbox`,
-  settings: () => `${area()}/settings`,
-  "a merchant with a long name": () => `${server.url}/dashboard/m/${longName}/settings`,
-  "a merchant's team": () => `${area()}/team`,
-  balances: () => `${area()}/balances`,
-  "the balances of all merchants": () => `${server.url}/dashboard/balances`,
-  "the audit trail": () => `${area()}/audit`,
-  "the audit trail of all merchants": () => `${server.url}/dashboard/audit`,
-  "an error": () => `${area()}/nothing`,
-};
-
-describe("every page passes axe in light and dark colours, and fits a narrow screen", () => {
-  test.each(Object.entries(PAGES))("%s", async (name, address) => {
-    const page = await signedIn({ viewport: NARROW });
-    page.context().removeAllListeners("console");
-    await page.goto(address());
-    for (const details of await page.locator("main details > summary").all()) await details.click();
-    expect(await violationsOf(page)).toEqual([]);
-    await page.emulateMedia({ colorScheme: "dark" });
-    expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
-    const { DASHBOARD_SCREENSHOTS: folder } = process.env;
-    const path = `${folder}/${name.replaceAll(" ", "-")}`;
-    if (folder !== undefined) await screenshots(page, path);
-    // French words are longer.
-    await page.context().addCookies([{ name: "language", value: "fr", url: server.url }]);
-    await page.emulateMedia({ colorScheme: "light" });
-    await page.setViewportSize(NARROW);
-    await page.reload();
-    for (const details of await page.locator("main details > summary").all()) await details.click();
-    expect(await page.locator("html").getAttribute("lang")).toBe("fr");
-    expect(await violationsOf(page)).toEqual([]);
-    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.width);
-    if (folder !== undefined) await screenshots(page, `${path}-fr`);
-  });
-});
-
-/** For people who look at the pages: `DASHBOARD_SCREENSHOTS=FOLDER npx vitest run server/http/dashboard/browser`. */
-async function screenshots(page: Page, path: string): Promise<void> {
-  for (const width of [NARROW.width, 1_280]) {
-    await page.setViewportSize({ width, height: 800 });
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: `${path}-${width}-${colorScheme}.png`, fullPage: true });
+test("a merchant's first day, by keyboard alone, with a focus that is always visible", async () => {
+  const dashboard = await openDashboard();
+  const { server, receiver } = dashboard;
+  receiver.respondWith(500);
+  const page = await openLink(browser, server, { viewport: WIDE });
+  /** Moves the focus to an element with the Tab key. */
+  async function tabTo(target: Locator): Promise<void> {
+    await target.waitFor();
+    for (let presses = 0; presses < MOST_TABS; presses += 1) {
+      if (await target.evaluate((element) => element === document.activeElement)) return;
+      await page.keyboard.press("Tab");
     }
+    throw new Error(`The Tab key does not reach ${target.toString()}.`);
   }
-}
+
+  async function press(role: "button" | "link", name: string | RegExp): Promise<void> {
+    const target = page.getByRole(role, { name, exact: true }).first();
+    await tabTo(target);
+    expect.soft(await target.evaluate((element) => getComputedStyle(element).outlineStyle), String(name)).toBe("solid");
+    await page.keyboard.press("Enter");
+  }
+
+  /** Types into a field with the keyboard, in place of what it contains. */
+  async function type(label: string, text: string): Promise<void> {
+    await tabTo(page.getByLabel(label, { exact: true }));
+    await page.keyboard.press("ControlOrMeta+A");
+    await page.keyboard.type(text);
+  }
+
+  const shown = (text: string | RegExp) => page.getByText(text).first().waitFor();
+  const heading = (name: string | RegExp) => page.getByRole("heading", { name, exact: true }).first().waitFor();
+
+  await press("button", "Sign in");
+  await heading("Merchants");
+  await press("link", "Ada Stores");
+  await heading("Disbursements");
+  await suitsEveryone(page, "no-payments");
+
+  await press("link", "Settings");
+  await type("Name of the new key", "Payroll");
+  await press("button", "Create an API key");
+  const key = (await page.locator("#new-key").textContent())!;
+  await suitsEveryone(page, "new-key");
+  const payout = aPayout({ webhookURL: receiver.url });
+  expect((await server.createPayout(payout, { key })).status).toBe(200);
+
+  await press("link", "Disbursements");
+  await press("link", payout.reference);
+  await shown("Succeeds");
+  await server.pass(server.config.settleDelayMs);
+  await shown("Succeeded");
+  await shown("Attempt 1: status 500");
+  await suitsEveryone(page, "payment");
+
+  await press("link", "Open or replay it");
+  await heading(/disbursement\.completed/);
+  receiver.respondWith(204);
+  await press("button", "Replay");
+  await expect.poll(() => server.pass(0).then(() => receiver.received.length)).toBe(2);
+  await shown("Attempt 2: status 204");
+  await press("link", "Webhooks");
+  await type("Host of the receiver", new URL(receiver.url).host);
+  await press("button", "Search");
+  await press("link", "Replay these…");
+  await heading("1 webhook");
+  await suitsEveryone(page, "replay");
+  await press("button", "Start the replay");
+  await heading(/^Replay of webhooks/);
+  await expect.poll(() => server.pass(1_000).then(() => receiver.received.length)).toBe(3);
+  await shown("1 of 1");
+
+  await press("link", "Sandbox");
+  await type("Requests that get 500 (%)", "100");
+  await press("button", "Save");
+  await shown("Chaos is on.");
+  await suitsEveryone(page, "chaos");
+  await press("button", "Switch chaos off");
+  await page.getByText("Chaos is on.").waitFor({ state: "detached" });
+  await tabTo(page.getByLabel("Move it forward by"));
+  await page.keyboard.press("End");
+  await press("button", "Show what will happen");
+  await press("button", /^Move the clock to /);
+  await heading(/The clock has moved/);
+  await suitsEveryone(page, "moved-clock");
+
+  await press("link", "Settings");
+  await tabTo(page.getByText("Rotate…"));
+  await page.keyboard.press("Enter");
+  await press("button", "Rotate the secret");
+  const secret = await page.locator("#current-secret").textContent();
+  expect((await server.storage.readSecrets(server.merchant.id)).current).toBe(secret);
+  await suitsEveryone(page, "new-secret");
+  const row = page.getByRole("row").filter({ hasText: key.slice(-4) });
+  await tabTo(row.getByText("Revoke…"));
+  await page.keyboard.press("Enter");
+  await press("button", `Revoke …${key.slice(-4)}`);
+  await row.getByText("revoked", { exact: true }).waitFor();
+  await expect.poll(async () => (await server.createPayout({}, { key })).status).toBe(401);
+  await press("link", "Audit trail");
+  await shown("Revoked the API key");
+  await page.context().close();
+  await dashboard.close();
+});

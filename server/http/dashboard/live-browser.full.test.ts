@@ -1,28 +1,19 @@
 // Pages that update automatically, in a real browser.
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, expect, test } from "vitest";
 import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { linkAddress } from "../../domain/sign-in.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
-import { newLink, send, signedIn } from "../../testing/dashboard-visitor.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { browse, openDashboard } from "../../testing/dashboard.ts";
+import { enter } from "../../testing/dashboard-visitor.ts";
 
-let server: TestServer;
-let browser: Browser;
-beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), openBrowser()]);
-});
-afterAll(() => Promise.all([browser.close(), server.close()]));
+const [{ server, area, kofi, close }, browser] = await Promise.all([openDashboard(), openBrowser()]);
+afterAll(() => Promise.all([browser.close(), close()]));
 
-/** Opens a page of the merchant in a browser of its own. Fails the test if a page's policy blocks anything. */
+/** Opens a page of the merchant in a browser of its own. */
 async function opened(path = "disbursements", options: BrowserContextOptions = {}): Promise<Page> {
-  const context = await browser.newContext(options);
-  context.on("weberror", (error) => expect.fail(String(error.error())));
-  const page = await context.newPage();
-  await page.goto(linkAddress(server.url, await newLink(server)));
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL("**/dashboard");
-  await page.goto(`${server.url}/dashboard/m/${server.merchant.id}/${path}`);
+  const page = await browse(browser, server, options);
+  page.context().removeAllListeners("console");
+  await page.goto(`${server.url}/dashboard${area}/${path}`);
   // Shows that the page was not loaded again.
   await page.evaluate(() => Object.assign(globalThis, { isFirst: true }));
   return page;
@@ -104,24 +95,23 @@ test("the visitor's local time stands beside UTC, also in what has changed, unle
 });
 
 test("settings and team follow what others change, and keep forms that are half filled in", async () => {
-  const other = await signedIn(server, { name: "Kofi" });
-  const settings = `/m/${server.merchant.id}/settings`;
+  const settings = `${area}/settings`;
   const page = await opened("settings");
   const address = page.getByRole("textbox", { name: "Address" });
+  /** What somebody else does: an address, and a key, which the page then shows. */
+  async function change(url: string, key: string) {
+    await kofi.post(`${settings}/default-webhook`, { url });
+    await kofi.post(`${settings}/keys`, { name: key });
+    await server.request("GET", "/sandbox/clock");
+    await shows(page, key);
+  }
   await page.getByLabel("Name of the new key").pressSequentially("Pay");
-  await other.post(`${settings}/default-webhook`, { url: "http://127.0.0.1:4000/first" });
-  await other.post(`${settings}/keys`, { name: "Shop" });
-  await server.request("GET", "/sandbox/clock");
-  await shows(page, "Shop");
+  await change("http://127.0.0.1:4000/first", "Shop");
   expect(await page.getByLabel("Name of the new key").inputValue()).toBe("Pay");
   expect(await address.inputValue()).toBe("http://127.0.0.1:4000/first");
   await page.getByRole("row").filter({ hasText: "Shop" }).getByText("Revoke…").click();
-
   await address.fill("http://127.0.0.1:4000/mi");
-  await other.post(`${settings}/default-webhook`, { url: "http://127.0.0.1:4000/second" });
-  await other.post(`${settings}/keys`, { name: "Refunds" });
-  await server.request("GET", "/sandbox/clock");
-  await shows(page, "Refunds");
+  await change("http://127.0.0.1:4000/second", "Refunds");
   expect(await address.inputValue()).toBe("http://127.0.0.1:4000/mi");
   expect(await page.getByRole("button", { name: /^Revoke …/ }).count()).toBe(1);
   expect(await isFirst(page)).toBe(true);
@@ -131,7 +121,7 @@ test("settings and team follow what others change, and keep forms that are half 
   await page.getByRole("button", { name: "Make a link" }).click();
   await page.getByLabel("The person’s name").fill("Yaw Men");
   const link = (await page.locator("#new-link").textContent())!;
-  await send(server, "/sign-in", { token: new URL(link).searchParams.get("token")! });
+  await enter(server, new URL(link).searchParams.get("token")!);
   await page.getByRole("row").filter({ hasText: "Esi" }).getByText("1 session").waitFor();
   expect(await page.getByLabel("The person’s name").inputValue()).toBe("Yaw Men");
   await page.context().close();

@@ -2,15 +2,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { openBrowser } from "../../../scripts/testing/browser.ts";
 import { violationsOf } from "../../testing/accessibility.ts";
+import { says, trail } from "../../testing/dashboard.ts";
 import { visit } from "../../testing/dashboard-visitor.ts";
 import { CLIENT, startOpenIdProvider } from "../../testing/openid-provider.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "openid-"));
-const people = {
+const secretIn = (name: string, secret: string) => {
+  writeFileSync(join(folder, name), secret);
+  return join(folder, name);
+};
+const provider = await startOpenIdProvider({
   ada: { email: "ada@example.com", email_verified: true, groups: ["staff", "payments, all"] },
   kofi: { email: "kofi@example.com", email_verified: true, groups: ["staff", "shop"] },
   esi: { email: "esi@example.com", email_verified: true, groups: ["staff"] },
@@ -20,32 +25,22 @@ const people = {
   // As Microsoft Entra ID describes a person.
   entra: { email: "ama@example.com", preferred_username: "ama@example.com", oid: "0f3c", roles: ["payments, all"] },
   odd: { email: "odd\u202E@example.com", email_verified: true, groups: ["payments, all"] },
-};
-let provider: Awaited<ReturnType<typeof startOpenIdProvider>>;
-let server: TestServer;
+});
+const RETURN = "/sign-in/openid/return";
 
-function environment(changes: Record<string, string> = {}) {
-  const file = join(folder, "secret");
-  writeFileSync(file, `${CLIENT.secret}\n`);
-  return {
+async function start(seed: number, changes: Record<string, string> = {}): Promise<TestServer> {
+  const env = {
     OIDC_ISSUER: provider.issuer,
     OIDC_CLIENT_ID: CLIENT.id,
-    OIDC_CLIENT_SECRET_FILE: file,
+    OIDC_CLIENT_SECRET_FILE: secretIn("secret", `${CLIENT.secret}\n`),
     OIDC_ROLES: "payments%2C all=administrator,closed shop=viewer@nobody",
     ...changes,
   };
-}
-
-async function start(seed: number, changes?: Record<string, string>): Promise<TestServer> {
-  const started = await startServer({ env: environment(changes), seed });
-  provider.serve(`${started.url}/dashboard/sign-in/openid/return`);
+  const started = await startServer({ env, seed });
+  provider.serve(`${started.url}/dashboard${RETURN}`);
   return started;
 }
-
-beforeAll(async () => {
-  provider = await startOpenIdProvider(people);
-  server = await start(1);
-});
+const server = await start(1);
 afterAll(async () => {
   await Promise.all([server.close(), provider.close()]);
   rmSync(folder, { recursive: true });
@@ -55,9 +50,8 @@ const cookiesOf = (headers: Headers) => headers.getSetCookie().map((cookie) => c
 
 /** Begins a sign-in. Returns the address at the provider, and the cookie that the browser keeps. */
 async function begin(at = server) {
-  const { status, headers } = await visit(at, "/sign-in/openid");
-  expect(status).toBe(303);
-  return { address: headers.get("location")!, cookie: cookiesOf(headers)[0]!, set: headers.getSetCookie()[0]! };
+  const { headers, cookie } = await says(visit(at, "/sign-in/openid"), 303);
+  return { address: headers.get("location")!, cookie, set: headers.getSetCookie()[0]! };
 }
 
 /** Follows the pages of the provider. Returns the query with which the provider leads back. */
@@ -75,18 +69,16 @@ async function atProvider(address: string, sub: string): Promise<string> {
 }
 
 const comeBack = (query: string, cookie: string, at = server) =>
-  visit(at, `/sign-in/openid/return${query}`, { headers: { cookie } });
+  visit(at, `${RETURN}${query}`, { headers: { cookie } });
 
 async function signIn(sub: string, at = server) {
   const { address, cookie } = await begin(at);
   const back = await comeBack(await atProvider(address, sub), cookie, at);
   return { ...back, session: cookiesOf(back.headers).find((text) => /^dashboard=./.test(text)) };
 }
+const reasonOf = (of: TestServer) => of.logged().findLast(({ msg }) => String(msg).includes("OpenID"))?.reason;
 
-const audited = async () =>
-  (await server.storage.listAudit({ limit: 50 })).items.filter(({ action }) => action.startsWith("dashboard."));
-
-test("the provider's groups give a role, for all merchants or for one", async () => {
+test("the provider's groups give a role for all merchants", async () => {
   const { status, headers, session, html } = await signIn("ada");
   expect(status).toBe(200);
   expect(html).toContain('<meta http-equiv="refresh" content="0; url=/dashboard">');
@@ -94,31 +86,27 @@ test("the provider's groups give a role, for all merchants or for one", async ()
     expect.stringMatching(/^sign-in=; Path=\/; Expires=Thu, 01 Jan 1970/),
     expect.stringMatching(/^dashboard=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/),
   ]);
-  const page = await visit(server, "/team", { headers: { cookie: session! } });
-  expect(page.html).toContain("<bdi>ada@example.com</bdi>");
-  expect(page.html).toContain("Your role is administrator.");
-  expect((await audited())[0]).toMatchObject({
-    actor: "dashboard ada@example.com",
-    action: "dashboard.sign-in",
-    details: { provider: `${provider.issuer}/`, role: "administrator" },
-  });
+  const role = "Your role is administrator.";
+  await says(visit(server, "/team", { headers: { cookie: session! } }), 200, "ada@example.com", role);
+  const details = { provider: `${provider.issuer}/`, role: "administrator" };
+  const entry = { actor: "dashboard ada@example.com", action: "dashboard.sign-in", details };
+  expect(await trail(server)).toMatchObject([entry]);
+});
 
-  const other = await start(2, { OIDC_ROLES: `shop=support@${server.merchant.id},staff=viewer` });
-  expect(other.merchant.id).not.toBe(server.merchant.id);
-  expect((await signIn("kofi", other)).html).toContain("Your merchant does not exist here");
+test("the provider's groups give a role for one merchant, until it is closed", async () => {
+  const roles = { OIDC_ROLES: `shop=support@${server.merchant.id},staff=viewer` };
+  const other = await start(2, roles);
+  expect((await signIn("kofi", other)).text).toContain("Your merchant does not exist here");
   await other.close();
-  const own = await start(1, { OIDC_ROLES: `shop=support@${server.merchant.id},staff=viewer` });
-  const kofi = await signIn("kofi", own);
-  const { headers: toOwn } = await visit(own, "", { headers: { cookie: kofi.session! } });
-  expect(toOwn.get("location")).toContain(`/dashboard/m/${own.merchant.id}`);
-  expect((await own.storage.listAudit({ limit: 1 })).items[0]).toMatchObject({
-    actor: "merchant kofi@example.com",
-    merchantId: own.merchant.id,
-  });
-  await own.storage.setMerchantState(own.merchant.id, "closed", "dashboard Ada");
+  const own = await start(1, roles);
+  const { id } = own.merchant;
+  const { session } = await signIn("kofi", own);
+  expect((await visit(own, "", { headers: { cookie: session! } })).to).toContain(`/m/${id}`);
+  expect(await trail(own)).toMatchObject([{ actor: "merchant kofi@example.com", merchantId: id }]);
+  await own.storage.setMerchantState(id, "closed", "dashboard Ada");
   const refused = await signIn("kofi", own);
   expect([refused.status, refused.session]).toEqual([403, undefined]);
-  expect(refused.html).toContain("closed this merchant");
+  expect(refused.text).toContain("closed this merchant");
   await own.close();
 });
 
@@ -130,46 +118,46 @@ test.each([
   ["odd", "no control or invisible characters"],
   ["", "The provider did not sign you in"],
 ])("%j gets no session: %s", async (sub, message) => {
-  const before = await audited();
-  const earlier = server.logged().length;
-  const { status, html, session } = await signIn(sub);
+  const [before, earlier] = [await trail(server, 50), server.logged().length];
+  const { status, text, session } = await signIn(sub);
   expect([status >= 400 && status < 500, session]).toEqual([true, undefined]);
-  expect(html).toContain(message);
+  expect(text).toContain(message);
   expect(JSON.stringify(server.logged().slice(earlier))).not.toContain("@example.com");
-  expect(await audited()).toEqual(before);
+  expect(await trail(server, 50)).toEqual(before);
 });
 
-const reasonOf = (of: TestServer) => of.logged().findLast(({ msg }) => String(msg).includes("OpenID"))?.reason;
-
-test("claims of Microsoft Entra ID: the log names the settings with which a person is signed in", async () => {
-  expect((await signIn("entra")).status).toBe(403);
-  const sent = "email, oid, preferred_username, roles, sub";
-  expect(reasonOf(server)).toBe(
-    `sub entra: the provider does not send email_verified: true, but ${sent}; have it sent, or set OIDC_NAME_CLAIM to one of these that people cannot change`,
-  );
-  const named = await start(8, { OIDC_NAME_CLAIM: "preferred_username" });
-  expect((await signIn("entra", named)).status).toBe(403);
-  expect(reasonOf(named)).toBe(
-    `sub entra: the provider sends no groups, but ${sent}; have it sent, or set OIDC_ROLES_CLAIM to one of these`,
-  );
-  await named.close();
-  const whole = await start(9, { OIDC_NAME_CLAIM: "preferred_username", OIDC_ROLES_CLAIM: "roles" });
-  expect((await signIn("entra", whole)).status).toBe(200);
-  await whole.close();
-});
+const SENT = "email, oid, preferred_username, roles, sub";
+test.each<[Record<string, string>, number, RegExp | undefined]>([
+  [{}, 403, new RegExp(`^sub entra: .* email_verified: true, but ${SENT}; .* OIDC_NAME_CLAIM to one of these`)],
+  [
+    { OIDC_NAME_CLAIM: "preferred_username" },
+    403,
+    new RegExp(`^sub entra: .* no groups, but ${SENT}; .* OIDC_ROLES_CLAIM to one of these`),
+  ],
+  [{ OIDC_NAME_CLAIM: "preferred_username", OIDC_ROLES_CLAIM: "roles" }, 200, undefined],
+])(
+  "claims of Microsoft Entra ID with %j: %i, and the log names the setting that is missing",
+  async (env, status, reason) => {
+    const named = await start(8, env);
+    expect((await signIn("entra", named)).status).toBe(status);
+    expect(reasonOf(named)).toEqual(reason && expect.stringMatching(reason));
+    await named.close();
+  },
+);
 
 test("asks the provider for a code, with PKCE, state and nonce, which no page shows", async () => {
   const { address, cookie, set } = await begin();
   const { searchParams } = new URL(address);
+  const random = expect.stringMatching(/^[\w-]{43}$/);
   expect(Object.fromEntries(searchParams)).toEqual({
     client_id: CLIENT.id,
     response_type: "code",
-    redirect_uri: `${server.url}/dashboard/sign-in/openid/return`,
+    redirect_uri: `${server.url}/dashboard${RETURN}`,
     scope: "openid email profile groups",
     code_challenge_method: "S256",
-    code_challenge: expect.stringMatching(/^[\w-]{43}$/),
-    state: expect.stringMatching(/^[\w-]{43}$/),
-    nonce: expect.stringMatching(/^[\w-]{43}$/),
+    code_challenge: random,
+    state: random,
+    nonce: random,
   });
   expect(set).toMatch(/^sign-in=[\w-]{43}; Max-Age=900; Path=\/; Expires=[^;]+; HttpOnly; SameSite=Lax$/);
   expect(address).not.toContain(cookie.split("=")[1]!);
@@ -184,7 +172,9 @@ test("only the browser that began a sign-in ends it, once", async () => {
     parameters.set(name, value);
     return `?${parameters}`;
   };
-  const attempts: [string, string][] = [
+  // A code of another sign-in belongs to another challenge.
+  const theirs = new URLSearchParams(await atProvider(other.address, "kofi")).get("code")!;
+  for (const [sent, cookie] of [
     [query, ""],
     [query, "sign-in="],
     [query, other.cookie],
@@ -193,14 +183,11 @@ test("only the browser that began a sign-in ends it, once", async () => {
     [changed("iss", "https://evil.example"), mine.cookie],
     [`${query}&code=twice`, mine.cookie],
     ["", mine.cookie],
-  ];
-  for (const [sent, cookie] of attempts) {
+    [changed("code", theirs), mine.cookie],
+  ] as const) {
     const { status, headers } = await comeBack(sent, cookie);
-    expect([status, cookiesOf(headers)]).toEqual([403, ["sign-in="]]);
+    expect([sent, status, cookiesOf(headers)]).toEqual([sent, 403, ["sign-in="]]);
   }
-  // A code of another sign-in belongs to another challenge.
-  const theirs = new URLSearchParams(await atProvider(other.address, "kofi")).get("code")!;
-  expect((await comeBack(changed("code", theirs), mine.cookie)).status).toBe(403);
   expect((await comeBack(query, mine.cookie)).status).toBe(200);
   expect((await comeBack(query, mine.cookie)).status).toBe(403);
 });
@@ -208,30 +195,24 @@ test("only the browser that began a sign-in ends it, once", async () => {
 test("no secret, code or token appears in the log or on a page", async () => {
   const { address, cookie } = await begin();
   const query = await atProvider(address, "ada");
-  const good = await comeBack(query, cookie);
-  const bad = await comeBack(query, cookie);
+  const [good, bad] = [await comeBack(query, cookie), await comeBack(query, cookie)];
   const logged = JSON.stringify(server.logged());
   expect(logged).toContain("a sign-in at the OpenID provider failed");
+  const codes = ["code", "state"].map((name) => new URLSearchParams(query).get(name)!);
   for (const text of [logged, good.html, bad.html]) {
-    expect(text).not.toContain(CLIENT.secret);
-    expect(text).not.toContain(cookie.split("=")[1]!);
-    for (const name of ["code", "state"]) expect(text).not.toContain(new URLSearchParams(query).get(name)!);
+    for (const secret of [CLIENT.secret, cookie.split("=")[1]!, ...codes]) expect(text).not.toContain(secret);
     expect(text).not.toMatch(/eyJ[\w-]+\./);
   }
 });
 
 test("a wrong secret of the client, or a provider that is down, signs nobody in and stops nothing", async () => {
-  const file = join(folder, "wrong");
-  writeFileSync(file, "not-the-secret");
-  const wrong = await start(3, { OIDC_CLIENT_SECRET_FILE: file });
+  const wrong = await start(3, { OIDC_CLIENT_SECRET_FILE: secretIn("wrong", "not-the-secret") });
   expect(await signIn("ada", wrong)).toMatchObject({ status: 403, session: undefined });
   expect(JSON.stringify(wrong.logged())).toContain("invalid_client");
   await wrong.close();
-
-  const down = await startServer({ env: environment({ OIDC_ISSUER: "http://127.0.0.1:1" }), seed: 4 });
-  const { status, html } = await visit(down, "/sign-in/openid");
-  expect([status, html.includes("The provider cannot be reached")]).toEqual([403, true]);
-  expect((await visit(down, "/sign-in")).html).toContain("Sign in with 127.0.0.1:1");
+  const down = await start(4, { OIDC_ISSUER: "http://127.0.0.1:1" });
+  await says(visit(down, "/sign-in/openid"), 403, "The provider cannot be reached");
+  await says(visit(down, "/sign-in"), 200, "Sign in with 127.0.0.1:1");
   await down.close();
 });
 

@@ -1,139 +1,181 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { startReceiver } from "../../testing/receiver.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+// Lists and pages of payments, their CSV, and the requests that made them.
+import { afterAll, describe, expect, test } from "vitest";
+import { openDashboard, says, trail } from "../../testing/dashboard.ts";
+import { signedIn } from "../../testing/dashboard-visitor.ts";
+import { aPayout } from "../../testing/server.ts";
 
-let server: TestServer;
-let visitor: Visitor;
-let list: string;
-const made: { reference: string; merchantsReference: string }[] = [];
+const { server, receiver, id, area, close } = await openDashboard();
+afterAll(close);
+
+const list = `${area}/disbursements`;
 const DAY = 86_400_000;
-beforeAll(async () => {
-  server = await startServer();
-  list = `/m/${server.merchant.id}/disbursements`;
-  for (let index = 0; index < 30; index++) {
-    const phoneNumber = index % 10 === 0 ? "2250700000002" : "2257038102473";
-    const { body } = await server.createPayout({ reference: `order-${index}`, phoneNumber });
-    made.push(body.data);
-    if (index === 14) server.clock.advance(DAY);
-  }
-  visitor = await signedIn(server);
-});
-afterAll(() => server.close());
+const references: string[] = [];
+for (let index = 0; index < 30; index++) {
+  const phoneNumber = index % 10 === 0 ? "2250700000002" : "2257038102473";
+  references.push((await server.createPayout({ reference: `order-${index}`, phoneNumber })).body.data.reference);
+  if (index === 14) server.clock.advance(DAY);
+}
+const visitor = await signedIn(server);
 
-/** The merchant's references in a list, in order. */
-const shown = (html: string) => [...html.matchAll(/<bdi>(order-\d+)<\/bdi>/g)].map(([, reference]) => reference);
-const search = async (query: Record<string, string>) =>
-  shown((await visitor.get(`${list}?${new URLSearchParams(query)}`)).html);
+const shown = async (path: string) => (await visitor.get(path)).rows.map((cells) => /order-\d+/.exec(cells.join())![0]);
 const from = (first: number, last: number) =>
   Array.from({ length: first - last + 1 }, (_, index) => `order-${first - index}`);
 
 describe("the list", () => {
-  test("has pages, newest first, which keep the search", async () => {
-    const first = await visitor.get(list);
-    expect(shown(first.html)).toEqual(from(29, 5));
-    expect(first.html).not.toContain("First page");
-    const [, next] = /href="(\?cursor=[^"]+)">Older/.exec(first.html)!;
-    const last = await visitor.get(list + next);
-    expect(shown(last.html)).toEqual(from(4, 0));
-    expect(last.html).not.toContain("Older");
-    expect(last.html).toContain("First page");
-
-    const some = await visitor.get(`${list}?search=2257038102473`);
-    const [, more] = /href="(\?search=2257038102473&amp;cursor=[^"]+)">Older/.exec(some.html)!;
-    expect(shown((await visitor.get(list + more!.replace("&amp;", "&"))).html)).toEqual(["order-2", "order-1"]);
+  test.each(["", "?search=2257038102473"])("%s has pages, newest first, which keep the search", async (query) => {
+    const all = from(29, 0).filter((name) => query === "" || !/^order-(0|10|20)$/.test(name));
+    const first = await visitor.get(list + query);
+    const last = await visitor.get(first.link("Older"));
+    expect(first.text).not.toContain("First page");
+    expect(last.text).not.toContain("Older");
+    expect(await shown(last.link("First page"))).toEqual(all.slice(0, 25));
+    expect(await shown(first.link("Older"))).toEqual(all.slice(25));
   });
 
-  test("finds by either reference and by phone number as people write it", async () => {
-    expect(await search({ search: "order-7" })).toEqual(["order-7"]);
-    expect(await search({ search: made[8]!.reference })).toEqual(["order-8"]);
-    expect(await search({ search: " +225 07 00 00 00 02 " })).toEqual(["order-20", "order-10", "order-0"]);
-    expect(await search({ search: "order-" })).toEqual([]);
-    expect(await search({ search: "2250700000009" })).toEqual([]);
-  });
-
-  test("finds by status and day, alone and together", async () => {
-    const [start, next] = [0, DAY].map((later) =>
-      new Date(server.clock.now() - DAY + later).toISOString().slice(0, 10),
-    );
-    expect(await search({ status: "failed" })).toEqual(["order-20", "order-10", "order-0"]);
-    expect(await search({ to: start! })).toEqual(from(14, 0));
-    expect(await search({ from: next! })).toEqual(from(29, 15));
-    expect(await search({ from: start!, to: start!, status: "failed" })).toEqual(["order-10", "order-0"]);
-    expect(await search({ from: next!, search: "2250700000002" })).toEqual(["order-20"]);
-    // The list says why.
-    const { html } = await visitor.get(`${list}?status=failed`);
-    expect(html.match(/badge failed">failed<\/span><span class="under">rejected</g)).toHaveLength(3);
-    expect(await search({ from: next!, search: "order-3" })).toEqual([]);
-    expect(await search({ from: next!, search: made[3]!.reference })).toEqual([]);
-    expect(await search({ status: "failed", search: "2257038102473" })).toEqual([]);
-  });
-
-  test.each(["status=paid", "from=yesterday", "to=2026-13-01"])("refuses %s", async (query) => {
-    expect((await visitor.get(`${list}?${query}`)).status).toBe(422);
+  const days = [0, DAY].map((later) => new Date(server.clock.now() - DAY + later).toISOString().slice(0, 10));
+  const [start, next] = days as [string, string];
+  test.each<[Record<string, string>, string[]]>([
+    [{ search: "order-7" }, ["order-7"]],
+    [{ search: references[8]! }, ["order-8"]],
+    [{ search: " +225 07 00 00 00 02 " }, ["order-20", "order-10", "order-0"]],
+    [{ search: "order-" }, []],
+    [{ search: "2250700000009" }, []],
+    [{ status: "failed" }, ["order-20", "order-10", "order-0"]],
+    [{ to: start }, from(14, 0)],
+    [{ from: next }, from(29, 15)],
+    [{ from: start, to: start, status: "failed" }, ["order-10", "order-0"]],
+    [{ from: next, search: "2250700000002" }, ["order-20"]],
+    [{ from: next, search: "order-3" }, []],
+    [{ from: next, search: references[3]! }, []],
+    [{ status: "failed", search: "2257038102473" }, []],
+  ])("finds by %j", async (query, expected) => {
+    expect(await shown(`${list}?${new URLSearchParams(query)}`)).toEqual(expected);
   });
 });
 
-describe("the export", () => {
-  test("has all payments that the search finds, as CSV", async () => {
-    const all = await visitor.get(`${list}.csv`);
-    expect(all.headers.get("content-type")).toBe("text/csv; charset=utf-8");
-    expect(all.headers.get("content-disposition")).toBe("attachment; filename=disbursements.csv");
-    const lines = all.html.split("\r\n");
-    expect(lines[0]).toBe(
-      "reference,merchantsReference,status,amount,fee,currency,country,phoneNumber,createdAt,updatedAt,failureCode,failureMessage",
-    );
-    expect(lines).toHaveLength(32);
-    expect(lines[1]).toMatch(/^DSB\w+,order-29,pending,10000,100,XOF,CI,2257038102473,\d{4}-.+Z,\d{4}-.+Z,,$/);
-    const failed = await visitor.get(`${list}.csv?status=failed`);
-    const [, ...failures] = failed.html.trim().split("\r\n");
-    expect(failures).toHaveLength(3);
-    for (const line of failures)
-      expect(line).toMatch(/Z,rejected,The provider rejected the request for the payment\.$/);
-    const { html } = await visitor.get(`${list}/${failures[0]!.split(",")[0]}`);
-    expect(html).toContain("The provider rejected the request for the payment. <code>rejected</code>");
-    const [entry] = (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items;
-    expect(entry).toMatchObject({ actor: "dashboard Ada", action: "payments.export" });
+const linesOf = async (path: string) => (await visitor.get(path)).html.trim().split("\r\n");
+
+describe("as CSV", () => {
+  test("are all payments that the search finds", async () => {
+    const { headers } = await visitor.get(`${list}.csv`);
+    expect(headers.get("content-type")).toBe("text/csv; charset=utf-8");
+    expect(headers.get("content-disposition")).toBe("attachment; filename=disbursements.csv");
+    expect(await trail(server)).toMatchObject([{ actor: "dashboard Ada", action: "payments.export" }]);
+    const [head, first, ...others] = await linesOf(`${list}.csv`);
+    const columns = "reference,merchantsReference,status,amount,fee,currency,country,phoneNumber,createdAt,updatedAt";
+    expect(head).toBe(`${columns},failureCode,failureMessage`);
+    expect(first).toMatch(/^DSB\w+,order-29,pending,10000,100,XOF,CI,2257038102473,\d{4}-.+Z,\d{4}-.+Z,,$/);
+    expect(others).toHaveLength(29);
+    const reason = "The provider rejected the request for the payment.";
+    const [, ...failed] = await linesOf(`${list}.csv?status=failed`);
+    expect(failed).toEqual(failed.map(() => expect.stringMatching(new RegExp(`Z,rejected,${reason}$`))));
+    const { rows } = await visitor.get(`${list}?status=failed`);
+    expect([failed.length, rows.every((cells) => cells.join().includes("rejected"))]).toEqual([3, true]);
+    await says(visitor.get(`${list}/${failed[0]!.split(",")[0]}`), 200, `${reason} rejected`);
   });
 
-  test("reads more than one page of the storage", async () => {
+  test("are more than one page of the storage", async () => {
     const { merchant, key } = await server.addMerchant("Large");
     await Promise.all(Array.from({ length: 101 }, () => server.createPayout({}, { key })));
-    const { html } = await visitor.get(`/m/${merchant.id}/disbursements.csv`);
-    expect(new Set(html.trim().split("\r\n").slice(1)).size).toBe(101);
+    expect(new Set(await linesOf(`/m/${merchant.id}/disbursements.csv`)).size).toBe(102);
   });
 
-  test.each(["=1+1", "+1", "-1", "@SUM(A1)"])("does not let a spreadsheet take %j as a formula", async (reference) => {
+  test.each([
+    ["=1+1", "'=1+1"],
+    ["+1", "'+1"],
+    ["-1", "'-1"],
+    ["@SUM(A1)", "'@SUM(A1)"],
+    // A spreadsheet may split at semicolons.
+    ["x;=1+1; ＝2;3", "x;'=1+1;' ＝2;3"],
+  ])("have no formula for a spreadsheet: %s", async (reference, written) => {
     const { merchant, key } = await server.addMerchant("Formula");
-    const { status } = await server.createPayout({ reference: `${reference},"` }, { key });
+    expect((await server.createPayout({ reference }, { key })).status).toBe(200);
     const { html } = await visitor.get(`/m/${merchant.id}/disbursements.csv`);
-    if (status === 200) expect(html).toContain(`,"'${reference},""",pending`);
-    else expect(html.trim().split("\r\n")).toHaveLength(1);
-  });
-
-  test("does not let a spreadsheet that splits at semicolons find a formula", async () => {
-    const { merchant, key } = await server.addMerchant("Semicolon");
-    await server.createPayout({ reference: "x;=1+1; ＝2;3" }, { key });
-    const { html } = await visitor.get(`/m/${merchant.id}/disbursements.csv`);
-    expect(html).toContain(",x;'=1+1;' ＝2;3,pending");
+    expect(html).toContain(`,${written},pending`);
   });
 });
 
 test("a payment's page tells its story to the last attempt of its webhook", async () => {
-  const receiver = await startReceiver();
-  const webhookURL = receiver.url;
-  const { body } = await server.createPayout({ reference: "story", webhookURL });
-  const page = `${list}/${body.data.reference}`;
-  const before = (await visitor.get(page)).html;
-  expect(before).toContain("Succeeds");
+  const { reference } = (await server.createPayout({ webhookURL: receiver.url })).body.data;
+  const page = `${list}/${reference}`;
+  await says(visitor.get(page), 200, "Succeeds");
   await server.pass(server.config.settleDelayMs);
-  const { html } = await visitor.get(page);
-  const [created, became, event, attempt] = ["Created", "Succeeded", "Event disbursement.completed", "Attempt 1"].map(
-    (text) => html.indexOf(`<p>${text}`),
-  );
-  expect([created! > 0, became! > created!, event! > became!, attempt! > event!]).toEqual([true, true, true, true]);
-  expect(html).toContain(`For ${webhookURL}`);
-  expect(html).toContain("Attempt 1: status 204");
-  expect((await visitor.get(`${list}/DSBNONE`)).status).toBe(404);
-  await receiver.close();
+  const story = /Created.* Succeeded.* Event disbursement\.completed.* Attempt 1: status 204/;
+  await says(visitor.get(page), 200, story, `For ${receiver.url}`);
+  await says(visitor.get(`${list}/DSBNONE`), 404);
+});
+
+const log = `${area}/requests`;
+/** Waits until a request is in its merchant's log. Returns its id. */
+async function logged({ headers }: { headers: object }, merchantId = id): Promise<string> {
+  const requestId = (headers as Record<string, string>)["x-request-id"]!;
+  await expect
+    .poll(() => (server.clock.advance(500), server.storage.listRequests({ merchantId, requestId, limit: 1 })))
+    .toMatchObject({ items: { length: 1 } });
+  return requestId;
+}
+/** The ids of the requests on a page, in order. */
+const idsIn = (html: string) => [...html.matchAll(/data-key="(req_\w+)"/g)].map(([, each]) => each);
+const found = async (query: string) => idsIn((await visitor.get(log + query)).html);
+
+describe("the log of requests", () => {
+  test("is where a payment leads to the request that created it, and the request to the payment", async () => {
+    const body = aPayout({ reference: "traced" });
+    const create = () => server.request("POST", "/v1/disbursements", { body });
+    const [created, repeated] = [await create(), await create()];
+    const [one, two] = [await logged(created), await logged(repeated)];
+    const { reference } = created.body.data;
+    const payment = `${list}/${reference}`;
+    await says(visitor.get(payment), 200, `/requests?request=${one}"`);
+    const request = ["POST /v1/disbursements", "traced", "…473", "Sent", "Returned"];
+    const { html } = await says(visitor.get(`${log}?request=${one}`), 200, `${payment}"`, ...request);
+    expect(idsIn(html)).toEqual([one]);
+    // The refused duplicate leads to the same payment.
+    for (const query of [`?reference=${reference}`, "?reference=traced"])
+      expect(await found(query)).toEqual([two, one]);
+  });
+
+  test("names the program that sent a request, as data, and its API key by its hint, as the payment does", async () => {
+    const { merchant, key } = await server.addMerchant("Agents");
+    const program = `<b>shop</b>/1 \u00fc ${key} sk_abc ${"x".repeat(200)}`;
+    const created = await server.createPayout({}, { key, headers: { "user-agent": program } });
+    const request = await logged(created, merchant.id);
+    const written = `<b>shop</b>/1 … sk_… ${"x".repeat(79)}`;
+    const [own, hint] = [`/m/${merchant.id}`, `API key …${key.slice(-4)}`];
+    await says(visitor.get(`${own}/requests?request=${request}`), 200, `Sent by ${written}`, hint);
+    const payment = `${own}/disbursements/${created.body.data.reference}`;
+    const { html } = await says(visitor.get(payment), 200, `Requested by ${written} · ${hint}`);
+    expect(html).not.toContain("<b>shop");
+  });
+
+  test("has no phone number, key, secret or name, wherever a caller puts them", async () => {
+    const { merchant, key } = await server.addMerchant("Private Stores");
+    const phoneNumber = "2250701020389";
+    const pay = (body: unknown) => server.request("POST", "/v1/disbursements", { key, body });
+    await pay(aPayout({ phoneNumber, webhookURL: "https://a.example/t0ken" }));
+    await pay({ ...aPayout(), name: "Lovelace", apiKey: key, [phoneNumber]: "Lovelace" });
+    await pay({ ...aPayout(), reference: `${key} ${phoneNumber}`, amount: 0 });
+    await pay(`{"phoneNumber":"${phoneNumber}","name":"Lovelace"`);
+    for (const wanted of [`/${phoneNumber}`, `/${key}`, `?merchantsReference=${phoneNumber}`])
+      await server.request("GET", `/v1/disbursements${wanted}`, { key });
+    const { body } = await server.request("GET", "/sandbox/webhook-secret", { key });
+    await logged(await server.request("GET", "/sandbox/events", { key }), merchant.id);
+    const { items } = await server.storage.listRequests({ merchantId: merchant.id, limit: 100 });
+    expect(items).toHaveLength(9);
+    const text = JSON.stringify(items);
+    for (const each of [key, body.data.secret, "whsec", "t0ken", phoneNumber, "0102038", "Lovelace", "Private"])
+      expect.soft(text, each).not.toContain(each);
+    expect(text).toContain("…389");
+  });
+
+  test("has no request without a valid key, of no operation, or of the dashboard", async () => {
+    const count = async () => (await server.storage.listRequests({ merchantId: id, limit: 1_000 })).items.length;
+    await logged(await server.request("GET", "/sandbox/clock"));
+    const before = await count();
+    for (const key of [null, "sk_unknown_but_long_enough"]) await server.request("GET", "/v1/disbursements", { key });
+    await server.request("GET", "/nothing");
+    await visitor.get(log);
+    await logged(await server.request("GET", "/sandbox/clock"));
+    expect(await count()).toBe(before + 1);
+  });
 });

@@ -1,216 +1,126 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
+import { done, not, openDashboard, says } from "../../testing/dashboard.ts";
 import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { startReceiver } from "../../testing/receiver.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
+const { server, receiver, close } = await openDashboard();
+afterAll(close);
 
-let server: TestServer;
 let visitor: Visitor;
+let merchantId: string;
 let area: string;
-beforeAll(async () => {
-  server = await startServer();
-});
-afterAll(() => server.close());
 beforeEach(async () => {
-  const { merchant } = await server.addMerchant("Sandbox");
-  area = `/m/${merchant.id}`;
-  visitor = await signedIn(server, { merchantId: merchant.id, name: "Kofi" });
+  merchantId = (await server.addMerchant("Sandbox")).merchant.id;
+  area = `/m/${merchantId}`;
+  visitor = await signedIn(server, { merchantId, name: "Esi" });
 });
 
-const create = (phoneNumber: string, amount = "10000") =>
-  visitor.post(`${area}/sandbox/disbursements`, { phoneNumber, amount });
-const lastAction = async () =>
-  (await server.storage.listAudit({ merchantId: area.slice("/m/".length), limit: 1 })).items[0];
-/** The page that a response leads to. */
-const follow = (headers: Headers) => visitor.get(headers.get("location")!.replace("/dashboard", ""));
+const submit = (form: string, fields: Record<string, string> = {}) => visitor.post(`${area}/sandbox/${form}`, fields);
+const pay = (phoneNumber = "2257038102473") => submit("disbursements", { phoneNumber, amount: "10000" });
+const advance = (by: number) => submit("advance", { to: new Date(server.clock.now() + by).toISOString() });
+const page = (query = "") => visitor.get(`${area}/sandbox${query}`);
 
-test("creates a disbursement with the outcome that the number forces, also one without a response", async () => {
-  for (const [number, status] of [
-    ["+225 07 00 00 00 01", "success"],
-    ["2250700000002", "failed"],
-    ["2250700000504", "pending"],
-  ]) {
-    const { status: sent, headers } = await create(number!);
-    expect(sent).toBe(303);
-    expect((await follow(headers)).html).toContain(`<span class="badge ${status}">${status}</span>`);
-    expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.create" });
-  }
-  expect((await create("2250700000500")).status).toBe(500);
-  expect((await create("2250700000503")).status).toBe(503);
+test.each([
+  ["+225 07 00 00 00 01", "success"],
+  ["2250700000002", "failed"],
+  ["2250700000504", "pending"],
+])("creates a disbursement with the outcome that the number forces: %s %s", async (number, status) => {
+  await says(visitor.get(await done(pay(number))), 200, `badge ${status}`);
 });
 
-test("every page says how far the sandbox's time is ahead", async () => {
-  const ahead = async () => /class="ahead"[^>]*>([^<]*)</.exec((await visitor.get(`${area}/disbursements`)).html)?.[1];
-  expect(await ahead()).toBeUndefined();
-  const to = new Date(server.clock.now() + 6 * DAY + MINUTE).toISOString();
-  await visitor.post(`${area}/sandbox/advance`, { to });
-  expect(await ahead()).toBe("+6 days");
+test("creates a checkout, whose page for the payer it links", async () => {
+  const payment = await says(visitor.get(await done(submit("checkouts", { amount: "2500000" }))), 200, "25,000.00");
+  expect((await fetch(payment.link("Open it"))).status).toBe(200);
 });
 
-test("no page says that a payment which has ended is not paid yet", async () => {
-  await visitor.post(`${area}/sandbox/checkouts`, { amount: "2500000" });
-  const [, payment] = /href="\/dashboard([^"]+\/checkouts\/CHK\w+)"/.exec(
-    (await visitor.get(`${area}/checkouts`)).html,
-  )!;
-  for (const page of [`${area}/checkouts`, payment!]) expect((await visitor.get(page)).html).toContain("not paid yet");
-  const to = new Date(server.clock.now() + 2 * DAY).toISOString();
-  await visitor.post(`${area}/sandbox/advance`, { to });
-  for (const page of [`${area}/checkouts`, payment!]) {
-    const { html } = await visitor.get(page);
-    expect(html).toContain('badge cancelled">cancelled');
-    expect(html).not.toMatch(/not paid yet/i);
-  }
-});
-
-test("creates a checkout", async () => {
-  const { headers } = await visitor.post(`${area}/sandbox/checkouts`, { amount: "2500000" });
-  const { html } = await follow(headers);
-  expect(html).toContain("25,000.00");
-  const [, payers] = /href="([^"]+\/checkouts\/CHK\w+)">Open it/.exec(html)!;
-  expect((await fetch(payers!)).status).toBe(200);
-});
-
-test.each(["0", "-1", "1.5", "", "x", "9007199254740992"])("refuses the amount %j", async (amount) => {
-  expect((await create("2257038102473", amount)).status).toBe(422);
-  expect((await visitor.post(`${area}/sandbox/checkouts`, { amount })).status).toBe(422);
-});
-
-test.each(["07", "", "2250700000408"])("refuses the number %j", async (number) => {
-  expect((await create(number)).status).toBe(422);
+test.each([
+  ["2250700000500", 500],
+  ["2250700000503", 503],
+])("a payout to %s fails with %i", async (number, status) => {
+  await says(pay(number), status);
 });
 
 test("shows every outcome beside the form", async () => {
-  const { html } = await visitor.get(`${area}/sandbox`);
-  for (const digits of Object.keys(FORCED_OUTCOMES)) expect(html).toContain(`<code>${digits}</code>`);
-  expect(html).toContain("fails after 2 s: wallet_not_found");
+  await says(page(), 200, ...Object.keys(FORCED_OUTCOMES), "fails after 2 s: wallet_not_found");
 });
 
-test("moves the clock forward, which settles what falls due", async () => {
-  const { headers } = await create("2257038102473");
-  const to = new Date(server.clock.now() + 2 * DAY).toISOString();
-  const moved = await visitor.post(`${area}/sandbox/advance`, { to });
-  expect(moved.html).toContain("The clock has moved");
-  expect(moved.html).toContain(`<time datetime="${to}">`);
-  expect((await follow(headers)).html).toContain('<span class="badge success">');
-  expect(await lastAction()).toMatchObject({ action: "sandbox.advance", details: { to } });
+describe("the clock", () => {
+  test("moves forward, which settles what falls due, and every page says how far it is ahead", async () => {
+    const payment = await done(pay());
+    await says(page(), 200, not("+2 days"));
+    const to = new Date(server.clock.now() + 2 * DAY).toISOString();
+    const moved = "The clock has moved";
+    await says(submit("advance", { to }), 200, moved, `datetime="${to}"`);
+    await says(visitor.get(payment), 200, "badge success", "+2 days");
+    await says(submit("advance", { to }), 200, `datetime="${to}"`, "Nothing was due.");
+  });
 
-  const again = await visitor.post(`${area}/sandbox/advance`, { to });
-  expect(again.html).toContain(`<time datetime="${to}">`);
-  expect(again.html).toContain("Nothing was due.");
-  for (const fields of [{}, { to: "tomorrow" }, { to: "2026-13-01T00:00:00Z" }, { to: "9999-12-31T23:59:59Z" }]) {
-    expect((await visitor.post(`${area}/sandbox/advance`, fields as Record<string, string>)).status).toBe(422);
-  }
+  test("moves to the time that was chosen, at most a year ahead", async () => {
+    for (const [query, by] of [
+      ["", 30 * MINUTE],
+      ["?stop=7", 7 * DAY],
+      ["?stop=7&count=3&unit=hours", 180 * MINUTE],
+      ["?count=1000&unit=hours", 60_000 * MINUTE],
+    ] as const)
+      expect((await page(query)).hidden("/advance").to).toBe(new Date(server.clock.now() + by).toISOString());
+    for (const wrong of [
+      "stop=8",
+      "stop=1.5",
+      "count=0&unit=days",
+      "count=366&unit=days",
+      "count=1&unit=toString",
+      "count=1",
+    ])
+      await says(page(`?${wrong}`), 422);
+    await says(advance(364 * DAY), 200);
+    await says(advance(365 * DAY + 1), 422, "more than 365 days ahead of real time");
+  });
+
+  test("shows what will happen until the chosen time, and afterwards what happened", async () => {
+    receiver.respondWith(500);
+    await server.storage.setDefaultWebhook(merchantId, receiver.url, "command ada@host");
+    await done(pay("2257038102089"));
+    await done(submit("checkouts", { amount: "2500000" }));
+    const [payout] = (await server.storage.listDisbursements({ merchantId, limit: 1 })).items;
+    const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
+    const fails = `Disbursement ${payout!.merchantsReference} fails`;
+    const expires = `Checkout ${checkout!.merchantsReference} expires`;
+    await says(page("?stop=0"), 200, fails, not(expires));
+    for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
+      await says(visitor.get(`${area}/${list}`), 200, "not paid yet");
+    const before = await says(page("?stop=3"), 200, fails, expires, `/checkouts/${checkout!.reference}`);
+
+    const after = await says(
+      submit("advance", before.hidden("/advance")),
+      200,
+      "Event disbursement.failed",
+      "Event checkout.cancelled",
+      "Webhook disbursement.failed, attempt 1: status 500",
+      "Webhook disbursement.failed, attempt 4: status 500",
+    );
+    const [delivery] = (await server.storage.listDeliveries({ merchantId, limit: 1 })).items;
+    expect(after.html).toContain(`/webhooks/${delivery!.id}`);
+    await says(page("?stop=7"), 200, "Webhook checkout.cancelled is sent again");
+    for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
+      await says(visitor.get(`${area}/${list}`), 200, "badge cancelled", not(/not paid yet/i));
+  });
 });
 
-test("moves the clock at most a year ahead of real time, in several moves too", async () => {
-  const latest = server.clock.now() + 365 * DAY;
-  const move = (to: number) => visitor.post(`${area}/sandbox/advance`, { to: new Date(to).toISOString() });
-  expect((await move(latest - DAY)).status).toBe(200);
-  const refused = await move(latest + 1);
-  expect(refused.status).toBe(422);
-  expect(refused.html).toContain("more than 365 days ahead of real time");
-  expect((await move(latest)).status).toBe(200);
-  expect((await visitor.get(`${area}/sandbox`)).status).toBe(200);
+test("the chaos switch is on for every page of the merchant, but not for the dashboard, until it is off", async () => {
+  const chaos = { latencyMs: "50", failedRequestsPercent: "100", lostResponsesPercent: "", lostWebhooksPercent: "100" };
+  await done(submit("chaos", chaos));
+  const text = "Each request waits 50 ms, 100 % of requests get 500, 100 % of webhooks are lost.";
+  for (const name of ["disbursements", "webhooks", "settings"]) await says(visitor.get(`${area}/${name}`), 200, text);
+  await says(page(), 200, text, /name="latencyMs" [^>]*value="50"/);
+  await done(pay());
+  await done(submit("chaos"));
+  await says(page(), 200, not("Chaos is on"));
 });
 
-const until = async (query: string) =>
-  /name="to" value="([^"]+)"/.exec((await visitor.get(`${area}/sandbox${query}`)).html)?.[1];
-
-test.each([
-  ["", 30 * MINUTE],
-  ["?stop=0", MINUTE],
-  ["?stop=7", 7 * DAY],
-])("the form %j moves the clock by %i ms", async (query, by) => {
-  expect(await until(query)).toBe(new Date(server.clock.now() + by).toISOString());
-});
-
-test.each(["?stop=8", "?stop=1.5", "?stop=toString"])("refuses the form %j", async (query) => {
-  expect((await visitor.get(`${area}/sandbox${query}`)).status).toBe(422);
-});
-
-test("shows what will happen until the chosen time, and afterwards what happened", async () => {
-  const receiver = await startReceiver(500);
-  const merchantId = area.slice("/m/".length);
-  await server.storage.setDefaultWebhook(merchantId, receiver.url, "command ada@host");
-  await create("2257038102089");
-  await visitor.post(`${area}/sandbox/checkouts`, { amount: "2500000" });
-  const [disbursement] = (await server.storage.listDisbursements({ merchantId, limit: 1 })).items;
-  const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
-
-  const minute = (await visitor.get(`${area}/sandbox?stop=0`)).html;
-  expect(minute).toContain(`Disbursement ${disbursement!.merchantsReference} fails`);
-  expect(minute).not.toContain(checkout!.merchantsReference);
-  const { html: before } = await visitor.get(`${area}/sandbox?stop=3`);
-  expect(before).toContain(`Checkout ${checkout!.merchantsReference} expires`);
-  expect(before).toContain(`/checkouts/${checkout!.reference}`);
-
-  const { html } = await visitor.post(`${area}/sandbox/advance`, { to: (await until("?stop=3"))! });
-  expect(html).toContain("Event disbursement.failed");
-  expect(html).toContain("Event checkout.cancelled");
-  expect(html).toContain("Webhook disbursement.failed, attempt 1: status 500");
-  expect(html).toContain("Webhook disbursement.failed, attempt 4: status 500");
-  const [delivery] = (await server.storage.listDeliveries({ merchantId, limit: 1 })).items;
-  expect(html).toContain(`/webhooks/${delivery!.id}`);
-  expect((await visitor.get(`${area}/sandbox?stop=7`)).html).toContain("Webhook checkout.cancelled is sent again");
-  await receiver.close();
-});
-
-test("a long list says how much more there is", async () => {
-  for (let index = 0; index < 51; index += 1) await create("2257038102473");
-  expect((await visitor.get(`${area}/sandbox`)).html).toContain("… and 1 more.");
-});
-
-test("sets the chaos switch, and every page of the merchant says that it is on", async () => {
-  const settings = {
-    latencyMs: "50",
-    failedRequestsPercent: "10",
-    lostResponsesPercent: "",
-    lostWebhooksPercent: "100",
-  };
-  expect((await visitor.post(`${area}/sandbox/chaos`, settings)).status).toBe(303);
-  const text = "Each request waits 50 ms, 10 % of requests get 500, 100 % of webhooks are lost.";
-  for (const page of ["disbursements", "checkouts", "webhooks", "sandbox", "settings", "audit"]) {
-    expect((await visitor.get(`${area}/${page}`)).html).toContain(text);
-  }
-  expect((await visitor.get(`${area}/sandbox`)).html).toContain(
-    'name="latencyMs" type="number" min="0" max="10000" value="50"',
-  );
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.chaos" });
-  // The chaos switch does not affect the dashboard itself.
-  expect((await create("2257038102473")).status).toBe(303);
-
-  expect((await visitor.post(`${area}/sandbox/chaos`)).status).toBe(303);
-  expect((await visitor.get(`${area}/settings`)).html).not.toContain("Chaos is on");
-});
-
-test.each<Record<string, string>>([
-  { latencyMs: "10001" },
-  { lostWebhooksPercent: "101" },
-  { lostResponsesPercent: "-1" },
-  { latencyMs: "1.5" },
-])("refuses the chaos settings %j", async (settings) => {
-  const { status, html } = await visitor.post(`${area}/sandbox/chaos`, settings);
-  expect(status).toBe(422);
-  expect(html).toContain("enter a whole number from 0 to");
-});
-
-test("resets the merchant", async () => {
-  await create("2257038102473");
-  expect((await visitor.post(`${area}/sandbox/reset`)).status).toBe(303);
-  expect((await visitor.get(`${area}/disbursements`)).html).toContain("No disbursements yet");
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "sandbox.reset" });
-});
-
-test("does not exist in live operation", async () => {
-  const live = await startServer({ env: { SANDBOX: "false" }, seed: 2 });
-  const operator = await signedIn(live);
-  const place = `/m/${live.merchant.id}`;
-  expect((await operator.get(`${place}/sandbox`)).status).toBe(404);
-  expect((await operator.post(`${place}/sandbox/reset`)).status).toBe(404);
-  expect((await operator.post(`${place}/sandbox/chaos`)).status).toBe(404);
-  expect((await operator.get(`${place}/settings`)).html).not.toContain("/sandbox");
-  await live.close();
+test("a reset deletes the merchant's records", async () => {
+  await done(pay());
+  await done(submit("reset"));
+  await says(visitor.get(`${area}/disbursements`), 200, "No disbursements yet");
 });

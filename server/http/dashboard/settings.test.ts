@@ -1,174 +1,132 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+// What a merchant's people set up, and the audit trail in which it can be read.
+import { afterAll, describe, expect, test } from "vitest";
 import { ServiceError } from "../../domain/errors.ts";
-import { createKey } from "../../domain/merchants.ts";
 import { timestamp } from "../../domain/representation.ts";
-import { MOST_KEYS } from "../../domain/keys.ts";
-import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
 
-let server: TestServer;
-let visitor: Visitor;
-let path: string;
-beforeAll(async () => {
-  server = await startServer();
-  visitor = await signedIn(server, { merchantId: server.merchant.id, name: "Kofi" });
-  path = `/m/${server.merchant.id}/settings`;
-});
-afterAll(() => server.close());
+const { server, id, area, ada, kofi, close } = await openDashboard();
+const { storage } = server;
+const path = `${area}/settings`;
+afterAll(close);
 
 const statusWith = async (key: string) => (await server.request("GET", "/sandbox/clock", { key })).status;
-const addressOf = async () => (await server.storage.findMerchant(server.merchant.id))!.webhookUrl;
-const lastAction = async () => (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items[0];
+const keyNamed = async (wanted: string) => (await storage.listKeysOf(id)).find(({ name }) => name === wanted)!;
+const newKey = (fields: Record<string, string>) => kofi.post(`${path}/keys`, fields);
+const keyIn = ({ text }: { text: string }) => /test_\w{32}/.exec(text)![0];
 
-test("a key is shown once, works, and is refused after it is revoked", async () => {
-  const created = await visitor.post(`${path}/keys`, { name: " Payroll & Söhne " });
-  const [, key] = /<code id="new-key">(test_\w{32})<\/code>/.exec(created.html)!;
-  expect(created.html).toContain(`x-api-key: ${key}`);
-  expect(await statusWith(key!)).toBe(200);
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.create" });
-
-  const { html } = await visitor.get(path);
-  expect(html).not.toContain(key);
-  expect(html).toContain("Payroll &amp; Söhne</bdi>");
-  const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key!.slice(-4))!;
-  expect(html).toContain(`<input type="hidden" name="key" value="${id}">`);
-  expect((await visitor.post(`${path}/keys/revoke`, { key: id })).status).toBe(303);
-  expect(await statusWith(key!)).toBe(401);
-  expect(await statusWith(server.key)).toBe(200);
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.revoke", details: { key: id } });
-  expect((await visitor.get(path)).html).toContain("revoked");
-  const { html: trail } = await visitor.get(path.replace("settings", "audit"));
-  expect(trail).toMatch(/Revoked the API key “Payroll &amp; Söhne”.*Kofi.*Created the API key “Payroll &amp; Söhne”/s);
-  expect(trail).not.toContain(id);
-});
-
-test("a key is shown even if its page fails, with what was recorded", async () => {
-  const { readSecrets } = server.storage;
-  server.storage.readSecrets = () => Promise.reject(new ServiceError("unavailable", "The server is overloaded."));
-  const { status, html } = await visitor.post(`${path}/keys`, { name: "Lost page" });
-  server.storage.readSecrets = readSecrets;
-  expect([status, await statusWith(/<code>(test_\w{32})<\/code>/.exec(html)![1]!)]).toEqual([500, 200]);
-  expect(html).toMatch(/Recorded before this error: Created the API key, name: Lost page.*\/audit">See what/s);
-});
-
-test("a key gets the scopes that are ticked, and the page shows them", async () => {
-  const created = await visitor.post(`${path}/keys`, { name: "Plug-in", read: "yes", checkout: "yes" });
-  const [, key] = /<code id="new-key">(test_\w{32})<\/code>/.exec(created.html)!;
-  expect(created.html).toContain("may read, checkout<");
-  expect(await statusWith(key!)).toBe(403);
-  expect((await server.createCheckout({}, { key: key! })).status).toBe(200);
-  expect((await server.createPayout({}, { key: key! })).body.code).toBe("key_not_permitted");
-  expect(await lastAction()).toMatchObject({ action: "key.create", details: { scopes: "read,checkout" } });
-});
-
-test("a key's limits are set, shown and removed, and a payout beyond them is refused", async () => {
-  const key = await createKey(server.merchants, server.merchant.id, { name: "Limited" });
-  const { id } = (await server.storage.listKeys()).find(({ name }) => name === "Limited")!;
-  const create = async (amount: number) => (await server.createPayout({ amount }, { key })).body;
-  const save = (fields: Record<string, string>) => visitor.post(`${path}/keys/limits`, { key: id, ...fields });
-  expect((await save({ perPayment: "XOF:500, GHS:7", countries: "CI" })).status).toBe(303);
-  expect((await visitor.get(path)).html).toContain(
-    'name="perPayment" type="text" maxlength="4000" autocomplete="off" value="XOF:500,GHS:7"',
-  );
-  expect(await create(501)).toMatchObject({
-    statusCode: 422,
-    code: "limit_exceeded",
-    message: "A limit of this API key refuses this payout: per payment XOF:500,GHS:7. Nothing was recorded.",
+describe("an API key", () => {
+  test("is shown once, works, and is refused after it is revoked", async () => {
+    const key = keyIn(await says(newKey({ name: " Payroll & Söhne " }), 200, "x-api-key: test_"));
+    expect(await statusWith(key)).toBe(200);
+    const { id: keyId } = await keyNamed("Payroll & Söhne");
+    const { hidden } = await says(kofi.get(path), 200, "Payroll & Söhne", keyId, not(key));
+    expect(hidden("/keys/revoke")).toHaveProperty("key");
+    await done(kofi.post(`${path}/keys/revoke`, { key: keyId }));
+    expect([await statusWith(key), await statusWith(server.key)]).toEqual([401, 200]);
+    await says(kofi.get(path), 200, "revoked", `audit?key=${keyId}`);
+    const history = /Revoked the API key “Payroll & Söhne”.* Kofi.*Created the API key “Payroll & Söhne”/;
+    await says(kofi.get(`${area}/audit`), 200, history, not(keyId));
+    const only = await says(ada.get(`${area}/audit?key=${keyId}`), 200, "Only what was done to the API key");
+    expect(only.rows).toHaveLength(2);
+    await says(ada.get(`${area}/audit?key=unknown`), 404, "There is no API key with this id.");
   });
-  expect(await create(500)).toMatchObject({ statusCode: 200 });
-  const details = { key: id, perPayment: "XOF:500,GHS:7", countries: "CI" };
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "key.limit", details });
-  for (const perDay of ["500", "XOF:", "XOF:1.5", "XOF:1,XOF:2", "xof:1", "XOF:99999999999999999"])
-    expect((await save({ perDay })).status).toBe(422);
-  expect((await visitor.post(`${path}/keys/limits`, { key: "unknown" })).status).toBe(404);
-  expect(await create(501)).toMatchObject({ code: "limit_exceeded" });
-  expect((await save({})).status).toBe(303);
-  expect(await create(501)).toMatchObject({ statusCode: 200 });
+
+  test("is shown even if its page fails, with what was recorded", async () => {
+    const { readSecrets } = storage;
+    storage.readSecrets = () => Promise.reject(new ServiceError("unavailable", "The server is overloaded."));
+    const page = await newKey({ name: "Lost page" });
+    storage.readSecrets = readSecrets;
+    expect([page.status, await statusWith(keyIn(page))]).toEqual([500, 200]);
+    expect(page.text).toContain("Recorded before this error: Created the API key, name: Lost page");
+    expect(page.link("See what")).toBe(`${area}/audit`);
+  });
+
+  test("gets the scopes that are ticked, and the page shows them", async () => {
+    const key = keyIn(await says(newKey({ name: "Plug-in", read: "yes", checkout: "yes" }), 200, "may read, checkout"));
+    expect(await statusWith(key)).toBe(403);
+    expect((await server.createCheckout({}, { key })).status).toBe(200);
+    expect((await server.createPayout({}, { key })).body.code).toBe("key_not_permitted");
+    expect(await trail(server)).toMatchObject([{ details: { scopes: "read,checkout" } }]);
+  });
+
+  test("has limits, which are set, shown and removed, and refuse a payout beyond them", async () => {
+    const key = keyIn(await newKey({ name: "Limited" }));
+    const { id: keyId } = await keyNamed("Limited");
+    const create = async (amount: number) => (await server.createPayout({ amount }, { key })).body;
+    const save = (fields: Record<string, string>) => kofi.post(`${path}/keys/limits`, { key: keyId, ...fields });
+    await done(save({ perPayment: "XOF:500, GHS:7", countries: "CI" }));
+    await says(kofi.get(path), 200, 'value="XOF:500,GHS:7"');
+    const details = { key: keyId, perPayment: "XOF:500,GHS:7", countries: "CI" };
+    expect(await trail(server)).toMatchObject([{ actor: "merchant Kofi", action: "key.limit", details }]);
+    const says501 = "A limit of this API key refuses this payout: per payment XOF:500,GHS:7. Nothing was recorded.";
+    expect(await create(501)).toMatchObject({ statusCode: 422, code: "limit_exceeded", message: says501 });
+    await says(kofi.post(`${path}/keys/limits`, { key: "unknown" }), 404);
+    expect([(await create(500)).statusCode, (await create(501)).statusCode]).toEqual([200, 422]);
+    await done(save({}));
+    expect(await create(501)).toMatchObject({ statusCode: 200 });
+  });
+
+  test("is created once, also if its form is sent again, as by a reload", async () => {
+    const fields = { name: "Reloaded", ...(await kofi.get(path)).hidden("/settings/keys") };
+    const key = keyIn(await newKey(fields));
+    const before = await storage.listKeysOf(id);
+    await says(newKey(fields), 200, /The key “Reloaded” \(….{4}\) was created already/, not(key));
+    expect(await storage.listKeysOf(id)).toEqual(before);
+  });
+
+  test("shows when it was last used", async () => {
+    const { merchant, key } = await server.addMerchant("Used");
+    const page = `/m/${merchant.id}/settings`;
+    await says(ada.get(page), 200, "never used");
+    const at = timestamp(server.clock.now());
+    await server.request("GET", "/v1/disbursements", { key });
+    server.clock.advance(60_000);
+    await expect.poll(async () => (await ada.get(page)).html).toContain(`datetime="${at}"`);
+  });
 });
 
-test("a form that is sent again, as by a reload, creates no second key", async () => {
-  const [, key] = /name="key" value="([^"]+)">\s*<button class="primary">Create an API key/.exec(
-    (await visitor.get(path)).html,
-  )!;
-  const fields = { name: "Reloaded", key: key! };
-  expect((await visitor.post(`${path}/keys`, fields)).html).toContain('id="new-key"');
-  const before = await server.storage.listKeysOf(server.merchant.id);
-  const again = await visitor.post(`${path}/keys`, fields);
-  expect(again.html).not.toContain('id="new-key"');
-  expect(again.html).toMatch(/The key “<bdi>Reloaded<\/bdi>” \(….{4}\) was created already/);
-  expect(await server.storage.listKeysOf(server.merchant.id)).toEqual(before);
-});
-
-test.each(["", "x".repeat(101), "a\u0007b"])("refuses the name %j for a key", async (name) => {
-  const before = await server.storage.listKeysOf(server.merchant.id);
-  expect((await visitor.post(`${path}/keys`, { name })).status).toBe(422);
-  expect(await server.storage.listKeysOf(server.merchant.id)).toEqual(before);
-});
-
-test("shows when a key was last used, within a minute and without a write for each request", async () => {
-  const used = await server.addMerchant("Used");
-  const operator = await signedIn(server);
-  const page = async () => (await operator.get(`/m/${used.merchant.id}/settings`)).html;
-  expect(await page()).toContain("never used");
-  for (let index = 0; index < 3; index++) await server.request("GET", "/v1/disbursements", { key: used.key });
-  const at = timestamp(server.clock.now());
-  let writes = 0;
-  const off = server.telemetry.on("commit", () => (writes += 1));
-  await server.request("GET", "/v1/disbursements", { key: used.key });
-  expect(writes).toBe(0);
-  off();
-  expect(await page()).toContain("never used");
-  server.clock.advance(60_000);
-  await expect.poll(page).toContain(`<time datetime="${at}">${at.slice(0, 10)} `);
-  expect(await page()).not.toContain("never used");
-});
-
-test(`refuses more than ${MOST_KEYS} active keys, and says what to do`, async () => {
-  const full = await server.addMerchant("Full");
-  const names = Array.from({ length: MOST_KEYS - 1 }, (_, index) => `key ${index}`);
-  await Promise.all(names.map((name) => createKey(server.merchants, full.merchant.id, { name })));
-  const operator = await signedIn(server);
-  const refused = await operator.post(`/m/${full.merchant.id}/settings/keys`, { name: "one more" });
-  expect(refused.status).toBe(422);
-  expect(refused.html).toContain(`The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key`);
-  const { html } = await operator.get(`/m/${full.merchant.id}/settings`);
-  expect(html).toContain("key 98</bdi>");
-  expect(html).not.toContain("one more");
-});
-
-test("the secret is on the page only after Reveal or Rotate", async () => {
-  const { current } = await server.storage.readSecrets(server.merchant.id);
-  expect((await visitor.get(path)).html.includes(current)).toBe(false);
-  expect((await visitor.post(`${path}/secret/reveal`)).html.includes(current)).toBe(true);
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.reveal" });
-
-  const [, replaces] = /secret\/rotate".*?name="replaces" value="([^"]+)"/s.exec((await visitor.get(path)).html)!;
-  const rotated = await visitor.post(`${path}/secret/rotate`, { replaces: replaces! });
-  const secrets = await server.storage.readSecrets(server.merchant.id);
+test("the secret is on the page only after Reveal or Rotate, and rotated once by a form", async () => {
+  const { current } = await storage.readSecrets(id);
+  const { hidden } = await says(kofi.get(path), 200, not("whsec_"));
+  await says(kofi.post(`${path}/secret/reveal`), 200, current);
+  const rotated = await kofi.post(`${path}/secret/rotate`, hidden("/rotate"));
+  const secrets = await storage.readSecrets(id);
   expect(secrets.current).not.toBe(current);
-  expect([secrets.current, current].map((secret) => rotated.html.includes(secret))).toEqual([true, true]);
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "secret.rotate" });
+  for (const secret of [secrets.current, current]) expect(rotated.text).toContain(secret);
   // A browser that loads the page again sends the form again.
-  const again = await visitor.post(`${path}/secret/rotate`, { replaces: replaces! });
-  expect([again.status, again.html]).toEqual([409, expect.stringContaining("its page was out of date")]);
-  expect(again.html).not.toContain(secrets.current);
-  expect(await server.storage.readSecrets(server.merchant.id)).toEqual(secrets);
-  expect((await visitor.get(path)).html).not.toContain("whsec_");
+  const again = kofi.post(`${path}/secret/rotate`, hidden("/rotate"));
+  await says(again, 409, "its page was out of date", not(secrets.current));
+  expect(await storage.readSecrets(id)).toEqual(secrets);
+  await says(kofi.get(path), 200, not("whsec_"));
 });
 
-test("sets and removes the default address for webhooks", async () => {
+test("the default address for webhooks is set and removed", async () => {
+  const save = (url: string) => kofi.post(`${path}/default-webhook`, { url });
   const url = "https://shop.example/hooks?token=t";
-  expect((await visitor.post(`${path}/default-webhook`, { url })).status).toBe(303);
-  expect(await addressOf()).toBe(url);
-  expect((await visitor.get(path)).html).toContain(`value="${url}"`);
-  await visitor.post(`${path}/default-webhook`, { url: "" });
-  expect(await addressOf()).toBeUndefined();
-  expect(await lastAction()).toMatchObject({ actor: "merchant Kofi", action: "default-webhook.remove" });
+  await done(save(url));
+  expect((await storage.findMerchant(id))!.webhookUrl).toBe(url);
+  await says(kofi.get(path), 200, `value="${url}"`);
+  await done(save(""));
+  expect((await storage.findMerchant(id))!.webhookUrl).toBeUndefined();
 });
 
-test.each(["ftp://shop.example", "nonsense", `https://shop.example/${"x".repeat(2_048)}`])(
-  "refuses an address to which nothing can be sent: %.20s",
-  async (url) => {
-    expect((await visitor.post(`${path}/default-webhook`, { url })).status).toBe(422);
-  },
-);
+describe("the audit trail", () => {
+  test("is in French for a browser that prefers it, also its details, and has amounts with sign and currency", async () => {
+    const { merchant } = await server.addMerchant("Kofi & Sons");
+    await storage.proposeAdjustment(
+      merchant.id,
+      { id: "bank-118", currency: "XOF", amount: -1_000_000, reason: "Bank" },
+      "dashboard Ada",
+    );
+    const filter = { createdAfter: Date.parse("2026-11-02T09:30:00Z") };
+    const replay = { id: "r", merchantId: merchant.id, filter, pace: 20, expected: 7 };
+    await storage.startReplay(replay, "dashboard Esi");
+    const at = `/m/${merchant.id}/audit`;
+    await says(ada.get(at), 200, "reference: bank-118 · amount: -XOF 10,000.00 · reason: Bank");
+    const details = "créés depuis : 02/11/2026 09:30:00 UTC · rythme : 20 par seconde · webhooks : 7";
+    await says(ada.get(at, { "accept-language": "fr" }), 200, "A lancé un renvoi de webhooks", details);
+    const { rows } = await says(ada.get("/audit"), 200, `href="/dashboard${at}"`);
+    expect(rows[0]!.join()).toMatch(/Kofi & Sons.*Esi/);
+    await says(ada.get("/audit"), 200, /Signed in .*Ada, operator/);
+  });
+});

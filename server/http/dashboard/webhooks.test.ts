@@ -1,139 +1,176 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";
-import { startReceiver, type Receiver } from "../../testing/receiver.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { done, not, openDashboard, says } from "../../testing/dashboard.ts";
+import { signedIn, type Visited } from "../../testing/dashboard-visitor.ts";
 
-let server: TestServer;
-let receiver: Receiver;
-let visitor: Visitor;
-let list: string;
-beforeAll(async () => {
-  [server, receiver] = await Promise.all([startServer(), startReceiver()]);
-  visitor = await signedIn(server, { merchantId: server.merchant.id, name: "Kofi" });
-  list = `/m/${server.merchant.id}/webhooks`;
-});
-afterAll(() => Promise.all([server.close(), receiver.close()]));
+const { server, receiver, close } = await openDashboard();
+const { storage } = server;
+const { host } = new URL(receiver.url);
+afterAll(close);
 
-/** Creates a payout that is final from the start, lets its webhook be attempted, and returns the delivery's id. */
-async function delivered(status: number, url = receiver.url) {
-  receiver.respondWith(status);
-  const { body } = await server.createPayout({ phoneNumber: "2250700000001", webhookURL: url });
-  await server.pass(0);
-  const { reference, merchantsReference } = body.data as Record<string, string>;
-  const { items } = await server.storage.listDeliveries({
-    merchantId: server.merchant.id,
-    reference: reference!,
-    limit: 1,
-  });
-  return { id: items[0]!.id, reference: reference!, merchantsReference: merchantsReference! };
+const RELOADS = 'http-equiv="refresh"';
+/** The ids of the webhooks on a page, in order. */
+const idsIn = ({ html }: Visited) => [...html.matchAll(/\/webhooks\/(msg_\w+)"/g)].map(([, id]) => id);
+
+/** A merchant of its own for each test, with its person Esi, and webhooks that their receiver answers with a status. */
+async function merchantWith(...statuses: number[]) {
+  const { merchant, key } = await server.addMerchant("Own");
+  const { id } = merchant;
+  /** Creates a payout that is final at once, and lets its webhook be attempted. */
+  async function delivered(status: number) {
+    receiver.respondWith(status);
+    const { body } = await server.createPayout({ phoneNumber: "2250700000001", webhookURL: receiver.url }, { key });
+    await server.pass(0);
+    const { reference, merchantsReference } = body.data as Record<"reference" | "merchantsReference", string>;
+    const [delivery] = (await storage.listDeliveries({ merchantId: id, reference, limit: 1 })).items;
+    receiver.respondWith(204);
+    return { id: delivery!.id, reference, merchantsReference };
+  }
+  const made: Awaited<ReturnType<typeof delivered>>[] = [];
+  for (const status of statuses) made.push(await delivered(status));
+  const visitor = await signedIn(server, { merchantId: id, name: "Esi" });
+  const area = `/m/${id}`;
+  const submit = (fields = {}) => visitor.post(`${area}/replays/new`, { status: "failed", pace: "4", ...fields });
+  return { id, area, list: `${area}/webhooks`, made, delivered, visitor, submit };
 }
-/** The ids of the webhooks in a part of a page, in order. */
-const idsIn = (html: string) => [...html.matchAll(/\/webhooks\/(msg_\w+)"/g)].map(([, id]) => id);
+const sentTo = (from: number) => receiver.received.slice(from).map(({ headers }) => headers["webhook-id"]);
 
-/** True if a search offers to replay what it found. */
-const offers = async (query: string) => (await visitor.get(list + query)).html.includes("Replay these…");
-
-describe("the list", () => {
-  test("has the failed ones first, then all, newest first", async () => {
-    const gone = await delivered(410);
-    const fine = await delivered(204);
-    const { html } = await visitor.get(list);
-    expect(idsIn(html)).toEqual([gone.id, fine.id, gone.id]);
-    expect(html).toContain(receiver.url);
-  });
-
-  test("filters by each field and by several, and has pages", async () => {
-    const gone = await delivered(410);
-    await server.pass(60_000);
-    const fine = await delivered(204);
-    const found = async (query: string) => idsIn((await visitor.get(list + query)).html);
-    const { host } = new URL(receiver.url);
-    const time = new Date(server.clock.now()).toISOString().slice(0, 16);
-    expect(await found("?status=failed")).toContain(gone.id);
-    expect(await found("?status=delivered")).not.toContain(gone.id);
-    expect(await found(`?from=${time}`)).toEqual([fine.id]);
-    expect(await found(`?to=${time}&status=failed&type=disbursement.completed&host=${host}`)).toContain(gone.id);
-    expect(await found(`?to=${time}`)).not.toContain(fine.id);
-    expect(await found(`?host=${encodeURIComponent(receiver.url)}`)).toContain(fine.id);
-    expect(await found("?host=other.example")).toEqual([]);
-    expect(await found("?type=checkout.completed")).toEqual([]);
-    for (const reference of [fine.reference, fine.merchantsReference]) {
-      expect(await found(`?reference=${reference}`)).toEqual([fine.id]);
-      expect(await found(`?reference=${reference}&status=failed`)).toEqual([]);
-    }
-    expect(await found("?reference=nothing")).toEqual([]);
+describe("the list of webhooks", () => {
+  test("has the failed ones first, then all, newest first, and pages", async () => {
+    const { list, made, visitor, delivered } = await merchantWith(410, 204);
+    const [gone, fine] = made.map(({ id }) => id);
+    expect(idsIn(await says(visitor.get(list), 200, receiver.url))).toEqual([gone, fine, gone]);
     for (let index = 0; index < 25; index++) await delivered(204);
     const first = await visitor.get(`${list}?status=delivered`);
-    const [, next] = /href="(\?status=delivered&amp;cursor=[^"]+)">Older/.exec(first.html)!;
-    expect(await found(next!.replace("&amp;", "&"))).toContain(fine.id);
-    for (const query of ["?status=nothing", "?type=nothing", "?from=yesterday", "?to=2026-11-22", "?cursor=x"]) {
-      expect((await visitor.get(list + query)).status).toBe(422);
-    }
+    expect(idsIn(await visitor.get(first.link("Older")))).toEqual([fine]);
   });
 
-  test("has no form to replay a single payment's webhook, or everything", async () => {
-    await delivered(410);
-    expect(await offers("?status=failed")).toBe(true);
-    for (const query of ["", `?reference=${(await delivered(410)).reference}`, "?host=x.example"]) {
-      expect([query, await offers(query)]).toEqual([query, false]);
-    }
+  test("filters by each field and by several", async () => {
+    const { list, made, visitor, delivered } = await merchantWith(410);
+    await server.pass(60_000);
+    const fine = await delivered(204);
+    const { id: gone } = made[0]!;
+    const time = new Date(server.clock.now()).toISOString().slice(0, 16);
+    const address = encodeURIComponent(receiver.url);
+    for (const [query, expected] of [
+      ["status=delivered", [fine.id]],
+      [`from=${time}`, [fine.id]],
+      [`to=${time}&status=failed&type=disbursement.completed&host=${host}`, [gone]],
+      [`to=${time}`, [gone]],
+      [`host=${address}`, [fine.id, gone]],
+      ["host=other.example", []],
+      ["type=checkout.completed", []],
+      [`reference=${fine.reference}`, [fine.id]],
+      [`reference=${fine.merchantsReference}`, [fine.id]],
+      [`reference=${fine.reference}&status=failed`, []],
+      ["reference=nothing", []],
+    ] as const)
+      expect([query, idsIn(await visitor.get(`${list}?${query}`))]).toEqual([query, expected]);
+    for (const query of ["type=nothing", "to=2026-11-22"]) await says(visitor.get(`${list}?${query}`), 422);
+    const replay = "Replay these…";
+    await says(visitor.get(`${list}?status=failed`), 200, replay);
+    for (const query of ["", `?reference=${made[0]!.reference}`, "?host=x.example"])
+      await says(visitor.get(list + query), 200, not(replay));
   });
 });
 
 describe("a webhook", () => {
   test("has a page with each attempt, and links to its payment and back", async () => {
-    const { id, reference } = await delivered(410);
-    const { html } = await visitor.get(`${list}/${id}`);
-    expect(html).toContain("Attempt 1: status 410");
-    expect(html).toContain("No further attempt is made: the receiver refused it");
-    expect(html).not.toMatch(/>(ended|exhausted)</);
-    expect(html).toContain(`POST ${receiver.url}`);
-    expect(html).toContain(`webhook-timestamp: ${Math.floor(server.clock.now() / 1_000)}`);
-    expect(html).toContain(`disbursements/${reference}">${reference}</a>`);
-    const payment = await visitor.get(`/m/${server.merchant.id}/disbursements/${reference}`);
-    expect(payment.html).toContain(`/webhooks/${id}">Open or replay it</a>`);
+    const { area, list, made, visitor } = await merchantWith(410);
+    const { id, reference } = made[0]!;
+    const ended = "No further attempt is made: the receiver refused it";
+    const sent = [`POST ${receiver.url}`, `webhook-timestamp: ${Math.floor(server.clock.now() / 1_000)}`];
+    const page = await says(visitor.get(`${list}/${id}`), 200, "Attempt 1: status 410", ended, ...sent);
+    const payment = page.link(reference);
+    expect(payment).toBe(`${area}/disbursements/${reference}`);
+    expect((await visitor.get(payment)).link("Open or replay it")).toBe(`${list}/${id}`);
   });
 
-  test("is replayed, delivered or not, with the same id; without scripts the page reloads until the attempt was made", async () => {
-    for (const status of [204, 410]) {
-      const { id } = await delivered(status);
-      receiver.respondWith(204);
+  test.each([204, 410])(
+    "that got %i is replayed with the same id; without scripts its page reloads until then",
+    async (status) => {
+      const { list, made, visitor } = await merchantWith(status);
+      const page = `${list}/${made[0]!.id}`;
       const before = receiver.received.length;
-      const { status: sent, headers } = await visitor.post(`${list}/${id}/replay`);
-      expect([sent, headers.get("location")]).toEqual([303, `/dashboard${list}/${id}`]);
-      const reload = `<noscript><meta http-equiv="refresh" content="2"></noscript>`;
-      expect((await visitor.get(`${list}/${id}`)).html).toContain(reload);
+      expect(await done(visitor.post(`${page}/replay`))).toBe(page);
+      await says(visitor.get(page), 200, RELOADS);
       await server.pass(0);
-      expect(receiver.received.slice(before).map((webhook) => webhook.headers["webhook-id"])).toEqual([id]);
-      const after = await visitor.get(`${list}/${id}`);
-      expect(after.html).not.toContain(reload);
-      expect(after.html).toContain("Attempt 2: status 204");
-      const [entry] = (await server.storage.listAudit({ merchantId: server.merchant.id, limit: 1 })).items;
-      expect(entry).toMatchObject({ actor: "merchant Kofi", action: "delivery.replay", details: { delivery: id } });
-    }
-  });
-
-  test("of another merchant can be neither seen nor replayed", async () => {
-    const { id } = await delivered(410);
-    const { merchant } = await server.addMerchant("Other");
-    const stranger = await signedIn(server, { merchantId: merchant.id });
-    const page = `/m/${merchant.id}/webhooks/${id}`;
-    expect([(await stranger.get(page)).status, (await stranger.post(`${page}/replay`)).status]).toEqual([404, 404]);
-    const found = await server.storage.findDelivery(server.merchant.id, id);
-    expect(found).toMatchObject({ status: "ended", attempts: [{ number: 1 }] });
-  });
+      expect(sentTo(before)).toEqual([made[0]!.id]);
+      await says(visitor.get(page), 200, not(RELOADS), "Attempt 2: status 204");
+    },
+  );
 });
 
-test("many attempts with one result are one moment, and the body is indented", async () => {
-  const { id } = await delivered(503);
-  for (const minutes of [1, 6, 36]) await server.pass(minutes * 60_000);
-  await server.storage.requestReplay(server.merchant.id, id, "command ada@host");
-  receiver.respondWith(204);
-  await server.pass(0);
-  const { html } = await visitor.get(`${list}/${id}`);
-  expect(html).toMatch(
-    /<p>4 attempts: The receiver returned 503[^]*Attempts 1 to 4, since[^]*<p>Attempt 5: status 204/,
-  );
-  expect(html).not.toContain("Attempt 2:");
-  expect(html).toContain("{\n  &quot;event&quot;: &quot;disbursement.completed&quot;,\n");
+describe("a replay", () => {
+  test("leads from a search to its preview, to its progress, to the list", async () => {
+    const { id, area, list, made, visitor, delivered, submit } = await merchantWith(410, 410, 410);
+    await says(visitor.get(`${area}/replays`), 200, "No replays yet.");
+    const search = await visitor.get(`${list}?status=failed&host=${host}`);
+    const warning = "This includes webhooks that were delivered";
+    const preview = await says(
+      visitor.get(search.link("Replay these…")),
+      200,
+      "3 webhooks",
+      "status: failed",
+      not(warning),
+    );
+    expect(preview.rows).toEqual([[host, "3"]]);
+    await says(visitor.get(`${area}/replays/new?host=${host}`), 200, warning);
+    const before = receiver.received.length;
+    const page = await done(submit({ host, pace: "8" }));
+    const late = await delivered(204);
+    await says(visitor.get(page), 200, RELOADS, "2 of 3");
+    await server.pass(1_000);
+    const facts = /Delivered 3 Failed 0 Waiting 0 .*3 of 3.* 8 per second.* Esi/;
+    await says(visitor.get(page), 200, facts, not(RELOADS), not("Stop the replay"));
+    const { items } = await storage.listDeliveries({ merchantId: id, limit: 10 });
+    const twice = ["delivered", 2];
+    expect(items.map(({ status, attempts }) => [status, attempts.length])).toEqual([
+      ["delivered", 1],
+      twice,
+      twice,
+      twice,
+    ]);
+    expect(sentTo(before).toSorted()).toEqual([...made, late].map((each) => each.id).toSorted());
+    await says(visitor.get(list), 200, "No webhook waits or is being sent.");
+    await says(visitor.get(`${area}/replays`), 200, `${page}"`, "Esi");
+  });
+
+  test("to a receiver that is down waits, and can be sent at once when the receiver is back", async () => {
+    const { list, visitor, submit } = await merchantWith(410, 410);
+    receiver.respondWith(503);
+    const page = await done(submit({ pace: "20" }));
+    await server.pass(0);
+    await says(visitor.get(page), 200, "Waiting 2 2 failed again", RELOADS);
+    const webhooks = await says(
+      visitor.get(list),
+      200,
+      "Of the last 4 attempts, 0 were delivered",
+      not("No webhook waits"),
+    );
+    receiver.respondWith(204);
+    await says(visitor.get(webhooks.link("Send now…")), 200, "Send waiting webhooks now", "2 webhooks");
+    const sent = await done(submit({ status: "pending", host, pace: "20" }));
+    await server.pass(0);
+    await says(visitor.get(sent), 200, "Delivered 2 ");
+  });
+
+  test("is stopped by its button, and runs alone", async () => {
+    const { visitor, submit } = await merchantWith(410, 410, 410);
+    const page = await done(submit());
+    await says(submit(), 409, "Another replay is running.");
+    await server.pass(0);
+    // Stopping a replay that has ended is not an error.
+    for (const _ of [1, 2]) await done(visitor.post(`${page}/stop`));
+    await server.pass(60_000);
+    await says(visitor.get(page), 200, "1 of 3", "stopped by Esi");
+    await done(submit());
+  });
+
+  test("needs something to replay", async () => {
+    const { area, visitor } = await merchantWith();
+    const preview = visitor.get(`${area}/replays/new?status=failed`);
+    await says(preview, 200, "There is nothing to replay.", not("Start the replay"));
+    for (const query of ["status=", "status=failed&type=x", "status=failed&reference=DSB1"])
+      await says(visitor.get(`${area}/replays/new?${query}`), 422);
+  });
 });

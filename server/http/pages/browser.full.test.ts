@@ -1,15 +1,13 @@
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+// The payment page in a real browser: what customers do, and whether everybody can.
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openBrowser } from "../../../scripts/testing/browser.ts";
+import { violationsOf } from "../../testing/accessibility.ts";
 import { cancelButton, number, payButton, payWith, shows, waits } from "../../testing/customer.ts";
 import { openShop, type Shop } from "../../testing/shop.ts";
 import { texts, type Locale } from "./texts.ts";
 
-let shop: Shop;
-let browser: Browser;
-beforeAll(async () => {
-  [shop, browser] = await Promise.all([openShop(), openBrowser()]);
-});
+const [shop, browser] = await Promise.all([openShop(), openBrowser()]);
 afterAll(() => Promise.all([browser.close(), shop.close()]));
 
 type Checkout = Awaited<ReturnType<Shop["checkout"]>>;
@@ -55,78 +53,73 @@ async function agreed({ reference, merchantsReference }: Checkout, page?: Page):
   return status;
 }
 
+type Way = (page: Page, checkout: Checkout, locale: Locale) => Promise<unknown>;
+const paysWith =
+  (typed: string): Way =>
+  (page) =>
+    payWith(page, typed);
+const cancels =
+  (typed: string): Way =>
+  async (page) => {
+    await number(page).fill(typed);
+    await cancelButton(page).click();
+  };
+const SLOW = "00225-07 03 81.02.47";
+
+/** What customers do, and how the payment ends. */
+const ways: Record<string, [status: string, way: Way]> = {
+  "pays at once": ["success", paysWith("+225 07 00 00 00 01")],
+  "is refused at once": ["failed", paysWith("+225 07 00 00 00 02")],
+  cancels: ["cancelled", cancels("")],
+  "cancels after typing a number": ["cancelled", cancels("0")],
+  "waits until the payment settles": [
+    "success",
+    async (page, _, locale) => {
+      await payWith(page, SLOW);
+      await waits(page, locale);
+      await shop.settle();
+    },
+  ],
+  "pays, which settles while the response to the form is in transit": [
+    "success",
+    async (page, { url, reference }) => {
+      await page.route(url, async (route) => {
+        const response = await route.fetch({ maxRedirects: 0 });
+        expect((await shop.record(reference)).status).toBe("pending");
+        await shop.settle();
+        await route.fulfill({ response });
+      });
+      await payWith(page, SLOW);
+    },
+  ],
+  "pays too late, sees that it expired, and returns by a link": [
+    "cancelled",
+    async (page, checkout, locale) => {
+      await shop.expire();
+      await payWith(page, "2250700000001");
+      await shows(page, texts[locale].results.expired.heading);
+      expect(await agreed(checkout)).toBe("cancelled");
+      await page.getByRole("link").click();
+    },
+  ],
+};
+
 const phone = { viewport: { width: 360, height: 640 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
-describe.each<[string, string, string, Locale, BrowserContextOptions]>([
-  ["with scripts", "+225 07 00 00 00 89", "failed", "en", {}],
-  ["without scripts", "+225 07 03 81 02 47", "success", "en", { javaScriptEnabled: false }],
-  ["in French, on a phone", "00225-07 03 81.02.47", "success", "fr", phone],
-])("%s", (_, slow, slowStatus, locale, options) => {
-  const { results } = texts[locale];
-
-  test.each([
-    ["+225 07 00 00 00 01", "success"],
-    ["+225 07 00 00 00 02", "failed"],
-  ])("a payment with %s returns to the shop immediately: %s", async (typed, status) => {
+describe.each<[string, Locale, BrowserContextOptions]>([
+  ["with scripts", "en", {}],
+  ["without scripts", "en", { javaScriptEnabled: false }],
+  ["in French, on a phone", "fr", phone],
+])("%s", (_, locale, options) => {
+  test.each(Object.entries(ways))("a customer who %s returns to the shop", async (_what, [status, way]) => {
     const { page, checkout } = await customer(options, locale);
-    await payWith(page, typed);
+    await way(page, checkout, locale);
     await atShop(page);
     expect(await agreed(checkout, page)).toBe(status);
-  });
-
-  test("a pending payment shows the waiting page, which returns to the shop once it settles", async () => {
-    const { page, checkout } = await customer(options, locale);
-    await payWith(page, slow);
-    await waits(page, locale);
-    await shop.settle();
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe(slowStatus);
-  });
-
-  test("a payment that settles while the response to the form is in transit returns to the shop", async () => {
-    const { page, checkout } = await customer(options, locale);
-    await page.route(checkout.url, async (route) => {
-      const response = await route.fetch({ maxRedirects: 0 });
-      expect((await shop.record(checkout.reference)).status).toBe("pending");
-      await shop.settle();
-      await route.fulfill({ response });
-    });
-    await payWith(page, slow);
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe(slowStatus);
-  });
-
-  test("a cancelled payment returns to the shop, whether or not a number was typed", async () => {
-    for (const typed of ["", "0"]) {
-      const { page, checkout } = await customer(options, locale);
-      await number(page).fill(typed);
-      await cancelButton(page).click();
-      await atShop(page);
-      expect(await agreed(checkout, page)).toBe("cancelled");
-    }
-  });
-
-  test("a customer who pays too late sees that it expired and returns by a link", async () => {
-    const { page, checkout } = await customer(options, locale);
-    await shop.expire();
-    await payWith(page, "2250700000001");
-    await shows(page, results.expired.heading);
-    expect(await agreed(checkout)).toBe("cancelled");
-    await page.getByRole("link").click();
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe("cancelled");
   });
 });
 
 describe("a customer who does something unusual", () => {
-  test("a double click pays once", async () => {
-    const { page, checkout } = await customer();
-    await number(page).fill("2250700000001");
-    await payButton(page).dblclick();
-    await atShop(page);
-    expect(await agreed(checkout, page)).toBe("success");
-  });
-
   test("a customer who presses Pay again while waiting for the response pays once and returns to the shop", async () => {
     const { page, checkout } = await customer();
     await number(page).fill("2250700000001");
@@ -138,10 +131,10 @@ describe("a customer who does something unusual", () => {
       await route.fetch({ maxRedirects: 0 });
     });
     const { x, y } = (await payButton(page).boundingBox())!;
-    await page.mouse.click(x + 9, y + 9);
-    await expect.poll(() => posts).toEqual(["POST"]);
-    await page.mouse.click(x + 9, y + 9);
-    await expect.poll(() => posts).toEqual(["POST", "POST"]);
+    for (const sent of [["POST"], ["POST", "POST"]]) {
+      await page.mouse.click(x + 9, y + 9);
+      await expect.poll(() => posts).toEqual(sent);
+    }
     await atShop(page);
     expect(await agreed(checkout, page)).toBe("success");
   });
@@ -150,7 +143,8 @@ describe("a customer who does something unusual", () => {
     "the Back button after paying with %s shows the result",
     async (typed) => {
       const { page, checkout } = await customer();
-      await payWith(page, typed);
+      await number(page).fill(typed);
+      await payButton(page).dblclick();
       if (typed.endsWith("473")) await waits(page);
       await shop.settle();
       await atShop(page);
@@ -163,4 +157,108 @@ describe("a customer who does something unusual", () => {
       expect(await agreed(checkout, page)).toBe("success");
     },
   );
+});
+
+/** The narrowest common screen, and the width of 1280 pixels at 400 % zoom (WCAG 1.4.10). */
+const NARROW = { viewport: { width: 320, height: 640 } };
+
+describe("everybody can use", () => {
+  let page: Page;
+  beforeEach(async () => {
+    page = await browser.newPage(NARROW);
+  });
+  afterEach(() => page.close());
+
+  /** Opens a checkout with the longest possible amount and reference. */
+  async function opened(locale: Locale) {
+    const reference = crypto.randomUUID() + "Bon-de-commande-".repeat(4).slice(36);
+    const checkout = await shop.checkout({ locale, amount: 2 ** 53 - 1, reference });
+    await page.goto(checkout.url);
+    return checkout.reference;
+  }
+  const finished = (outcome: Parameters<Shop["finish"]>[1]) => async (locale: Locale) => {
+    await shop.finish(await opened(locale), outcome);
+    await page.reload();
+  };
+  const typed = (text: string) => async (locale: Locale) => {
+    await opened(locale);
+    await payWith(page, text);
+  };
+
+  /** Every state of the page that a customer can see. */
+  const states: Record<string, (locale: Locale) => Promise<unknown>> = {
+    "the form": opened,
+    "an invalid number": typed("07 00"),
+    "a refusal": typed("2250700000503"),
+    "an error": typed("2250700000500"),
+    async waiting(locale) {
+      await typed("2250700000129")(locale);
+      await waits(page, locale);
+      // After a minute the page reloads rarely enough that a reload cannot disturb the checks.
+      await shop.pass(60_000);
+      await page.reload();
+    },
+    success: finished("success"),
+    failure: finished("failed"),
+    cancellation: finished("cancelled"),
+    async expiry(locale) {
+      await opened(locale);
+      await shop.expire();
+      await page.reload();
+    },
+    async "an unknown page"(locale) {
+      await page.setExtraHTTPHeaders({ "accept-language": locale });
+      await page.goto(`${shop.origin}/checkouts/CHKNONE`);
+    },
+    async "redirecting to the shop"(locale) {
+      await page.route("**/return", (route) => route.abort("aborted"));
+      await typed("2250700000001")(locale);
+      await shows(page, texts[locale].results.success.heading);
+    },
+  };
+  const everywhere = Object.entries(states).flatMap(([name, reach]) =>
+    (["en", "fr"] as const).map((locale) => ({ name, locale, reach })),
+  );
+
+  test.each(everywhere)("$name, in $locale, in both colours, on a phone, with fingers", async ({ locale, reach }) => {
+    await reach(locale);
+    expect(await page.locator("html").getAttribute("lang")).toBe(locale);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.emulateMedia({ colorScheme: "dark" });
+    expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(NARROW.viewport.width);
+    for (const target of await page.locator("a, button, input").all())
+      expect((await target.boundingBox())!.height).toBeGreaterThanOrEqual(44);
+  });
+
+  /** The focused element, and whether its focus is visible. */
+  const focused = () =>
+    page.locator(":focus").evaluate((element) => ({
+      name: element.textContent.trim() || element.id,
+      outlined: getComputedStyle(element).outlineStyle === "solid",
+    }));
+
+  test("the form with the keyboard: Tab visits its controls in order, and Enter in the field pays", async () => {
+    await page.goto((await shop.checkout()).url);
+    for (const name of ["phoneNumber", "Pay XOF\u00a015,000.00", "Cancel payment"]) {
+      await page.keyboard.press("Tab");
+      expect(await focused()).toEqual({ name, outlined: true });
+    }
+    for (const _ of [1, 2]) await page.keyboard.press("Shift+Tab");
+    await page.keyboard.type("2250700000001");
+    await page.keyboard.press("Enter");
+    await atShop(page);
+    expect(new URL(page.url()).searchParams.get("status")).toBe("success");
+  });
+
+  test("the message about an invalid number, which moves the focus to the field and describes it", async () => {
+    await page.goto((await shop.checkout({ locale: "fr" })).url);
+    await payWith(page, "07 03 81 02 47");
+    const field = page.getByRole("textbox", { name: texts.fr.number });
+    await page.getByText(texts.fr.numberFault("country-code", "+225")).waitFor();
+    expect(await focused()).toEqual({ name: "phoneNumber", outlined: true });
+    expect(await page.title()).toMatch(/^Erreur/);
+    expect(await field.getAttribute("aria-describedby")).toBe("fault hint");
+    expect(await field.inputValue()).toBe("07 03 81 02 47");
+  });
 });
