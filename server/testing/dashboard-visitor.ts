@@ -98,12 +98,14 @@ async function read(response: Response): Promise<Visited> {
   };
 }
 
+type Served = Pick<TestServer, "url">;
+
 /** Sends a request to the dashboard; `path` follows `/dashboard`. */
-export const visit = async (server: TestServer, path: string, init: RequestInit = {}): Promise<Visited> =>
+export const visit = async (server: Served, path: string, init: RequestInit = {}): Promise<Visited> =>
   read(await fetch(`${server.url}/dashboard${path}`, { redirect: "manual", ...init }));
 
 /** Sends a form from a page of this origin. */
-export function send(server: TestServer, path: string, fields: Record<string, string>, headers = {}) {
+export function send(server: Served, path: string, fields: Record<string, string>, headers = {}) {
   const body = new URLSearchParams(fields);
   return visit(server, path, { method: "POST", body, headers: { origin: server.url, ...headers } });
 }

@@ -100,7 +100,7 @@ test("a decision waits for a second operator, also if the first is alone", async
   expect(await handoverOf(reference)).toMatchObject({ status: "pending", proposal: { by: "dashboard Ada" } });
   const esi = await signedIn(server, { name: "Esi" });
   await says(esi.get(pageOf(reference)), 200, "Another operator must confirm it.");
-  await says(esi.get("/attention"), 200, "Waits for a second person");
+  await says(esi.get("/attention"), 200, "Another operator must confirm it.");
   await done(act(esi, reference, "decide", decision));
   expect(await handoverOf(reference)).toMatchObject({ status: "failed", state: "closed" });
   const proposal = "payment.propose dashboard Ada";

@@ -213,7 +213,7 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   [`${MERCHANT}/sandbox/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
   [`${MERCHANT}/replays/new`, "pace", ["0", "501", "1.5", ""], PACE],
   [`${MERCHANT}/replays/new`, "status", [""], "Choose what to replay"],
-  [`${MERCHANT}/replays/new`, "type", ["x"], "There is no such event."],
+  [`${MERCHANT}/replays/new`, "type", ["x"], "There is no such choice: x."],
   [`${MERCHANT}/replays/new`, "reference", ["DSB1"], "Open the payment’s webhook"],
 ])("%s refuses a wrong %s, and changes nothing", async (route, field, wrong, text = "") => {
   const visitor = await signedIn(sandbox.server, { name: crypto.randomUUID() });

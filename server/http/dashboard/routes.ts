@@ -32,7 +32,7 @@ import type { DashboardContext, Done } from "./view.ts";
 import { webhookPages } from "./webhooks.ts";
 
 /** All pages, in the order of the navigation. */
-const PAGES: readonly Page[] = [
+export const PAGES: readonly Page[] = [
   overviewPage,
   ...merchantPages,
   ...paymentPages,

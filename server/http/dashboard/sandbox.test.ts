@@ -61,19 +61,9 @@ describe("the clock", () => {
     for (const [query, by] of [
       ["", 30 * MINUTE],
       ["?stop=7", 7 * DAY],
-      ["?stop=7&count=3&unit=hours", 180 * MINUTE],
-      ["?count=1000&unit=hours", 60_000 * MINUTE],
     ] as const)
       expect((await page(query)).hidden("/advance").to).toBe(new Date(server.clock.now() + by).toISOString());
-    for (const wrong of [
-      "stop=8",
-      "stop=1.5",
-      "count=0&unit=days",
-      "count=366&unit=days",
-      "count=1&unit=toString",
-      "count=1",
-    ])
-      await says(page(`?${wrong}`), 422);
+    for (const wrong of ["stop=8", "stop=1.5", "stop=toString"]) await says(page(`?${wrong}`), 422);
     await says(advance(364 * DAY), 200);
     await says(advance(365 * DAY + 1), 422, "more than 365 days ahead of real time");
   });

@@ -5,7 +5,22 @@ import { hasRight, ROLES } from "../../domain/roles.ts";
 import { readTeam, TEAM_SHOWN, type Person, type Team } from "../../domain/sign-in.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { attributes, bdi, card, dim, items, link, markup, pre, section, small, soft, table, tag, under } from "./html.ts";
+import {
+  attributes,
+  bdi,
+  card,
+  dim,
+  items,
+  link,
+  markup,
+  pre,
+  section,
+  small,
+  soft,
+  table,
+  tag,
+  under,
+} from "./html.ts";
 import type { Column, Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { mayDo, type View } from "./view.ts";
