@@ -54,15 +54,14 @@ function resolved<T extends { $ref?: string }>(part: T): T {
   return resolved(steps.reduce<any>((at, step) => at[step], document) as T);
 }
 
-/**
- * True if the operation has constraints to validate. A path parameter that may be any string has none. Descriptions,
- * examples and `x-…` extensions constrain nothing.
- */
+/** True if a path parameter may be any string. Descriptions, examples and `x-…` extensions constrain nothing. */
+function isFree({ in: place, schema = {} }: Parameter): boolean {
+  const keywords = Object.keys(resolved(schema)).filter((key) => !/^(description|examples|x-.+)$/.test(key));
+  return place === "path" && keywords.join() === "type" && resolved(schema).type === "string";
+}
+
+/** True if the operation has constraints to validate. */
 export function isConstrained({ requestBody, parameters = [] }: InputDeclaration): boolean {
-  const isFree = ({ in: place, schema = {} }: Parameter) => {
-    const keywords = Object.keys(resolved(schema)).filter((key) => !/^(description|examples|x-.+)$/.test(key));
-    return place === "path" && keywords.join() === "type" && resolved(schema).type === "string";
-  };
   return requestBody !== undefined || !parameters.every(isFree);
 }
 

@@ -43,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([server.close(), live.close()]));
 
 const keyWith = (scopes: readonly Scope[], { id } = server.merchant) => createKey(server.merchants, id, { scopes });
-const send = ({ operation, method, path }: (typeof OPERATIONS)[number], key: string) => {
+const ask = ({ operation, method, path }: (typeof OPERATIONS)[number], key: string) => {
   const body = operation === "createDisbursement" ? aPayout() : operation === "createCheckout" ? aCheckout() : {};
   return server.request(method, path, { key, ...(method === "POST" && { body }) });
 };
@@ -69,7 +69,7 @@ test.each(SETS.map((scopes) => [scopes]))("a key with %s does what one of its sc
   const key = await keyWith(scopes);
   for (const each of OPERATIONS) {
     const before = await everything();
-    const { status, body } = await send(each, key);
+    const { status, body } = await ask(each, key);
     const granting = SCOPES.filter((scope) => PERMITS[scope].includes(each.operation));
     if (granting.some((scope) => scopes.includes(scope))) {
       expect.soft(status, each.operation).not.toBe(403);
@@ -83,7 +83,7 @@ test.each(SETS.map((scopes) => [scopes]))("a key with %s does what one of its sc
 });
 
 test("a key without scopes may do everything", async () => {
-  for (const each of OPERATIONS) expect.soft((await send(each, server.key)).status, each.operation).not.toBe(403);
+  for (const each of OPERATIONS) expect.soft((await ask(each, server.key)).status, each.operation).not.toBe(403);
 });
 
 test("a refused create leaves its reference free, and is in the log of requests", async () => {
@@ -103,7 +103,7 @@ test("a suspended merchant can create nothing, and does everything else, until i
   const { merchant, key } = await server.addMerchant("Suspended");
   await server.storage.setMerchantState(merchant.id, "suspended", ACTOR);
   for (const each of OPERATIONS) {
-    const { status, body } = await send(each, key);
+    const { status, body } = await ask(each, key);
     const creates = each.operation === "createDisbursement" || each.operation === "createCheckout";
     const found = [status === 403, body.code === "merchant_suspended"];
     expect.soft(found, each.operation).toEqual([creates, creates]);

@@ -76,7 +76,10 @@ describe("the server reports", () => {
 });
 
 test("the log has one line per request; it and the metrics have no key, secret, body, query, path or merchant's text", async () => {
-  const [receiver, server] = await Promise.all([receiving(), start({ env: { METRICS_TOKEN: "a-hidden-token-of-metrics" } })]);
+  const [receiver, server] = await Promise.all([
+    receiving(),
+    start({ env: { METRICS_TOKEN: "a-hidden-token-of-metrics" } }),
+  ]);
   const rotated = (await server.request("POST", "/sandbox/webhook-secret/rotate")).body.data;
   const phones = ["2257038102001", "2257038109876", "2250701020389"];
   const webhookURL = `${receiver.url}?token=hidden`;

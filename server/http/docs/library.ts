@@ -51,7 +51,7 @@ const FILES: Readonly<Record<string, [type: string, ...files: string[]]>> = {
   "/docs/assets/reference.js": ["text/javascript", "templates/reference.js"],
 };
 /** Types without a charset. */
-const BARE = ["application/json", "image/svg+xml"];
+const BARE = new Set(["application/json", "image/svg+xml"]);
 
 const ERRORS: Readonly<Record<number, [title: string, text: string]>> = {
   400: ["Bad Request", "The server could not make sense of this request."],
@@ -78,7 +78,7 @@ export function openLibrary(settings: Settings): Library {
   const add = (path: string, type: string, read: () => Promise<string | Buffer>, policy = POLICY) =>
     resources.set(
       path,
-      kept(async () => resourceOf(BARE.includes(type) ? type : `${type}; charset=utf-8`, await read(), policy)),
+      kept(async () => resourceOf(BARE.has(type) ? type : `${type}; charset=utf-8`, await read(), policy)),
     );
   for (const [path, [type, ...files]] of Object.entries(FILES)) {
     const read = files.map((file) => () => readFile(new URL(file, import.meta.url)));

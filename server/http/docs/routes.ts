@@ -7,6 +7,10 @@ import type { Settings } from "./pages.ts";
 /** The paths of pages and documents. Everything under /docs is for people, so errors there are pages too. */
 const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:page", "/docs/assets/:file"];
 
+const notFound: RequestHandler = () => {
+  throw new ServiceError("not_found", "No page exists at this URL.");
+};
+
 /**
  * The documentation: guides, the contract, its reference with a console, and the same texts as Markdown. No page is
  * read or rendered before the first request for it.
@@ -14,9 +18,6 @@ const PATHS = ["/openapi.json", "/openapi.yaml", "/llms.txt", "/docs", "/docs/:p
 export function documentation(settings: Settings): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const { resources, searchPage, errorPage } = openLibrary(settings);
-  const notFound: RequestHandler = () => {
-    throw new ServiceError("not_found", "No page exists at this URL.");
-  };
   const find: RequestHandler = (req, res, next) => (resources.has(req.path) ? next() : notFound(req, res, next));
   const send: RequestHandler = async (req, res) => {
     const { type, body, gzip, etag, policy } = await resources.get(req.path)!();
