@@ -4,7 +4,7 @@ import { MOST_DECIDED, within } from "../../actions/payments.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { formatPhoneNumber } from "../pages/countries.ts";
 import { asking, pathOf } from "./forms.ts";
-import { attributes, bdi, items, markup, small, soft, table, under, type Column, type Html } from "./html.ts";
+import { attributes, bdi, column, items, markup, small, soft, table, under, type Column, type Html } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, type View } from "./view.ts";
 
@@ -41,23 +41,20 @@ const waitingPage = list<Disbursement>({
     items: await context.storage.listWaiting({ merchantId: merchant?.id, limit: MOST_DECIDED }),
   }),
   columns: (view) => [
-    [
-      "payout",
-      (payout) => {
-        const { merchantId, merchantsReference, due, approval } = payout;
-        const label = view.t("chooseReference", { reference: merchantsReference });
-        const input = { form: "chosen", type: "checkbox", name: "payment", value: idOf(payout), "aria-label": label };
-        return [
-          markup`<label class="tick"><input${attributes(input)}> ${view.toPayment(payout)}</label>`,
-          view.whose(merchantId) && under(view.whose(merchantId)),
-          approval!.level === "operator" && under(view.t("needsOperator")),
-          small(view.t("toNumberUntil", { number: numberOf(payout), time: view.minute(due!.at) })),
-        ];
-      },
-    ],
-    ["recipient", (payout) => [numberOf(payout), under(payout.country)], "wide line"],
-    ["amount", view.money, "number"],
-    ["failsAt", ({ due }) => view.stampMinute(due!.at), "wide"],
+    column("payout", "", (payout) => {
+      const { merchantId, merchantsReference, due, approval } = payout;
+      const label = view.t("chooseReference", { reference: merchantsReference });
+      const input = { form: "chosen", type: "checkbox", name: "payment", value: idOf(payout), "aria-label": label };
+      return [
+        markup`<label class="tick"><input${attributes(input)}> ${view.toPayment(payout)}</label>`,
+        view.whose(merchantId) && under(view.whose(merchantId)),
+        approval!.level === "operator" && under(view.t("needsOperator")),
+        small(view.t("toNumberUntil", { number: numberOf(payout), time: view.minute(due!.at) })),
+      ];
+    }),
+    column("recipient", "wide line", (payout) => [numberOf(payout), under(payout.country)]),
+    column("amount", "number", view.money),
+    column("failsAt", "wide", ({ due }) => view.stampMinute(due!.at)),
   ],
   above(view) {
     const lines = [...results(view, "payment.approve"), ...results(view, "payment.reject")];
@@ -89,9 +86,9 @@ const decisionPage = (how: "approve" | "reject"): Page => ({
     const payouts = found.flatMap((payout) => (payout?.approval && payout.status === "pending" ? [payout] : []));
     if (payouts.length === 0) throw refused(422, "error.choosePayouts");
     const columns: Column<Disbursement>[] = [
-      ["payout", (payout) => [bdi(payout.merchantsReference), small(numberOf(payout))]],
-      ["recipient", numberOf, "wide line"],
-      ["amount", view.money, "number"],
+      column("payout", "", (payout) => [bdi(payout.merchantsReference), small(numberOf(payout))]),
+      column("recipient", "wide line", numberOf),
+      column("amount", "number", view.money),
     ];
     const payment = payouts.map(idOf);
     const texts = { count: payouts.length };

@@ -2,7 +2,7 @@ import { refused } from "../../actions/action.ts";
 import type { ActorName, AuditEntry } from "../../domain/audit.ts";
 import type { ApiKey } from "../../domain/keys.ts";
 import { isTextId } from "../../texts/index.ts";
-import { attributes, link, markup, under } from "./html.ts";
+import { attributes, column, link, markup, under } from "./html.ts";
 import { list } from "./page.ts";
 import { merchantOf, type View, type Words } from "./view.ts";
 
@@ -89,28 +89,21 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
     return key && markup`<p>${view.rich("onlyOfKey", { key: key.name })} ${all}</p>`;
   },
   columns: ({ root, t, stamp, stampSmall, whose }) => [
-    [
-      "action",
-      ({ merchantId, what, more, details: { delivery, replay } }) => {
-        const area = `${root}/m/${merchantId}`;
-        const path = delivery ? `webhooks/${delivery}` : replay && `replays/${replay}`;
-        const of = whose(merchantId);
-        return [
-          markup`<bdi>${path ? link(`${area}/${path}`, what) : what}</bdi>`,
-          of && link(`${area}/audit`, of, "under"),
-          more.length > 0 && under(more.join(" · ")),
-        ];
-      },
-    ],
-    [
-      "who",
-      ({ who, details: { bySession: session }, at }) => [
-        markup`<bdi${attributes({ title: session === undefined ? undefined : t("session", { session }) })}>${who}</bdi>`,
-        stampSmall(at),
-      ],
-      "who",
-    ],
-    ["when", ({ at }) => stamp(at), "wide"],
+    column("action", "", ({ merchantId, what, more, details: { delivery, replay } }) => {
+      const area = `${root}/m/${merchantId}`;
+      const path = delivery ? `webhooks/${delivery}` : replay && `replays/${replay}`;
+      const of = whose(merchantId);
+      return [
+        markup`<bdi>${path ? link(`${area}/${path}`, what) : what}</bdi>`,
+        of && link(`${area}/audit`, of, "under"),
+        more.length > 0 && under(more.join(" · ")),
+      ];
+    }),
+    column("who", "who", ({ who, details: { bySession: session }, at }) => [
+      markup`<bdi${attributes({ title: session === undefined ? undefined : t("session", { session }) })}>${who}</bdi>`,
+      stampSmall(at),
+    ]),
+    column("when", "wide", ({ at }) => stamp(at)),
   ],
   none: ({ t }) => markup`<p>${t("nothingRecordedYet")}</p>`,
 });

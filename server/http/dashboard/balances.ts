@@ -6,7 +6,7 @@ import type { Figure } from "../../domain/figures.ts";
 import type { Balance, StatementEntry } from "../../domain/ledger.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { asking, form } from "./forms.ts";
-import { bdi, card, link, markup, soft, table, tag, under, type Column } from "./html.ts";
+import { bdi, card, column, link, markup, soft, table, tag, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { formIdOf, mayDo, merchantOf, type View } from "./view.ts";
 
@@ -41,17 +41,13 @@ const columnsOf = (
   };
   return [
     first,
-    [
-      "available",
-      (balance) => [
-        amount(balance.available, balance.currency),
-        isLow(balance) && under(tag("pending", t("mayNotLast"))),
-        besides(t("reserved"), reserved(balance)),
-      ],
-      "number",
-    ],
-    ["reserved", reserved, "number wide"],
-    mostOf !== undefined && ["mostInADay", most, "number wide"],
+    column("available", "number", (balance) => [
+      amount(balance.available, balance.currency),
+      isLow(balance) && under(tag("pending", t("mayNotLast"))),
+      besides(t("reserved"), reserved(balance)),
+    ]),
+    column("reserved", "number wide", reserved),
+    mostOf !== undefined && column("mostInADay", "number wide", most),
   ];
 };
 
@@ -72,7 +68,10 @@ const ofMerchant = list<StatementEntry>({
     ]);
     const columns = columnsOf(
       view,
-      ["currency", ({ currency, enforced }) => [currency, under(t(enforced ? "limitsPayouts" : "limitsNoPayouts"))]],
+      column("currency", "", ({ currency, enforced }) => [
+        currency,
+        under(t(enforced ? "limitsPayouts" : "limitsNoPayouts")),
+      ]),
       ({ currency }) => busiest(figures, currency),
     );
     const shown =
@@ -82,20 +81,16 @@ const ofMerchant = list<StatementEntry>({
     return markup`${card(shown, { isLive: true })}<h2>${t("statement")}</h2>`;
   },
   columns: (view) => [
-    [
-      "change",
-      ({ kind, reference }) => {
-        const isPayment = /^(DSB|CHK)/.test(reference);
-        return [view.word("booked", kind), under(isPayment ? view.toPayment({ reference }) : reference)];
-      },
-    ],
-    [
-      "amount",
-      (entry) => [view.money(entry), besides(view.t("balance"), view.amount(entry.balance, entry.currency))],
-      "number",
-    ],
-    ["balance", ({ balance, currency }) => view.amount(balance, currency), "number wide"],
-    ["when", ({ createdAt }) => view.stamp(createdAt), "wide"],
+    column("change", "", ({ kind, reference }) => {
+      const isPayment = /^(DSB|CHK)/.test(reference);
+      return [view.word("booked", kind), under(isPayment ? view.toPayment({ reference }) : reference)];
+    }),
+    column("amount", "number", (entry) => [
+      view.money(entry),
+      besides(view.t("balance"), view.amount(entry.balance, entry.currency)),
+    ]),
+    column("balance", "number wide", ({ balance, currency }) => view.amount(balance, currency)),
+    column("when", "wide", ({ createdAt }) => view.stamp(createdAt)),
   ],
   none: ({ t }) => markup`<p>${t("noBalanceChanged")}</p>`,
 });
@@ -118,24 +113,23 @@ const ofAll: Page = {
       .map((balance) => ({ ...balance, enforced: balance.enforced || config.balances === "enforced" }))
       .toSorted((a, b) => nameOf(a.merchantId).localeCompare(nameOf(b.merchantId)));
     const whose = (id: string) => link(`${root}/m/${id}/balances`, bdi(nameOf(id)));
-    const columns = columnsOf(view, ["merchant", ({ merchantId }) => whose(merchantId)]);
+    const columns = columnsOf(
+      view,
+      column("merchant", "", ({ merchantId }) => whose(merchantId)),
+    );
     const changes: (Column<(typeof proposals)[number]> | false)[] = [
-      [
-        "change",
-        (proposal) => {
-          const { reason, by, merchantId } = proposal;
-          const why = under(view.rich("reasonBy", { reason, by: personOf(by) }));
-          return [view.money(proposal), " ", whose(merchantId), why];
-        },
-      ],
-      ["proposed", ({ at }) => view.stamp(at), "wide"],
-      mayDo(view, "balance.approve") && [
-        "action",
-        ({ merchantId, id }) =>
+      column("change", "", (proposal) => {
+        const { reason, by, merchantId } = proposal;
+        const why = under(view.rich("reasonBy", { reason, by: personOf(by) }));
+        return [view.money(proposal), " ", whose(merchantId), why];
+      }),
+      column("proposed", "wide", ({ at }) => view.stamp(at)),
+      mayDo(view, "balance.approve") &&
+        column("action", "", ({ merchantId, id }) =>
           (["balance.approve", "balance.reject"] as const).map((name) =>
             form(view, name, { values: { proposal: `${merchantId}/${id}` }, class: "inline" }),
           ),
-      ],
+        ),
     ];
     const shown = balances.length === 0 ? markup`<p>${t("noMerchantHasBalance")}</p>` : table(view, balances, columns);
     return markup`<h1>${t("balances")}</h1>${card(shown, { isLive: true })}

@@ -69,7 +69,17 @@ export const scroll = (content: Part, about: Attributes): Html =>
  * A column of a table. The class may be `number`, `wide` for a column that narrow screens do not show, or `names` for one
  * that names the row.
  */
-export type Column<Row> = readonly [title: TextId | Html, cell: (row: Row) => Part, named?: string];
+export interface Column<Row> {
+  title: TextId;
+  named: string;
+  cell(row: Row): Part;
+}
+
+export const column = <Row>(title: TextId, named: string, cell: (row: Row) => Part): Column<Row> => ({
+  title,
+  named,
+  cell,
+});
 
 /** @param key identifies a row, so that the page's script recognises it at another place */
 export function table<Row>(
@@ -78,16 +88,15 @@ export function table<Row>(
   all: readonly (Column<Row> | false)[],
   key?: (row: Row) => string,
 ): Html {
-  const columns = all.filter((column) => column !== false);
-  const titles = columns.map(([title, , named]) => {
-    const text = title instanceof Html ? title : words.text(title);
-    return markup`<th scope="col"${attributes({ class: named })}>${text}</th>`;
-  });
+  const columns = all.filter((each) => each !== false);
+  const titles = columns.map(
+    ({ title, named }) => markup`<th scope="col"${attributes({ class: classes(named) })}>${words.text(title)}</th>`,
+  );
   const lines = rows.map((row) => {
-    const cells = columns.map(([, cell, named]) =>
+    const cells = columns.map(({ named, cell }) =>
       named === "names"
         ? markup`<th scope="row">${cell(row)}</th>`
-        : markup`<td${attributes({ class: named })}>${cell(row)}</td>`,
+        : markup`<td${attributes({ class: classes(named) })}>${cell(row)}</td>`,
     );
     return markup`<tr${attributes({ "data-key": key?.(row) })}>${cells}</tr>\n`;
   });

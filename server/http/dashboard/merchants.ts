@@ -3,7 +3,7 @@ import type { Merchant } from "../../domain/merchants.ts";
 import { termTexts } from "../../domain/terms.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { form, pathOf } from "./forms.ts";
-import { bdi, card, code, link, markup, section, table, under, type Html } from "./html.ts";
+import { bdi, card, code, column, link, markup, section, table, under, type Html } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { formIdOf, mayDo, type View } from "./view.ts";
 
@@ -24,15 +24,12 @@ async function paymentsPart(view: View): Promise<Html | undefined> {
     view,
     payments,
     [
-      [
-        "payment",
-        (payment) => {
-          const kind = view.t("locale" in payment ? "checkout" : "disbursement");
-          return [view.toPayment(payment), under([kind, " · ", view.whose(payment.merchantId)])];
-        },
-      ],
-      ["amount", (payment) => [view.money(payment), markup`<br>`, view.badge(payment.status)], "number"],
-      ["created", ({ createdAt }) => view.stamp(createdAt), "wide"],
+      column("payment", "", (payment) => {
+        const kind = view.t("locale" in payment ? "checkout" : "disbursement");
+        return [view.toPayment(payment), under([kind, " · ", view.whose(payment.merchantId)])];
+      }),
+      column("amount", "number", (payment) => [view.money(payment), markup`<br>`, view.badge(payment.status)]),
+      column("created", "wide", ({ createdAt }) => view.stamp(createdAt)),
     ],
     ({ reference }) => reference,
   );
@@ -51,10 +48,13 @@ const listPage = list<Merchant>({
   },
   key: ({ id }) => id,
   columns: ({ root, t, badge, stamp }) => [
-    ["name", ({ id, name, state }) => [link(`${root}/m/${id}/disbursements`, bdi(name)), state && [" ", badge(state)]]],
-    ["id", ({ id }) => code(id), "wide line"],
-    ["created", ({ createdAt }) => stamp(createdAt), "wide"],
-    ["action", ({ id }) => link(`${root}/merchants/${id}`, t("manage"))],
+    column("name", "", ({ id, name, state }) => [
+      link(`${root}/m/${id}/disbursements`, bdi(name)),
+      state && [" ", badge(state)],
+    ]),
+    column("id", "wide line", ({ id }) => code(id)),
+    column("created", "wide", ({ createdAt }) => stamp(createdAt)),
+    column("action", "", ({ id }) => link(`${root}/merchants/${id}`, t("manage"))),
   ],
   none: ({ t }, isFiltered) =>
     markup`<p>${isFiltered ? `${t("nothingFound")}. ${t("searchWhole")}` : t("noMerchantYet")}</p>`,
@@ -81,23 +81,19 @@ const managePage = record<Merchant>({
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
     const stateText = state === "closed" ? t("error.closedForGood") : state ? t("isSuspended") : t("isActive");
     const links = ways.map((way) => markup`<p>${link(pathOf(view, `merchant.${way}`), t(`${way}.opens`))}</p>`);
+    const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
+    const adjust = form(view, "balance.adjust", {
+      method: "get",
+      prefix: "adjust",
+      button: "continue",
+      class: "stack",
+    });
+    const agree = form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" });
     return [
       form(view, "merchant.rename", { values: { name }, class: "card inline" }),
-      section(
-        "limits",
-        t("limitsOfMerchant"),
-        form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" }),
-      ),
-      section(
-        "balance",
-        t("balance"),
-        form(view, "balance.adjust", { method: "get", prefix: "adjust", button: "continue", class: "stack" }),
-      ),
-      section(
-        "terms",
-        t("termsOfMerchant"),
-        form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" }),
-      ),
+      section("limits", t("limitsOfMerchant"), limit),
+      section("balance", t("balance"), adjust),
+      section("terms", t("termsOfMerchant"), agree),
       section("state", t("state"), markup`<p>${stateText}</p>${mayDo(view, "merchant.close") && links}`),
     ];
   },

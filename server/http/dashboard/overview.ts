@@ -4,7 +4,7 @@ import { MOST_FAILURES_COUNTED, MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED } fr
 import type { Figure, PaymentKind } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { attributes, code, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
+import { attributes, code, column, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { dayOf, queryOf, type View, type Words } from "./view.ts";
@@ -207,52 +207,40 @@ function figuresPart(
     return [rateOf(among) ?? t("noneFinal"), rate !== undefined && under(t("earlierShare", { share: rate }))];
   };
   const currencies: Column<ReturnType<typeof byCurrency>[number]>[] = [
-    ["currency", ([currency]) => currency, "names"],
-    [
-      "successRate",
-      ([currency, among]) =>
-        success(
-          among,
-          before.filter((each) => each.currency === currency),
-        ),
-      "number",
-    ],
-    ...statuses.map((status): (typeof currencies)[number] => [
-      markup`${word("status", status)}`,
-      ([currency, among]) => {
+    column("currency", "names", ([currency]) => currency),
+    column("successRate", "number", ([currency, among]) =>
+      success(
+        among,
+        before.filter((each) => each.currency === currency),
+      ),
+    ),
+    ...statuses.map((status): (typeof currencies)[number] =>
+      column(`status.${status}`, "number", ([currency, among]) => {
         const found = withStatus(among, status);
         if (found.length === 0) return dim(t("none"));
         return [amountOf(found, currency), under(toList(many(sum(found)), status, from, to))];
-      },
-      "number",
-    ]),
+      }),
+    ),
   ];
   const days: Column<number>[] = [
-    ["day", (day) => `${view.weekday(isoDay(day))} ${view.day(isoDay(day))}`, "names"],
-    ...statuses.map((status): Column<number> => [
-      markup`${word("status", status)}`,
-      (day) => {
+    column("day", "names", (day) => `${view.weekday(isoDay(day))} ${view.day(isoDay(day))}`),
+    ...statuses.map((status): Column<number> =>
+      column(`status.${status}`, "number", (day) => {
         const count = sum(withStatus(counted, status).filter((each) => each.day === day));
         return count > 0 ? toList(number(count), status, day, day) : count;
-      },
-      "number",
-    ]),
-    [
-      "sumOfSuccess",
-      (day) =>
-        byCurrency(withStatus(counted, "success").filter((each) => each.day === day)).map(
-          ([currency, among]) => markup`<div>${amountOf(among, currency)}</div>`,
-        ),
-      "number",
-    ],
+      }),
+    ),
+    column("sumOfSuccess", "number", (day) =>
+      byCurrency(withStatus(counted, "success").filter((each) => each.day === day)).map(
+        ([currency, among]) => markup`<div>${amountOf(among, currency)}</div>`,
+      ),
+    ),
   ];
   const why: Column<(typeof failures)[number]>[] = [
-    [
-      "reason",
-      (each) => (each.code === undefined ? t("noReason") : [word("failure", each.code), under(code(each.code))]),
-      "names",
-    ],
-    [of, ({ payments }) => number(payments), "number"],
+    column("reason", "names", (each) =>
+      each.code === undefined ? t("noReason") : [word("failure", each.code), under(code(each.code))],
+    ),
+    column(of, "number", ({ payments }) => number(payments)),
   ];
   const isCut = failures.reduce((total, { payments }) => total + payments, 0) >= MOST_FAILURES_COUNTED;
   const inOrder = failures.toSorted((a, b) => b.payments - a.payments);

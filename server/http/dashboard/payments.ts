@@ -8,7 +8,7 @@ import { formatPhoneNumber } from "../pages/countries.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { keyName } from "./audit.ts";
 import { pathOf } from "./forms.ts";
-import { bdi, card, code, dim, link, markup, pre, under, type Html } from "./html.ts";
+import { bdi, card, code, column, dim, link, markup, pre, under, type Html } from "./html.ts";
 import { checkChoices, choices, list, record, type Filters, type Page } from "./page.ts";
 import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
@@ -72,19 +72,15 @@ const listPage = (kind: Kind): Page =>
     read: (view, cursor) => readPayments(view.context, kind, merchantOf(view).id, { ...searchIn(view), ...cursor }),
     key: ({ reference }) => reference,
     columns: (view) => [
-      ["reference", (payment) => [view.toPayment(payment), view.stampSmall(payment.createdAt)]],
-      ["phoneNumber", (payment) => payerOf(view, payment), "wide line"],
-      [
-        "amount",
-        (payment) => [
-          view.money(payment),
-          // On a narrow screen, the status is below.
-          under([view.badge(payment.status), codeOf(payment) && [markup`<br>`, codeOf(payment)]], "small"),
-        ],
-        "number",
-      ],
-      ["status", (payment) => [view.badge(payment.status), codeOf(payment) && under(codeOf(payment))], "wide"],
-      ["created", ({ createdAt }) => view.stamp(createdAt), "wide"],
+      column("reference", "", (payment) => [view.toPayment(payment), view.stampSmall(payment.createdAt)]),
+      column("phoneNumber", "wide line", (payment) => payerOf(view, payment)),
+      column("amount", "number", (payment) => [
+        view.money(payment),
+        // On a narrow screen, the status is below.
+        under([view.badge(payment.status), codeOf(payment) && [markup`<br>`, codeOf(payment)]], "small"),
+      ]),
+      column("status", "wide", (payment) => [view.badge(payment.status), codeOf(payment) && under(codeOf(payment))]),
+      column("created", "wide", ({ createdAt }) => view.stamp(createdAt)),
     ],
     beside: ({ area, t }, rows, query) => rows.length > 0 && link(`${area}/${kind}.csv${query}`, t("exportCsv")),
     none: ({ t, rich, area, context: { config } }, isFiltered) =>

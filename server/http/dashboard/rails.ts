@@ -4,7 +4,7 @@ import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { TextId } from "../../texts/index.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { code, facts, link, markup, section, small, soft, tag, under, type Html, type Part } from "./html.ts";
+import { code, column, facts, link, markup, section, small, soft, tag, under, type Html, type Part } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { alike, timeline, type Moment } from "./timeline.ts";
 import type { View, Words } from "./view.ts";
@@ -42,27 +42,21 @@ export const attentionPage = list<Handover & { since: number }>({
   },
   key: ({ payment }) => payment.reference,
   columns: (view) => [
-    [
-      "payment",
-      ({ payment: { reference }, merchantId, merchantsReference }) => [
-        view.toPayment({ merchantId, reference, merchantsReference }),
-        under(reference),
-        view.whose(merchantId) && under(view.whose(merchantId)),
-      ],
-    ],
-    [
-      "whatIsWrong",
-      (row) => [
-        row.conflict ? tag("failed", view.t("conflict")) : tag("pending", view.t("unknown")),
-        small(view.money(row.payment)),
-        under(conflictText(row, view) ?? view.t(row.state === "accepted" ? "notKnownHow" : "notKnownWhether")),
-        under(view.t("railNamed", { rail: row.rail })),
-        row.proposal && under(proposalText(row.proposal, view)),
-        view.stampSmall(row.since, 16),
-      ],
-    ],
-    ["amount", ({ payment }) => view.money(payment), "number wide"],
-    ["since", ({ since }) => view.stamp(since), "wide"],
+    column("payment", "", ({ payment: { reference }, merchantId, merchantsReference }) => [
+      view.toPayment({ merchantId, reference, merchantsReference }),
+      under(reference),
+      view.whose(merchantId) && under(view.whose(merchantId)),
+    ]),
+    column("whatIsWrong", "", (row) => [
+      row.conflict ? tag("failed", view.t("conflict")) : tag("pending", view.t("unknown")),
+      small(view.money(row.payment)),
+      under(conflictText(row, view) ?? view.t(row.state === "accepted" ? "notKnownHow" : "notKnownWhether")),
+      under(view.t("railNamed", { rail: row.rail })),
+      row.proposal && under(proposalText(row.proposal, view)),
+      view.stampSmall(row.since, 16),
+    ]),
+    column("amount", "number wide", ({ payment }) => view.money(payment)),
+    column("since", "wide", ({ since }) => view.stamp(since)),
   ],
   before: (view, { items }) => items.length > 0 && soft(view.t("attentionMeans", { minutes: minutesOf(view) })),
   after: ({ t }, { items }) => items.length === MOST_LISTED && soft(t("moreThere")),

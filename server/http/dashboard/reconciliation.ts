@@ -6,7 +6,7 @@ import { DAY_MS } from "../../domain/time.ts";
 import { untilAborted, withBudget } from "../../domain/time-budget.ts";
 import { DIFFERENCE_HEADER, differenceLine } from "../../rails/reconciliation-csv.ts";
 import { inputOf } from "./forms.ts";
-import { bdi, dim, facts, link, markup, scroll, section, soft, table, under } from "./html.ts";
+import { bdi, column, dim, facts, link, markup, scroll, section, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { actorIn, dayOf, queryOf, type DashboardContext, type View } from "./view.ts";
@@ -200,15 +200,12 @@ function differences(view: View): Column<Difference>[] {
           of.fee !== undefined && under(t("feeIs", { fee: view.amount(of.fee, of.currency) })),
         ];
   return [
-    [
-      "reference",
-      ({ kind, reference, here }) => [
-        here ? [view.toPayment({ ...here, reference }), under(reference)] : bdi(reference),
-        under(t(`difference.${kind}`)),
-      ],
-    ],
-    ["here", ({ here }) => side(here && { ...here, fee: here.railFee }), "number"],
-    ["there", ({ there }) => side(there), "number"],
+    column("reference", "", ({ kind, reference, here }) => [
+      here ? [view.toPayment({ ...here, reference }), under(reference)] : bdi(reference),
+      under(t(`difference.${kind}`)),
+    ]),
+    column("here", "number", ({ here }) => side(here && { ...here, fee: here.railFee })),
+    column("there", "number", ({ there }) => side(there)),
   ];
 }
 
@@ -221,8 +218,8 @@ function totals(view: View): Column<Compared["totals"][number]>[] {
     under(t("feesAre", { fee: amount(total[name].fee, total.currency) })),
   ];
   return [
-    ["day", ({ day, currency, status }) => [view.day(day), under([currency, " ", view.badge(status)])]],
-    ["here", side("here"), "number"],
-    ["there", side("there"), "number"],
+    column("day", "", ({ day, currency, status }) => [view.day(day), under([currency, " ", view.badge(status)])]),
+    column("here", "number", side("here")),
+    column("there", "number", side("there")),
   ];
 }

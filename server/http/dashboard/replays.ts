@@ -5,7 +5,7 @@ import type { Replay, Replayed } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { back, card, facts, items, link, markup, soft, table, under } from "./html.ts";
+import { back, card, column, facts, items, link, markup, soft, table, under } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
 import { merchantOf, queryOf, type View, type Words } from "./view.ts";
 import { describe, typedIn } from "./webhooks.ts";
@@ -30,16 +30,13 @@ const listPage = list<Replay>({
   key: ({ id }) => id,
   beside: ({ area, t }) => link(`${area}/webhooks`, t("allWebhooks")),
   columns: (view) => [
-    [
-      "started",
-      ({ id, startedAt, startedBy }) => [
-        link(`${view.area}/replays/${id}`, view.stamp(startedAt)),
-        under(whoIs(actorName(startedBy), view)),
-      ],
-    ],
-    ["state", ({ state }) => view.badge(state)],
-    ["queued", (replay) => shareOf(replay, view), "number"],
-    ["which", ({ filter }) => describe(filter, view).join(", "), "wide"],
+    column("started", "", ({ id, startedAt, startedBy }) => [
+      link(`${view.area}/replays/${id}`, view.stamp(startedAt)),
+      under(whoIs(actorName(startedBy), view)),
+    ]),
+    column("state", "", ({ state }) => view.badge(state)),
+    column("queued", "number", (replay) => shareOf(replay, view)),
+    column("which", "wide", ({ filter }) => describe(filter, view).join(", ")),
   ],
   none: ({ t }) => markup`<p>${t("noReplaysYet")}</p>`,
 });
@@ -59,8 +56,8 @@ const previewPage: Page = {
     const webhooks = t("webhookCount", { count });
     const shown = hosts.slice(0, HOSTS_SHOWN);
     const receivers = table(view, shown, [
-      ["receiver", ({ host }) => host],
-      [isExact ? "webhooks" : "webhooksCounted", (each) => view.number(each.count), "number"],
+      column("receiver", "", ({ host }) => host),
+      column(isExact ? "webhooks" : "webhooksCounted", "number", (each) => view.number(each.count)),
     ]);
     const start = [
       soft(rich("replayEffect")),

@@ -2,7 +2,7 @@ import document from "../../../generated/openapi.json" with { type: "json" };
 import { masked } from "../../domain/redaction.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
 import { keyName } from "./audit.ts";
-import { code, link, markup, pre, tag, under, type Part } from "./html.ts";
+import { code, column, link, markup, pre, tag, under, type Part } from "./html.ts";
 import { choices, list } from "./page.ts";
 import { indented } from "./timeline.ts";
 import { merchantOf, type View } from "./view.ts";
@@ -58,16 +58,13 @@ export const requestPage = list<Row>({
   },
   key: ({ requestId }) => requestId,
   columns: (view) => [
-    ["request", (row) => requestCell(view, row)],
-    [
-      "result",
-      ({ status, code: why }) => [
-        tag(toneOf(status), status === undefined ? view.t("noResponse") : String(status)),
-        why !== undefined && under(code(why)),
-      ],
-    ],
-    ["duration", ({ durationMs }) => `${view.number(durationMs)} ms`, "wide number"],
-    ["endedAt", ({ at }) => view.stamp(at), "wide"],
+    column("request", "", (row) => requestCell(view, row)),
+    column("result", "", ({ status, code: why }) => [
+      tag(toneOf(status), status === undefined ? view.t("noResponse") : String(status)),
+      why !== undefined && under(code(why)),
+    ]),
+    column("duration", "wide number", ({ durationMs }) => `${view.number(durationMs)} ms`),
+    column("endedAt", "wide", ({ at }) => view.stamp(at)),
   ],
   // With the bodies of all requests the page would be too large.
   after: ({ t, query }, { items }) =>

@@ -7,7 +7,7 @@ import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { form } from "./forms.ts";
-import { attributes, card, code, markup, section, soft, table, type Html, type Part } from "./html.ts";
+import { attributes, card, code, column, markup, section, soft, table, type Html, type Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { attemptMoment, resultOf, timeline, type Moment } from "./timeline.ts";
 import { mayDo, merchantOf, type View, type Words } from "./view.ts";
@@ -44,8 +44,8 @@ export const sandboxPage: Page = {
 ${section("payout", t("testDisbursement"), payout)}
 ${section("checkout", t("testCheckout"), checkout)}</div>`;
     const decided = table(view, outcomes, [
-      ["numberEndsIn", ({ digits }) => code(digits)],
-      ["theDisbursement", ({ text }) => text],
+      column("numberEndsIn", "", ({ digits }) => code(digits)),
+      column("theDisbursement", "", ({ text }) => text),
     ]);
     return markup`<h1>${t("sandbox")}</h1>
 ${story && card(story, { id: "moved", title: t("clockHasMoved"), class: "moved" })}

@@ -3,7 +3,7 @@ import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { curlLine } from "../curl-line.ts";
 import { form } from "./forms.ts";
-import { code, link, markup, pre, section, soft, table, under, type Column, type Part } from "./html.ts";
+import { code, column, link, markup, pre, section, soft, table, under, type Column, type Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
@@ -67,28 +67,26 @@ function columns(view: View): (Column<ApiKey> | false)[] {
         ? t("neverUsed")
         : rich("lastUsedAt", { time: stampMinute(usedAt) });
   return [
-    [
-      "key",
-      (key) => [
-        key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
-        code(`…${key.hint}`),
-        under(key.id),
-        link(`${area}/audit?key=${key.id}`, t("whatWasDoneToIt"), "under"),
-        under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
-        Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("limit", limit)} ${text}`)),
-        under(used(key)),
-      ],
-      "who",
-    ],
-    ["created", ({ createdAt }) => stampMinute(createdAt), "wide"],
-    ["state", ({ revokedAt }) => view.badge(revokedAt === undefined ? "active" : "revoked"), "wide"],
-    mayDo(view, "key.revoke") && [
-      "action",
-      ({ id, hint, limits, revokedAt }) =>
-        revokedAt === undefined && [
-          form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, texts: { hint } }),
-          form(view, "key.revoke", { values: { key: id }, texts: { hint } }),
-        ],
-    ],
+    column("key", "who", (key) => [
+      key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
+      code(`…${key.hint}`),
+      under(key.id),
+      link(`${area}/audit?key=${key.id}`, t("whatWasDoneToIt"), "under"),
+      under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
+      Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("limit", limit)} ${text}`)),
+      under(used(key)),
+    ]),
+    column("created", "wide", ({ createdAt }) => stampMinute(createdAt)),
+    column("state", "wide", ({ revokedAt }) => view.badge(revokedAt === undefined ? "active" : "revoked")),
+    mayDo(view, "key.revoke") &&
+      column(
+        "action",
+        "",
+        ({ id, hint, limits, revokedAt }) =>
+          revokedAt === undefined && [
+            form(view, "key.limit", { values: { key: id, ...limitTexts(limits) }, prefix: id, texts: { hint } }),
+            form(view, "key.revoke", { values: { key: id }, texts: { hint } }),
+          ],
+      ),
   ];
 }

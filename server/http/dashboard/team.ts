@@ -9,6 +9,7 @@ import {
   attributes,
   bdi,
   card,
+  column,
   dim,
   items,
   link,
@@ -20,8 +21,9 @@ import {
   table,
   tag,
   under,
+  type Column,
+  type Part,
 } from "./html.ts";
-import type { Column, Part } from "./html.ts";
 import type { Page } from "./page.ts";
 import { mayDo, type View } from "./view.ts";
 
@@ -86,38 +88,25 @@ function columns(view: View): (Column<Member> | false)[] {
   const roleOf = ({ merchantId }: Member) => (merchantId === undefined ? t("operator") : t("merchantPerson"));
   const isHere = ({ sessions }: Member) => sessions.some(({ id }) => id === view.visit.session.id);
   return [
-    [
-      "name",
-      (member) => [
-        bdi(member.name),
-        isHere(member) && [" ", tag("", t("you"))],
-        !merchant && small([roleOf(member), " ", whose(member.merchantId)]),
-      ],
-      "who",
-    ],
-    !merchant && [
-      "role",
-      (member) => [roleOf(member), whose(member.merchantId) && under(whose(member.merchantId))],
-      "wide",
-    ],
-    [
-      "lastSeen",
-      ({ sessions }) =>
-        sessions.length === 0 ? dim(t("notYet")) : view.stampMinute(Math.max(...sessions.map(({ usedAt }) => usedAt))),
-      "wide",
-    ],
-    [
-      "access",
-      (member) => {
-        const { sessions, links, merchantId } = member;
-        const counted = [
-          ...(sessions.length > 0 ? [t("sessions", { count: sessions.length })] : []),
-          ...(links.length > 0 ? [t("unusedLinks", { count: links.length })] : []),
-        ].join(", ");
-        if (!merchant && merchantId !== undefined) return link(`${view.root}/m/${merchantId}/team`, counted);
-        return markup`<details><summary>${counted}</summary>${accessOf(view, member)}</details>`;
-      },
-    ],
+    column("name", "who", (member) => [
+      bdi(member.name),
+      isHere(member) && [" ", tag("", t("you"))],
+      !merchant && small([roleOf(member), " ", whose(member.merchantId)]),
+    ]),
+    !merchant &&
+      column("role", "wide", (member) => [roleOf(member), whose(member.merchantId) && under(whose(member.merchantId))]),
+    column("lastSeen", "wide", ({ sessions }) =>
+      sessions.length === 0 ? dim(t("notYet")) : view.stampMinute(Math.max(...sessions.map(({ usedAt }) => usedAt))),
+    ),
+    column("access", "", (member) => {
+      const { sessions, links, merchantId } = member;
+      const counted = [
+        ...(sessions.length > 0 ? [t("sessions", { count: sessions.length })] : []),
+        ...(links.length > 0 ? [t("unusedLinks", { count: links.length })] : []),
+      ].join(", ");
+      if (!merchant && merchantId !== undefined) return link(`${view.root}/m/${merchantId}/team`, counted);
+      return markup`<details><summary>${counted}</summary>${accessOf(view, member)}</details>`;
+    }),
   ];
 }
 

@@ -5,7 +5,8 @@ import { MOST_WAITING_COUNTED, type ReceiverAttempt } from "../../domain/figures
 import { sandboxTime } from "../../domain/time.ts";
 import { deliveriesOfPayment } from "../../domain/webhooks.ts";
 import { form } from "./forms.ts";
-import { bdi, card, code, dim, link, markup, pre, small, soft, table, under, type Column, type Part } from "./html.ts";
+import { bdi, card, code, column, dim, link, markup, pre, small, soft, table, under } from "./html.ts";
+import type { Column, Part } from "./html.ts";
 import { share } from "./overview.ts";
 import { choices, list, record, type Page } from "./page.ts";
 import { attemptMoments, indented, timeline } from "./timeline.ts";
@@ -50,20 +51,16 @@ function columns(view: View): Column<Delivery>[] {
   const { t, area } = view;
   const resultOf = ({ attempts }: Delivery) => String(attempts.at(-1)?.httpStatus ?? t("noResponse"));
   return [
-    ["event", ({ id, type, reference }) => [link(`${area}/webhooks/${id}`, type), small(reference)], "line"],
-    ["payment", ({ reference }) => code(reference), "wide line"],
-    ["address", ({ url }) => bdi(url), "wide"],
-    ["status", ({ status }) => view.badge(statusOf(status))],
-    [
-      "lastAttempt",
-      (delivery) => {
-        const number = delivery.attempts.at(-1)?.number ?? 0;
-        if (number === 0) return t("noneYet");
-        return [resultOf(delivery), number > 1 && [" ", dim(t("atAttempt", { number }))]];
-      },
-      "wide line",
-    ],
-    ["created", ({ createdAt }) => view.stamp(createdAt), "wide"],
+    column("event", "line", ({ id, type, reference }) => [link(`${area}/webhooks/${id}`, type), small(reference)]),
+    column("payment", "wide line", ({ reference }) => code(reference)),
+    column("address", "wide", ({ url }) => bdi(url)),
+    column("status", "", ({ status }) => view.badge(statusOf(status))),
+    column("lastAttempt", "wide line", (delivery) => {
+      const number = delivery.attempts.at(-1)?.number ?? 0;
+      if (number === 0) return t("noneYet");
+      return [resultOf(delivery), number > 1 && [" ", dim(t("atAttempt", { number }))]];
+    }),
+    column("created", "wide", ({ createdAt }) => view.stamp(createdAt)),
   ];
 }
 
@@ -96,29 +93,21 @@ function receiverColumns(view: View): Column<Receiver>[] {
       return times.length > 0 && `${times[Math.ceil(part * times.length) - 1]} ms`;
     };
   return [
-    ["host", ({ host }) => link(`${area}/webhooks${queryOf({ host })}`, host)],
-    [
-      "delivered",
-      ({ attempts }) => {
-        const good = attempts.filter(({ isDelivered }) => isDelivered).length;
-        return attempts.length === 0 ? t("notTried") : share(good, attempts.length, view);
-      },
-      "number",
-    ],
-    ["halfWithin", within(0.5), "number wide"],
-    ["mostWithin", within(0.95), "number wide"],
-    [
-      "waiting",
-      ({ host, waiting }) => {
-        if (waiting === 0) return 0;
-        const of = queryOf({ status: "pending", host });
-        return [
-          link(`${area}/webhooks${of}`, waiting >= MOST_WAITING_COUNTED ? `≥ ${number(waiting)}` : waiting),
-          mayDo(view, "replay.start") && under(link(`${area}/replays/new${of}`, t("sendThemNow.opens"))),
-        ];
-      },
-      "number",
-    ],
+    column("host", "", ({ host }) => link(`${area}/webhooks${queryOf({ host })}`, host)),
+    column("delivered", "number", ({ attempts }) => {
+      const good = attempts.filter(({ isDelivered }) => isDelivered).length;
+      return attempts.length === 0 ? t("notTried") : share(good, attempts.length, view);
+    }),
+    column("halfWithin", "number wide", within(0.5)),
+    column("mostWithin", "number wide", within(0.95)),
+    column("waiting", "number", ({ host, waiting }) => {
+      if (waiting === 0) return 0;
+      const of = queryOf({ status: "pending", host });
+      return [
+        link(`${area}/webhooks${of}`, waiting >= MOST_WAITING_COUNTED ? `≥ ${number(waiting)}` : waiting),
+        mayDo(view, "replay.start") && under(link(`${area}/replays/new${of}`, t("sendThemNow.opens"))),
+      ];
+    }),
   ];
 }
 
