@@ -53,7 +53,7 @@ export interface Config {
   trustProxy: boolean | number | string;
   /** Serves `/metrics`. If there is a token, only requests with the token get metrics. */
   metrics?: { token?: string };
-  /** Sends traces to a collector if present (D68). */
+  /** Sends traces to a collector if present (D60). */
   traces?: TracesSettings;
   logLevel: string;
   /** How long the process may take to stop after a signal, in milliseconds. */
@@ -67,7 +67,7 @@ export interface Config {
   /** Requests per second for each merchant; no limit if absent (D15). */
   rateLimit?: number;
   fees: { disbursement: FeeRule; checkout: FeeRule };
-  /** From these amounts on, a second person approves a change of a balance (D104). Absent if nobody must. */
+  /** From these amounts on, a second person approves a change of a balance (D93). Absent if nobody must. */
   secondPersonFrom?: Amounts;
   /** True if no second operator must confirm how a payment is ended by hand. */
   oneOperatorDecides: boolean;

@@ -37,7 +37,7 @@ const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
 /**
- * What may be in progress at a time (D34). A request that comes while there is no room waits; webhooks and hand-overs
+ * What may be in progress at a time (D56). A request that comes while there is no room waits; webhooks and hand-overs
  * stay in their queues. Of other requests and lists, a few begin at a time.
  */
 const PAYMENTS = { total: 160 };

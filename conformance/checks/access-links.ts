@@ -1,4 +1,4 @@
-// Checks that opening the link to a payment page does not pay the checkout (§4.3, D9).
+// Checks that opening the link to a payment page does not pay the checkout (§4.3, D3).
 import { given, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";

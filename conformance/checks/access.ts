@@ -1,5 +1,5 @@
 // Checks that a record stays hidden from requests without its owner's key after the owner has read or created it, so
-// that neither a cache nor a kept connection shows it (§5, D4, D8, D42).
+// that neither a cache nor a kept connection shows it (§5, D4, D6, D42).
 import { given, type Check, type Context } from "../check.ts";
 import type { TargetRequest } from "../target/exchange.ts";
 import { whole } from "../target/key-forms.ts";

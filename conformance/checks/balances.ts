@@ -1,4 +1,4 @@
-// Checks balances and statements (D95). Each check uses a currency of its own, so that no other check changes its sums.
+// Checks balances and statements (D87). Each check uses a currency of its own, so that no other check changes its sums.
 import type { Check, Context } from "../check.ts";
 import { expectStatus, shows } from "./expect.ts";
 import { disbursementBody, dataOf, get, paid, pay, pays } from "./requests.ts";

@@ -1,5 +1,5 @@
 // Creates checkouts under every pair of conditions, ends them in turn, and uses their references again
-// (generate/inputs.ts; §2.4, §4.3, D6 to D9).
+// (generate/inputs.ts; §2.4, §4.3, D6, D3).
 import { describeResponse, given, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetResponse } from "../target/exchange.ts";

@@ -1,5 +1,5 @@
 // Checks that each checkout has its own payment page, which shows the amount that was asked for (§1, §4.3), and text as
-// text (D7).
+// text (D6).
 import { describeResponse, Prerequisite, type Check, type Context } from "../check.ts";
 import { exceeded } from "../allowances/table.ts";
 import { commonPairs, pairOf } from "../generate/countries.ts";

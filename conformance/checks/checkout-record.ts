@@ -1,4 +1,4 @@
-// Checks the response to a checkout, the merchant's reference, and the checkout's record (D6 to D8).
+// Checks the response to a checkout, the merchant's reference, and the checkout's record (D6).
 import { describeResponse, given, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";

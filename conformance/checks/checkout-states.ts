@@ -1,4 +1,4 @@
-// Checks the states of a checkout (D9).
+// Checks the states of a checkout (D3).
 import { describeResponse, type Check } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { expectData, same, shows } from "./expect.ts";

@@ -1,5 +1,5 @@
 // Checks the consequences of the receiver's response: which response ends a delivery, and when the next attempt is made
-// (D13, D31).
+// (D13).
 import type { Check } from "../check.ts";
 import { delivered, deliveryOf, expectDelivery, expectSteps, respondWith } from "./deliveries.ts";
 import { eventually } from "./eventually.ts";

@@ -81,7 +81,7 @@ function createPreparation({ facts, limits, options, fresh }: Context, responses
 
   /** Returns the body of a create with an unused reference. */
   function anew(operation: string, sent: Record<string, unknown>): string {
-    // A checkout also has a reference, which is an addition to the interface (D7).
+    // A checkout also has a reference, which is an addition to the interface (D6).
     const hasReference = operation === disbursements || options.profile === "extended" || "reference" in sent;
     const amount = Math.min(Number(sent["amount"]), usualAmount);
     const body = JSON.stringify({ ...sent, amount, ...(hasReference ? { reference: fresh() } : {}) });

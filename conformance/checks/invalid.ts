@@ -1,5 +1,5 @@
 // Checks that invalid values are refused: mutations of a valid request, grouped by the rule of the contract that they
-// violate, and random values, which the run's seed determines (§2.1, §2.4, §7, §8, D1, D7).
+// violate, and random values, which the run's seed determines (§2.1, §2.4, §7, §8, D1, D6).
 import type { Check, Context } from "../check.ts";
 import type { Schema } from "../contract/contract.ts";
 import { createValidators, inlined } from "../contract/validate.ts";
@@ -200,7 +200,7 @@ const ofPayouts: Check[] = [
 ];
 
 /**
- * Returns the requirement that demands the refusal of a checkout: by the rules of the interface, or by the rules of D7.
+ * Returns the requirement that demands the refusal of a checkout: by the rules of the interface, or by the rules of D6.
  */
 function checkoutRule({ field, kind, isStated }: Invalid): string {
   if (isStated && kind === "missing") return `checkout.${field}-required`;

@@ -1,4 +1,4 @@
-// Checks unknown fields, and JSON values that parsers interpret differently (D21, D24, D25).
+// Checks unknown fields, and JSON values that parsers interpret differently (D53, D15).
 import type { Check, Context } from "../check.ts";
 import { bothRefused, expectData, expectNoFaults, expectStatus } from "./expect.ts";
 import {

@@ -1,4 +1,4 @@
-// Checks that lists without a status filter leave out no status (D42), and that a checkout is dated when it ends (D8).
+// Checks that lists without a status filter leave out no status (D42), and that a checkout is dated when it ends (D6).
 import type { Check } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { same } from "./expect.ts";

@@ -15,7 +15,7 @@ const invalid = ({ target: { merchant } }: Context): [query: string, status: num
   ["createdAfter=yesterday", 422],
   ["merchantsReference=", 422],
   [`merchantsReference=${"x".repeat(65)}`, 422],
-  // A reserved character that is not percent-encoded (D46).
+  // A reserved character that is not percent-encoded (D2).
   ["status=a:b", 400],
   [`cursor=${merchant.unknown}`, 422],
 ];

@@ -1,4 +1,4 @@
-// Checks the values that the service generates (references, ids, customers), and the amount on its payment page (D16,
+// Checks the values that the service generates (references, ids, customers), and the amount on its payment page (D14,
 // D19).
 import type { Check } from "../check.ts";
 import { pageLink } from "./checkout.ts";

@@ -1,4 +1,4 @@
-// Checks that refused checkouts leave nothing behind (§6, D7, D42), and checks the webhook addresses of all refused
+// Checks that refused checkouts leave nothing behind (§6, D6, D42), and checks the webhook addresses of all refused
 // requests once more.
 import { Prerequisite, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";

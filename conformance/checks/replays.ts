@@ -1,4 +1,4 @@
-// Checks which deliveries can be replayed, and by whom (D18, D31).
+// Checks which deliveries can be replayed, and by whom (D18, D13).
 import type { Check, Context } from "../check.ts";
 import { delivered, holding, respondWith } from "./deliveries.ts";
 import { expectData, expectStatus, same } from "./expect.ts";

@@ -1,5 +1,5 @@
 // Checks that sandbox controls of one merchant do not affect the records, secrets and checkouts of another merchant.
-// Also checks that lists of events and deliveries end, and have cursors of their own (D8, D18).
+// Also checks that lists of events and deliveries end, and have cursors of their own (D6, D18).
 import type { Check, Context } from "../check.ts";
 import { started, verifyCheckout } from "./checkout-record.ts";
 import { delivered, respondWith } from "./deliveries.ts";

@@ -1,4 +1,4 @@
-// Checks the sandbox operations, and that refused advances of its time name their invalid fields (D2, D18, D46).
+// Checks the sandbox operations, and that refused advances of its time name their invalid fields (D2, D18).
 import { Prerequisite, type Check } from "../check.ts";
 import { hasControl, type Control } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";

@@ -1,4 +1,4 @@
-// Checks disbursement states, the uniqueness of references, and the recovery of a lost response (D3 to D5).
+// Checks disbursement states, the uniqueness of references, and the recovery of a lost response (D3, D4, D5).
 import { describeResponse, given, type Check, type Context } from "../check.ts";
 import { hasControl } from "../run-options.ts";
 import type { TargetRequest, TargetResponse } from "../target/exchange.ts";

@@ -77,37 +77,29 @@ const sections: Record<string, string> = {
 
 const decisions: Record<string, string> = {
   D1: "Error statuses and their order",
-  D2: "Error texts",
-  D3: "Disbursement states",
+  D2: "Error texts and codes",
+  D3: "Transitions of statuses",
   D4: "Uniqueness of references",
   D5: "Recovery from a lost response",
-  D6: "Checkout response",
-  D7: "Optional checkout fields",
+  D6: "Checkouts",
   D7a: "URLs given by merchants",
-  D8: "Checkout record",
-  D9: "Checkout states",
-  D10: "Return to the merchant",
+  D10: "Payment page",
   D11: "Webhook events",
   D12: "Webhook signatures",
-  D13: "Webhook retries",
-  D14: "Fees",
-  D15: "Limits",
-  D16: "Display of amounts",
+  D13: "Attempts and replays of webhooks",
+  D14: "Amounts and fees",
+  D15: "Limits and inexact input",
   D17: "Forced outcomes",
   D18: "Sandbox controls",
   D19: "References and ids",
   D20: "Request ids",
-  D21: "Unknown fields in requests",
-  D24: "Lone surrogates",
-  D25: "Duplicate keys and inexact numbers",
   D26: "HEAD, OPTIONS and other methods",
-  D31: "Replays",
   D42: "Lists of records",
-  D46: "Error codes",
-  D62: "Traces",
+  D53: "Unknown fields and values",
+  D60: "Traces",
   D71: "Clients and receivers",
   D75: "Why a payment failed",
-  D95: "Balances and statements",
+  D87: "Balances and statements",
 };
 
 /**
@@ -199,7 +191,7 @@ export function counted(count: number, noun: string): string {
 
 const hundredths = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** Renders an amount for people. Every currency has two decimals (D16): 1000000 becomes "10,000.00". */
+/** Renders an amount for people. Every currency has two decimals (D14): 1000000 becomes "10,000.00". */
 export const money = (amount: number, currency = "") => `${hundredths.format(amount / 100)} ${currency}`.trim();
 
 /** Renders sums by currency, such as "82.00 XOF and 4.00 GHS"; "nothing" if there are no sums. */

@@ -144,7 +144,7 @@ async function readEvents(remote: Remote, stopping: AbortSignal, limit: number, 
 /**
  * Reads back from the newest event to this one, then yields the later events, oldest first. A list that does not have the
  * event, because the sandbox was reset or pruned, has only later events. No event appears behind another one later
- * (D51). Pages between are read again, so that only their cursors are kept meanwhile.
+ * (D42). Pages between are read again, so that only their cursors are kept meanwhile.
  */
 async function* eventsAfter(remote: Remote, stopping: AbortSignal, id: string): AsyncGenerator<Happened> {
   const newest = await readEvents(remote, stopping, 1);

@@ -2,7 +2,7 @@ import type { Actor, ActorName } from "./audit.ts";
 import { amountIn, type Amounts } from "./limits.ts";
 import type { Adjustment, LedgerStore } from "./ledger.ts";
 
-/** A change of a balance that waits for a second person (D104). */
+/** A change of a balance that waits for a second person (D93). */
 export interface Proposal extends Adjustment {
   merchantId: string;
   by: ActorName;

@@ -1,6 +1,6 @@
 import type { components } from "../../generated/openapi.ts";
 
-/** What the chaos switch of a merchant's sandbox does (D67). */
+/** What the chaos switch of a merchant's sandbox does (D17). */
 export type Chaos = components["schemas"]["Chaos"];
 
 export const NO_CHAOS: Chaos = {

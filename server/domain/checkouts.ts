@@ -46,7 +46,7 @@ export interface CheckoutStore {
 type Request = components["schemas"]["CheckoutRequest"];
 
 /**
- * How long a checkout can be paid after its creation, in milliseconds of sandbox time (D9). Then a live checkout is
+ * How long a checkout can be paid after its creation, in milliseconds of sandbox time (D3). Then a live checkout is
  * cancelled if its rail proves that nobody has paid it.
  */
 export const CHECKOUT_LIFETIME_MS = 30 * 60_000;
@@ -73,7 +73,7 @@ export function createCheckouts(context: Context) {
 
   /**
    * Finds a checkout by the service's reference.
-   * @throws ServiceError `not_found`, also for another merchant's reference (D8)
+   * @throws ServiceError `not_found`, also for another merchant's reference (D6)
    */
   async function verify(merchant: Merchant, reference: string): Promise<Checkout> {
     const record = await storage.findCheckout(merchant.id, reference);
@@ -85,7 +85,7 @@ export function createCheckouts(context: Context) {
     verify,
     /**
      * Creates a checkout (§4.3). Resolves with the record once it is committed.
-     * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D7); otherwise the origin's refusal,
+     * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D6); otherwise the origin's refusal,
      *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, or `merchant_suspended`
      */
     async create(merchant: Merchant, request: Request, origin: Origin = {}): Promise<Checkout> {
@@ -126,7 +126,7 @@ export function createCheckouts(context: Context) {
       if (refusal) throw refusal;
 
       // Without a status the payment stays pending indefinitely (D17). Nothing is due then, and the checkout no longer
-      // expires, because only unpaid checkouts do (D9).
+      // expires, because only unpaid checkouts do (D3).
       const due = status && { afterMs: at === "once" ? 0 : context.settleDelayMs, status };
       const reason = failure && failureOf(failure);
       if (!(await storage.payCheckout(checkout.reference, phoneNumber, due, reason))) return;

@@ -8,7 +8,7 @@ import { checkoutView, customerView, disbursementView } from "./representation.t
 
 export type EventType = components["schemas"]["EventName"];
 
-/** A status change, written in the same transaction as the change itself (D30). */
+/** A status change, written in the same transaction as the change itself (D11). */
 export interface Event {
   /** `msg_…`; sent as `webhook-id`. */
   id: string;

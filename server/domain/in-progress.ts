@@ -49,7 +49,7 @@ const fits = (mine: number, all: number, room: number): boolean =>
   all < room && mine < Math.max(1, room * SHARED - all);
 
 /**
- * Limits what is in progress in this process, so that no merchant and no host holds up the others (D34). Merchants share
+ * Limits what is in progress in this process, so that no merchant and no host holds up the others (D56). Merchants share
  * the whole room and the room of a host, and the hosts of one merchant share what the merchant alone may have.
  */
 export class InProgress {

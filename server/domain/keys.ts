@@ -29,7 +29,7 @@ export interface ApiKey {
   revokedAt?: number;
 }
 
-/** What new keys begin with. A key with another beginning is valid in both modes (D84). */
+/** What new keys begin with. A key with another beginning is valid in both modes (D80). */
 export const KEY_PREFIX: Readonly<Record<AskedMode, string>> = { sandbox: "test_", live: "live_", unset: "sk_" };
 
 /** Returns why a key cannot belong to a service of this mode; undefined if it can. */

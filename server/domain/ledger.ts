@@ -48,7 +48,7 @@ export interface LedgerStore {
    * @throws ServiceError `invalid_value` if the id belongs to another change
    */
   adjustBalance(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<boolean>;
-  /** Sets a balance of a sandbox (D95). @param id the reference of the entry */
+  /** Sets a balance of a sandbox (D87). @param id the reference of the entry */
   setBalance(merchantId: string, id: string, setting: Schemas["BalanceSetting"], actor: Actor): Promise<void>;
   /** Reads a page of a statement, newest first. @throws InvalidCursorError */
   listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
@@ -71,7 +71,7 @@ export const insufficientFunds = ({
 
 export type MerchantBalances = ReturnType<typeof createBalances>;
 
-/** What merchants may ask of their balances (D95). */
+/** What merchants may ask of their balances (D87). */
 export function createBalances(context: { storage: LedgerStore; clock: Clock; ids: Ids; balances: Balances }) {
   const { storage, clock, ids, balances } = context;
   const list = async ({ id }: Merchant): Promise<Balance[]> =>

@@ -18,7 +18,7 @@ export interface Merchant {
   clockOffset: number;
   /**
    * The sandbox time to which the clock was last moved; 0 if it never was. Everything that was due before that time is
-   * dated when it was due, because the move skipped the time in between (D29).
+   * dated when it was due, because the move skipped the time in between (D18).
    */
   movedTo: number;
   /** The destination of events whose request gave none (D40). */
@@ -26,7 +26,7 @@ export interface Merchant {
   /** Absent for a merchant that can create payments (D88). */
   state?: "suspended" | "closed";
   limits?: Limits;
-  /** What the chaos switch of the sandbox does; absent while it is off (D67). */
+  /** What the chaos switch of the sandbox does; absent while it is off (D17). */
   chaos?: Chaos;
   /** The terms that were agreed with the merchant; absent if the server's settings apply. */
   terms?: Terms;
@@ -107,7 +107,7 @@ export interface MerchantStore {
    * Sets the address for events whose request gave none (D40), or removes it. Events that exist keep their destination.
    */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
-  /** Sets what the chaos switch of the merchant's sandbox does, or with undefined switches it off (D67). */
+  /** Sets what the chaos switch of the merchant's sandbox does, or with undefined switches it off (D17). */
   setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import type { DeliverySearch } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
 
-/** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D64). */
+/** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D13). */
 export interface ReplayStore {
   /** Counts the deliveries that a replay of this filter would make ready. Reads a bounded number of deliveries. */
   countDeliveries(merchantId: string, filter: DeliverySearch): Promise<DeliveryCount>;
@@ -57,7 +57,7 @@ export interface NewReplay {
   expected?: number;
 }
 
-/** The replay of all deliveries that a filter finds, a few at a time (D64). All times are real time. */
+/** The replay of all deliveries that a filter finds, a few at a time (D13). All times are real time. */
 export interface Replay extends NewReplay {
   startedAt: number;
   startedBy: Actor;

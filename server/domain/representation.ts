@@ -42,7 +42,7 @@ export function disbursementView(record: Disbursement, merchantName: string): Sc
   return { ...recordView(record, merchantName, OPTIONAL.disbursements), customer: customerView(customer), status };
 }
 
-/** The response to verifying a checkout (D8). */
+/** The response to verifying a checkout (D6). */
 export function checkoutView(record: Checkout, merchantName: string): Schemas["Checkout"] {
   const { customer, status } = record;
   return {

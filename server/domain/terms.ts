@@ -14,7 +14,7 @@ export function feeFor(amount: number, { basisPoints, fixed }: FeeRule): number 
   return Number(proportional) + fixed;
 }
 
-/** What an operator has agreed with a merchant (D103). Where a term is absent, the server's settings apply. */
+/** What an operator has agreed with a merchant (D14). Where a term is absent, the server's settings apply. */
 export interface Terms {
   disbursementFee?: FeeRule;
   checkoutFee?: FeeRule;

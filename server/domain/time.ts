@@ -29,7 +29,7 @@ export function movedTime(
 }
 
 /**
- * Returns the sandbox time to record for a settlement or attempt that was due at `dueAt` (D29). If the clock was moved
+ * Returns the sandbox time to record for a settlement or attempt that was due at `dueAt` (D18). If the clock was moved
  * past `dueAt`, this is `dueAt` itself, otherwise it is the current time. Therefore the clock can move in a single
  * step, and each consequence still has the date at which it was due.
  * @param now real time

@@ -20,7 +20,7 @@ export interface WebhookContext {
   clock: Clock;
   random: Random;
   /**
-   * Makes a delivery ready for an attempt. A server waits a while for the attempt (D31). The command line, which sends
+   * Makes a delivery ready for an attempt. A server waits a while for the attempt (D13). The command line, which sends
    * nothing, does not wait.
    */
   attempt(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;

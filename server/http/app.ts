@@ -117,7 +117,7 @@ function limiter(storage: Pick<Storage, "takeRequest">, usual: number | undefine
   };
 }
 
-/** Delays a request and fails it before anything is recorded, if its merchant has switched that on (D67). */
+/** Delays a request and fails it before anything is recorded, if its merchant has switched that on (D17). */
 function disturber({ chaos, clock, stopping }: AppContext) {
   return async (merchant: Merchant): Promise<void> => {
     const latencyMs = chaos.latencyMs(merchant);

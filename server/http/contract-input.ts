@@ -85,7 +85,7 @@ type Routed = Request & { openapi?: object };
 
 /**
  * Creates a validator for some paths of the spec. Its cost per request grows with the number of paths, so pass few
- * paths (D27). It is built on first use.
+ * paths (D22). It is built on first use.
  */
 export function createValidator(paths: readonly string[]): Validator {
   const key = paths.join(" ");

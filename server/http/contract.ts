@@ -58,7 +58,7 @@ interface Options {
   limit(merchant: Merchant): Promise<void>;
   /** Where requests wait for room when they have arrived completely. */
   room: RequestRoom;
-  /** Delays or fails a request if its merchant has switched that on; not on the paths under /sandbox (D67). */
+  /** Delays or fails a request if its merchant has switched that on; not on the paths under /sandbox (D17). */
   disturb(merchant: Merchant): Promise<void>;
   /** True if the connection is to be dropped instead of this response, on the same paths. */
   losesResponse(merchant: Merchant): boolean;
@@ -73,7 +73,7 @@ interface Operation extends InputDeclaration {
 }
 const PATHS = Object.entries(document.paths as Record<string, Partial<Record<Method, Operation>>>);
 
-/** Each payment path has a separate validator, for speed. All sandbox paths share one (D27). */
+/** Each payment path has a separate validator, for speed. All sandbox paths share one (D22). */
 const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
 
 export interface Contract {

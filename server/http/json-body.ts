@@ -59,7 +59,7 @@ function requireJson(contentType: string | undefined): void {
 
 /**
  * Parses bytes as strict JSON. Refuses duplicate keys with different values, and fractions that rounding would lose
- * (D25).
+ * (D15).
  * @throws ServiceError `invalid_request`
  */
 function parseBody(bytes: Uint8Array): unknown {

@@ -105,7 +105,7 @@ test("a limit refuses a caller until the minute is over, and counts 10,000 calle
   limit.count("caller 7");
 });
 
-test("who has filled the room for payments gets 429, and others 503, and nothing is recorded (D34)", async () => {
+test("who has filled the room for payments gets 429, and others 503, and nothing is recorded (D56)", async () => {
   const clock = createFakeClock();
   const gate = Promise.withResolvers<void>();
   const held: string[] = [];

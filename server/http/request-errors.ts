@@ -68,7 +68,7 @@ function toFields(fault: Fault): FieldError[] {
   const { field, keyword } = fault;
   const message = `${describe(fault)}.`;
   if (keyword === "oneOf") return ALTERNATIVES.map((path) => ({ path, code: "one_of", message }));
-  // `minLength` has the code `min_length` (D46).
+  // `minLength` has the code `min_length` (D2).
   const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
   return field === "" || !code ? [] : [{ path: field, code, message }];

@@ -80,7 +80,7 @@ export const callerAt = (address: string | undefined): string =>
 export const createFailedKeys = (perMinute: number): RequestLimit =>
   createRequestLimit({ perMinute, message: "Too many requests without a valid key came from this address." });
 
-/** What limits the requests in progress (D34). */
+/** What limits the requests in progress (D56). */
 export interface RequestRoom {
   /** Creates and verifies, until their connection or response ends. */
   payments: InProgress;

@@ -82,7 +82,7 @@ describe("bodies", () => {
   ]);
 });
 
-describe("inputs, and the fields that an error names (D46)", () => {
+describe("inputs, and the fields that an error names (D2)", () => {
   const checkouts = (query: string) => `GET /v1/checkouts?${query}`;
   const long = { webhookURL: `https://m.example/${"x".repeat(2_048)}` };
   const several = { amount: "0", currency: "x", country: undefined };

@@ -131,7 +131,7 @@ test("a delivery is replayed for its own merchant only; the audit trail has the 
   ]);
 });
 
-test("a statement has every change of its merchant with the balance after it, as JSON and CSV, of a period (D95)", async () => {
+test("a statement has every change of its merchant with the balance after it, as JSON and CSV, of a period (D87)", async () => {
   const items = async (path: string, key?: string) => (await get(path, key)).items;
   const body = { currency: "XOF", available: 10_100, enforced: true };
   expect((await server.request("PUT", "/sandbox/balance", { body })).status).toBe(200);
@@ -161,7 +161,7 @@ test("a statement has every change of its merchant with the balance after it, as
   for (const path of ["/v1/balances", "/v1/statements"]) expect(await items(path, key)).toEqual([]);
 });
 
-describe("the chaos switch (D67)", () => {
+describe("the chaos switch (D17)", () => {
   const set = (settings: Partial<Chaos>) => server.request("PUT", "/sandbox/chaos", { body: settings });
 
   test("is set as a whole: what is left out becomes 0", async () => {

@@ -66,7 +66,7 @@ interface Work {
   attributes: Attributes;
 }
 
-/** Sends spans of the server's work to a collector (D68). They have no secret, phone number or body. */
+/** Sends spans of the server's work to a collector (D60). They have no secret, phone number or body. */
 export function startTraces({ settings, telemetry: { on }, clock, ids, log }: TracesContext): Traces {
   const { url, headers, serviceName, attributes: ofService, sampler: sampled } = settings;
   const root = new TraceIdRatioBasedSampler(sampled.ratio);

@@ -1,7 +1,7 @@
 import { ROLES, roleOf, type Role } from "../domain/roles.ts";
 import { secretIn } from "../rails/settings.ts";
 
-/** The variables with which people sign in at an OpenID provider (D99). */
+/** The variables with which people sign in at an OpenID provider (D63). */
 export const OPENID_VARIABLES = [
   "OIDC_ISSUER",
   "OIDC_CLIENT_ID",

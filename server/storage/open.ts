@@ -62,7 +62,7 @@ async function askServer<T>(path: string, ask: (server: SqliteStorage) => Promis
  * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
  * @param options.mode the mode that SANDBOX asks for; the first server's mode is stored, and a server in the other mode
  * is refused (D80)
- * @param options.secretKeys the keys of the webhook secrets: the first key encrypts, and all keys decrypt (D101). A
+ * @param options.secretKeys the keys of the webhook secrets: the first key encrypts, and all keys decrypt (D12). A
  * command that uses the storage of a running server gets decrypted secrets
  * @throws StorageError whose message says what to do
  */

@@ -1,4 +1,4 @@
-// Encryption of webhook secrets in the database (D101).
+// Encryption of webhook secrets in the database (D12).
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { StorageError } from "./storage-error.ts";
 

@@ -28,7 +28,7 @@ ajv.addSchema(exact(openapi) as object, "contract");
 
 /**
  * Makes the schemas strict, because this server must not return what the contract allows for later versions: extra
- * properties (D21), and values outside a list (`anyOf` the list or any string).
+ * properties (D53), and values outside a list (`anyOf` the list or any string).
  */
 function exact(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(exact);

@@ -58,7 +58,7 @@ export function specialRange(address: string): string | undefined {
 
 /**
  * Returns the range of an address that must not be connected to even if private addresses are allowed, or undefined.
- * Clouds serve the credentials of a machine at these addresses (D43). NAT64, 6to4 and other gateways reach an IPv4 address
+ * Clouds serve the credentials of a machine at these addresses (D35). NAT64, 6to4 and other gateways reach an IPv4 address
  * through an IPv6 address that contains it.
  */
 export function neverReachable(address: string): string | undefined {
@@ -102,7 +102,7 @@ const isUsualPort = (port: string) => port === "" || Number(port) >= 1_024;
  * Parses a webhook URL (D7a): http or https, without credentials. `URL` converts every notation of an IPv4 address
  * (decimal, octal, hex, short, percent-encoded, full-width) to dotted decimal.
  *
- * @param allowInsecure false to refuse plain http and ports below 1024 other than 443 (D43)
+ * @param allowInsecure false to refuse plain http and ports below 1024 other than 443 (D35)
  * @throws Refusal without the URL in its message, because the URL may contain a password.
  */
 export function parseTarget(url: string, allowInsecure: boolean): URL {

@@ -69,7 +69,7 @@ async function makeAttempt(
     body: event.body,
     traceparent: trace && traceparentOf(trace),
   };
-  // What the chaos switch loses is not sent (D67).
+  // What the chaos switch loses is not sent (D17).
   const { retryAfter, ...result }: AttemptResult = chaos.strikes(merchant, "lostWebhooksPercent")
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
     : await sender.send(message, entry.ending);

@@ -34,7 +34,7 @@ const deliveries = async (): Promise<Delivery[]> =>
 const secondsOf = (timestamp: string) => (Date.parse(timestamp) - Date.UTC(2026, 10, 20, 9, 30)) / 1_000;
 
 describe("an advance of the clock", () => {
-  test("processes settlements, webhooks and expiries in order, each at its own time (D29)", async () => {
+  test("processes settlements, webhooks and expiries in order, each at its own time (D18)", async () => {
     const { reference: checkout } = (await server.createCheckout({ webhookURL: receiver.url })).body.data;
     server.clock.advance(1_000);
     const first = await payout();
@@ -121,7 +121,7 @@ describe("a receiver that returns an error", () => {
 
     receiver.respondWith(500);
     const path = `/sandbox/deliveries/${delivery!.id}/replay`;
-    // The schedule restarts after a failed replay (D31).
+    // The schedule restarts after a failed replay (D13).
     expect((await server.request("POST", path)).body.data).toMatchObject({ status: "pending" });
     await advance(6 * DAY_S);
     expect((await deliveries())[0]).toMatchObject({ status: "exhausted" });

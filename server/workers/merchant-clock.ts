@@ -14,7 +14,7 @@ const WAIT_MS = 10;
 export interface MerchantClock {
   /**
    * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item
-   * dated when it fell due (D29). Different events are delivered in parallel; attempts of one event stay in order.
+   * dated when it fell due (D18). Different events are delivered in parallel; attempts of one event stay in order.
    * @returns the merchant with its new time
    * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time;
    *   `internal_error` if the server stops first. In this case the clock has moved, and the rest is processed after the next start.

@@ -7,7 +7,7 @@ import { PAUSE_MS, untilDone } from "./loop.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 
 /**
- * Carries out the replays that the storage keeps (D64), until none has a due step. Several processes may carry out the
+ * Carries out the replays that the storage keeps (D13), until none has a due step. Several processes may carry out the
  * same replay: each step is taken once.
  * @param onReady called when deliveries have become ready
  */
@@ -46,7 +46,7 @@ interface SingleReplayOptions {
 }
 
 /**
- * Returns a function that replays one delivery (D31): it makes the delivery ready, and waits for the attempt if a server
+ * Returns a function that replays one delivery (D13): it makes the delivery ready, and waits for the attempt if a server
  * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other attempt.
  */
 export function createSingleReplay({ storage, clock, deliveries, stopping, onReady }: SingleReplayOptions) {

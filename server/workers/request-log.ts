@@ -38,7 +38,7 @@ type Lists = Map<string, Waiting[]>;
 const noRequests = (): Record<"succeeded" | "failed", Lists> => ({ succeeded: new Map(), failed: new Map() });
 
 /**
- * Keeps the log of requests (D66). A request that has ended is only noted; a moment later the requests of all merchants
+ * Keeps the log of requests (D72). A request that has ended is only noted; a moment later the requests of all merchants
  * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72). The
  * merchant's last stored request, or its next stored request, shows the count.
  */

@@ -1,4 +1,4 @@
-// Servers with faults in balances and statements (D95).
+// Servers with faults in balances and statements (D87).
 import { type Fault, fault, quickFault } from "../fault.ts";
 import {
   createDisbursement,

@@ -1,4 +1,4 @@
-// Servers whose payment pages belong to another checkout, show another amount (§1, §4.3) or do not escape text (D7).
+// Servers whose payment pages belong to another checkout, show another amount (§1, §4.3) or do not escape text (D6).
 import { type Fault, caughtOnlyBy, fault, type Hooks, type How, type Reply } from "../fault.ts";
 import { createCheckout, dataOf, fieldsOf, isAccepted, isOf, withBody, type Fields } from "../ways.ts";
 

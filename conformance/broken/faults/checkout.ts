@@ -1,4 +1,4 @@
-// Servers with faults in checkouts (§4.3, D6 to D10).
+// Servers with faults in checkouts (§4.3, D6, D3, D10).
 import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,

@@ -1,4 +1,4 @@
-// Servers whose records change, vanish or never end, long after the create (§2.3, §4.2, D3, D8).
+// Servers whose records change, vanish or never end, long after the create (§2.3, §4.2, D3, D6).
 import { type Fault, caughtOnlyBy, fault, type Hooks, type How, type World } from "../fault.ts";
 import { isPayout, noContent } from "../messages.ts";
 import {

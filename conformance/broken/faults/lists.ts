@@ -1,4 +1,4 @@
-// Servers with faults in lists of records and in machine-readable errors (D42, D46).
+// Servers with faults in lists of records and in machine-readable errors (D42, D2).
 import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   data,

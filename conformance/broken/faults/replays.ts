@@ -1,4 +1,4 @@
-// Servers with faults in the replay of deliveries (D18, D31).
+// Servers with faults in the replay of deliveries (D18, D13).
 import { type Fault, fault } from "../fault.ts";
 import { instead, isAccepted, isOf, keyOf, lastPart, refusal, responses, withKey, withStatus } from "../ways.ts";
 

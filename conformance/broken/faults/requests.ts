@@ -1,4 +1,4 @@
-// Servers that misinterpret JSON values, paths or methods (§9, D21, D24 to D26).
+// Servers that misinterpret JSON values, paths or methods (§9, D53, D15, D26).
 import { type Fault, fault, type Call, type Hooks, quickFault } from "../fault.ts";
 import {
   accepts,

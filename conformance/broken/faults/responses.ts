@@ -1,4 +1,4 @@
-// Servers whose responses have the wrong form (D2, D6, D8, D15, D20).
+// Servers whose responses have the wrong form (D2, D6, D15, D20).
 import { type Fault, fault, type Hooks, quickFault } from "../fault.ts";
 import {
   responses,

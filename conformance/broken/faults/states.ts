@@ -1,4 +1,4 @@
-// Servers that lose, confuse or change records (D3 to D5).
+// Servers that lose, confuse or change records (D3, D4, D5).
 import { type Fault, caughtOnlyBy, fault, quickFault } from "../fault.ts";
 import {
   responses,

@@ -51,7 +51,7 @@ const columnsOf = (
   ];
 };
 
-/** A merchant's balances, and its statement (D95). */
+/** A merchant's balances, and its statement (D87). */
 const ofMerchant = list<StatementEntry>({
   at: "/m/:merchant/balances",
   title: "balances",

@@ -1,5 +1,5 @@
 // Decisions that need a person, or two, on a live service: payouts and changes of balances that wait for approval, and
-// payments that end by hand (D74, D93, D104).
+// payments that end by hand (D74, D93).
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { done, not, openDashboard, says, trail } from "../../testing/dashboard.ts";
 import { enter, signedIn, type Visitor } from "../../testing/dashboard-visitor.ts";

@@ -20,7 +20,7 @@ const WEBHOOKS = "/m/:merchant/webhooks";
 const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): string =>
   expected === undefined ? number(replayed) : t("partOf", { part: replayed, whole: expected });
 
-/** Replays of all webhooks that a search finds (D64). */
+/** Replays of all webhooks that a search finds (D13). */
 const listPage = list<Replay>({
   at: "/m/:merchant/replays",
   title: "replays",

@@ -19,7 +19,7 @@ type Row = LoggedRequest & { keyText: string | undefined };
 const toneOf = (status: number | undefined) =>
   status === undefined || status >= 500 ? "failed" : status >= 400 ? "pending" : "success";
 
-/** The log of a merchant's requests, newest first (D66). */
+/** The log of a merchant's requests, newest first (D72). */
 export const requestPage = list<Row>({
   at: "/m/:merchant/requests",
   title: "requests",

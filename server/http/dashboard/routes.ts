@@ -52,7 +52,7 @@ export const PAGES: readonly Page[] = [
 
 /**
  * The dashboard: pages for the operators of the service and for its merchants (D63). It works without scripts; with them
- * its pages are live (D66). The pages of one merchant are under `/dashboard/m/MERCHANT_ID`.
+ * its pages are live (D72). The pages of one merchant are under `/dashboard/m/MERCHANT_ID`.
  */
 export function dashboardPages(context: DashboardContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });

@@ -140,7 +140,7 @@ describe("outcomes (D17)", () => {
   ])("%s is %s, at once or after a while", async (number, status, event) => {
     const checkout = await shop.checkout();
     // The response must not be a redirect, because the return page could lead to the merchant's site by the time the
-    // browser follows it (D36).
+    // browser follows it (D10).
     const response = await pay(checkout.url, number);
     expect([response.status, response.refresh]).toEqual([200, `0; url=${checkout.reference}/return`]);
     if (!/00\d$/.test(number)) {
@@ -167,7 +167,7 @@ describe("outcomes (D17)", () => {
     },
   );
 
-  test("129 stays pending: once paid it neither expires (D9) nor can be cancelled", async () => {
+  test("129 stays pending: once paid it neither expires (D3) nor can be cancelled", async () => {
     const { url, reference } = await shop.checkout();
     await pay(url, STAYS_PENDING);
     await cancel(url);

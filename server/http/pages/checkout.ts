@@ -22,7 +22,7 @@ interface Visit {
  * The pages for customers. None of them uses scripts.
  *
  * GET  /checkouts/REF         the form or the result; 303 to the waiting page while a payment is pending
- * POST /checkouts/REF         Pay or Cancel; a page that leads to the return page, or 303 to the result (D36)
+ * POST /checkouts/REF         Pay or Cancel; a page that leads to the return page, or 303 to the result (D10)
  * GET  /checkouts/REF/return  the waiting page until there is an outcome, then 303 to the merchant (D10)
  *
  * The reference is the credential (D19): anyone who knows it may pay. There is no login or cookie that another site
@@ -86,7 +86,7 @@ async function submit(visit: Visit): Promise<void> {
   const { status, redirectURL, reference } = after.checkout;
   const intended = isIntended(action, phoneNumber, after);
   // Do not redirect to the return page. If the payment settles meanwhile, that page redirects to the merchant, and
-  // browsers apply `form-action` to the whole redirect chain that a form starts. Sending a page ends the chain (D36).
+  // browsers apply `form-action` to the whole redirect chain that a form starts. Sending a page ends the chain (D10).
   const otherNumber = action === "pay" && !intended;
   if (status === "pending") showWaiting(context, res, after, otherNumber ? "other-number" : "submitted");
   else if (redirectURL !== undefined && intended) showResult(context, res, after, true);

@@ -1,5 +1,5 @@
 /**
- * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D16). The decimal point is
+ * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14). The decimal point is
  * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved.
  * @param amount in the lowest denomination
  */

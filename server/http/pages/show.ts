@@ -113,7 +113,7 @@ const READING_SECONDS = 15;
  * `unopened`: the rail has the checkout, but the response with the address of its page was lost, so that nobody can
  * pay. Any other value: this is the response to the form, with `other-number` if the payment is made with a number
  * other than the number in the form. The browser then loads the return page, which looks the same: reloading the return
- * page does not submit the form again (D36).
+ * page does not submit the form again (D10).
  */
 export function showWaiting(
   context: PageContext,
@@ -153,7 +153,7 @@ export function showResult(context: PageContext, res: Response, opened: OpenChec
   sendPage(context, res, page, { ...summaryOf(opened), result, back, leaving });
 }
 
-/** Customers see whether they cancelled or the checkout expired; for merchants both are `cancelled` (D9). */
+/** Customers see whether they cancelled or the checkout expired; for merchants both are `cancelled` (D3). */
 function resultOf({ checkout: { status, customer, createdAt, updatedAt } }: OpenCheckout) {
   if (status === "pending") throw new Error("A pending checkout has no result");
   const expired = status === "cancelled" && !customer && updatedAt - createdAt >= CHECKOUT_LIFETIME_MS;

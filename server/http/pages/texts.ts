@@ -1,6 +1,6 @@
 import type { PhoneNumberFault } from "./phone-number.ts";
 
-// All texts of the pages. To add a language, add a value of `locale` to the spec (D7) and an entry here.
+// All texts of the pages. To add a language, add a value of `locale` to the spec (D6) and an entry here.
 
 /** What the page says of a number, which may be without a calling code of its country to show. */
 type Faults = (callingCode?: string) => Record<PhoneNumberFault, string>;

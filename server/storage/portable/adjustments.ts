@@ -24,7 +24,7 @@ const toProposal = (row: Row): Proposal => ({
   at: row.proposed_real,
 });
 
-/** Changes of balances that a second person must approve (D104). */
+/** Changes of balances that a second person must approve (D93). */
 export function adjustments({ read, write, lockAccount, book }: Executor): AdjustmentStore {
   return {
     proposeAdjustment(merchantId, adjustment, actor) {

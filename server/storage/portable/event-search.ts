@@ -132,7 +132,7 @@ async function look(executor: Executor, asked: Look): Promise<Found> {
 
 /**
  * Reads a page of a list of events or deliveries, newest first. Positions are in the order of commits, so no entry appears
- * behind another one later (D51).
+ * behind another one later (D42).
  */
 export async function pageOf(
   executor: Executor,

@@ -25,7 +25,7 @@ const COUNT = {
 /** No wall clock affects how long an answer is kept, but a move of the merchant's clock ends it. */
 const MERCHANT = "SELECT epoch, clock_offset, (SELECT :leased) AS at FROM merchants WHERE id = :merchant";
 
-/** Counts a merchant's payments when they are asked for (D106). */
+/** Counts a merchant's payments when they are asked for (D41). */
 export function paymentCounts({ read, database }: Executor): FigureStore["readFigures"] {
   const answers = new Map<string, { at: number; figures: Promise<Figure[]> }>();
   const partMs = PART_MS[database];

@@ -14,7 +14,7 @@ export interface Account {
   entries: number;
   /** When the last entry was booked. */
   at: number;
-  /** Whether the balance must cover payouts although the server only tracks balances (D95). */
+  /** Whether the balance must cover payouts although the server only tracks balances (D87). */
   enforced: boolean;
 }
 

@@ -132,7 +132,7 @@ export function listTests(current: Current): void {
     },
   );
 
-  test("no event appears behind one that a reader has seen, whatever is written meanwhile (D51)", async () => {
+  test("no event appears behind one that a reader has seen, whatever is written meanwhile (D42)", async () => {
     const seen: string[] = [];
     let isWritten = false;
     const writing = concurrently(200, async (index) => {

@@ -31,7 +31,7 @@ export function paymentTests(current: Current): void {
     return { record, read: async () => (await storage.findDisbursement(id, record.reference))! };
   };
 
-  test("returns a payout and a checkout exactly as they were stored, which may have one reference (D7)", async () => {
+  test("returns a payout and a checkout exactly as they were stored, which may have one reference (D6)", async () => {
     const webhookURL = "https://merchant.example/hook?a=%20b";
     const full = aDisbursement(id, { amount: Number.MAX_SAFE_INTEGER, fee: 90_071_992_547_410, webhookURL });
     const record = storedAt(full);
@@ -215,7 +215,7 @@ export function paymentTests(current: Current): void {
       expect(await types()).toEqual([`checkout.${status === "success" ? "completed" : status}`]);
     });
 
-    test("that nobody pays is cancelled when it expires (D9)", async () => {
+    test("that nobody pays is cancelled when it expires (D3)", async () => {
       pass(30 * MINUTE - 1);
       expect(await storage.settleDue(10)).toBe(0);
       pass(1);

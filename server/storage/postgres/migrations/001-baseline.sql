@@ -25,7 +25,7 @@ CREATE TABLE merchants (
   -- Set while the due_real of pending rows is being recomputed after the clock was moved. After this time another
   -- process finishes the work.
   rebasing_until_real bigint,
-  -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D67).
+  -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D17).
   chaos text,
   -- Whether the merchant is suspended or closed (D88). NULL: neither.
   merchant_state text CHECK (merchant_state IN ('suspended', 'closed')),
@@ -33,7 +33,7 @@ CREATE TABLE merchants (
   limits text,
   -- The ids of customers are derived from their phone numbers with this secret.
   customer_secret text NOT NULL,
-  -- What an operator has agreed with the merchant, as JSON (D103); NULL: as the settings of the server say.
+  -- What an operator has agreed with the merchant, as JSON (D14); NULL: as the settings of the server say.
   terms text
 );
 
@@ -147,7 +147,7 @@ CREATE TABLE refusals (
   PRIMARY KEY (merchant_id, epoch, merchants_reference)
 );
 
--- Each row is an event, and also its delivery and its queue entry (D30). Without an address, url and host are null. A
+-- Each row is an event, and also its delivery and its queue entry (D11). Without an address, url and host are null. A
 -- waiting delivery becomes ready at due_real. A ready delivery has no due_real. While it is claimed, claimed is true and
 -- due_real is the end of the lease. claim_token counts the claims. The result of an attempt with an older token is only
 -- logged. seq is the position of the event among those of the merchant, in the order of commits.
@@ -274,7 +274,7 @@ CREATE TABLE dashboard_sessions (
 );
 CREATE INDEX dashboard_sessions_by_hash ON dashboard_sessions (hash);
 
--- Replays of all deliveries that a filter finds (D64). seq is the position up to which events have been looked at, and
+-- Replays of all deliveries that a filter finds (D13). seq is the position up to which events have been looked at, and
 -- last_seq that of the last one to look at. Times are real time. The filter is JSON.
 CREATE TABLE replays (
   merchant_id text COLLATE "C" NOT NULL,
@@ -299,7 +299,7 @@ CREATE TABLE replays (
 CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
 CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
 
--- The log of requests that a merchant sees (D66). It has no secret, and of phone numbers the last three digits. Only the
+-- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same
 -- millisecond.
 CREATE TABLE request_log (
@@ -412,7 +412,7 @@ CREATE TABLE accounts (
   reserved numeric NOT NULL,
   entries bigint NOT NULL DEFAULT 0,
   at bigint NOT NULL DEFAULT 0,
-  -- Whether the balance must cover payouts although the server only tracks balances (D95).
+  -- Whether the balance must cover payouts although the server only tracks balances (D87).
   enforced boolean NOT NULL DEFAULT false,
   PRIMARY KEY (merchant_id, epoch, currency)
 );
@@ -446,7 +446,7 @@ CREATE TABLE erasures_waiting (
   PRIMARY KEY (merchant_id, epoch, kind, merchants_reference)
 );
 
--- Changes of balances that a second person must approve (D104).
+-- Changes of balances that a second person must approve (D93).
 CREATE TABLE adjustments (
   merchant_id text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,

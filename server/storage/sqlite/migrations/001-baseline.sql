@@ -16,7 +16,7 @@ CREATE TABLE merchants (
   rebasing INTEGER NOT NULL DEFAULT 0,
   -- The default address for webhooks (D40).
   webhook_url TEXT,
-  -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D67).
+  -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D17).
   chaos TEXT,
   -- Whether the merchant is suspended or closed (D88). NULL: neither.
   merchant_state TEXT CHECK (merchant_state IN ('suspended', 'closed')),
@@ -24,7 +24,7 @@ CREATE TABLE merchants (
   limits TEXT,
   -- The ids of customers are derived from their phone numbers with this secret.
   customer_secret TEXT NOT NULL,
-  -- What an operator has agreed with the merchant, as JSON (D103); NULL: as the settings of the server say.
+  -- What an operator has agreed with the merchant, as JSON (D14); NULL: as the settings of the server say.
   terms TEXT
 ) STRICT, WITHOUT ROWID;
 
@@ -139,7 +139,7 @@ CREATE TABLE refusals (
   PRIMARY KEY (merchant_id, epoch, merchants_reference)
 ) STRICT, WITHOUT ROWID;
 
--- Each row is an event, and also its delivery and its queue entry (D30). Without an address, url and host are null.
+-- Each row is an event, and also its delivery and its queue entry (D11). Without an address, url and host are null.
 -- A waiting delivery becomes ready at due_real. A ready delivery has no due_real. While it is claimed, claimed is 1 and
 -- due_real is the end of the lease. claim_token counts the claims. The result of an attempt with an older token is only
 -- logged.
@@ -242,7 +242,7 @@ CREATE TABLE dashboard_sessions (
   PRIMARY KEY (merchant_id, id)
 ) STRICT, WITHOUT ROWID;
 
--- Replays of all deliveries that a filter finds (D64). seq is the position up to which events have been looked at, and
+-- Replays of all deliveries that a filter finds (D13). seq is the position up to which events have been looked at, and
 -- last_seq that of the last one to look at. Times are real time. The filter is JSON.
 CREATE TABLE replays (
   merchant_id TEXT NOT NULL,
@@ -267,7 +267,7 @@ CREATE TABLE replays (
 CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
 CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
 
--- The log of requests that a merchant sees (D66). It has no secret, and of phone numbers the last three digits. Only the
+-- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same
 -- millisecond.
 CREATE TABLE request_log (
@@ -379,7 +379,7 @@ CREATE TABLE accounts (
   reserved TEXT NOT NULL,
   entries INTEGER NOT NULL DEFAULT 0,
   at INTEGER NOT NULL DEFAULT 0,
-  -- Whether the balance must cover payouts although the server only tracks balances (D95).
+  -- Whether the balance must cover payouts although the server only tracks balances (D87).
   enforced INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (merchant_id, epoch, currency)
 ) STRICT, WITHOUT ROWID;
@@ -413,7 +413,7 @@ CREATE TABLE erasures_waiting (
   PRIMARY KEY (merchant_id, epoch, kind, merchants_reference)
 ) STRICT, WITHOUT ROWID;
 
--- Changes of balances that a second person must approve (D104).
+-- Changes of balances that a second person must approve (D93).
 CREATE TABLE adjustments (
   merchant_id TEXT NOT NULL,
   id TEXT NOT NULL,
