@@ -18,8 +18,7 @@ import { connectionLimit, listen, ListenError, type HttpServer } from "./http/ht
 import { writeFirstKey } from "./first-key-file.ts";
 import { createLog } from "./log.ts";
 import { logTelemetry, prettyLine, watchLoopDelay } from "./observability/log-telemetry.ts";
-import type { Metrics, MetricsContext } from "./observability/metrics.ts";
-import type { Traces, TracesContext } from "./observability/traces.ts";
+import type { Traces } from "./observability/traces.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
@@ -77,16 +76,17 @@ async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
 
   opened.push(() => commands?.close());
 
-  const metrics = config.metrics && (await startMetrics({ config, telemetry, storage, clock }));
-  const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
-
+  // These modules, and their libraries, are loaded only if they are used.
+  const metrics =
+    config.metrics && (await import("./observability/metrics.ts")).createMetrics({ config, telemetry, storage, clock });
+  metrics?.watchProcess();
+  const traces =
+    config.traces &&
+    (await import("./observability/traces.ts")).startTraces({ settings: config.traces, telemetry, clock, ids, log });
   opened.push(() => traces?.close(500));
-
-  // The modules are loaded only if they are used.
   const rails =
     config.rails &&
     (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
-
   opened.push(() => rails?.close());
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
@@ -166,20 +166,6 @@ function endNow(): void {
   process.kill(process.pid, "SIGKILL");
   // oxlint-disable-next-line no-restricted-properties
   process.exit(1);
-}
-
-/** The library is loaded only if it is used. */
-async function startMetrics(context: MetricsContext): Promise<Metrics> {
-  const { createMetrics } = await import("./observability/metrics.ts");
-  const metrics = createMetrics(context);
-  metrics.watchProcess();
-  return metrics;
-}
-
-/** The libraries are loaded only if they are used. */
-async function exportTraces(context: TracesContext): Promise<Traces> {
-  const { startTraces } = await import("./observability/traces.ts");
-  return startTraces(context);
 }
 
 /**

@@ -29,7 +29,7 @@ export interface Metrics {
   watchProcess(): void;
 }
 
-export interface MetricsContext {
+interface MetricsContext {
   telemetry: Pick<Telemetry, "on">;
   storage: Pick<Storage, "readBacklog" | "readHandoverFigures" | keyof FigureStore>;
   clock: Clock;
