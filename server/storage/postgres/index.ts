@@ -47,7 +47,7 @@ interface Options extends DurabilityOptions {
   secretKeys?: readonly Buffer[];
 }
 
-/** A row that no other statement locks. Not every distributed database has advisory locks. */
+/** A row that no other statement locks. */
 const EXCLUSIVE = "SELECT version FROM schema_migrations WHERE version = 1 FOR UPDATE";
 
 /** Limits of the work that waits in a batcher: further work is refused, and so is work that has waited for too long. */
