@@ -58,6 +58,10 @@ export const MEMORY = ":memory:";
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) {
     createPrivately(path);
+    // The log of a server that crashed stands beside the name that it used. Under a second name its commits would be lost.
+    const found = statSync(path);
+    if (found.isFile() && found.nlink > 1)
+      throw new StorageError(`${path} has another hard link. Remove one of the names, then start again.`);
     keepPrivate(path);
   }
   const db = new DatabaseSync(path);
