@@ -70,7 +70,7 @@ describe("a migration of SQLite", () => {
   });
 
   test.each([1, 41])("refuses a database of a development version, such as %i", (version) => {
-    db.exec(`CREATE TABLE customers (id TEXT); PRAGMA user_version = ${version}`);
+    db.exec(`CREATE TABLE disbursements (id TEXT); PRAGMA user_version = ${version}`);
     const before = schema();
     for (const use of [migrate, schemaOf]) expect(() => use(db)).toThrow(/^A development version made the database, /);
     expect(schema()).toEqual(before);

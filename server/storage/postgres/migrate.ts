@@ -114,7 +114,10 @@ async function versionOf(client: ClientBase): Promise<number | undefined> {
     if (names.length > 0) throw new Error("it contains the tables of another program");
     return undefined;
   }
-  requireKnown(names);
+  const { rows: columns } = await client.query<{ name: string }>(
+    "SELECT column_name AS name FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'disbursements'",
+  );
+  requireKnown(columns.map(({ name }) => name));
   const found = await client.query<{ version: number }>(
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );

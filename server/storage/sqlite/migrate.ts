@@ -61,6 +61,11 @@ function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
-  requireKnown(tables.map(({ name }) => name as string));
+  requireKnown(
+    db
+      .prepare("PRAGMA table_info(disbursements)")
+      .all()
+      .map(({ name }) => name),
+  );
   return version;
 }

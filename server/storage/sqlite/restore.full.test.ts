@@ -136,7 +136,11 @@ test.each<[string, (file: string) => void, RegExp]>([
   ["a folder", (file) => (rmSync(file), mkdirSync(file)), /is no usable backup: /],
   ["of another program", (file) => execute(file, "DROP TABLE server; PRAGMA user_version = 0"), /of another program/],
   ["newer", (file) => execute(file, "PRAGMA user_version = 999"), /schema version 999; this server supports/],
-  ["of a development version", (file) => execute(file, "CREATE TABLE customers (id)"), /^A development version made /],
+  [
+    "of a development version",
+    (file) => execute(file, "ALTER TABLE disbursements RENAME COLUMN details TO country"),
+    /^A development version made /,
+  ],
   ["damaged", damage, /backup\.db is damaged: Tree .+ Use an undamaged copy\.$/],
   [
     "the database itself",
