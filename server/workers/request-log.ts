@@ -12,7 +12,7 @@ const STORE_EVERY_MS = 500;
  * How many successful requests, and how many failed requests, are stored at most each time. More requests would delay
  * payments, and nobody reads all requests of a merchant that sends so many.
  */
-const MOST = { ofMerchant: 50, total: 100 };
+const MOST = { ofMerchant: 50, total: 100, waiting: 2_000 };
 
 interface Context {
   storage: Pick<Storage, "insertRequests">;
@@ -44,6 +44,8 @@ const noRequests = (): Record<"succeeded" | "failed", Lists> => ({ succeeded: ne
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
   let waiting = noRequests();
+  /** The number of requests in `waiting`. */
+  let held = 0;
   let ended = 0;
   let number = 0;
   /** The number of dropped requests of each merchant that no stored request shows yet. */
@@ -57,8 +59,11 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
     const lists = waiting[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"];
     const own = lists.get(merchantId) ?? [];
     lists.set(merchantId, own);
-    if (own.length < MOST.ofMerchant) own.push({ exchange, at: clock.now(), number });
-    else drop(merchantId);
+    // While the storage is slow, the lists of many merchants wait.
+    const isFull = own.length >= MOST.ofMerchant || held >= MOST.waiting;
+    if (isFull) return drop(merchantId);
+    held += 1;
+    own.push({ exchange, at: clock.now(), number });
   });
 
   /** Takes requests of the merchants in turn, so that merchants that send much do not push out others. */
@@ -92,7 +97,7 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
   async function store() {
     if (ended === 0) return;
     const [lists, count] = [waiting, ended];
-    [waiting, ended] = [noRequests(), 0];
+    [waiting, held, ended] = [noRequests(), 0, 0];
     const taken = [...take(lists.succeeded), ...take(lists.failed)].toSorted((a, b) => a.number - b.number);
     const requests = taken.flatMap(readable);
     for (const request of requests.toReversed()) {
