@@ -35,6 +35,27 @@ test("a link for a colleague is shown once and signs in one person of the same m
   expect(JSON.stringify(server.logged())).not.toContain(token);
 });
 
+test("each role is described by the rights that it has on the forms there", async () => {
+  const roles = async (path: string) =>
+    Object.fromEntries(
+      [...(await ada.get(path)).html.matchAll(/<li><strong>(\w+)<\/strong> ([^<]+)/g)].map(([, ...pair]) => pair),
+    );
+  const all = "looks at everything, and may";
+  const viewer = "looks at everything, changes nothing";
+  const support = `${all} replay webhooks, use the sandbox`;
+  expect(await roles("/team")).toEqual({
+    viewer,
+    support,
+    finance: `${all} change balances, decide about payments, use the sandbox`,
+    administrator: `${all} manage merchants, change balances, decide about payments, replay webhooks, use the sandbox, reset the sandbox, change settings, keys and secrets, manage people`,
+  });
+  expect(await roles(team)).toMatchObject({
+    viewer,
+    support,
+    finance: `${all} decide about payments, use the sandbox`,
+  });
+});
+
 test("an operator makes links for operators, and for a merchant on its page", async () => {
   const homes: unknown[] = [];
   for (const at of ["/team", team])

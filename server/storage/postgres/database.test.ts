@@ -218,13 +218,22 @@ describe("a transaction of one of three processes", () => {
     await expect.poll(countWaiting, { interval: 5 }).toEqual([{ count }]);
   }
 
-  /** Each changes what a payout may be, or what payouts see, so it excludes creates. */
-  const EXCLUSIVE: [name: string, act: (storage: Storage, merchant: string, key: string) => Promise<unknown>][] = [
-    ["suspends the merchant", (storage, id) => storage.setMerchantState(id, "suspended", ACTOR)],
-    ["closes the merchant", (storage, id) => storage.setMerchantState(id, "closed", ACTOR)],
-    ["limits the merchant", (storage, id) => storage.setMerchantLimits(id, { perPayment: { XOF: 1 } }, ACTOR)],
-    ["limits the key", (storage, _, key) => storage.setKeyLimits(key, { perPayment: { XOF: 1 } }, ACTOR)],
-    ["revokes the key", (storage, _, key) => storage.revokeKey(key, 1, ACTOR)],
+  type Act = (storage: Storage, merchant: string, key: string) => Promise<unknown>;
+  /** Each changes what a payout may be, or what payouts see, so it excludes creates. The last is why a later payout is refused. */
+  const EXCLUSIVE: [name: string, act: Act, refusal?: string][] = [
+    ["suspends the merchant", (storage, id) => storage.setMerchantState(id, "suspended", ACTOR), "merchant_suspended"],
+    ["closes the merchant", (storage, id) => storage.setMerchantState(id, "closed", ACTOR), "unauthorized"],
+    [
+      "limits the merchant",
+      (storage, id) => storage.setMerchantLimits(id, { perPayment: { XOF: 1 } }, ACTOR),
+      "limit_exceeded",
+    ],
+    [
+      "limits the key",
+      (storage, _, key) => storage.setKeyLimits(key, { perPayment: { XOF: 1 } }, ACTOR),
+      "limit_exceeded",
+    ],
+    ["revokes the key", (storage, _, key) => storage.revokeKey(key, 1, ACTOR), "unauthorized"],
     ["moves the clock", (storage, id) => storage.moveClock(id, { by: 1_000 }, 86_400_000, ACTOR)],
     ["resets the merchant", (storage, id) => storage.reset(id, ACTOR)],
     [
@@ -233,7 +242,7 @@ describe("a transaction of one of three processes", () => {
     ],
   ];
 
-  test.each(EXCLUSIVE)("that %s has its turn before later payments", async (_, act) => {
+  test.each(EXCLUSIVE)("that %s has its turn before later payments, which know of it", async (_, act, refusal) => {
     // A failed test may have left a transaction.
     await database.run("ROLLBACK");
     const { id } = await addMerchant(storages[0]!);
@@ -246,11 +255,12 @@ describe("a transaction of one of three processes", () => {
     await waiting(1);
     const exclusive = act(storages[1]!, id, key.id);
     await waiting(2);
-    const payout = storages[2]!.insertDisbursement(aFinalDisbursement(id, { currency: "USD" }));
+    const payout = storages[2]!.insertDisbursement(aFinalDisbursement(id, { currency: "USD", keyId: key.id }));
     const checkout = storages[1]!.insertCheckout(aCheckout(id));
     await waiting(4);
     await database.run("ROLLBACK");
     expect((await earlier).inserted).toBe(true);
-    await Promise.all([exclusive, payout, checkout]);
+    await Promise.all([exclusive, checkout]);
+    expect((await payout).refusal?.code).toBe(refusal);
   });
 });
