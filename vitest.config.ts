@@ -32,7 +32,7 @@ export default defineConfig({
       { extends: true, test: { name: "full", include: [full], exclude: [foreign] } },
     ],
     // Many tests wait for servers and browsers that they start.
-    maxWorkers: Math.max(4, availableParallelism()),
+    maxWorkers: Math.max(3, availableParallelism()),
     sequence: { sequencer: ShortestFirst },
     globalSetup: "./scripts/testing/shared.ts",
     reporters: ["default", "./scripts/count-reporter.ts"],

@@ -121,7 +121,7 @@ describe("the rail of the guide", () => {
     writeFileSync(join(project.folder, "broken.test.ts"), inGuide("bank.test.ts").replace("./bank.ts", "./broken.ts"));
     const failed = start(node, {}, "--test", "--test-reporter=tap", "broken.test.ts");
     expect(await failed.ended).toBe(1);
-    expect(failed.printed.text).toMatch(/not ok \d+ - a record with our reference is not taken for ours/);
+    expect(failed.printed.text).toMatch(/not ok \d+ - another payment with our reference is not taken for ours/);
   });
 });
 
