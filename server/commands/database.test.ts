@@ -195,7 +195,7 @@ describe("PostgreSQL", () => {
     await refused(
       /^Cannot open the PostgreSQL database: it contains the tables of another program\. Check DATABASE_URL\.$/,
     );
-    await database.run("CREATE TABLE schema_migrations (version bigint); CREATE TABLE customers (id text)");
+    await database.run("CREATE TABLE schema_migrations (version bigint); CREATE TABLE disbursements (id text)");
     await refused(/^A development version made the database, .+ Set DATABASE_/);
   });
 
