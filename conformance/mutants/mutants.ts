@@ -64,7 +64,6 @@ export const leftOut: Record<string, string> = {
   "storage/portable/replays.ts":
     "Stores replays of many webhooks, which only the dashboard and the command line start.",
   "storage/portable/request-log.ts": "Stores the log of requests, which only the dashboard shows.",
-  "storage/portable/request-rows.ts": "Reads the log of requests, which only the dashboard shows.",
   "storage/portable/sign-in-rows.ts": "Reads the sessions of people.",
   "storage/portable/sign-in.ts": "Stores the sessions of people.",
   "storage/portable/upcoming-rows.ts": "Reads what is due next, which only the dashboard shows.",
