@@ -84,18 +84,27 @@ export function createRemote(
     key,
     async send<Data>(method: "GET" | "POST", path: string, body?: object, stopping?: AbortSignal) {
       const headers = { "x-api-key": key, ...(body && { "content-type": "application/json" }) };
-      const signal = AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(stopping ? [stopping] : [])]);
+      // AbortSignal.any would keep a part of each request in memory as long as `stopping`, for which `listen` polls.
+      const ending = new AbortController();
+      const stop = () => ending.abort(stopping?.reason);
+      const timer = setTimeout(() => ending.abort(new DOMException("The time is over.", "TimeoutError")), TIMEOUT_MS);
+      stopping?.addEventListener("abort", stop, { once: true });
+      if (stopping?.aborted) stop();
       const request = {
         method,
         headers,
         ...(body && { body: JSON.stringify(body) }),
         redirect: "error",
-        signal,
+        signal: ending.signal,
       } as const;
       const [status, content] = await fetch(base + path, request)
         .then(async (response) => [response.status, await response.text()] as const)
         .catch((error: Error & { cause?: { code?: string } }) => {
           throw new Unreachable(`${base} does not respond (${error.cause?.code ?? error.name}).`, { cause: error });
+        })
+        .finally(() => {
+          clearTimeout(timer);
+          stopping?.removeEventListener("abort", stop);
         });
       return dataOf(status, content) as Data;
     },
