@@ -24,7 +24,6 @@ let receiver: Receiver;
 let balancer: LoadBalancer;
 let running: ServerProcess[];
 
-// Different for each attempt of the test: a repeated test must not find the payouts of the first attempt.
 beforeEach(async () => {
   running = [];
   database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
