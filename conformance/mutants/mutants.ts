@@ -57,8 +57,7 @@ export const leftOut: Record<string, string> = {
   "storage/open.ts": "Chooses the storage at start-up.",
   "storage/storage-error.ts": "Reports a start that failed.",
   "storage/portable/audit.ts": "Writes the audit trail, which only the command line shows.",
-  "storage/portable/housekeeping.ts": "Deletes rows that are already invisible.",
-  "storage/portable/prunable.ts": "Chooses the rows that housekeeping deletes.",
+  "storage/portable/housekeeping.ts": "Deletes rows that are too old, and erases phone numbers.",
   "storage/portable/replay-rows.ts":
     "Reads replays of many webhooks, which only the dashboard and the command line start.",
   "storage/portable/replays.ts":
@@ -66,7 +65,6 @@ export const leftOut: Record<string, string> = {
   "storage/portable/request-log.ts": "Stores the log of requests, which only the dashboard shows.",
   "storage/portable/sign-in-rows.ts": "Reads the sessions of people.",
   "storage/portable/sign-in.ts": "Stores the sessions of people.",
-  "storage/portable/upcoming-rows.ts": "Reads what is due next, which only the dashboard shows.",
   "storage/portable/upcoming.ts": "Lists what is due next, which only the dashboard shows.",
   "storage/sqlite/backup.ts": "Copies the database, on the command line.",
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",

@@ -29,7 +29,7 @@ export interface Database {
   drop(): Promise<void>;
 }
 
-const COLUMNS = `id, merchant_id, epoch, reference, merchants_reference, customer_id, phone_number, amount, fee, currency,
+const COLUMNS = `id, merchant_id, reference, merchants_reference, customer_id, phone_number, amount, fee, currency,
   details, status, created_at, updated_at`;
 
 /** When the first payout was created. */
@@ -58,14 +58,14 @@ const timeText = (of: Dialect, time: string) =>
  * references have the time, a millisecond apart until now.
  */
 const values = (count: number, of: Dialect) =>
-  `${of.id}, ${of.merchant}, 0, 'DSB' || ${timeText(of, `${Date.now() - count} + i`)} || ${of.hex(17, "i")},
+  `${of.id}, ${of.merchant}, 'DSB' || ${timeText(of, `${Date.now() - count} + i`)} || ${of.hex(17, "i")},
    ${of.hex(8, `i * ${0xffffffff / count}`)} || '-0000-4000-8000-' || ${of.hex(12, "i")}, 'customer', ${phone(of)}, 10000,
    100, 'XOF', '{"country":"CI"}', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
 
 /** The statements of `fillWebhooks`. Positions are in the order of the payouts, which are a millisecond apart. */
 const webhooks = (attempted: { columns: string; values: string }) => [
-  `INSERT INTO events (id, merchant_id, epoch, seq, type, reference, created_at, body, url, host, status, step)
-   SELECT 'msg_' || replace(CAST(id AS text), '-', ''), merchant_id, 0, i,
+  `INSERT INTO events (id, merchant_id, seq, type, reference, created_at, body, url, host, status, step)
+   SELECT 'msg_' || replace(CAST(id AS text), '-', ''), merchant_id, i,
      CASE WHEN i % 10 = 0 THEN 'disbursement.failed' ELSE 'disbursement.completed' END, reference, updated_at,
      '{"event":"disbursement.completed","data":{"reference":"' || reference || '","note":"${"x".repeat(400)}"}}',
      'https://receiver-' || i % 20 || '.example/webhooks', 'receiver-' || i % 20 || '.example',

@@ -34,14 +34,14 @@ async function fill(
   db.exec(`PRAGMA synchronous = OFF; BEGIN;
     ${numbers(merchants)} INSERT INTO merchants (id, name, created_at, webhook_secret)
       SELECT 'merchant-' || i, 'Merchant', 0, 'whsec_' FROM n;
-    ${numbers(records)} INSERT INTO disbursements (id, merchant_id, epoch, reference, merchants_reference, customer_id,
-        phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_real, due_status)
-      SELECT 'record-' || i, 'merchant-' || (i % ${merchants}), 0, printf('DSB%021d', i), 'payout-' || i, 'customer',
-        '2257038102473', 10000, 100, 'XOF', '{"country":"CI"}', 'pending', 0, 0, ${due} + i, ${due} + i, 'success' FROM n;
-    ${numbers(retries)} INSERT INTO events (id, merchant_id, epoch, type, reference, created_at, body, url, host, status,
-        next_attempt_at, due_real)
-      SELECT 'msg_' || i, 'merchant-' || (i % ${merchants}), 0, 'disbursement.completed', printf('DSB%021d', i), 0, '{}',
-        'https://' || i || '.example/', i || '.example', 'pending', ${due} + i, ${due} + i FROM n;
+    ${numbers(records)} INSERT INTO disbursements (id, merchant_id, reference, merchants_reference, customer_id,
+        phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_status)
+      SELECT 'record-' || i, 'merchant-' || (i % ${merchants}), printf('DSB%021d', i), 'payout-' || i, 'customer',
+        '2257038102473', 10000, 100, 'XOF', '{"country":"CI"}', 'pending', 0, 0, ${due} + i, 'success' FROM n;
+    ${numbers(retries)} INSERT INTO events (id, merchant_id, type, reference, created_at, body, url, host, status,
+        next_attempt_at)
+      SELECT 'msg_' || i, 'merchant-' || (i % ${merchants}), 'disbursement.completed', printf('DSB%021d', i), 0, '{}',
+        'https://' || i || '.example/', i || '.example', 'pending', ${due} + i FROM n;
     COMMIT;`);
   db.close();
 }

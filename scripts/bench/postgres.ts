@@ -57,9 +57,9 @@ async function measure(create: () => Promise<unknown>, seconds: number) {
 
 const round = (milliseconds: number) => Math.round(milliseconds * 10) / 10;
 
-const INSERT = `INSERT INTO disbursements (merchant_id, epoch, merchants_reference, reference, id, customer_id,
-    phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_real, due_status)
-  VALUES ($1, 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $11, $12, $12, 'success')
+const INSERT = `INSERT INTO disbursements (merchant_id, merchants_reference, reference, id, customer_id,
+    phone_number, amount, fee, currency, details, status, created_at, updated_at, due_at, due_status)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'pending', $11, $11, $12, 'success')
   ON CONFLICT DO NOTHING RETURNING reference`;
 
 function oneStatement(pool: Pool, merchantId: string) {

@@ -51,8 +51,8 @@ try {
   };
   await (await startServer("gateway", env)).stop();
   await here.fill(PAYMENTS);
-  await here.run(`INSERT INTO handovers (merchant_id, epoch, id, kind, rail, state, created_real, rail_reference, rail_fee)
-    SELECT merchant_id, epoch, reference, 'disbursement', 'rail', 'closed', created_at, reference, fee FROM disbursements`);
+  await here.run(`INSERT INTO handovers (merchant_id, id, kind, rail, state, created_real, rail_reference, rail_fee)
+    SELECT merchant_id, reference, 'disbursement', 'rail', 'closed', created_at, reference, fee FROM disbursements`);
 
   const day = new Date(FIRST).toISOString().slice(0, 10);
   const args = [CLI, "db", "reconcile", "--rail", "rail", "--from", day, "--to", day, "--json"];

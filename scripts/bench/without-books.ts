@@ -5,7 +5,7 @@ const NO_BOOKS = {
   "/ledger-sqlite.ts": `export const createLedger = () =>
     ({ accountOf: () => ({ available: 0n, enforced: false }), book: () => {}, store: () => {}, forget: () => {} });`,
   "/ledger-postgres.ts": `export const BOOK_MADE =
-      "changed AS (SELECT merchant_id, epoch, currency, 0 AS available, false AS enforced FROM made LIMIT 1)";
+      "changed AS (SELECT merchant_id, currency, 0 AS available, false AS enforced FROM made LIMIT 1)";
     export function* book() {}
     export function* coverage() { return () => true; }
     export function* lockAccount() { return 0n; }`,

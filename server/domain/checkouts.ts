@@ -107,7 +107,7 @@ export function createCheckouts(context: Context) {
       const opened = await storage.findPublicCheckout(reference);
       if (!opened?.checkout.due) return opened;
       const { checkout, merchant } = opened;
-      if (checkout.due!.at > sandboxTime(merchant, clock.now())) return opened;
+      if (checkout.due!.at > clock.now()) return opened;
       await context.settle(merchant.id);
       wake();
       return storage.findPublicCheckout(reference);

@@ -15,18 +15,26 @@ export interface ClockStore {
    * ahead of real time than `mostAheadMs`.
    * @param actor who moves it, for the audit trail; nothing is recorded without one
    */
-  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Merchant | undefined>;
-  /** True if a record or delivery of the merchant is due at or before this sandbox time. Includes claimed deliveries. */
+  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Moved | undefined>;
+  /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
   /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
   listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;
   /**
    * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
    * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
-   * on the reset clock. The rows of records and events become invisible immediately; `prune` removes them later.
+   * on the reset clock. Many rows are deleted in several transactions: meanwhile the merchant `isResetting`, and `prune`
+   * continues a reset whose process has ended.
    * @param actor as for `moveClock`
    */
   reset(merchantId: string, actor?: Actor): Promise<void>;
+}
+
+/** A merchant whose clock was moved. */
+export interface Moved {
+  merchant: Merchant;
+  /** When the clock was moved, in real time. */
+  at: number;
 }
 
 /** What will happen to a merchant's records and deliveries, the earliest event first. */

@@ -31,8 +31,8 @@ export interface ClaimedDelivery extends Claimed {
   event: Event;
   url: string;
   step: number;
-  /** When the attempt fell due; absent if an earlier version had claimed the delivery for a replay. */
-  dueAt?: number;
+  /** When the attempt fell due. */
+  dueAt: number;
   merchant: Merchant;
   secrets: WebhookSecrets;
 }

@@ -1,7 +1,7 @@
 export interface Housekeeping {
   /**
-   * Deletes up to about `limit` rows that resets left behind or that are too old for the log of requests. Resolves with
-   * the number of deleted rows.
+   * Deletes up to about `limit` rows that are too old for the log of requests, and finishes resets whose process has
+   * ended. Resolves with the number of deleted rows.
    */
   prune(limit: number): Promise<number>;
   /**

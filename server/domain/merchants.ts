@@ -16,11 +16,8 @@ export interface Merchant {
   createdAt: number;
   /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
   clockOffset: number;
-  /**
-   * The sandbox time to which the clock was last moved; 0 if it never was. Everything that was due before that time is
-   * dated when it was due, because the move skipped the time in between (D18).
-   */
-  movedTo: number;
+  /** Present while a reset deletes the merchant's payments step by step: they cannot be read meanwhile. */
+  isResetting?: true;
   /** The destination of events whose request gave none (D40). */
   webhookUrl?: string;
   /** Absent for a merchant that can create payments (D88). */
@@ -159,12 +156,16 @@ export async function createMerchant(context: MerchantContext, name: string, fir
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
   const key = firstKey === undefined ? undefined : newKey(context, merchant.id, { name: FIRST_KEY, text: firstKey });
   await storage.insertMerchant(merchant, secrets, actor, key);
-  return { ...merchant, clockOffset: 0, movedTo: 0 };
+  return { ...merchant, clockOffset: 0 };
 }
 
 /** @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters */
 export const renameMerchant = ({ storage, actor }: MerchantContext, { id }: Merchant, name: string): Promise<void> =>
   storage.renameMerchant(id, checkedName(name), actor);
+
+/** The refusal of requests that would see what a reset has not deleted yet. */
+export const beingReset = (): ServiceError =>
+  new ServiceError("unavailable", "The sandbox is being reset.", { retryAfterSeconds: 1 });
 
 /** Returns the refusal of a merchant's new payments; undefined if the merchant can create payments. */
 export const suspension = ({ state }: Pick<Merchant, "state">): ServiceError | undefined =>

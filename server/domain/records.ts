@@ -13,6 +13,7 @@ export type FinalStatus = "success" | "failed" | "cancelled";
 
 /** The final status that a pending record will get, and when. */
 export interface Due {
+  /** Real time. */
   at: number;
   status: FinalStatus;
 }

@@ -29,11 +29,11 @@ export function movedTime(
 }
 
 /**
- * Returns the sandbox time to record for a settlement or attempt that was due at `dueAt` (D18). If the clock was moved
- * past `dueAt`, this is `dueAt` itself, otherwise it is the current time. Therefore the clock can move in a single
- * step, and each consequence still has the date at which it was due.
+ * Returns the sandbox time to record for a settlement or attempt that was due at the sandbox time `dueAt` (D18). For a
+ * merchant whose clock was moved this is `dueAt` itself. Therefore the clock can move in a single step, and each
+ * consequence still has the date at which it was due.
  * @param now real time
  */
-export function happensAt(merchant: Pick<Merchant, "clockOffset" | "movedTo">, dueAt: number, now: number): number {
-  return dueAt <= merchant.movedTo ? dueAt : sandboxTime(merchant, now);
+export function happensAt(merchant: Pick<Merchant, "clockOffset">, dueAt: number, now: number): number {
+  return merchant.clockOffset > 0 ? dueAt : sandboxTime(merchant, now);
 }

@@ -1,14 +1,14 @@
 import type { operations } from "../../generated/openapi.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { hashKey, otherModeOf, type Scope } from "../domain/keys.ts";
-import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
+import { beingReset, type KeyOwner, type MerchantStore } from "../domain/merchants.ts";
 import type { Mode } from "../domain/mode.ts";
 
 /**
  * Finds the owner of a key (§5). The storage may cache keys; a key that another process revoked is refused
  * within a tenth of a second.
  * @throws ServiceError `unauthorized`, also for a key of the other mode; the message does not reveal whether the key ever
- * existed
+ * existed; `unavailable` while the merchant's sandbox is being reset
  */
 export async function authenticate(
   storage: Pick<MerchantStore, "findMerchantByKey">,
@@ -20,6 +20,7 @@ export async function authenticate(
   if (otherMode !== undefined) throw new ServiceError("unauthorized", `This API key ${otherMode}.`);
   const found = await storage.findMerchantByKey(hashKey(key));
   if (!found) throw new ServiceError("unauthorized", "This API key is not valid.");
+  if (found.merchant.isResetting) throw beingReset();
   return found;
 }
 

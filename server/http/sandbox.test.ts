@@ -111,6 +111,17 @@ describe("the clock", () => {
     expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("success");
     expect((await get("/sandbox/deliveries", key)).items).toHaveLength(1);
   });
+
+  test("and payments cannot be read until a reset has deleted everything, so that nobody sees a part", async () => {
+    const { findMerchantByKey } = server.storage;
+    server.storage.findMerchantByKey = async (hash) => {
+      const owner = (await findMerchantByKey(hash))!;
+      return { ...owner, merchant: { ...owner.merchant, isResetting: true } };
+    };
+    const { status, body, headers } = await server.request("GET", "/v1/disbursements?limit=1");
+    expect([status, body.code, headers["retry-after"]]).toEqual([503, "unavailable", "1"]);
+    server.storage.findMerchantByKey = findMerchantByKey;
+  });
 });
 
 test("a delivery is replayed for its own merchant only; the audit trail has the key of a replay and of a rotation", async () => {

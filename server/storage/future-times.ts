@@ -1,11 +1,8 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
 
-/**
- * By how much a stored time of each kind may be in the future. A rate limit is full again after a second at most, and
- * the work on a clock's move is repeated after 30 seconds.
- */
-const LONGEST_MS = { rate: 2_000, rebase: 60_000, pause: 60_000 };
+/** By how much a stored time of each kind may be in the future. A rate limit is full again after a second at most. */
+const LONGEST_MS = { rate: 2_000, pause: 60_000 };
 
 /**
  * Returns the statements that correct times that were written while a clock was ahead. Without the correction, payments
@@ -18,22 +15,20 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
   const future = `${now} + ${CLOCKS_AGREE_MS}`;
   const settlements = ["disbursements", "checkouts"].map(
     // The time at which the record falls due was set relative to the time of the last change.
-    (table) => `UPDATE ${table} SET due_real = ${now} + due_at - updated_at FROM merchants m
-      WHERE m.id = ${table}.merchant_id AND due_real > ${future} AND updated_at - m.clock_offset > ${future}
-        AND due_real > ${now} + due_at - updated_at`,
+    (table) => `UPDATE ${table} SET due_at = ${now} + due_at - (updated_at - m.clock_offset) FROM merchants m
+      WHERE m.id = ${table}.merchant_id AND due_at > ${future} AND updated_at - m.clock_offset > ${future}`,
   );
   return [
     ...settlements,
-    `UPDATE events SET next_attempt_at = next_attempt_at - due_real + ${now}, due_real = ${now}
-     WHERE due_real > ${future} AND NOT claimed
+    `UPDATE events SET next_attempt_at = ${now} WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL
        AND EXISTS (SELECT 1 FROM attempts a WHERE ${attemptsOf} AND a.sent_real > ${future})`,
     // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
-    `UPDATE handovers SET next_attempt_at = ${now}, due_real = ${now} WHERE due_real > ${future} AND NOT claimed
-       AND EXISTS (SELECT 1 FROM exchanges x
+    `UPDATE handovers SET next_attempt_at = ${now}
+     WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL AND EXISTS (SELECT 1 FROM exchanges x
          WHERE x.merchant_id = handovers.merchant_id AND x.handover_id = handovers.id AND x.at_real > ${future})`,
     `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
     `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
-    `UPDATE replays SET due_real = ${now} WHERE state = 'running' AND due_real > ${now} + ${LONGEST_MS.pause}`,
+    `UPDATE replays SET due_at = ${now} WHERE state = 'running' AND due_at > ${now} + ${LONGEST_MS.pause}`,
     // Records that are created from now on must be erased in their turn.
     `UPDATE erasures SET next_created_at = ${now} WHERE next_created_at > ${now}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
@@ -42,13 +37,9 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
   ];
 }
 
-/** The statements for tables that only PostgreSQL has, where several processes share limits and work. */
-export function sharedFutureTimes(now: string): string[] {
-  return [
-    `DELETE FROM request_rates WHERE full_at > ${now} + ${LONGEST_MS.rate}`,
-    `UPDATE merchants SET rebasing_until_real = ${now} WHERE rebasing_until_real > ${now} + ${LONGEST_MS.rebase}`,
-  ];
-}
+/** The statement for the table that only PostgreSQL has, where several processes share limits. */
+export const sharedFutureTimes = (now: string): string =>
+  `DELETE FROM request_rates WHERE full_at > ${now} + ${LONGEST_MS.rate}`;
 
 /** Returns a function that corrects times at its first call, and whenever time has gone back since its last call. */
 export function correction(clock: Pick<Clock, "now">, correct: () => Promise<unknown>): () => Promise<void> {

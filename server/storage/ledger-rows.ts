@@ -10,16 +10,16 @@ const NONE: Amounts = { available: 0n, reserved: 0n, fees: 0n, outside: 0n };
 
 /** The row of an entry of the books. */
 export function entry(
-  { id, epoch }: StoredMerchant,
+  { id }: StoredMerchant,
   { currency, reference, at }: { currency: string; reference: string; at: number },
   kind: Kind,
   amounts: Partial<Amounts>,
 ) {
-  return { merchant_id: id, epoch, reference, kind, currency, at, ...NONE, ...amounts } satisfies Values;
+  return { merchant_id: id, reference, kind, currency, at, ...NONE, ...amounts } satisfies Values;
 }
 export type Entry = ReturnType<typeof entry>;
 /** Where an entry is booked: an account. */
-export type Place = Pick<Entry, "merchant_id" | "epoch" | "currency">;
+export type Place = Pick<Entry, "merchant_id" | "currency">;
 
 /** BigInt, because the sum of amount and fee can exceed 2^53. */
 const sumsOf = ({ amount, fee }: Disbursement | Checkout) => ({

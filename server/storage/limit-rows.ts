@@ -11,15 +11,9 @@ import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Val
 /** The amount that a payout adds to the sum of a day of its key or merchant. */
 export type DailySum = ReturnType<typeof dailySum>;
 
-const dailySum = (
-  { amount, currency }: Draft<Disbursement>,
-  { id, epoch }: StoredMerchant,
-  keyId: string,
-  now: number,
-) =>
+const dailySum = ({ amount, currency }: Draft<Disbursement>, { id }: StoredMerchant, keyId: string, now: number) =>
   ({
     merchant_id: id,
-    epoch,
     key_id: keyId,
     day: new Date(now).toISOString().slice(0, 10),
     currency,

@@ -11,15 +11,15 @@ import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts"
 const hmac = hmacs("hex", (secret) => Buffer.from(secret));
 
 /** What a customer's id is derived from, besides the phone number. */
-type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "epoch" | "customerSecret">;
+type CustomerSource = Pick<StoredMerchant, "id" | "createdAt" | "customerSecret">;
 
 /**
  * Returns a merchant's customer. Its id is a UUIDv7 with the time of the merchant's creation. Because of the merchant's
  * secret, the id does not reveal the phone number.
  */
-export function customerOf({ id, createdAt, epoch, customerSecret }: CustomerSource, phoneNumber: string): Customer {
+export function customerOf({ id, createdAt, customerSecret }: CustomerSource, phoneNumber: string): Customer {
   const time = createdAt.toString(16).padStart(12, "0");
-  const digits = hmac(customerSecret, `${id} ${epoch} ${phoneNumber}`);
+  const digits = hmac(customerSecret, `${id} ${phoneNumber}`);
   const start = `${time.slice(0, 8)}-${time.slice(8)}`;
   return { id: `${start}-7${digits.slice(0, 3)}-8${digits.slice(3, 6)}-${digits.slice(6, 18)}`, phoneNumber };
 }
@@ -31,16 +31,13 @@ export function customerOf({ id, createdAt, epoch, customerSecret }: CustomerSou
  */
 function referenceOf(
   { reference, merchantsReference, rail, ...draft }: Draft<Disbursement> | Draft<Checkout>,
-  { id, epoch, customerSecret }: StoredMerchant,
+  { id, customerSecret }: StoredMerchant,
 ): string {
   const isNamed = merchantsReference !== reference;
   const isLive = rail !== undefined || ("approval" in draft && draft.approval?.plan.rail !== undefined);
   if (!isNamed || !isLive) return reference;
   const prefix = "locale" in draft ? "CHK" : "DSB";
-  return derivedReference(
-    prefix,
-    Buffer.from(hmac(customerSecret, `${prefix} ${id} ${epoch} ${merchantsReference}`), "hex"),
-  );
+  return derivedReference(prefix, Buffer.from(hmac(customerSecret, `${prefix} ${id} ${merchantsReference}`), "hex"));
 }
 
 /** Returns the record that a draft becomes, dated with the merchant's current time. @param now real time */
@@ -60,18 +57,17 @@ export function recorded<T extends Disbursement | Checkout>(
     ...rest
   } = draft as unknown as Draft<Checkout>;
   const record = { ...rest, reference: referenceOf(draft as never, merchant), createdAt: at, updatedAt: at };
-  return (due === undefined ? record : { ...record, due: { at: at + due.afterMs, status: due.status } }) as T;
+  return (due === undefined ? record : { ...record, due: { at: now + due.afterMs, status: due.status } }) as T;
 }
 
 /** Returns the row of a record. What has no column of its own is in the column `details`. */
-export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }: StoredMerchant) {
+export function toValues(record: Disbursement | Checkout) {
   const { id, merchantId, reference, merchantsReference, customer, amount, fee, currency, ...others } =
     record as Disbursement;
   const { status, createdAt, updatedAt, due, failure, approval, ...details } = others;
   return {
     id,
     merchant_id: merchantId,
-    epoch,
     reference,
     merchants_reference: merchantsReference,
     customer_id: customer?.id ?? null,
@@ -84,7 +80,6 @@ export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }
     created_at: createdAt,
     updated_at: updatedAt,
     due_at: due?.at ?? null,
-    due_real: due === undefined ? null : due.at - clockOffset,
     due_status: due?.status ?? null,
     failure: failureValue(failure),
     ...("locale" in record ? {} : { approval: approval ? JSON.stringify(approval) : null }),
@@ -94,11 +89,11 @@ export function toValues(record: Disbursement | Checkout, { epoch, clockOffset }
 export const failureValue = (failure: Failure | undefined): string | null =>
   failure === undefined ? null : JSON.stringify(failure);
 
-/** Returns the columns for a record's due time, computed with the merchant's clock. */
-export function dueValues(due: DueAfter | undefined, merchant: StoredMerchant, now: number): Values {
-  if (due === undefined) return { due_at: null, due_real: null, due_status: null };
-  return { due_at: sandboxTime(merchant, now) + due.afterMs, due_real: now + due.afterMs, due_status: due.status };
-}
+/** Returns the columns for when a record is due. @param now real time */
+export const dueValues = (due: DueAfter | undefined, now: number): Values => ({
+  due_at: due === undefined ? null : now + due.afterMs,
+  due_status: due?.status ?? null,
+});
 
 /** Returns the report about a record that was settled `delayMs` after it was due. */
 export function settledReport({ merchantId, traceparent }: Disbursement | Checkout, delayMs: number): RecordSettled {

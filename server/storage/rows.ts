@@ -10,10 +10,9 @@ export type Row = Readonly<Record<string, any>>;
 /** Values to store, by column. */
 export type Values = Record<string, string | number | bigint | null>;
 
-/** A merchant with its epoch, which is the number of its resets. Only the storage knows the epoch. */
+/** A merchant with what only the storage knows. */
 export interface StoredMerchant extends Merchant {
-  epoch: number;
-  /** The ids of its customers are derived with this secret. */
+  /** The ids of its customers are derived with this secret. A reset of the sandbox replaces it. */
   customerSecret: string;
 }
 
@@ -36,7 +35,7 @@ export const toMerchant = (row: Row): Merchant =>
     name: row.name,
     createdAt: row.created_at,
     clockOffset: row.clock_offset,
-    movedTo: row.moved_to,
+    isResetting: row.resetting ? true : null,
     webhookUrl: row.webhook_url,
     state: row.merchant_state,
     limits: fromJson(row.limits),
@@ -46,13 +45,12 @@ export const toMerchant = (row: Row): Merchant =>
 
 export const toStored = (row: Row): StoredMerchant => ({
   ...toMerchant(row),
-  epoch: row.epoch,
   customerSecret: row.customer_secret,
 });
 
 /** Returns a merchant without what only the storage knows. */
 export function toShown<T extends StoredMerchant>(stored: T): Omit<T, Exclude<keyof StoredMerchant, keyof Merchant>> {
-  const { epoch: _, customerSecret: __, ...merchant } = stored;
+  const { customerSecret: _, ...merchant } = stored;
   return merchant;
 }
 

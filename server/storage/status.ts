@@ -42,19 +42,18 @@ export interface WaitingWork {
   oldestDueAt?: number;
 }
 
-/** Leaves out rows from before resets. */
-const current = (table: string) => `merchants m JOIN ${table} r ON r.merchant_id = m.id AND r.epoch = m.epoch`;
-const count = (table: string, where: string) => `SELECT count(*) FROM ${current(table)} WHERE ${where}`;
+/** The indexes begin with the merchant. */
+const count = (table: string, where: string) =>
+  `SELECT count(*) FROM merchants m JOIN ${table} r ON r.merchant_id = m.id WHERE ${where}`;
 
 /**
  * Returns the statement that reads the work, whose row `toWork` converts.
- * @param ready the condition of a delivery that is ready
  * @param now real time
  */
-export function workQuery({ ready, now }: { ready: string; now: string }): string {
+export function workQuery({ yes, no, now }: Record<"yes" | "no" | "now", string>): string {
   // Each of these conditions has an index.
-  const due = [ready, `r.due_real <= ${now} AND NOT r.claimed`].map(
-    (where) => `SELECT r.next_attempt_at - m.clock_offset AS due FROM ${current("events")} WHERE ${where}`,
+  const due = [`ready = ${yes}`, `next_attempt_at <= ${now} AND ready = ${no} AND leased_until IS NULL`].map(
+    (where) => `SELECT next_attempt_at AS due FROM events WHERE ${where}`,
   );
   return `WITH due AS (${due.join(" UNION ALL ")}) SELECT
     (${count("disbursements", "r.status = 'pending'")}) AS "pendingPayouts",

@@ -1,7 +1,7 @@
 import type { ChaosSwitch } from "../domain/chaos.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
 import type { Emit } from "../domain/telemetry.ts";
-import { happensAt, sandboxTime } from "../domain/time.ts";
+import { happensAt } from "../domain/time.ts";
 import { childOf, readTraceparent, traceparentOf } from "../domain/trace.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
@@ -58,7 +58,7 @@ async function makeAttempt(
 ): Promise<NextStep["status"] | "prevented" | "lapsed"> {
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
-  const at = dueAt === undefined ? sandboxTime(merchant, now) : happensAt(merchant, dueAt, now);
+  const at = happensAt(merchant, dueAt, now);
   const previous = secrets.previous.filter(({ expiresAt }) => expiresAt > at).map(({ secret }) => secret);
   const parent = readTraceparent(event.traceparent);
   const trace = parent && childOf(parent, span());
@@ -86,7 +86,7 @@ async function makeAttempt(
     status: next.status,
     httpStatus,
     durationMs: latencyMs,
-    delayMs: dueAt === undefined ? undefined : at - dueAt,
+    delayMs: at - dueAt,
     counted,
     trace,
   });

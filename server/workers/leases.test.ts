@@ -16,7 +16,7 @@ const claim = {
   event: { id: "event-1", merchantId: "m", body: "{}" },
   url: "http://receiver.example/",
   secrets: { current: "whsec_AA==", previous: [] },
-  merchant: { id: "m", epoch: 0, clockOffset: 0 },
+  merchant: { id: "m", clockOffset: 0 },
   token: 1,
   step: 0,
 } as unknown as ClaimedDelivery;

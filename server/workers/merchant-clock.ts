@@ -35,12 +35,6 @@ export interface MerchantClockOptions {
 export function createMerchantClock(options: MerchantClockOptions): MerchantClock {
   const { storage, clock, settlement, deliveries, stopping } = options;
 
-  /** True while work that the move made due still has to be processed. A reset ends the move. */
-  async function isUnfinished(merchantId: string, movedTo: number): Promise<boolean> {
-    const merchant = await storage.findMerchant(merchantId);
-    return merchant!.movedTo >= movedTo && storage.hasDue(merchantId, movedTo);
-  }
-
   return {
     async advance(merchantId, move, actor) {
       const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
@@ -54,7 +48,7 @@ export function createMerchantClock(options: MerchantClockOptions): MerchantCloc
         }
         const done = (await settlement.settle(merchantId)) + (await deliveries.begin(merchantId));
         if (done > 0) continue;
-        if (!(await isUnfinished(merchantId, moved.movedTo))) return moved;
+        if (!(await storage.hasDue(merchantId, moved.at))) return moved.merchant;
         if (!(await deliveries.nextEnd(merchantId))) await clock.sleep(WAIT_MS, stopping);
       }
     },

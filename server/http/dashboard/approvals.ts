@@ -10,6 +10,8 @@ import { mayDo, type View } from "./view.ts";
 
 /** The value of a payout's input in the forms. */
 const idOf = ({ merchantId, reference }: Disbursement) => `${merchantId}/${reference}`;
+/** When a waiting payout fails. A merchant reads times of its own clock, and the page of all merchants has real time. */
+const failsAt = ({ merchant }: View, { due }: Disbursement) => due!.at + (merchant?.clockOffset ?? 0);
 const numberOf = ({ customer }: Disbursement) => formatPhoneNumber(customer.phoneNumber);
 
 /** The sum of the payouts in each currency. */
@@ -42,19 +44,19 @@ const waitingPage = list<Disbursement>({
   }),
   columns: (view) => [
     column("payout", "", (payout) => {
-      const { merchantId, merchantsReference, due, approval } = payout;
+      const { merchantId, merchantsReference, approval } = payout;
       const label = view.t("chooseReference", { reference: merchantsReference });
       const input = { form: "chosen", type: "checkbox", name: "payment", value: idOf(payout), "aria-label": label };
       return [
         markup`<label class="tick"><input${attributes(input)}> ${view.toPayment(payout)}</label>`,
         view.whose(merchantId) && under(view.whose(merchantId)),
         approval!.level === "operator" && under(view.t("needsOperator")),
-        small(view.t("toNumberUntil", { number: numberOf(payout), time: view.minute(due!.at) })),
+        small(view.t("toNumberUntil", { number: numberOf(payout), time: view.minute(failsAt(view, payout)) })),
       ];
     }),
     column("recipient", "wide line", (payout) => [numberOf(payout), under(payout.country)]),
     column("amount", "number", view.money),
-    column("failsAt", "wide", ({ due }) => view.stampMinute(due!.at)),
+    column("failsAt", "wide", (payout) => view.stampMinute(failsAt(view, payout))),
   ],
   above(view) {
     const lines = [...results(view, "payment.approve"), ...results(view, "payment.reject")];

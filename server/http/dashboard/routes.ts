@@ -3,6 +3,7 @@ import { nameOf, pathFor, refused, Refused, scopesOf, typed, type Doer } from ".
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
+import { beingReset } from "../../domain/merchants.ts";
 import { hasRight, RIGHTS } from "../../domain/roles.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
@@ -109,6 +110,7 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
     const { merchantId = id } = visitOf(res).session;
     const merchant = merchantId === id ? await storage.findMerchant(id) : undefined;
     if (!merchant) throw refused(404, "error.noMerchant");
+    if (merchant.isResetting) throw beingReset();
     stateOf(res).merchant = merchant;
     next();
   };

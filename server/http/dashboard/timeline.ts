@@ -4,8 +4,9 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Event } from "../../domain/events.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
+import { sandboxTime } from "../../domain/time.ts";
 import { link, markup, pre, soft, type Html, type Part } from "./html.ts";
-import type { View, Words } from "./view.ts";
+import { merchantOf, type View, type Words } from "./view.ts";
 
 /** Something that happened or will happen to a payment. Times are in the merchant's sandbox time. */
 export interface Moment {
@@ -60,7 +61,11 @@ export function timelineOf(payment: Disbursement | Checkout, related: Related, v
   if (status !== "pending")
     moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(`moment.${status}`) });
   else if (due)
-    moments.push({ at: due.at, tone: "next", text: isApproved ? t(`will.${due.status}`) : t("moment.unlessApproved") });
+    moments.push({
+      at: sandboxTime(merchantOf(view), due.at),
+      tone: "next",
+      text: isApproved ? t(`will.${due.status}`) : t("moment.unlessApproved"),
+    });
   if (event)
     moments.push({
       at: event.createdAt,

@@ -78,7 +78,7 @@ export function showForm(context: PageContext, res: Response, opened: OpenChecko
   const { checkout, merchant } = opened;
   const t = texts[checkout.locale];
   const summary = summaryOf(opened);
-  const left = checkout.due!.at - sandboxTime(merchant, clock.now());
+  const left = checkout.due!.at - clock.now();
   const country = countryOf(checkout.country);
   const fault = rejected?.fault && t.numberFault(rejected.fault, country?.callingCode);
   const countryNames = new Intl.DisplayNames(checkout.locale, { type: "region" });

@@ -28,8 +28,6 @@ const VALUES: Readonly<Record<string, string>> = {
   // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
   // sequence, so that cursors of events stay valid.
   "merchants.last_event": "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
-  // The first start finishes a move of a clock that a crash interrupted, because the lease of the move ended long ago.
-  "merchants.rebasing_until_real": "CASE rebasing WHEN 1 THEN 0 END",
   "audit.id": "seq",
 };
 

@@ -8,15 +8,14 @@ import { eyesOf } from "./sign-in.ts";
 import { insertNew, run, runAll, type Executor, type Work } from "./query.ts";
 
 const WAITS = "d.approval IS NOT NULL AND d.status = 'pending'";
-const LIST = (which: string) => `SELECT d.* FROM disbursements d
-  JOIN merchants m ON m.id = d.merchant_id AND m.epoch = d.epoch WHERE ${WAITS} ${which}
+const LIST = (which: string) => `SELECT d.* FROM disbursements d WHERE ${WAITS} ${which}
   ORDER BY d.created_at, d.reference LIMIT :limit`;
 const LOCK = `SELECT d.* FROM disbursements d
-  WHERE d.merchant_id = :merchant AND d.reference = :reference AND d.epoch = :epoch AND ${WAITS} FOR UPDATE`;
+  WHERE d.merchant_id = :merchant AND d.reference = :reference AND ${WAITS} FOR UPDATE`;
 const OF_ONE = "WHERE merchant_id = :merchant AND reference = :reference";
-const APPROVE = `UPDATE disbursements SET approval = NULL, failure = :failure, due_at = :due_at, due_real = :due_real,
+const APPROVE = `UPDATE disbursements SET approval = NULL, failure = :failure, due_at = :due_at,
   due_status = :due_status ${OF_ONE}`;
-const REJECT = `UPDATE disbursements SET approval = NULL, status = 'failed', due_at = NULL, due_real = NULL,
+const REJECT = `UPDATE disbursements SET approval = NULL, status = 'failed', due_at = NULL,
   due_status = NULL, updated_at = greatest(updated_at, :at) ${OF_ONE} RETURNING *`;
 
 export function approvals({ read, write, writeEvents }: Executor): ApprovalStore {
@@ -32,27 +31,24 @@ export function approvals({ read, write, writeEvents }: Executor): ApprovalStore
         if (known === 0) return "not-waiting";
         const merchant = yield* lockMerchant(merchantId, "orders");
         const place = { merchant: merchantId, reference };
-        const [row] = (yield* run(LOCK, { ...place, epoch: merchant.epoch })).rows;
+        const [row] = (yield* run(LOCK, place)).rows;
         const record = row && toDisbursement(row);
-        const now = sandboxTime(merchant, merchant.now);
         // A payout whose time is over is about to fail.
-        if (!record?.approval || record.due!.at <= now) return "not-waiting";
+        if (!record?.approval || record.due!.at <= merchant.now) return "not-waiting";
         const refused = mayDecide(record.approval, merchant, yield* eyesOf(actor, merchantId), rejection === undefined);
         if (refused) return refused;
         if (rejection !== undefined) {
-          const { rows } = yield* run(REJECT, { ...place, at: now });
+          const { rows } = yield* run(REJECT, { ...place, at: sandboxTime(merchant, merchant.now) });
           yield* writeEvents([{ record: toDisbursement(rows[0]!), merchant }]);
           const details = { reference, reason: rejection };
           yield* recordAction({ actor, action: "payment.reject", merchantId, details });
           return "decided";
         }
         const { due, failure, rail } = record.approval.plan;
-        const changes = { ...dueValues(due, merchant, merchant.now), failure: failureValue(failure) };
+        const changes = { ...dueValues(due, merchant.now), failure: failureValue(failure) };
         yield* runAll([
           { text: APPROVE, values: { ...place, ...changes } },
-          ...(rail === undefined
-            ? []
-            : [insertNew("handovers", [handoverValues(record, rail, merchant, merchant.now)])]),
+          ...(rail === undefined ? [] : [insertNew("handovers", [handoverValues(record, rail, merchant.now)])]),
         ]);
         yield* recordAction({ actor, action: "payment.approve", merchantId, details: { reference } });
         return "decided";

@@ -9,14 +9,13 @@ import { recordList } from "./record-lists.ts";
 
 const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
 
-const SELECT_PUBLIC = `SELECT c.* FROM checkouts c JOIN merchants m ON m.id = c.merchant_id AND m.epoch = c.epoch
-  WHERE c.reference = :reference`;
+const SELECT_PUBLIC = "SELECT * FROM checkouts WHERE reference = :reference";
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
 const LOCK_PENDING = `SELECT * FROM checkouts
-  WHERE merchant_id = :merchant AND reference = :reference AND epoch = :epoch AND status = 'pending' FOR UPDATE`;
-const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_real = :due_real,
-  due_status = :due_status, failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
-const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_real = NULL, due_status = NULL,
+  WHERE merchant_id = :merchant AND reference = :reference AND status = 'pending' FOR UPDATE`;
+const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_status = :due_status,
+  failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
+const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_status = NULL,
   updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
 /** The operations that each database implements with its own statements, in `tuned/`. */
@@ -35,8 +34,7 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       const [found] = (yield* run(SELECT_PUBLIC, { reference })).rows;
       if (!found) return false;
       const merchant = yield* lockMerchant(found.merchant_id, lock);
-      const place = { merchant: merchant.id, reference, epoch: merchant.epoch };
-      const [row] = (yield* run(LOCK_PENDING, place)).rows;
+      const [row] = (yield* run(LOCK_PENDING, { merchant: merchant.id, reference })).rows;
       return row !== undefined && (yield* change(row, merchant));
     });
 
@@ -62,7 +60,7 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
         const merchant = locked.id;
         const customer = customerOf(locked, phone).id;
         const at = sandboxTime(locked, locked.now);
-        const ends = { ...dueValues(due, locked, locked.now), failure: failureValue(failure) };
+        const ends = { ...dueValues(due, locked.now), failure: failureValue(failure) };
         yield* run(PAY, { merchant, reference, customer, phone, at, ...ends });
         return true;
       }),

@@ -1,55 +1,110 @@
+import { createHmac } from "node:crypto";
 import type { ClockStore } from "../../domain/clock-store.ts";
 import { movedTime } from "../../domain/time.ts";
 import { clockMoved, toShown } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { lockMerchant } from "./locked-merchant.ts";
-import { run, runAll, type Executor } from "./query.ts";
-import { NOT_REBASING, rebase, REBASING } from "./rebase.ts";
+import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
+import { onAttempts, run, runAll, type Executor, type Work } from "./query.ts";
 
-const SET_CLOCK = {
-  sqlite: `UPDATE merchants SET clock_offset = :offset, moved_to = :to, ${REBASING.sqlite} WHERE id = :merchant`,
-  postgres: `UPDATE merchants SET clock_offset = :offset, moved_to = :to, ${REBASING.postgres} WHERE id = :merchant`,
-};
-const HAS_DUE = `SELECT 1 FROM merchants m WHERE m.id = :merchant AND (
-  EXISTS (SELECT 1 FROM disbursements d WHERE d.merchant_id = :merchant AND d.epoch = m.epoch AND d.due_at <= :until)
-  OR EXISTS (SELECT 1 FROM checkouts c WHERE c.merchant_id = :merchant AND c.epoch = m.epoch AND c.due_at <= :until)
-  OR EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = :merchant AND e.epoch = m.epoch AND e.next_attempt_at <= :until))`;
-
-const startEpoch = (notRebasing: string) => `UPDATE merchants
-  SET epoch = epoch + 1, clock_offset = 0, moved_to = 0, ${notRebasing}, chaos = NULL WHERE id = :merchant`;
-const RESET = [
-  { sqlite: startEpoch(NOT_REBASING.sqlite), postgres: startEpoch(NOT_REBASING.postgres) },
-  "INSERT INTO discarded_epochs (merchant_id, epoch) VALUES (:merchant, :epoch)",
-  "DELETE FROM previous_webhook_secrets WHERE merchant_id = :merchant",
-  "UPDATE replays SET state = 'stopped', ended_real = :now WHERE merchant_id = :merchant AND state = 'running'",
+const OF_MERCHANT = "merchant_id = :merchant";
+/** What is due for the merchant becomes due earlier by the step. A claimed delivery is being attempted already. */
+const MOVE = [
+  "UPDATE merchants SET clock_offset = clock_offset + :step WHERE id = :merchant",
+  `UPDATE disbursements SET due_at = due_at - :step WHERE ${OF_MERCHANT} AND due_at IS NOT NULL`,
+  `UPDATE checkouts SET due_at = due_at - :step WHERE ${OF_MERCHANT} AND due_at IS NOT NULL`,
+  `UPDATE events SET next_attempt_at = next_attempt_at - :step
+    WHERE ${OF_MERCHANT} AND next_attempt_at IS NOT NULL AND leased_until IS NULL`,
 ];
+const HAS_DUE = `SELECT 1 AS due WHERE
+  EXISTS (SELECT 1 FROM disbursements WHERE ${OF_MERCHANT} AND due_at <= :until)
+  OR EXISTS (SELECT 1 FROM checkouts WHERE ${OF_MERCHANT} AND due_at <= :until)
+  OR EXISTS (SELECT 1 FROM events WHERE ${OF_MERCHANT} AND next_attempt_at <= :until)`;
+
+/** How many rows of a table a step of a reset deletes. Most sandboxes have fewer, and are reset in one transaction. */
+const STEP = 1_000;
+/** The tables whose rows a reset deletes, with a column of their key. */
+const DELETED = {
+  events: "seq",
+  disbursements: "merchants_reference",
+  checkouts: "merchants_reference",
+  entries: "reference",
+  refusals: "merchants_reference",
+  erasures_waiting: "merchants_reference",
+};
+const SOME = `${OF_MERCHANT} LIMIT ${STEP}`;
+const FIRST_EVENTS = `${OF_MERCHANT} ORDER BY seq LIMIT ${STEP}`;
+/** Attempts are found through their events, so they are deleted first. */
+const DELETE_ATTEMPTS = onAttempts(
+  (which) => `DELETE FROM attempts WHERE ${which} IN (SELECT id FROM events WHERE ${FIRST_EVENTS})`,
+);
+const DELETE_MANY = Object.entries(DELETED).map(
+  ([table, key]) => `DELETE FROM ${table} WHERE ${OF_MERCHANT} AND ${key} IN
+    (SELECT ${key} FROM ${table} WHERE ${table === "events" ? FIRST_EVENTS : SOME})`,
+);
+const DELETE_FEW = ["accounts", "daily_sums", "erasures", "previous_webhook_secrets"].map(
+  (table) => `DELETE FROM ${table} WHERE ${OF_MERCHANT}`,
+);
+const STOP_REPLAY = `UPDATE replays SET state = 'stopped', ended_real = :now WHERE ${OF_MERCHANT} AND state = 'running'`;
+const RESET = `UPDATE merchants SET clock_offset = 0, chaos = NULL, customer_secret = :secret, resetting = :resetting
+  WHERE id = :merchant`;
+const RESETTING = "SELECT id FROM merchants WHERE resetting = true LIMIT 1";
+
+/**
+ * Deletes rows of a locked merchant. Returns true if there may be more of them. The last step finds few rows in every
+ * table, so what was written since the first step is deleted completely or not at all.
+ */
+function* resetStep({ id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
+  const results = yield* runAll(
+    [DELETE_ATTEMPTS, ...DELETE_MANY, ...DELETE_FEW].map((text) => ({ text, values: { merchant } })),
+  );
+  const resetting = results.slice(1, 1 + DELETE_MANY.length).some(({ count }) => count >= STEP);
+  const secret = createHmac("sha256", customerSecret).update("reset").digest("hex");
+  yield* run(RESET, { merchant, secret, resetting });
+  return resetting;
+}
+
+/** Continues a reset, unless it has ended. Returns true if there may be more rows to delete. */
+const continueReset = ({ write }: Executor, merchantId: string): Promise<boolean> =>
+  write(
+    function* () {
+      const merchant = yield* lockMerchant(merchantId, "alone");
+      return merchant.isResetting === true && (yield* resetStep(merchant));
+    },
+    { repeatable: true },
+  );
+
+/** Finishes a reset whose process has ended, if there is one. */
+export async function finishReset(executor: Executor): Promise<void> {
+  const [row] = await executor.read({ text: RESETTING });
+  while (row && (await continueReset(executor, row.id as string)));
+}
 
 export function clocks(executor: Executor): Omit<ClockStore, "settleDue" | "listUpcoming"> {
   const { read, write } = executor;
   return {
-    async moveClock(merchantId, move, mostAheadMs, actor) {
-      const moved = await write(function* () {
-        const merchant = yield* lockMerchant(merchantId, "alone");
-        const to = movedTime(merchant, merchant.now, move, mostAheadMs);
+    moveClock: (merchantId, move, mostAheadMs, actor) =>
+      write(function* () {
+        const { now, ...merchant } = yield* lockMerchant(merchantId, "alone");
+        const to = movedTime(merchant, now, move, mostAheadMs);
         if (to === undefined) return undefined;
-        const [clockOffset, movedTo] = [to - merchant.now, Math.max(to, merchant.movedTo)];
-        yield* run(SET_CLOCK, { merchant: merchantId, offset: clockOffset, to: movedTo });
+        const clockOffset = to - now;
+        const step = clockOffset - merchant.clockOffset;
+        const values = { merchant: merchantId, step };
+        if (step > 0) yield* runAll(MOVE.map((text) => ({ text, values })));
         if (actor) yield* recordAction(clockMoved(merchantId, to, actor));
-        const { now: _, ...before } = merchant;
-        return { ...before, clockOffset, movedTo };
-      });
-      if (!moved) return undefined;
-      await rebase(executor, moved);
-      return toShown(moved);
-    },
+        return { merchant: toShown({ ...merchant, clockOffset }), at: now };
+      }),
     async hasDue(merchant, until) {
       return (await read({ text: HAS_DUE, values: { merchant, until } })).length > 0;
     },
-    reset: (merchantId, actor) =>
-      write(function* () {
-        const { epoch } = yield* lockMerchant(merchantId, "alone");
-        yield* runAll(RESET.map((text) => ({ text, values: { merchant: merchantId, epoch } })));
+    async reset(merchantId, actor) {
+      const isUnfinished = await write(function* () {
+        const merchant = yield* lockMerchant(merchantId, "alone");
+        yield* run(STOP_REPLAY, { merchant: merchantId });
         if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
-      }),
+        return yield* resetStep(merchant);
+      });
+      if (isUnfinished) while (await continueReset(executor, merchantId));
+    },
   };
 }

@@ -1,31 +1,23 @@
 import type { ClaimedDelivery, DeliveryQueue } from "../../domain/deliveries.ts";
 import type { LaneClaim } from "../../domain/queues.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { optional, toMerchant } from "../rows.ts";
+import { toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { toEvent } from "./event-rows.ts";
-import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type QueueTable, type Work } from "./query.ts";
-import { CURRENT_EPOCH, queueOf, READY, updateSelected } from "./queue.ts";
+import { queueOf, READY, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
 
-const WAITING = `merchant_id = :merchant AND host = :host AND due_real IS NOT NULL AND claimed = false
-  AND epoch = ${CURRENT_EPOCH} ORDER BY next_attempt_at LIMIT :limit`;
-const COUNT_WAITING = `SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE ${WAITING}) AS found`;
-const ADVANCE = updateSelected(
-  "events",
-  "ready = true, due_real = NULL, next_attempt_at = :at, step = greatest(step - 1, 0)",
-  WAITING,
-);
+const OF_LANE = `merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT :limit`;
+const COUNT_WAITING = `SELECT count(*) AS count FROM (SELECT 1 FROM events WHERE ${OF_LANE}) AS found`;
+const ADVANCE = updateSelected("events", "ready = true, next_attempt_at = :now, step = greatest(step - 1, 0)", OF_LANE);
 
-/** Finds a delivery, unless a reset has deleted it. */
-const LOCK_ONE = `SELECT e.status, e.claimed AND e.due_real > :leased AS is_underway
-  FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
-  WHERE e.merchant_id = :merchant AND e.id = :id AND e.url IS NOT NULL FOR UPDATE OF e`;
+const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :leased AS is_underway
+  FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL FOR UPDATE`;
 /** Makes a delivery due, at the first step of the schedule. */
-const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :at, ${READY}
+const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :now, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
 const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
 
@@ -44,8 +36,7 @@ export function* claimDeliveries(
   return rows.map((row) => {
     const event = toEvent(row);
     const { id, merchantId } = event;
-    // A delivery that an earlier version had claimed for a replay has no time in the schedule.
-    const dueAt = optional<number>(row.next_attempt_at);
+    const merchant = merchants.get(merchantId)!;
     return {
       lane: { merchantId, host: row.host },
       id,
@@ -53,9 +44,9 @@ export function* claimDeliveries(
       url: row.url,
       token: row.claim_token,
       step: row.step,
-      merchant: merchants.get(merchantId)!,
+      merchant,
       secrets: secrets.get(merchantId)!,
-      ...(dueAt !== undefined && { dueAt }),
+      dueAt: sandboxTime(merchant, row.next_attempt_at as number),
     };
   });
 }
@@ -75,24 +66,17 @@ export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, Tuned> {
     async advanceRetries({ merchantId: merchant, host }, { least, limit }) {
       const [waiting] = await read({ text: COUNT_WAITING, values: { merchant, host, limit: least } });
       if ((waiting!.count as number) < least) return 0;
-      return write(
-        function* () {
-          const locked = yield* lockMerchant(merchant, "shares");
-          const at = sandboxTime(locked, locked.now);
-          return (yield* run(ADVANCE, { merchant, host, limit, at })).count;
-        },
-        { commit: "writeUnflushed" },
-      );
+      const advanced = await write(() => run(ADVANCE, { merchant, host, limit }), { commit: "writeUnflushed" });
+      return advanced.count;
     },
     requestReplay: (merchantId, id, actor) =>
       write(function* () {
-        const locked = yield* lockMerchant(merchantId, "shares");
         const [row] = (yield* run(LOCK_ONE, { merchant: merchantId, id })).rows;
         if (!row) return "unknown";
         if (row.is_underway) return "claimed";
         const details = { delivery: id, status: row.status };
         yield* recordAction({ actor, action: "delivery.replay", merchantId, details });
-        yield* run(RESTART, { merchant: merchantId, id, at: sandboxTime(locked, locked.now) });
+        yield* run(RESTART, { merchant: merchantId, id });
         return "requested";
       }),
   };

@@ -1,16 +1,14 @@
 import type { Disbursement, DisbursementStore } from "../../domain/disbursements.ts";
 import { toDisbursement } from "../record-rows.ts";
-import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor } from "./query.ts";
 import { recordList } from "./record-lists.ts";
 
 const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
 
-const SELECT_BY_REFERENCE = `SELECT * FROM disbursements WHERE merchant_id = :merchant
-  AND epoch = (SELECT epoch FROM merchants WHERE id = :merchant) AND merchants_reference = :reference`;
-const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, epoch, merchants_reference, count)
-  VALUES (:merchant, :epoch, :reference, 1)
-  ON CONFLICT (merchant_id, epoch, merchants_reference) DO UPDATE SET count = r.count + 1 RETURNING count`;
+const SELECT_BY_REFERENCE = `SELECT * FROM disbursements WHERE merchant_id = :merchant AND merchants_reference = :reference`;
+const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, merchants_reference, count)
+  VALUES (:merchant, :reference, 1)
+  ON CONFLICT (merchant_id, merchants_reference) DO UPDATE SET count = r.count + 1 RETURNING count`;
 
 /** The operations that each database implements with its own statements, in `tuned/`. */
 type Tuned = "insertDisbursement" | "findDisbursement";
@@ -26,8 +24,7 @@ export function disbursements(executor: Executor): Omit<DisbursementStore, Tuned
     countRefusal: (merchant, reference) =>
       write(
         function* () {
-          const { epoch } = yield* lockMerchant(merchant, "shares");
-          const [row] = (yield* run(COUNT_REFUSAL, { merchant, epoch, reference })).rows;
+          const [row] = (yield* run(COUNT_REFUSAL, { merchant, reference })).rows;
           return row!.count;
         },
         { commit: "writeNew", isAside: true },

@@ -1,11 +1,10 @@
 import type { Delivery, EventLog } from "../../domain/deliveries.ts";
 import { toAttempt, toDelivery, toEvent } from "./event-rows.ts";
 import type { Row } from "../rows.ts";
-import { pageOf } from "./event-search.ts";
+import { OFFSET, pageOf } from "./event-search.ts";
 import { onAttempts, type Executor } from "./query.ts";
 
-const SELECT = `SELECT e.* FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
-  WHERE e.merchant_id = :merchant AND e.id = :id AND e.url IS NOT NULL`;
+const SELECT = `SELECT *, ${OFFSET} FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL`;
 const ATTEMPTS = onAttempts((which) => `SELECT * FROM attempts WHERE ${which} = ANY(:ids::text[])`);
 
 export function eventLog(executor: Executor): EventLog {

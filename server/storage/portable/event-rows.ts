@@ -8,13 +8,11 @@ export const ATTEMPTS_KEPT = 100;
 
 /** Returns the row of the event of a record that has become final. */
 export function eventValues({ record, merchant }: FinalRecord) {
-  const { name, epoch } = merchant;
-  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, name);
+  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, merchant.name);
   const destination = destinationOf(record, merchant);
   return {
     id,
     merchant_id: merchantId,
-    epoch,
     type,
     reference,
     created_at: createdAt,
@@ -23,7 +21,7 @@ export function eventValues({ record, merchant }: FinalRecord) {
     url: destination?.url ?? null,
     host: destination?.host ?? null,
     status: destination ? "pending" : null,
-    next_attempt_at: destination ? createdAt : null,
+    next_attempt_at: destination ? createdAt - merchant.clockOffset : null,
     ready: destination ? 1 : 0,
   } satisfies Values;
 }
@@ -50,13 +48,14 @@ export const toAttempt = (row: Row): Attempt =>
     error: row.error,
   });
 
+/** @param row with its merchant's clock_offset */
 export const toDelivery = (row: Row, attempts: Attempt[]): Delivery => ({
   ...toEvent(row),
   ...toObject<Omit<Delivery, keyof Event>>({
     url: row.url,
     status: row.status,
     step: row.step,
-    nextAttemptAt: row.next_attempt_at,
+    nextAttemptAt: row.next_attempt_at === null ? null : row.next_attempt_at + row.clock_offset,
     attempts,
   }),
 });

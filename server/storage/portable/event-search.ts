@@ -50,8 +50,10 @@ const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
 const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
 /** The statuses of events with an address. */
 export const STATUSES = ["pending", "delivered", "ended", "exhausted"] as const;
+/** The clock of the event's merchant, with which `toDelivery` shows the time of the next attempt. */
+export const OFFSET = "(SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
 /** Pending deliveries that are ready or being attempted need no replay. */
-const REPLAYABLE: Condition = ["NOT ready AND NOT claimed"];
+const REPLAYABLE: Condition = ["NOT ready AND leased_until IS NULL"];
 const EVERYTHING: Range = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 /**
@@ -98,9 +100,6 @@ function parameters() {
 /** Rewrites a condition, if necessary, so that the database does not choose an index for it. */
 const UNINDEXED = { sqlite: (condition: string) => `+${condition}`, postgres: (condition: string) => condition };
 
-const ofMerchant = (merchant: string) =>
-  `merchant_id = ${merchant} AND epoch = (SELECT epoch FROM merchants WHERE id = ${merchant})`;
-
 /** Reads the next matching entries. Reads a bounded number of entries if no index has only matching entries. */
 async function look(executor: Executor, asked: Look): Promise<Found> {
   const { ranges, others } = conditionsOf(asked);
@@ -108,7 +107,7 @@ async function look(executor: Executor, asked: Look): Promise<Found> {
 
   function read(what: string, { after, before }: Range, conditions: readonly Condition[], count: number, skipped = 0) {
     const { values, put, render } = parameters();
-    const all = [ofMerchant(put(asked.merchantId))];
+    const all = [`merchant_id = ${put(asked.merchantId)}`];
     all.push(...conditions.map((each) => UNINDEXED[executor.database](render(each))));
     // PostgreSQL would expect few rows in a range with two ends, and could sort them.
     if (after > EVERYTHING.after) all.push(`seq > ${put(after)}`);
@@ -149,7 +148,7 @@ export async function pageOf(
     hasAddress: list === "deliveries",
     isTimed,
     order: "DESC",
-    columns: "*",
+    columns: `*, ${OFFSET}`,
     // A row more than the page needs shows whether another page follows.
     limit: limit + 1,
   });
@@ -240,8 +239,8 @@ async function rangeOf(
 ): Promise<Range & { isTimed: boolean }> {
   if (createdAfter === undefined && createdBefore === undefined) return { ...EVERYTHING, isTimed: true };
   const values = { merchant: merchantId };
-  const [merchant] = await executor.read({ text: "SELECT moved_to FROM merchants WHERE id = :merchant", values });
-  if (merchant?.moved_to !== 0) return { ...EVERYTHING, isTimed: false };
+  const [merchant] = await executor.read({ text: "SELECT clock_offset FROM merchants WHERE id = :merchant", values });
+  if (merchant?.clock_offset !== 0) return { ...EVERYTHING, isTimed: false };
   const last = await lastSeq(executor, merchantId);
   return {
     after: createdAfter === undefined ? 0 : (await firstSince(executor, merchantId, createdAfter, last)) - 1,
@@ -253,7 +252,7 @@ async function rangeOf(
 
 /** The position of a merchant's last event; 0 if it has none. */
 async function lastSeq(executor: Executor, merchantId: string): Promise<number> {
-  const text = `SELECT seq FROM events WHERE ${ofMerchant(":merchant")} ORDER BY seq DESC LIMIT 1`;
+  const text = "SELECT seq FROM events WHERE merchant_id = :merchant ORDER BY seq DESC LIMIT 1";
   const [row] = await executor.read({ text, values: { merchant: merchantId } });
   return (row?.seq as number | undefined) ?? 0;
 }
@@ -281,10 +280,10 @@ async function firstSince(executor: Executor, merchantId: string, time: number, 
 /** When the first event at or after each of these positions was created; infinite if there is no such event. */
 async function timesAt(executor: Executor, merchantId: string, positions: readonly number[]): Promise<number[]> {
   const { values, put } = parameters();
-  const where = ofMerchant(put(merchantId));
+  const merchant = put(merchantId);
   const columns = positions.map(
     (position, index) =>
-      `(SELECT created_at FROM events WHERE ${where} AND seq >= ${put(position)} ORDER BY seq LIMIT 1) AS t${index}`,
+      `(SELECT created_at FROM events WHERE merchant_id = ${merchant} AND seq >= ${put(position)} ORDER BY seq LIMIT 1) AS t${index}`,
   );
   const [row] = await executor.read({ text: `SELECT ${columns.join(", ")}`, values });
   return positions.map((_, index) => (row![`t${index}`] as number | null) ?? Infinity);

@@ -47,7 +47,7 @@ export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({
   merchantId: lane.merchant_id,
   host: lane.host,
   waiting: counts.count,
-  nextAttemptAt: lane.next_attempt_at,
+  nextAttemptAt: lane.next_attempt,
   since: counts.since,
 });
 

@@ -12,47 +12,41 @@ import { toFailingReceiver, toFailureCounts, toGivenUp, toLate, toReceiverAttemp
 import { STATUSES } from "./event-search.ts";
 import { paymentCounts } from "./payment-counts.ts";
 import { afterLane, mergedRanges, type Database, type Executor } from "./query.ts";
+import { WAITING } from "./queue.ts";
 
 const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
-const OF_EPOCH = "merchant_id = :merchant AND epoch = :epoch";
-
-const EPOCH = "SELECT epoch FROM merchants WHERE id = :merchant";
 /** The index that finds these rows is on merchant, host and time. */
-const WAITING = `due_real IS NOT NULL AND claimed = false`;
-const nextLane = (which: string) => `SELECT merchant_id, host, next_attempt_at FROM events
+const nextLane = (which: string) => `SELECT merchant_id, host,
+    next_attempt_at + (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS next_attempt FROM events
   WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
-const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT e.created_at
-  FROM events e JOIN merchants m ON m.id = e.merchant_id AND m.epoch = e.epoch
-  WHERE e.merchant_id = :merchant AND e.host = :host AND e.due_real IS NOT NULL AND e.claimed = false
-  ORDER BY e.next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
+const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT created_at
+  FROM events WHERE merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 /** The condition of the index `deliveries_failed`. */
 const GIVEN_UP = "status IN ('ended', 'exhausted')";
 /** Begins with the merchants, because the index does. */
-const lastGivenUp = (
-  which: string,
-) => `SELECT id, epoch, after FROM (SELECT m.id, m.epoch, :after + m.clock_offset AS after,
-    (SELECT created_at FROM events WHERE merchant_id = m.id AND epoch = m.epoch AND ${GIVEN_UP} ORDER BY seq DESC LIMIT 1) AS last
+const lastGivenUp = (which: string) => `SELECT id, after FROM (SELECT m.id, :after + m.clock_offset AS after,
+    (SELECT created_at FROM events WHERE merchant_id = m.id AND ${GIVEN_UP} ORDER BY seq DESC LIMIT 1) AS last
   FROM merchants m ${which}) AS found WHERE last >= after ORDER BY last DESC LIMIT :limit`;
 const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS count, min(created_at) AS since FROM (SELECT host, created_at
-  FROM events WHERE ${OF_EPOCH} AND ${GIVEN_UP} ORDER BY seq DESC LIMIT ${MOST_GIVEN_UP_COUNTED}) AS found
+  FROM events WHERE merchant_id = :merchant AND ${GIVEN_UP} ORDER BY seq DESC LIMIT ${MOST_GIVEN_UP_COUNTED}) AS found
   WHERE created_at >= :after GROUP BY host`;
 
 const LATE = "status = 'pending' AND approval IS NULL";
-const lateMerchants = (which: string) => `SELECT id, oldest - clock_offset AS since, clock_offset, epoch
-  FROM (SELECT m.id, m.clock_offset, m.epoch,
-      (SELECT min(created_at) FROM disbursements WHERE merchant_id = m.id AND epoch = m.epoch AND ${LATE}) AS oldest
+const lateMerchants = (which: string) => `SELECT id, oldest - clock_offset AS since, clock_offset
+  FROM (SELECT m.id, m.clock_offset,
+      (SELECT min(created_at) FROM disbursements WHERE merchant_id = m.id AND ${LATE}) AS oldest
     FROM merchants m ${which}) AS found
   WHERE oldest <= :before + clock_offset ORDER BY since LIMIT :limit`;
 const LATE_OF_MERCHANT = `SELECT count(*) AS count FROM (SELECT 1 FROM disbursements
-  WHERE ${OF_EPOCH} AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
+  WHERE merchant_id = :merchant AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 
 const FAILURES = (kind: PaymentKind) => `SELECT failure, count(*) AS count FROM (SELECT failure FROM ${TABLES[kind]}
-  WHERE merchant_id = :merchant AND epoch = (${EPOCH}) AND status = 'failed' AND created_at >= :from AND created_at < :end
+  WHERE merchant_id = :merchant AND status = 'failed' AND created_at >= :from AND created_at < :end
   ORDER BY created_at DESC LIMIT ${MOST_FAILURES_COUNTED}) AS found GROUP BY failure`;
 
 const FINAL_PAYOUTS = ["success", "failed"].map(
   (status) => `SELECT created_at, updated_at - created_at AS took FROM disbursements
-    WHERE merchant_id = :merchant AND epoch = (${EPOCH}) AND status = '${status}'
+    WHERE merchant_id = :merchant AND status = '${status}'
       AND created_at >= :from AND created_at < :end`,
 );
 const times = (database: Database) =>
@@ -64,8 +58,8 @@ const ATTEMPTS = {
   postgres: "a.merchant_id = :merchant AND a.event_id = e.id",
 };
 const lastDeliveries = STATUSES.map(
-  (status) => `SELECT id, host, seq FROM events WHERE merchant_id = :merchant
-    AND epoch = (SELECT epoch FROM merchants WHERE id = :merchant) AND url IS NOT NULL AND status = '${status}'`,
+  (status) =>
+    `SELECT id, host, seq FROM events WHERE merchant_id = :merchant AND url IS NOT NULL AND status = '${status}'`,
 );
 const receiverAttempts = (database: Database) => `SELECT e.host, a.at, a.latency_ms, a.http_status, a.error
   FROM (${mergedRanges(database, lastDeliveries, "ORDER BY seq DESC", "LIMIT :limit")}) AS e
@@ -89,8 +83,7 @@ export function figures(executor: Executor): FigureStore {
         if (!lane) break;
         place = { merchant: lane.merchant_id, host: lane.host };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
-        // The rows from before a reset of the sandbox stay until they are deleted.
-        if (counts!.count > 0) found.push(toFailingReceiver(lane, counts!));
+        found.push(toFailingReceiver(lane, counts!));
       }
       return found;
     },
@@ -100,9 +93,9 @@ export function figures(executor: Executor): FigureStore {
         text: lastGivenUp(merchantId === undefined ? "" : "WHERE m.id = :merchant"),
         values,
       });
-      const queries = merchants.map(({ id, epoch, after: from }) => ({
+      const queries = merchants.map(({ id, after: from }) => ({
         text: GIVEN_UP_OF_MERCHANT,
-        values: { merchant: id as string, epoch: epoch as number, after: from as number },
+        values: { merchant: id as string, after: from as number },
       }));
       const found = await readAll(queries);
       return found.flatMap((rows, index) => rows.map((row) => toGivenUp(merchants[index]!, row)));
@@ -113,9 +106,9 @@ export function figures(executor: Executor): FigureStore {
         text: lateMerchants(merchantId === undefined ? "" : "WHERE m.id = :merchant"),
         values,
       });
-      const queries = merchants.map(({ id, epoch, clock_offset }) => ({
+      const queries = merchants.map(({ id, clock_offset }) => ({
         text: LATE_OF_MERCHANT,
-        values: { merchant: id as string, epoch: epoch as number, before: before + (clock_offset as number) },
+        values: { merchant: id as string, before: before + (clock_offset as number) },
       }));
       const found = await readAll(queries);
       return merchants.map((merchant, index) => toLate(merchant, found[index]![0]!));

@@ -29,7 +29,7 @@ const FORGET = "DELETE FROM exchanges WHERE merchant_id = :merchant AND handover
  * columns too.
  */
 const SETTLE = (kind: Kind) => `UPDATE ${RECORD_TABLES[kind]} AS r SET status = given.end_status,
-    failure = given.end_failure, due_at = NULL, due_real = NULL, due_status = NULL,
+    failure = given.end_failure, due_at = NULL, due_status = NULL,
     updated_at = greatest(r.updated_at, given.end_at) FROM :rows
   WHERE r.merchant_id = given.end_merchant AND r.reference = given.end_reference AND r.status = 'pending' RETURNING *`;
 const END_COLUMNS = {
@@ -45,8 +45,8 @@ const STATUS = (kind: Kind) => `SELECT reference, status FROM ${RECORD_TABLES[ki
 const WHICH = "FROM :rows WHERE h.merchant_id = given.merchant_id AND h.id = given.id";
 const KNOWN = `rail_reference = coalesce(given.rail_reference, h.rail_reference),
     rail_fee = coalesce(given.rail_fee, h.rail_fee)`;
-const CLOSE = `UPDATE handovers AS h SET state = 'closed', next_attempt_at = NULL, due_real = NULL, ready = false,
-    claimed = false, asked_leased = NULL, proposal = NULL, attention_real = given.attention,
+const CLOSE = `UPDATE handovers AS h SET state = 'closed', next_attempt_at = NULL, leased_until = NULL, ready = false,
+    asked_leased = NULL, proposal = NULL, attention_real = given.attention,
     conflict = given.conflict, ${KNOWN} ${WHICH}`;
 const CLOSE_COLUMNS = {
   merchant_id: "text",
@@ -59,9 +59,9 @@ const CLOSE_COLUMNS = {
 /** Without `next`, the time of the next attempt stays, and so does a claim. */
 const NOTE = `UPDATE handovers AS h SET state = given.state, step = given.step, asked_leased = given.asked,
     attention_real = given.attention, url = coalesce(given.url, h.url), ${KNOWN},
-    claimed = given.claimed, ready = CASE WHEN given.next IS NULL THEN h.ready ELSE given.ready END,
-    next_attempt_at = coalesce(given.next, h.next_attempt_at),
-    due_real = CASE WHEN given.next IS NULL THEN h.due_real WHEN NOT given.ready THEN given.next END ${WHICH}`;
+    leased_until = CASE WHEN given.claimed THEN h.leased_until END,
+    ready = CASE WHEN given.next IS NULL THEN h.ready ELSE given.ready END,
+    next_attempt_at = coalesce(given.next, h.next_attempt_at) ${WHICH}`;
 const NOTE_COLUMNS = {
   ...CLOSE_COLUMNS,
   state: "text",
@@ -173,7 +173,7 @@ const toBefore = (row: Row): HandoverBefore => ({
   askedAt: row.asked_leased,
   unknownSince: row.attention_real,
   token: row.claim_token,
-  isClaimed: Boolean(row.claimed),
+  isClaimed: row.leased_until !== null,
 });
 
 /** The new values of a hand-over that has not ended. */

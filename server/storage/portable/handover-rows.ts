@@ -4,17 +4,16 @@ import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
 import { toCheckout, toDisbursement } from "../record-rows.ts";
-import { optional, type Row, type StoredMerchant, type Values } from "../rows.ts";
+import { optional, type Row, type Values } from "../rows.ts";
 
 /** The tables of the records. */
 export const RECORD_TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const;
 export type Kind = keyof typeof RECORD_TABLES;
 
 /** A new record's hand-over, which is ready at once. @param now real time */
-export function handoverValues(record: Disbursement | Checkout, rail: string, { epoch }: StoredMerchant, now: number) {
+export function handoverValues(record: Disbursement | Checkout, rail: string, now: number) {
   return {
     merchant_id: record.merchantId,
-    epoch,
     id: record.reference,
     kind: "locale" in record ? "checkout" : "disbursement",
     rail,

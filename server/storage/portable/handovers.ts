@@ -23,18 +23,18 @@ export const HANDOVERS: QueueTable = {
   name: "handovers",
   lane: "rail",
   order: "id",
-  lapse: "asked_leased = CASE WHEN claimed AND state = 'waiting' THEN :leased ELSE asked_leased END",
+  lapse: "asked_leased = CASE WHEN leased_until IS NOT NULL AND state = 'waiting' THEN :leased ELSE asked_leased END",
 };
 
 const FIND = "SELECT * FROM handovers WHERE id = :id";
-const LOCK = `SELECT *, claimed AND due_real > :leased AS is_underway FROM handovers
+const LOCK = `SELECT *, leased_until IS NOT NULL AND leased_until > :leased AS is_underway FROM handovers
   WHERE merchant_id = :merchant AND id = :id FOR UPDATE`;
 const RECORDS = (kind: Kind) =>
   `SELECT * FROM ${RECORD_TABLES[kind]} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
 const EXCHANGES = "SELECT * FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id ORDER BY number";
 
 const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
-const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND NOT claimed`;
+const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0 ${OF_ONE} AND state <> 'closed' AND leased_until IS NULL`;
 
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
   AND (conflict IS NOT NULL OR attention_real < :before) ${which} ORDER BY attention_real, id LIMIT :limit`;
@@ -102,7 +102,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     return rows.map((row) => {
       const asked = optional<number>(row.asked_leased);
       // The lease of the claim begins now.
-      const now = (row.due_real as number) - leaseMs;
+      const now = (row.leased_until as number) - leaseMs;
       return {
         lane: { merchantId: row.merchant_id, host: row.rail },
         id: row.id,

@@ -11,25 +11,22 @@ import type { Row } from "../rows.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { recordAction } from "./audit.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
-import { toPage } from "./pages.ts";
+import { cursorScope, toPage } from "./pages.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
-const LIST = (
-  which: string,
-) => `SELECT a.* FROM accounts a JOIN merchants m ON m.id = a.merchant_id AND m.epoch = a.epoch
-  ${which}`;
+const LIST = (which: string) => `SELECT * FROM accounts ${which}`;
 
 /** Amounts are read as text, because an integer of SQLite can exceed the safe integers of JavaScript. */
 const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS available, balance
-  FROM entries WHERE merchant_id = :merchant AND epoch = :epoch AND at >= :from
+  FROM entries WHERE merchant_id = :merchant AND at >= :from
   AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
 const RECORDED = `SELECT kind, currency, CAST(available AS text) AS amount FROM entries
-    WHERE merchant_id = :merchant AND epoch = :epoch AND reference = :reference
+    WHERE merchant_id = :merchant AND reference = :reference
   UNION ALL SELECT 'proposal', currency, CAST(amount AS text) FROM adjustments
     WHERE merchant_id = :merchant AND id = :reference`;
 
-const MERCHANTS = "SELECT id, epoch FROM merchants ORDER BY id";
+const MERCHANTS = "SELECT id, customer_secret FROM merchants ORDER BY id";
 
 /** Cursors contain numbers only. */
 const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
@@ -54,8 +51,8 @@ export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<
 });
 
 /** Returns what is booked or proposed under an id of a locked merchant. */
-export function* recordedUnder({ id: merchant, epoch }: LockedMerchant, reference: string): Work<readonly Row[]> {
-  return (yield* run(RECORDED, { merchant, epoch, reference })).rows;
+export function* recordedUnder({ id: merchant }: LockedMerchant, reference: string): Work<readonly Row[]> {
+  return (yield* run(RECORDED, { merchant, reference })).rows;
 }
 
 /**
@@ -111,13 +108,13 @@ function add(sums: Sums, rows: readonly Row[], sign: 1n | -1n): void {
 
 export function ledgerStore({ database, read, write, lockAccount, book }: Executor): LedgerStore {
   /** Reads what the entries of a merchant lack, without regard to corrections, in steps that let other work run. */
-  async function lackOf(merchant: string, epoch: number): Promise<Sums> {
+  async function lackOf(merchant: string): Promise<Sums> {
     const lack: Sums = new Map();
     for (const kind of KINDS) {
       for (let after = ""; after !== LAST_REFERENCE;) {
-        const [end] = await read({ text: endOfStep(kind), values: { merchant, epoch, after } });
+        const [end] = await read({ text: endOfStep(kind), values: { merchant, after } });
         const until = (end?.until as string | undefined) ?? LAST_REFERENCE;
-        add(lack, await read({ text: lackQuery(database, kind), values: { merchant, epoch, after, until } }), 1n);
+        add(lack, await read({ text: lackQuery(database, kind), values: { merchant, after, until } }), 1n);
         after = until;
         await nextTurn();
       }
@@ -126,11 +123,17 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
   }
 
   /** Books what the entries lack. The lock makes corrections of a merchant take turns. */
-  function* correct(merchantId: string, epoch: number, lack: Sums, by: { reason: string; actor: Actor }): Work<number> {
+  function* correct(
+    merchantId: string,
+    secret: string,
+    lack: Sums,
+    by: { reason: string; actor: Actor },
+  ): Work<number> {
     const merchant = yield* lockMerchant(merchantId, "orders");
-    if (merchant.epoch !== epoch) return 0;
+    // A reset has begun new books since the lack was read.
+    if (merchant.customerSecret !== secret) return 0;
     const missing: Sums = new Map(lack);
-    add(missing, (yield* run(correctionsQuery(database), { merchant: merchantId, epoch })).rows, -1n);
+    add(missing, (yield* run(correctionsQuery(database), { merchant: merchantId })).rows, -1n);
     let count = 0;
     for (const [currency, [available, reserved, fees, outside]] of missing as Map<string, bigint[]>) {
       if (!available && !reserved && !fees && !outside) continue;
@@ -145,7 +148,7 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
 
   return {
     async listBalances(merchantId) {
-      const which = merchantId === undefined ? "" : "WHERE a.merchant_id = :merchant";
+      const which = merchantId === undefined ? "" : "WHERE merchant_id = :merchant";
       const rows = await read({ text: LIST(which), values: { merchant: merchantId ?? null } });
       const balances = rows.map((row) => ({
         merchantId: row.merchant_id,
@@ -170,26 +173,20 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
         const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
-        const account = { merchant_id: merchantId, epoch: merchant.epoch, currency };
+        const account = { merchant_id: merchantId, currency };
         const missing = BigInt(available) - (yield* lockAccount(account, enforced));
         yield* book(missing === 0n ? [] : [adjusted(merchant, place, missing)]);
         const details = { reference, currency, amount: String(available), enforced: String(enforced) };
         yield* recordAction({ actor, action: "sandbox.balance", merchantId, details });
       }),
     async listStatement({ merchantId, from = 0, to = Number.MAX_SAFE_INTEGER, limit, cursor }) {
-      const [merchant] = await read({
-        text: "SELECT epoch FROM merchants WHERE id = :merchant",
-        values: { merchant: merchantId },
-      });
-      const epoch = (merchant?.epoch as number | undefined) ?? -1;
-      const scope = `${merchantId} ${epoch}`;
+      const scope = await cursorScope({ read }, merchantId);
       const position = cursor === undefined ? undefined : openCursor("statement", scope, cursor, 3);
       const [before, currency, number] = position && position[0]! < to ? position : [to, 0, 0];
       const found = await read({
         text: STATEMENT,
         values: {
           merchant: merchantId,
-          epoch,
           from,
           before: before!,
           currency: toCurrency(currency!),
@@ -203,9 +200,10 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
     },
     async correctBooks(reason, actor) {
       let count = 0;
-      for (const { id, epoch } of (await read({ text: MERCHANTS })) as { id: string; epoch: number }[]) {
-        const lack = await lackOf(id, epoch);
-        if (lack.size > 0) count += await write(() => correct(id, epoch, lack, { reason, actor }));
+      for (const row of await read({ text: MERCHANTS })) {
+        const { id, customer_secret: secret } = row as { id: string; customer_secret: string };
+        const lack = await lackOf(id);
+        if (lack.size > 0) count += await write(() => correct(id, secret, lack, { reason, actor }));
       }
       return count;
     },

@@ -3,7 +3,7 @@ import { toStored, type StoredMerchant } from "../rows.ts";
 import type { Query, QueryResult, Work } from "./query.ts";
 
 /**
- * How a transaction locks a merchant. Work that depends on the merchant's clock or epoch `shares` it, which excludes
+ * How a transaction locks a merchant. Work that depends on the merchant's clock `shares` it, which excludes
  * moves and resets. Work that writes events `orders` them, which excludes other writers of events, so that positions
  * are in the order of commits. A move or reset uses `alone`, which excludes all other work of the merchant.
  */

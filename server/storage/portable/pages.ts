@@ -1,5 +1,14 @@
 import type { Page } from "../../domain/pages.ts";
 import type { Row } from "../rows.ts";
+import type { Executor } from "./query.ts";
+
+const SECRET = "SELECT customer_secret FROM merchants WHERE id = :merchant";
+
+/** To what the cursors of a merchant's list belong. A reset of the sandbox replaces the secret, so earlier cursors end. */
+export async function cursorScope({ read }: Pick<Executor, "read">, merchant: string): Promise<string> {
+  const [row] = await read({ text: SECRET, values: { merchant } });
+  return `${merchant} ${row?.customer_secret as string}`;
+}
 
 /**
  * Makes a page of a list.

@@ -8,7 +8,7 @@ import { DAY, withDays } from "./record-lists.ts";
  * search is not slow.
  */
 const MOST = 1_000;
-const CURRENT = "r.merchant_id = m.id AND r.epoch = m.epoch";
+const CURRENT = "r.merchant_id = m.id";
 /** The statements read one range of an index for each merchant: CROSS JOIN makes SQLite begin with the merchants. */
 const ofMerchants = (table: string, condition: string) =>
   `SELECT r.* FROM merchants m CROSS JOIN ${table} r WHERE ${CURRENT} AND r.${condition}`;

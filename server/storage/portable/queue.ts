@@ -1,5 +1,5 @@
 import type { Claimed, Queue } from "../../domain/queues.ts";
-import { runAll, run, type Executor, type Query, type QueueTable, type WriteOptions } from "./query.ts";
+import { runAll, type Executor, type Query, type QueueTable, type WriteOptions } from "./query.ts";
 
 /**
  * Changes selected rows, except rows that another process is changing. PostgreSQL gets arrays, because it expects a few
@@ -11,11 +11,14 @@ export const updateSelected = (table: QueueTable["name"], changes: string, which
     UPDATE ${table} SET ${changes} WHERE merchant_id = ANY(ARRAY(SELECT merchant_id FROM due)) AND id = ANY(ARRAY(SELECT id FROM due))`,
 });
 
-export const CURRENT_EPOCH = "(SELECT epoch FROM merchants WHERE id = :merchant)";
-export const READY = "ready = true, claimed = false, due_real = NULL";
-/** Whether a row is due, or a lease has ended. The first condition is the range of the index. */
-const DUE = `due_real <= greatest((SELECT :now), :leased)
-  AND due_real <= CASE WHEN claimed THEN :leased ELSE (SELECT :now) END`;
+export const READY = "ready = true, leased_until = NULL";
+/** The condition of a row that is neither ready nor claimed, in the words of the indexes. */
+export const WAITING = "next_attempt_at IS NOT NULL AND ready = false AND leased_until IS NULL";
+/** The rows that become ready: those that wait and are due, and those whose lease has ended. */
+const BECOMING_READY = [
+  `next_attempt_at <= (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
+  "leased_until <= :leased ORDER BY leased_until",
+];
 
 /**
  * The statements of a queue, except for the statements that find lanes and claim: each database has its own of these.
@@ -25,28 +28,25 @@ export function queueOf(
   { name, lapse }: QueueTable,
 ): Pick<Queue<Claimed>, "promoteDue" | "renew"> {
   // Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table.
-  const anyDue = `SELECT 1 FROM ${name} WHERE ${DUE} ORDER BY due_real LIMIT 1`;
+  const anyDue = BECOMING_READY.map((which) => `SELECT 1 FROM (SELECT 1 FROM ${name} WHERE ${which} LIMIT 1) AS found`);
   const changes = lapse === undefined ? READY : `${READY}, ${lapse}`;
-  const promote = updateSelected(name, changes, `${DUE} ORDER BY due_real LIMIT :limit`);
-  const promoteOfMerchant = updateSelected(
-    name,
-    changes,
-    `merchant_id = :merchant AND epoch = ${CURRENT_EPOCH}
-     AND next_attempt_at <= (SELECT :now + clock_offset FROM merchants WHERE id = :merchant) AND ${DUE}
-   ORDER BY next_attempt_at LIMIT :limit`,
-  );
-  const renewal = `UPDATE ${name} AS e SET due_real = :leased + :lease::bigint FROM :rows
-  WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.claimed = true AND e.claim_token = given.token`;
+  const promoteThese = (of: string) =>
+    BECOMING_READY.map((which) => updateSelected(name, changes, `${of}${which} LIMIT :limit`));
+  const promote = promoteThese("");
+  const promoteOfMerchant = promoteThese("merchant_id = :merchant AND ");
+  const renewal = `UPDATE ${name} AS e SET leased_until = :leased + :lease::bigint FROM :rows
+  WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.leased_until IS NOT NULL AND e.claim_token = given.token`;
   const unflushed: WriteOptions = { commit: "writeUnflushed", repeatable: true };
 
   return {
     async promoteDue(limit, merchant) {
       // Usually nothing is due. Avoid a transaction then.
-      if ((await read({ text: anyDue })).length === 0) return 0;
-      const promoted = await (merchant === undefined
-        ? write(() => run(promote, { limit }), unflushed)
-        : write(() => run(promoteOfMerchant, { limit, merchant }), { repeatable: true }));
-      return promoted.count;
+      if ((await read({ text: anyDue.join(" UNION ALL ") })).length === 0) return 0;
+      const [texts, options] =
+        merchant === undefined ? [promote, unflushed] : [promoteOfMerchant, { repeatable: true }];
+      const values = { limit, merchant: merchant ?? null };
+      const promoted = await write(() => runAll(texts.map((text) => ({ text, values }))), options);
+      return promoted.reduce((sum, { count }) => sum + count, 0);
     },
     async renew(claims, lease) {
       if (claims.length === 0) return;

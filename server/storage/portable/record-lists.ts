@@ -3,7 +3,7 @@ import type { RecordQuery } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
 import { fromUuid, openCursor, sealCursor, toUuid } from "../cursor.ts";
 import type { Row } from "../rows.ts";
-import { toPage } from "./pages.ts";
+import { cursorScope, toPage } from "./pages.ts";
 import { mergedRanges, type Executor, type QueryValue } from "./query.ts";
 
 interface RecordTable<T> {
@@ -49,7 +49,7 @@ export const withDays = (table: string) => `WITH RECURSIVE days (day) AS (SELECT
 export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {
   const { database, read } = executor;
   const { key, columns, length, numbersOf, keyOf } = ORDERS[database];
-  const IN_RANGE = `merchant_id = :merchant AND epoch = :epoch AND created_at >= :from
+  const IN_RANGE = `merchant_id = :merchant AND created_at >= :from
     AND (created_at, ${key}) < (:before, :key::uuid)`;
   const ORDER = `ORDER BY created_at DESC, ${key} DESC`;
 
@@ -86,15 +86,10 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
   return async (query: RecordQuery): Promise<Page<T>> => {
     const { merchantId, merchantsReference, phoneNumber, status = null, limit, cursor } = query;
     const { createdAfter = 0, createdBefore = Number.MAX_SAFE_INTEGER } = query;
-    const [merchant] = await read({
-      text: "SELECT epoch FROM merchants WHERE id = :merchant",
-      values: { merchant: merchantId },
-    });
-    const epoch = (merchant?.epoch as number | undefined) ?? -1;
-    const scope = `${merchantId} ${epoch}`;
+    const scope = await cursorScope(executor, merchantId);
     const position = cursor === undefined ? undefined : openCursor(table, scope, cursor, length);
     const [before, ...numbers] = position && position[0]! < createdBefore ? position : [createdBefore];
-    const range = { merchant: merchantId, epoch, from: createdAfter, before: before!, key: keyOf(numbers) };
+    const range = { merchant: merchantId, from: createdAfter, before: before!, key: keyOf(numbers) };
     const which = { reference: merchantsReference ?? null, phone: phoneNumber ?? null, status };
     const values = { ...range, ...which, limit: limit + 1 };
     const isByDay = database === "sqlite" && merchantsReference === undefined && phoneNumber !== undefined;

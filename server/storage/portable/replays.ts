@@ -2,7 +2,6 @@ import { actorName } from "../../domain/audit.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { ReplayStore } from "../../domain/replays.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { sandboxTime } from "../../domain/time.ts";
 import { countDeliveries, courseOf, nextOnCourse } from "./event-search.ts";
 import {
   pauseAfter,
@@ -19,22 +18,22 @@ import { lockMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
 const INSERT = `INSERT INTO replays
-    (merchant_id, id, filter, pace, expected, started_real, started_by, seq, last_seq, state, due_real)
+    (merchant_id, id, filter, pace, expected, started_real, started_by, seq, last_seq, state, due_at)
   SELECT :merchant, :id, :filter, :pace, :expected, given.now, :actor, :seq, :lastSeq, 'running', given.now
   FROM (SELECT :now AS now) AS given WHERE true ON CONFLICT DO NOTHING RETURNING *`;
 const STOP = `UPDATE replays SET state = 'stopped', ended_real = :now, stopped_by = :actor
   WHERE merchant_id = :merchant AND id = :id AND state = 'running'`;
 const FIND = "SELECT * FROM replays WHERE merchant_id = :merchant AND id = :id";
 const NEWEST = "SELECT * FROM replays WHERE merchant_id = :merchant ORDER BY id DESC LIMIT :limit";
-const DUE = "SELECT * FROM replays WHERE state = 'running' AND due_real <= (SELECT :now) ORDER BY due_real LIMIT 1";
+const DUE = "SELECT * FROM replays WHERE state = 'running' AND due_at <= (SELECT :now) ORDER BY due_at LIMIT 1";
 const LOCK = "SELECT seq, state FROM replays WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 /** Skips deliveries that have changed since they were read. */
-const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :at, due_real = NULL, ready = true,
+const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :now, ready = true,
     replay = given.replay
   FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.status = given.status
-    AND NOT e.ready AND NOT e.claimed`;
+    AND NOT e.ready AND e.leased_until IS NULL`;
 const RECORD = `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, skipped = skipped + :skipped,
-    due_real = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
+    due_at = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
 
 const BY_STATUS = ["pending", "delivered", "ended", "exhausted"] as const satisfies DeliveryStatus[];
 /** One range of the index for each status. A pending webhook that was attempted since its replay has left the first step. */
@@ -101,8 +100,7 @@ function* step(
   if (current?.state !== "running" || current.seq !== course.seq) return 0;
   const found = rows.map((row) => ({ merchant_id: merchantId, id: row.id, status: row.status, replay: id }) as Values);
   const columns = { merchant_id: "text", id: "text", status: "text", replay: "text" };
-  const at = sandboxTime(merchant, merchant.now);
-  const [made] = yield [{ text: MAKE_READY, values: { at }, rows: { columns, values: found } }];
+  const [made] = yield [{ text: MAKE_READY, rows: { columns, values: found } }];
   const replayed = made!.count;
   const isDone = seq >= course.lastSeq;
   yield* run(RECORD, {

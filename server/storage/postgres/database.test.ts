@@ -43,7 +43,7 @@ describe("a database", () => {
     await db.close();
   });
 
-  const INSERT = "INSERT INTO refusals (merchant_id, epoch, merchants_reference, count) VALUES ($1, 0, $2, 1)";
+  const INSERT = "INSERT INTO refusals (merchant_id, merchants_reference, count) VALUES ($1, $2, 1)";
   const refusals = () => database.run("SELECT merchant_id FROM refusals ORDER BY merchant_id");
 
   // 25P03 and 25P04: the server has ended the session of a process that was too slow within its transaction.

@@ -3,13 +3,12 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
+import { backlog } from "../portable/backlog.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { notingInsertions } from "../portable/noting.ts";
-import { finishRebases } from "../portable/rebase.ts";
 import { attemptRecorder } from "../tuned/attempts-postgres.ts";
-import { backlog } from "../tuned/backlog-postgres.ts";
 import { claimRows, laneReader } from "../tuned/claims-postgres.ts";
 import { writeEvents } from "../tuned/events-postgres.ts";
 import { finders } from "../tuned/finders-postgres.ts";
@@ -109,13 +108,12 @@ async function open(
   const portable = portableStorage(executor);
   const keeper = await keepTime(db, clock, { server, time });
   await executor.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
-  if (server) await finishRebases(executor, { all: true });
   const storage: Storage = {
     ...portable,
     ...notingInsertions(insertions(context)),
     ...finders(context),
     settleDue: settler(context),
-    readyLanes: laneReader(context, DELIVERIES),
+    ...backlog(executor, laneReader(context, DELIVERIES)),
     handoverLanes: laneReader(context, HANDOVERS),
     recordAttempt: attemptRecorder(context),
     takeRequest: requestRates(context),
@@ -124,11 +122,6 @@ async function open(
         await query(EXCLUSIVE);
         return work();
       }),
-    async prune(limit) {
-      await finishRebases(executor, { all: false });
-      return portable.prune(limit);
-    },
-    readBacklog: backlog(context),
     ping: whileOpen(keeper.record),
     async close() {
       if (isClosed) return;

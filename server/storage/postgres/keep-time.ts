@@ -22,7 +22,7 @@ const RECORD = `UPDATE service SET
   WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
 const FUTURE_TIMES = [
   ...futureTimes("(SELECT :now)", "a.merchant_id = events.merchant_id AND a.event_id = events.id"),
-  ...sharedFutureTimes("(SELECT :now)"),
+  sharedFutureTimes("(SELECT :now)"),
 ];
 
 /**

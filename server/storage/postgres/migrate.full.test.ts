@@ -50,12 +50,12 @@ beforeAll(async () => {
 /** The statements of a payout that is final at once, in the order in which a server executes them. */
 const create = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
   SELECT 1 FROM merchants WHERE id = 'm' FOR NO KEY UPDATE;
-  INSERT INTO disbursements (merchant_id, epoch, merchants_reference, reference, id, customer_id, phone_number, amount,
+  INSERT INTO disbursements (merchant_id, merchants_reference, reference, id, customer_id, phone_number, amount,
     fee, currency, details, status, created_at, updated_at)
-    VALUES ('m', 0, '${id}', '${id}', gen_random_uuid(), '${id}', '${id}', 1, 0, 'XOF', '{}', 'success', 0, 0);
+    VALUES ('m', '${id}', '${id}', gen_random_uuid(), '${id}', '${id}', 1, 0, 'XOF', '{}', 'success', 0, 0);
   UPDATE merchants SET last_event = last_event + 1 WHERE id = 'm';
-  INSERT INTO events (merchant_id, id, epoch, seq, type, reference, created_at, body)
-    SELECT 'm', '${id}', 0, last_event, 'disbursement.completed', '${id}', 0, '' FROM merchants WHERE id = 'm';
+  INSERT INTO events (merchant_id, id, seq, type, reference, created_at, body)
+    SELECT 'm', '${id}', last_event, 'disbursement.completed', '${id}', 0, '' FROM merchants WHERE id = 'm';
   COMMIT`;
 /** A delivery and a payment page look at other tables before they lock the merchant. */
 const look = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;

@@ -88,7 +88,7 @@ describe("query plans", () => {
   /** Makes 20,000 copies of the only event. The copied rows fall due later. */
   const MANY_EVENTS = `INSERT INTO events SELECT copy.* FROM events e, generate_series(1, 20000) AS n,
     LATERAL jsonb_populate_record(e, jsonb_build_object('id', e.id || n, 'seq', e.seq + n, 'ready', false,
-      'due_real', e.created_at + 86400000)) AS copy`;
+      'next_attempt_at', e.created_at + 86400000)) AS copy`;
 
   test("no statement reads a whole table or sorts, except those that may; the queue is read by its indexes", async () => {
     const storage = await openPostgres(database.url, { clock: createFakeClock(), server: false });
@@ -104,7 +104,7 @@ describe("query plans", () => {
     expectOnlyAllowed("postgres", slow);
 
     await database.run(`RESET ALL; ${MANY_EVENTS}; ANALYZE events`);
-    const ofQueue = [...statements].filter((sql) => /FROM events WHERE (due_real|ready)/.test(sql));
+    const ofQueue = [...statements].filter((sql) => /FROM events WHERE (next_attempt_at|leased_until|ready)/.test(sql));
     expect(ofQueue.length).toBeGreaterThan(3);
     for (const sql of ofQueue) expect.soft((await planOf(sql)).join("\n"), sql).not.toContain("Seq Scan on events");
   });

@@ -5,6 +5,7 @@ import { schemaOf } from "./migrate.ts";
 import { bookQueries, provenBooks } from "../books.ts";
 import type { Checked } from "../sqlite/check.ts";
 import { StorageError } from "../storage-error.ts";
+import { DATABASE_CLOCK } from "./statements.ts";
 
 /** The commands of PostgreSQL's own programs, for an operator to run. */
 
@@ -60,7 +61,7 @@ export function postgresStatus(url: string): Promise<DatabaseStatus> {
   });
 }
 
-const WORK = workQuery({ ready: "r.ready", now: "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint" });
+const WORK = workQuery({ yes: "true", no: "false", now: DATABASE_CLOCK });
 
 interface Row extends Record<"most" | "server" | "service", number> {
   database: string;

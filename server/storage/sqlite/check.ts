@@ -20,8 +20,8 @@ const INVARIANTS: Record<string, string> = {
     WHERE NOT EXISTS (SELECT 1 FROM disbursements d WHERE d.reference = r.reference)
     AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.reference = r.reference)`,
 };
-/** Housekeeping deletes the rows of earlier epochs table by table. */
-const CURRENT = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AND m.epoch = r.epoch)";
+/** A reset that is not finished has deleted only a part of the merchant's rows. */
+const COMPLETE = "EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AND m.resetting = 0)";
 
 /**
  * Checks all pages and indexes of a database file, its foreign keys and its books, and whether its records agree with
@@ -55,7 +55,7 @@ function recordsOf(db: DatabaseSync): string[] {
   );
   if (pending.length > 0) return keys;
   const broken = Object.entries(INVARIANTS).map(([what, rows]) => {
-    const { count } = db.prepare(`SELECT count(*) AS count FROM ${rows} AND ${CURRENT}`).get()!;
+    const { count } = db.prepare(`SELECT count(*) AS count FROM ${rows} AND ${COMPLETE}`).get()!;
     return count === 0 ? undefined : `${String(count)} ${what}`;
   });
   db.exec("BEGIN");

@@ -26,20 +26,23 @@ interface Prepared {
   parameters: readonly ((values: Given, row: Given) => SQLInputValue)[];
   /** True if the statement returns rows. */
   returns: boolean;
-  changesMerchants: boolean;
+  /** What happens before each execution. */
+  before: (() => void) | undefined;
 }
 
 const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
+const DELETES_ACCOUNTS = /^DELETE FROM accounts\b/;
 
-/**
- * Returns a function that executes statements, and prepares each statement once.
- * @param onMerchantChange called before each statement that changes merchants or keys
- */
-export function statementRunner(
-  db: DatabaseSync,
-  times: Times,
-  onMerchantChange: () => void,
-): (query: Query) => QueryResult {
+/** What memory holds of tables. */
+export interface Held {
+  /** Called before each statement that changes merchants or keys. */
+  forgetMerchants(): void;
+  /** Called before each statement that deletes accounts: stores the accounts that the transaction has changed. */
+  storeAccounts(): void;
+}
+
+/** Returns a function that executes statements, and prepares each statement once. */
+export function statementRunner(db: DatabaseSync, times: Times, held: Held): (query: Query) => QueryResult {
   const known = new Map<string, Prepared>();
 
   function prepare(text: string, rows: GivenRows | undefined): Prepared {
@@ -51,16 +54,20 @@ export function statementRunner(
       if (name in times) return times[name as keyof Times];
       return name in (rows?.columns ?? {}) ? (_, row) => toInput(row[name]) : (values) => toInput(values[name]);
     });
-    const changesMerchants = CHANGES_MERCHANTS.test(sql);
-    const made = { statement, parameters, returns: statement.columns().length > 0, changesMerchants };
+    const before = CHANGES_MERCHANTS.test(sql)
+      ? held.forgetMerchants
+      : DELETES_ACCOUNTS.test(sql)
+        ? held.storeAccounts
+        : undefined;
+    const made = { statement, parameters, returns: statement.columns().length > 0, before };
     known.set(text, made);
     return made;
   }
 
   function execute(prepared: Prepared, values: Given, row: Given): QueryResult {
-    const { statement, parameters, returns, changesMerchants } = prepared;
+    const { statement, parameters, returns, before } = prepared;
     const inputs = parameters.map((valueOf) => valueOf(values, row));
-    if (changesMerchants) onMerchantChange();
+    before?.();
     if (!returns) return { rows: [], count: Number(statement.run(...inputs).changes) };
     const rows = statement.all(...inputs);
     return { rows, count: rows.length };

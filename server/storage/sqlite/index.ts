@@ -5,6 +5,7 @@ import type { AskedMode } from "../../domain/mode.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { correction, futureTimes } from "../future-times.ts";
 import { modeOfServer, type FoundMode } from "../mode.ts";
+import { backlog } from "../portable/backlog.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
@@ -13,7 +14,6 @@ import { sealStoredSecrets } from "../portable/secrets.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
-import { backlog } from "../tuned/backlog-sqlite.ts";
 import { claimer, laneReader } from "../tuned/claims-sqlite.ts";
 import { eventWriter } from "../tuned/events-sqlite.ts";
 import { finders } from "../tuned/finders-sqlite.ts";
@@ -31,7 +31,6 @@ import { createMerchantCache } from "./merchant-cache.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { claimMode, modeOf, statusOf } from "./status.ts";
 import { createPace, createWriter } from "./writer.ts";
-import { finishRebases } from "./rebase.ts";
 
 interface Options {
   clock: Clock;
@@ -74,11 +73,10 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     if (path === MEMORY) migrateMemory(db);
     else migrate(db);
     if (mode) claimMode(db, mode);
-    if (server) finishRebases(db);
     const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
     // The process that held these claims has ended. Leases and doubt are measured with the counter of this process.
     for (const { name } of [DELIVERIES, HANDOVERS])
-      db.exec(`UPDATE ${name} SET due_real = 0 WHERE due_real > 0 AND claimed = 1`);
+      db.exec(`UPDATE ${name} SET leased_until = 0 WHERE leased_until > 0`);
     db.exec(
       `UPDATE handovers SET asked_leased = ${times.leased()} WHERE state <> 'closed' AND asked_leased IS NOT NULL`,
     );
@@ -117,7 +115,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     const writeEvent = eventWriter({ db, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const sealing = createSealing(secretKeys);
-    const execute = statementRunner(db, times, cache.clear);
+    const execute = statementRunner(db, times, { forgetMerchants: cache.clear, storeAccounts: ledger.store });
     db.exec("BEGIN");
     runNow(execute, sealStoredSecrets(sealing, { replace: server }));
     db.exec("COMMIT");
@@ -156,13 +154,12 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       ...notingInsertions(insertions(context)),
       ...finders(context),
       settleDue: settler(context),
-      readyLanes: laneReader(context, DELIVERIES),
+      ...backlog(executor, laneReader(context, DELIVERIES)),
       handoverLanes: laneReader(context, HANDOVERS),
       recordAttempt: attemptRecorder(context),
       takeRequest: requestRates(clock.monotonic),
       // Only one server may use the file.
       exclusively: (work) => work(),
-      readBacklog: backlog(context),
       async ping() {
         await look();
         await ping(context, health);

@@ -16,7 +16,7 @@ export function sqliteStatus(path: string, now: number): DatabaseStatus {
   return inUnusedFile(path, (db) => statusOf(db, path, { now, inUse: false }));
 }
 
-const WORK = workQuery({ ready: "r.ready = 1", now: ":now" });
+const WORK = workQuery({ yes: "1", no: "0", now: ":now" });
 
 export function statusOf(
   db: DatabaseSync,

@@ -8,10 +8,10 @@ import { ATTEMPTS_KEPT } from "../portable/event-rows.ts";
 
 type Recorded = Parameters<DeliveryQueue["recordAttempt"]>;
 
-// The epoch and the token are compared in the code below. With conditions on them PostgreSQL, for as long as it has no
+// The token is compared in the code below. With a condition on it PostgreSQL, for as long as it has no
 // statistics of a new table, may choose another index and read all events of the merchant. The order keeps transactions
 // from waiting for each other in a circle.
-const LOCK = `SELECT merchant_id, id, epoch, claimed, claim_token FROM events
+const LOCK = `SELECT merchant_id, id, leased_until, claim_token FROM events
   WHERE merchant_id = ANY(:merchants::text[]) AND id = ANY(:ids::text[]) ORDER BY id FOR UPDATE`;
 const { number: _, ...GIVEN } = columnsOf("attempts");
 const NAMES = Object.keys(GIVEN).join(", ");
@@ -22,9 +22,9 @@ const INSERT = `INSERT INTO attempts (${NAMES}, number) SELECT given.*, 1 + coal
     WHERE a.merchant_id = given.merchant_id AND a.event_id = given.event_id) AS kept
   WHERE kept.is_known IS NOT TRUE RETURNING merchant_id, event_id, number`;
 const FORGET = "DELETE FROM attempts WHERE merchant_id = :merchant AND event_id = :event AND number <= :until";
-const NEXT = { merchant_id: "text", id: "text", status: "text", step: "bigint", at: "bigint", due: "bigint" };
-const RELEASE = `UPDATE events e SET status = given.status, step = given.step, next_attempt_at = given.at,
-    due_real = given.due, claimed = false
+const NEXT = { merchant_id: "text", id: "text", status: "text", step: "bigint", due: "bigint" };
+const RELEASE = `UPDATE events e SET status = given.status, step = given.step, next_attempt_at = given.due,
+    leased_until = NULL
   FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id`;
 
@@ -48,13 +48,13 @@ function* recordAttempts(items: readonly Recorded[]): Work<boolean[]> {
     const { id, merchantId } = claim.event;
     const row = events.get(`${merchantId} ${id}`);
     const merchant = merchants.get(merchantId);
-    const isCurrent = row !== undefined && row.epoch === merchant?.epoch;
-    const isValid = isCurrent && row.claimed === true && row.claim_token === claim.token;
-    const { status, step, nextAttemptAt: at = null } = next;
-    const due = at === null ? null : at - (merchant?.clockOffset ?? 0);
+    const isKnown = row !== undefined;
+    const isValid = isKnown && row.leased_until !== null && row.claim_token === claim.token;
+    const { status, step, nextAttemptAt } = next;
+    const due = nextAttemptAt === undefined ? null : nextAttemptAt - (merchant?.clockOffset ?? 0);
     const { at: begun, sentAt, latencyMs, httpStatus, responseBody, error } = attempt;
     return {
-      isCurrent,
+      isKnown,
       isValid,
       attempt: {
         merchant_id: merchantId,
@@ -67,10 +67,10 @@ function* recordAttempts(items: readonly Recorded[]): Work<boolean[]> {
         error: error ?? null,
         token: claim.token,
       },
-      next: { merchant_id: merchantId, id, status, step, at, due },
+      next: { merchant_id: merchantId, id, status, step, due },
     };
   });
-  const attempts = found.filter(({ isCurrent }) => isCurrent).map((each) => each.attempt);
+  const attempts = found.filter(({ isKnown }) => isKnown).map((each) => each.attempt);
   const released = found.filter(({ isValid }) => isValid).map((each) => each.next);
   const [inserted] = yield [
     { text: INSERT, rows: { columns: GIVEN, values: attempts } },

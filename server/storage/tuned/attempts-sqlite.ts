@@ -6,15 +6,15 @@ import { ATTEMPTS_KEPT } from "../portable/event-rows.ts";
 type Recorder = DeliveryQueue["recordAttempt"];
 
 export function attemptRecorder({ db, writeUnflushed, merchantOf }: Context): Recorder {
-  const selectEvent = db.prepare("SELECT merchant_id, epoch FROM events WHERE id = ? AND url IS NOT NULL");
+  const selectEvent = db.prepare("SELECT merchant_id FROM events WHERE id = ? AND url IS NOT NULL");
   const logged = db.prepare(
     "SELECT max(number) AS number, max(token = ?) AS is_known FROM attempts WHERE event_id = ?",
   );
   const insert = insertInto(db, "attempts");
   const forget = db.prepare("DELETE FROM attempts WHERE event_id = ? AND number <= ?");
   const release = db.prepare(
-    `UPDATE events SET status = ?, step = ?, next_attempt_at = ?, due_real = ?, claimed = 0
-     WHERE id = ? AND claimed = 1 AND claim_token = ?`,
+    `UPDATE events SET status = ?, step = ?, next_attempt_at = ?, leased_until = NULL
+     WHERE id = ? AND leased_until IS NOT NULL AND claim_token = ?`,
   );
 
   function logAttempt({ event, token }: Claim, attempt: Parameters<Recorder>[1]): void {
@@ -32,11 +32,11 @@ export function attemptRecorder({ db, writeUnflushed, merchantOf }: Context): Re
     writeUnflushed(() => {
       const { event, token } = claim;
       const row = selectEvent.get(event.id);
-      const merchant = row && merchantOf(row.merchant_id as string);
-      if (!merchant || merchant.epoch !== row.epoch) return false;
+      if (!row) return false;
       logAttempt(claim, attempt);
       const { status, step, nextAttemptAt } = next;
-      const due = nextAttemptAt === undefined ? null : nextAttemptAt - merchant.clockOffset;
-      return release.run(status, step, nextAttemptAt ?? null, due, event.id, token).changes === 1;
+      const { clockOffset } = merchantOf(row.merchant_id as string)!;
+      const due = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
+      return release.run(status, step, due, event.id, token).changes === 1;
     });
 }

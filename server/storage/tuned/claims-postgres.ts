@@ -4,8 +4,8 @@ import type { Context } from "../postgres/context.ts";
 import type { Row } from "../rows.ts";
 
 /**
- * A claim also takes the rows that a reset has deleted out of the queue. The update gets arrays, because PostgreSQL
- * expects a few elements of an array, and so uses the index; for a join it may expect many rows and read the whole table.
+ * The update gets arrays, because PostgreSQL expects a few elements of an array, and so uses the index; for a join it may
+ * expect many rows and read the whole table.
  */
 const claimOf = ({
   name,
@@ -15,15 +15,10 @@ const claimOf = ({
     CROSS JOIN LATERAL (SELECT merchant_id, id FROM ${name}
       WHERE ready AND merchant_id = given.merchant_id AND ${lane} = given.host
       ORDER BY next_attempt_at, ${order} LIMIT given.count FOR UPDATE SKIP LOCKED) AS e)
-  UPDATE ${name} e SET ready = false, claimed = (e.epoch = m.epoch), claim_token = e.claim_token + 1,
-    due_real = CASE WHEN e.epoch = m.epoch THEN :leased + :lease::bigint END,
-    next_attempt_at = CASE WHEN e.epoch = m.epoch THEN e.next_attempt_at END
-  FROM merchants m WHERE m.id = e.merchant_id
-    AND e.merchant_id = ANY(ARRAY(SELECT merchant_id FROM picked)) AND e.id = ANY(ARRAY(SELECT id FROM picked))
-  RETURNING e.*`;
+  UPDATE ${name} SET ready = false, leased_until = :leased + :lease::bigint, claim_token = claim_token + 1
+  WHERE merchant_id = ANY(ARRAY(SELECT merchant_id FROM picked)) AND id = ANY(ARRAY(SELECT id FROM picked))
+  RETURNING *`;
 const LANES = { merchant_id: "text", host: "text", count: "bigint" };
-
-const dueOf = (row: Row) => (row.next_attempt_at ?? Number.MAX_SAFE_INTEGER) as number;
 
 /** Claims rows of a queue inside a transaction. */
 export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease: number): Work<readonly Row[]> {
@@ -33,9 +28,9 @@ export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease
   const { lane, order } = queue;
   const places = new Map(lanes.map(({ merchantId, host }, index) => [`${merchantId} ${host}`, index]));
   const placeOf = (row: Row) => places.get(`${row.merchant_id} ${row[lane]}`)!;
-  /** Orders by due time as the index does: a row without a due time comes last. */
+  const dueOf = (row: Row) => row.next_attempt_at as number;
   const bySchedule = (a: Row, b: Row) => dueOf(a) - dueOf(b) || (a[order]! < b[order]! ? -1 : 1);
-  return picked!.rows.filter(({ claimed }) => claimed).toSorted((a, b) => placeOf(a) - placeOf(b) || bySchedule(a, b));
+  return picked!.rows.toSorted((a, b) => placeOf(a) - placeOf(b) || bySchedule(a, b));
 }
 
 /** Jumps from lane to lane in the index, so that the number of rows in a lane does not matter. */

@@ -5,21 +5,20 @@ import type { Row } from "../rows.ts";
 import type { Context } from "../sqlite/context.ts";
 
 /** Returns a function that claims rows of queues inside a transaction. */
-export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased" | "merchantOf">) {
+export function claimer({ db, leased }: Pick<Context, "db" | "leased">) {
   const known = new Map<QueueTable, ReturnType<typeof statementsFor>>();
 
   function statementsFor({ name, lane }: QueueTable) {
     return {
       selectReady: db.prepare(
-        `SELECT rowid AS place, merchant_id, epoch FROM ${name} WHERE ready = 1 AND merchant_id = ? AND ${lane} = ?
+        `SELECT rowid AS place FROM ${name} WHERE ready = 1 AND merchant_id = ? AND ${lane} = ?
          ORDER BY next_attempt_at LIMIT ?`,
       ),
       // Faster than RETURNING, for which SQLite fills a temporary table.
       claim: db.prepare(
-        `UPDATE ${name} SET ready = 0, claimed = 1, due_real = ?, claim_token = claim_token + 1 WHERE rowid = ?`,
+        `UPDATE ${name} SET ready = 0, leased_until = ?, claim_token = claim_token + 1 WHERE rowid = ?`,
       ),
       select: db.prepare(`SELECT * FROM ${name} WHERE rowid = ?`),
-      forget: db.prepare(`UPDATE ${name} SET ready = 0, due_real = NULL, next_attempt_at = NULL WHERE rowid = ?`),
     };
   }
 
@@ -27,17 +26,12 @@ export function claimer({ db, leased, merchantOf }: Pick<Context, "db" | "leased
     yield [];
     const statements = known.get(queue) ?? statementsFor(queue);
     known.set(queue, statements);
-    const { selectReady, claim: claimRow, select, forget } = statements;
+    const { selectReady, claim: claimRow, select } = statements;
     return lanes
       .flatMap(({ merchantId, host, count }) => selectReady.all(merchantId, host, count))
-      .flatMap((row): Row[] => {
-        if (merchantOf(row.merchant_id as string)?.epoch === row.epoch) {
-          claimRow.run(leased() + leaseMs, row.place!);
-          return [select.get(row.place!)!];
-        }
-        // A reset has deleted the record that the row belongs to.
-        forget.run(row.place!);
-        return [];
+      .map(({ place }) => {
+        claimRow.run(leased() + leaseMs, place!);
+        return select.get(place!)!;
       });
   };
 }

@@ -56,7 +56,7 @@ interface Wanted {
 const selectRecords = (
   table: string,
 ) => `SELECT r.* FROM ${unnested(["text", "text"])} AS wanted (merchant_id, reference)
-  CROSS JOIN LATERAL (SELECT r.* FROM ${table} r JOIN merchants m ON m.id = r.merchant_id AND m.epoch = r.epoch
+  CROSS JOIN LATERAL (SELECT * FROM ${table} r
     WHERE r.merchant_id = wanted.merchant_id AND r.reference = wanted.reference LIMIT 1) AS r`;
 
 async function findRecords<T>(

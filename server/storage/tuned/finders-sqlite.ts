@@ -11,13 +11,12 @@ type Finders = Pick<MerchantStore, "findMerchant" | "findMerchantByKey"> &
 
 /** Merchants and keys come from memory. */
 export function finders({ db, merchantOf, cache }: Context): Finders {
-  /** Returns a function that finds a merchant's record by the service's reference, unless a reset has deleted it. */
+  /** Returns a function that finds a merchant's record by the service's reference. */
   function recordFinder<T>(table: string, toRecord: (row: Row) => T) {
     const select = db.prepare(`SELECT * FROM ${table} WHERE reference = ?`);
     return async (merchantId: string, reference: string): Promise<T | undefined> => {
       const row = select.get(reference);
-      const isCurrent = row?.merchant_id === merchantId && row.epoch === merchantOf(merchantId)?.epoch;
-      return isCurrent ? toRecord(row!) : undefined;
+      return row?.merchant_id === merchantId ? toRecord(row) : undefined;
     };
   }
 

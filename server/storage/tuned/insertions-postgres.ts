@@ -21,17 +21,19 @@ type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutS
 
 export function insertions({ batched }: Context): Insertions {
   /** One batch at a time: while a batch is being committed, the next batch fills up. */
-  function together<T extends Payment>(insertAll: (drafts: readonly Draft<T>[], run: Run) => Work<Insertion<T>[]>) {
-    // Whether the balance refused a payout of the last batch.
+  function together<T extends Payment>(
+    insertAll: (drafts: readonly Draft<T>[], asksFirst: boolean) => Work<Insertion<T>[]>,
+  ) {
+    /**
+     * False to book the payouts with the statement that stores them, which fails unless the balances cover all payouts;
+     * true to read the balances first, and to refuse payouts that they do not cover, because the balance refused a payout
+     * of the last batch.
+     */
     let asksFirst = false;
     return batched(
       async (drafts: Draft<T>[], queries) => {
-        const tried: Values[] = [];
-        const insert = () =>
-          queries.transaction((query) => runIn(query, insertAll(drafts, { asksFirst, tried })), {
-            repeatable: true,
-            items: drafts.length,
-          });
+        const options = { repeatable: true, items: drafts.length };
+        const insert = () => queries.transaction((query) => runIn(query, insertAll(drafts, asksFirst)), options);
         const results = await insert().catch((error) => {
           if (!(error instanceof NotCovered)) throw error;
           asksFirst = true;
@@ -51,17 +53,6 @@ type Payment = Disbursement | Checkout;
 /** Rolls back a batch that was booked at once although a balance does not cover it. */
 class NotCovered extends Error {}
 
-interface Run {
-  /**
-   * False to book the payouts with the statement that stores them, which fails unless the balances cover all payouts;
-   * true to read the balances first, and to refuse payouts that they do not cover. Payouts with limits are always judged
-   * first.
-   */
-  asksFirst: boolean;
-  /** What earlier runs of the transaction have inserted, and have perhaps committed. */
-  tried: Values[];
-}
-
 interface Item<T extends Payment> {
   draft: Draft<T>;
   record: T;
@@ -72,7 +63,7 @@ interface Item<T extends Payment> {
 
 function* insertDisbursements(
   drafts: readonly Draft<Disbursement>[],
-  { asksFirst, tried }: Run,
+  asksFirst: boolean,
 ): Work<Insertion<Disbursement>[]> {
   const writesEvents = drafts.some(({ status }) => status !== "pending");
   const ownersOf = yield* lockOwners(drafts, writesEvents ? "orders" : "shares");
@@ -83,9 +74,10 @@ function* insertDisbursements(
     const record = recorded<Disbursement>({ ...draft, customer }, merchant, merchant.now);
     return { draft, merchant, bounds, record, refusal: refusalFor(asked, merchant, key) };
   });
+  // Payouts with limits are always judged first.
   const asks = asksFirst || items.some(({ bounds }) => bounds.length > 0);
   const mustBeCovered = new Set(drafts.filter((draft) => draft.mustBeCovered).map(({ id }) => id));
-  const stored = yield* store(asks ? PAYOUTS : BOOKED_PAYOUTS, items, tried, ({ id, available, enforced }) => {
+  const stored = yield* store(asks ? PAYOUTS : BOOKED_PAYOUTS, items, ({ id, available, enforced }) => {
     if (Number(available) < 0 && (enforced || mustBeCovered.has(id as string))) throw new NotCovered();
   });
   const candidates = items.flatMap(({ record, merchant, bounds }, index) => {
@@ -102,14 +94,14 @@ function* insertDisbursements(
   return results;
 }
 
-function* insertCheckouts(drafts: readonly Draft<Checkout>[], { tried }: Run): Work<Insertion<Checkout>[]> {
+function* insertCheckouts(drafts: readonly Draft<Checkout>[]): Work<Insertion<Checkout>[]> {
   const ownersOf = yield* lockOwners(drafts, "shares");
   const items = drafts.map((draft) => {
     const { merchant, key } = ownersOf(draft);
     const record = recorded<Checkout>(draft, merchant, merchant.now);
     return { draft, merchant, record, refusal: refusalFor(draft, merchant, key) };
   });
-  const results = yield* store(CHECKOUTS, items, tried);
+  const results = yield* store(CHECKOUTS, items);
   yield* handOver(items, results);
   return results;
 }
@@ -166,7 +158,7 @@ function* withoutRefused(
 /** Writes the hand-overs of new records to their rails. */
 function* handOver<T extends Payment>(items: readonly Item<T>[], results: readonly Insertion<T>[]): Work<void> {
   const values = items.flatMap(({ draft: { rail }, record, merchant }, index) =>
-    rail !== undefined && isNew(results[index]!, record) ? [handoverValues(record, rail, merchant, merchant.now)] : [],
+    rail !== undefined && isNew(results[index]!, record) ? [handoverValues(record, rail, merchant.now)] : [],
   );
   if (values.length > 0) yield [insertNew("handovers", values)];
 }
@@ -187,10 +179,10 @@ const PAYOUTS: RecordTable<Disbursement> = {
 const BOOKED_PAYOUTS: RecordTable<Disbursement> = {
   ...PAYOUTS,
   complete: (insert) => `WITH stored AS (${insert} RETURNING *), made AS (
-      SELECT merchant_id, epoch, reference, 'reserve' AS kind, currency, updated_at AS at, -(amount::numeric + fee) AS available,
+      SELECT merchant_id, reference, 'reserve' AS kind, currency, updated_at AS at, -(amount::numeric + fee) AS available,
         amount::numeric + fee AS reserved, 0 AS fees, 0 AS outside FROM stored
     ), ${BOOK_MADE} SELECT s.id, c.available, c.enforced FROM stored s JOIN changed c
-      ON c.merchant_id = s.merchant_id AND c.epoch = s.epoch AND c.currency = s.currency`,
+      ON c.merchant_id = s.merchant_id AND c.currency = s.currency`,
 };
 const CHECKOUTS: RecordTable<Checkout> = {
   table: "checkouts",
@@ -198,31 +190,24 @@ const CHECKOUTS: RecordTable<Checkout> = {
   complete: (insert) => `${insert} RETURNING id`,
 };
 
-const MERCHANTS_REFERENCE = columnsOf("disbursements", ["merchant_id", "epoch", "merchants_reference"]);
+const MERCHANTS_REFERENCE = columnsOf("disbursements", ["merchant_id", "merchants_reference"]);
 const selectByReference = (table: string) => `SELECT r.* FROM :rows
-  CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = given.merchant_id AND r.epoch = given.epoch
+  CROSS JOIN LATERAL (SELECT * FROM ${table} r WHERE r.merchant_id = given.merchant_id
     AND r.merchants_reference = given.merchants_reference LIMIT 1) AS r`;
-const selectOwn = (table: string) =>
-  `SELECT r.* FROM ${table} r JOIN :rows ON r.merchant_id = given.merchant_id AND r.reference = given.reference`;
-const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.epoch} ${row.merchants_reference}`;
+const keyOf = (row: Values | Row) => `${row.merchant_id} ${row.merchants_reference}`;
 
 /**
  * Stores records, unless their merchant's reference is in use (D4) or they are refused. If the transaction is repeated,
- * what its earlier run has stored is returned as it is, also from before a reset of the sandbox, and nothing is judged
- * again.
+ * what its earlier run has stored is returned as it is, and nothing is judged again.
  * @param check gets what the statement returns about each stored record, and may throw
  */
 function* store<T extends Payment>(
   { table, toRecord, complete }: RecordTable<T>,
   items: readonly Item<T>[],
-  tried: Values[],
   check: (inserted: Row) => void = () => {},
 ): Work<Insertion<T>[]> {
-  const rows = items.map(({ record, merchant }) => toValues(record, merchant));
-  const before = yield* runRows(selectOwn(table), REFERENCE, tried);
-  const own = new Map(before.map((row) => [row.id, toRecord(row)]));
-  const permitted = rows.filter(({ id }, index) => !items[index]!.refusal && !own.has(id));
-  tried.push(...permitted);
+  const rows = items.map(({ record }) => toValues(record));
+  const permitted = rows.filter((_, index) => !items[index]!.refusal);
   // Concurrent transactions insert in the same order, so that they cannot deadlock.
   const sorted = permitted.toSorted((a, b) => byText(keyOf(a), keyOf(b)));
   const { text, rows: given } = insertRows(table, rows, "ON CONFLICT DO NOTHING");
@@ -230,12 +215,12 @@ function* store<T extends Payment>(
   inserted.forEach(check);
   // Requests with the same reference may be in one batch, so the ids tell which was stored.
   const ids = new Set(inserted.map(({ id }) => id));
-  const others = rows.filter(({ id }) => !ids.has(id) && !own.has(id));
+  const others = rows.filter(({ id }) => !ids.has(id));
   const existing = yield* runRows(selectByReference(table), MERCHANTS_REFERENCE, others);
   const byReference = new Map(existing.map((row) => [keyOf(row), toRecord(row)]));
   return items.map(({ record, refusal }, index) => {
     if (ids.has(record.id)) return { inserted: true, record };
-    const found = own.get(record.id) ?? byReference.get(keyOf(rows[index]!));
+    const found = byReference.get(keyOf(rows[index]!));
     // A record that is not refused either was stored, or its reference is in use.
     return looked(record, refusal, found)!;
   });

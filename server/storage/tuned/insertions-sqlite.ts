@@ -5,7 +5,6 @@ import { handoverValues } from "../portable/handover-rows.ts";
 import { limited, looked, refusalFor, refusalOf } from "../limit-rows.ts";
 import { reserved } from "../ledger-rows.ts";
 import { customerOf, recorded, toCheckout, toDisbursement, toValues } from "../record-rows.ts";
-import type { StoredMerchant } from "../rows.ts";
 import { insertInto, type Context } from "../sqlite/context.ts";
 import { dailySums } from "./limits-sqlite.ts";
 
@@ -14,7 +13,7 @@ type Insertions = Pick<DisbursementStore, "insertDisbursement"> & Pick<CheckoutS
 export function insertions(context: Context): Insertions {
   const { db, writeNew, now, ledger, cache, merchantOf, writeEvent } = context;
   const selectExisting = (table: string) =>
-    db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND epoch = ? AND merchants_reference = ?`);
+    db.prepare(`SELECT * FROM ${table} WHERE merchant_id = ? AND merchants_reference = ?`);
   const selectDisbursement = selectExisting("disbursements");
   const selectCheckout = selectExisting("checkouts");
   const insertDisbursement = insertInto(db, "disbursements");
@@ -25,8 +24,8 @@ export function insertions(context: Context): Insertions {
   const keyOf = ({ keyId }: { keyId?: string }) => (keyId === undefined ? undefined : cache.keyOf(keyId));
 
   /** Writes the hand-over of a new record to its rail, if it has one. */
-  function handOver(record: Disbursement | Checkout, rail: string | undefined, merchant: StoredMerchant) {
-    if (rail !== undefined) insertHandover(handoverValues(record, rail, merchant, now()));
+  function handOver(record: Disbursement | Checkout, rail: string | undefined) {
+    if (rail !== undefined) insertHandover(handoverValues(record, rail, now()));
   }
 
   return {
@@ -41,7 +40,7 @@ export function insertions(context: Context): Insertions {
           merchant,
           date,
         );
-        const existing = selectDisbursement.get(merchant.id, merchant.epoch, asked.merchantsReference);
+        const existing = selectDisbursement.get(merchant.id, asked.merchantsReference);
         const found = looked(record, refusalFor(asked, merchant, key), existing && toDisbursement(existing));
         if (found) return found;
         const reservation = reserved(record, merchant);
@@ -52,10 +51,10 @@ export function insertions(context: Context): Insertions {
           (mustBeCovered && available + reservation.available < 0n ? insufficientFunds(record) : undefined);
         if (refusal) return { inserted: false, record, refusal };
         for (const { daily } of bounds) if (daily) addToSum(daily);
-        insertDisbursement(toValues(record, merchant));
+        insertDisbursement(toValues(record));
         ledger.book([reservation]);
         if (record.status !== "pending") writeEvent({ record, merchant });
-        handOver(record, draft.rail, merchant);
+        handOver(record, draft.rail);
         return { inserted: true, record };
       }),
     insertCheckout: (draft) =>
@@ -63,11 +62,11 @@ export function insertions(context: Context): Insertions {
         const merchant = merchantOf(draft.merchantId)!;
         const date = now();
         const record = recorded<Checkout>(draft, merchant, date);
-        const existing = selectCheckout.get(merchant.id, merchant.epoch, draft.merchantsReference);
+        const existing = selectCheckout.get(merchant.id, draft.merchantsReference);
         const found = looked(record, refusalFor(draft, merchant, keyOf(draft)), existing && toCheckout(existing));
         if (found) return found;
-        insertCheckout(toValues(record, merchant));
-        handOver(record, draft.rail, merchant);
+        insertCheckout(toValues(record));
+        handOver(record, draft.rail);
         return { inserted: true, record };
       }),
   };

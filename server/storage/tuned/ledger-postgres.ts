@@ -4,9 +4,9 @@ import type { QueryResult, Work } from "../portable/query.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 
-const ACCOUNT = "merchant_id, epoch, currency";
+const ACCOUNT = "merchant_id, currency";
 const OF_ACCOUNT = `${ACCOUNT}, available, reserved, entries, at, enforced`;
-const OF_ENTRY = "merchant_id, epoch, reference, kind, currency, at, available, reserved, fees, outside";
+const OF_ENTRY = "merchant_id, reference, kind, currency, at, available, reserved, fees, outside";
 
 /**
  * Adds the entries of the common table expression `made` to their accounts, and writes the entries. The changed
@@ -16,29 +16,29 @@ const OF_ENTRY = "merchant_id, epoch, reference, kind, currency, at, available, 
 export const BOOK_MADE = `changed AS (
     INSERT INTO accounts (${OF_ACCOUNT})
     SELECT ${ACCOUNT}, sum(available), sum(reserved), count(*), max(at), false FROM made
-    GROUP BY ${ACCOUNT} ORDER BY merchant_id COLLATE "C", currency COLLATE "C", epoch
+    GROUP BY ${ACCOUNT} ORDER BY merchant_id COLLATE "C", currency COLLATE "C"
     ON CONFLICT (${ACCOUNT}) DO UPDATE
     SET available = accounts.available + excluded.available, reserved = accounts.reserved + excluded.reserved,
       entries = accounts.entries + excluded.entries, at = greatest(accounts.at, excluded.at)
     RETURNING *
   ), booked AS (
     INSERT INTO entries (${OF_ENTRY}, number, balance)
-    SELECT m.merchant_id, m.epoch, m.reference, m.kind, m.currency, c.at, m.available, m.reserved, m.fees, m.outside,
+    SELECT m.merchant_id, m.reference, m.kind, m.currency, c.at, m.available, m.reserved, m.fees, m.outside,
       c.entries - m.later, c.available - coalesce(m.later_available, 0)
     FROM (SELECT *, count(*) OVER later AS later, sum(available) OVER later AS later_available FROM made
       WINDOW later AS (PARTITION BY ${ACCOUNT} ORDER BY reference COLLATE "C", kind COLLATE "C"
         ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)) AS m
-    JOIN changed c ON c.merchant_id = m.merchant_id AND c.epoch = m.epoch AND c.currency = m.currency
+    JOIN changed c ON c.merchant_id = m.merchant_id AND c.currency = m.currency
   )`;
 const BOOK = `WITH made AS (SELECT * FROM :rows), ${BOOK_MADE} SELECT`;
 const LOCK = `SELECT a.* FROM :rows CROSS JOIN LATERAL (SELECT * FROM accounts WHERE merchant_id = given.merchant_id
-  AND epoch = given.epoch AND currency = given.currency FOR UPDATE) AS a`;
-const ENFORCE = `INSERT INTO accounts (${OF_ACCOUNT}) VALUES (:merchant, :epoch, :currency, 0, 0, 0, 0, :enforced)
+  AND currency = given.currency FOR UPDATE) AS a`;
+const ENFORCE = `INSERT INTO accounts (${OF_ACCOUNT}) VALUES (:merchant, :currency, 0, 0, 0, 0, :enforced)
   ON CONFLICT (${ACCOUNT}) DO UPDATE SET enforced = excluded.enforced RETURNING available`;
 const LOCKED = columnsOf("accounts", ACCOUNT.split(", "));
 const GIVEN = columnsOf("entries", OF_ENTRY.split(", "));
 
-const keyOf = (row: Entry | Row) => `${String(row.merchant_id)} ${String(row.currency)} ${String(row.epoch)}`;
+const keyOf = (row: Entry | Row) => `${String(row.merchant_id)} ${String(row.currency)}`;
 
 /** Writes entries, and adds them to their accounts. */
 export function* book(entries: readonly Entry[]): Work<void> {
@@ -65,12 +65,12 @@ export function* coverage(entries: readonly Entry[]): Work<(entry: Entry, mustBe
 }
 
 /** As in `Executor`. */
-export function* lockAccount({ merchant_id: merchant, epoch, currency }: Place, enforced?: boolean): Work<bigint> {
-  const values = [{ merchant_id: merchant, epoch, currency }];
+export function* lockAccount({ merchant_id: merchant, currency }: Place, enforced?: boolean): Work<bigint> {
+  const values = [{ merchant_id: merchant, currency }];
   const [{ rows }] = (yield [
     enforced === undefined
       ? { text: LOCK, rows: { columns: LOCKED, values } }
-      : { text: ENFORCE, values: { merchant, epoch, currency, enforced } },
+      : { text: ENFORCE, values: { merchant, currency, enforced } },
   ]) as [QueryResult];
   return BigInt((rows[0]?.available ?? "0") as string);
 }

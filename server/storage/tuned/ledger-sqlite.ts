@@ -5,20 +5,20 @@ import { insertInto, type Account, type Ledger } from "../sqlite/context.ts";
 /** The books, inside a transaction. An account is read once and stored once for all entries of a transaction. */
 export function createLedger(db: DatabaseSync): Ledger {
   const insert = insertInto(db, "entries");
-  const select = db.prepare("SELECT * FROM accounts WHERE merchant_id = ? AND epoch = ? AND currency = ?");
+  const select = db.prepare("SELECT * FROM accounts WHERE merchant_id = ? AND currency = ?");
   const store = insertInto(db, "accounts", "OR REPLACE ");
   /** The accounts that this transaction has read. */
   const accounts = new Map<string, Account>();
 
-  function accountOf({ merchant_id, epoch, currency }: Place): Account {
-    const name = `${merchant_id} ${epoch} ${currency}`;
+  function accountOf({ merchant_id, currency }: Place): Account {
+    const name = `${merchant_id} ${currency}`;
     const known = accounts.get(name);
     if (known) return known;
-    const row = select.get(merchant_id, epoch, currency);
+    const row = select.get(merchant_id, currency);
     // Balances are text, because a sum can exceed the largest integer of SQLite.
     const [available, reserved] = [row?.available, row?.reserved].map((text) => BigInt(String(text ?? 0)));
     const [entries, at, enforced] = [row?.entries, row?.at, row?.enforced].map((value) => Number(value ?? 0));
-    const place = { merchant_id, epoch, currency };
+    const place = { merchant_id, currency };
     const account = {
       place,
       available: available!,

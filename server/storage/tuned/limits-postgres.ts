@@ -9,7 +9,7 @@ import type { Row } from "../rows.ts";
 import { coverage } from "./ledger-postgres.ts";
 
 /** Adds to the sums, and locks them. Adding 0 locks a sum, even if the sum does not exist yet. */
-const ADD = `ON CONFLICT (merchant_id, epoch, key_id, day, currency)
+const ADD = `ON CONFLICT (merchant_id, key_id, day, currency)
   DO UPDATE SET amount = daily_sums.amount + excluded.amount RETURNING *`;
 
 /** A payout that has been stored, and that is removed again if a limit or the balance refuses it. */
@@ -20,8 +20,7 @@ export interface Candidate {
   mustBeCovered: boolean;
 }
 
-const keyOf = (sum: DailySum | Row) =>
-  [sum.merchant_id, sum.epoch, sum.key_id, sum.day, sum.currency].map(String).join(" ");
+const keyOf = (sum: DailySum | Row) => [sum.merchant_id, sum.key_id, sum.day, sum.currency].map(String).join(" ");
 const sumsOf = ({ bounds }: Candidate) => bounds.flatMap(({ daily }) => daily ?? []);
 
 /** Transactions lock sums after records and before accounts, in the order of these rows, so that they cannot deadlock. */

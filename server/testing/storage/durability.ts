@@ -17,7 +17,6 @@ import {
   MINUTE,
   nextId,
   pendingOn,
-  START,
 } from "./fixtures.ts";
 
 export interface ReopenOptions {
@@ -124,22 +123,22 @@ export function durabilityTests(openAt: (clock: FakeClock, options?: ReopenOptio
     });
   });
 
-  test("finishes a move of the clock that the end of the process interrupted", async () => {
+  test("finishes a reset that the end of the process interrupted", async () => {
     const before = await open();
     const merchant = await addMerchant(before);
-    await before.insertDisbursement(aDisbursement(merchant.id));
-    await before.insertCheckout(aCheckout(merchant.id, { due: { afterMs: 2_000, status: "cancelled" } }));
+    await before.moveClock(merchant.id, { by: MINUTE }, LATEST);
+    await concurrently(1_200, () => before.insertDisbursement(aDisbursement(merchant.id)));
     const { id } = await addDelivery(before, merchant.id);
-    const retry = { status: "pending", step: 1, nextAttemptAt: START + 2_000 } as const;
-    await before.recordAttempt((await claimAll(before))[0]!, ATTEMPT, retry);
-    const [moved] = await Promise.allSettled([before.moveClock(merchant.id, { by: 1_000 }, LATEST), before.close()]);
-    expect(moved.status).toBe("rejected");
+    const [reset] = await Promise.allSettled([before.reset(merchant.id), before.close()]);
+    expect(reset.status).toBe("rejected");
+
     await opened(async (storage) => {
-      expect(await storage.findMerchant(merchant.id)).toMatchObject({ clockOffset: 1_000 });
-      expect(await storage.settleDue(10)).toBe(0);
-      clock.advance(1_000);
-      expect(await storage.settleDue(10)).toBe(2);
-      expect((await claimAll(storage)).map(({ event }) => event.id)).toContain(id);
+      expect(await storage.findMerchant(merchant.id)).toEqual({ ...merchant, isResetting: true });
+      await storage.prune(10);
+      expect(await storage.findMerchant(merchant.id)).toEqual(merchant);
+      expect(await storage.findDelivery(merchant.id, id)).toBeUndefined();
+      expect((await storage.listDisbursements({ merchantId: merchant.id, limit: 1 })).items).toEqual([]);
+      expect(await storage.listBalances(merchant.id)).toEqual([]);
     });
   });
 

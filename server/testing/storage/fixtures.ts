@@ -33,14 +33,14 @@ export function nextId(): string {
 
 const CUSTOMERS = "secret of the customers";
 
-/** The customer with this number of a merchant that was made at the start. @param epoch the number of its resets */
-export const aCustomer = (merchantId: string, phoneNumber: string, epoch = 0): Customer =>
-  customerOf({ id: merchantId, createdAt: START, epoch, customerSecret: CUSTOMERS }, phoneNumber);
+/** The customer with this number of a merchant that was made at the start, and whose sandbox was never reset. */
+export const aCustomer = (merchantId: string, phoneNumber: string): Customer =>
+  customerOf({ id: merchantId, createdAt: START, customerSecret: CUSTOMERS }, phoneNumber);
 
 export async function addMerchant(storage: Storage, changes: Partial<Merchant> = {}): Promise<Merchant> {
   const merchant = { id: nextId(), name: "Ada Stores", createdAt: START, ...changes };
   await storage.insertMerchant(merchant, { webhook: `whsec_${"A".repeat(43)}=`, customers: CUSTOMERS }, ACTOR);
-  return { ...merchant, clockOffset: 0, movedTo: 0 };
+  return { ...merchant, clockOffset: 0 };
 }
 
 export function aKey(merchantId: string, changes: Partial<ApiKey> = {}): ApiKey {

@@ -209,7 +209,7 @@ export function erasureTests(current: Current): void {
     expect(JSON.stringify([record, exchanges, handover])).not.toContain(PHONE);
   });
 
-  test("a reset of the sandbox begins anew, and what it leaves is deleted", async () => {
+  test("a reset of the sandbox begins anew", async () => {
     await finalPayout(merchantId, to);
     pass(31 * DAY);
     expect(await eraseAll()).toBe(1);
@@ -217,6 +217,5 @@ export function erasureTests(current: Current): void {
     const again = await finalPayout(merchantId, to);
     pass(30 * DAY + HOUR);
     expect([await eraseAll(), await phoneOf(again)]).toEqual([1, ERASED]);
-    while ((await storage.prune(100)) > 0);
   });
 }

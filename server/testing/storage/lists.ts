@@ -158,10 +158,9 @@ export function listTests(current: Current): void {
     expect(listed.flat().map((event) => event.id)).toEqual(seen.toReversed());
   });
 
-  test("finds the event of a record, also after a reset and a deletion of what was before", async () => {
+  test("finds the event of a record, also after a reset", async () => {
     const { reference: before } = await delivery(id);
     await storage.reset(id);
-    while ((await storage.prune(1_000)) > 0);
     await delivery(id);
     const { id: eventId, reference } = await delivery(id);
     expect((await events(id, reference)).map((event) => event.id)).toEqual([eventId]);

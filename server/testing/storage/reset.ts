@@ -1,15 +1,14 @@
 import { expect, test } from "vitest";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import type { Merchant } from "../../domain/merchants.ts";
 import type { Current } from "./current.ts";
 import {
   aCheckout,
   ACTOR,
-  aCustomer,
   addDelivery,
   addKey,
   addMerchant,
   aDisbursement,
+  aFinalDisbursement,
   ATTEMPT,
   claimAll,
   concurrently,
@@ -23,7 +22,7 @@ const YEAR = 365 * 24 * HOUR;
 
 export function resetTests(storage: Current): void {
   const countOfEvents = async (merchantId: string) =>
-    (await storage().listEvents({ merchantId, limit: 10 })).items.length;
+    (await storage().listEvents({ merchantId, limit: 50 })).items.length;
 
   async function busyMerchant(label: string) {
     const merchant = await addMerchant(storage());
@@ -50,7 +49,7 @@ export function resetTests(storage: Current): void {
     expect(await storage().readSecrets(merchant.id)).toEqual(secrets);
     expect((await storage().findMerchantByKey(reset.key.hash))?.merchant).toEqual(merchant);
     const again = reset.again();
-    const customer = aCustomer(again.merchantId, again.customer.phoneNumber, 1);
+    const customer = { ...again.customer, id: expect.any(String) };
     expect(await storage().insertDisbursement(again)).toEqual({
       inserted: true,
       record: { ...storedAt(again), customer },
@@ -102,19 +101,24 @@ export function resetTests(storage: Current): void {
     expect((await storage().listDeliveries({ merchantId: merchant.id, limit: 10 })).items).toEqual([]);
   });
 
-  test("pruning deletes the reset merchant's rows, and only those, in bounded steps", async () => {
+  test("a reset of very many rows leaves none, and no other merchant's change", async () => {
     const kept = await busyMerchant("kept");
-    const gone: Merchant = await addMerchant(storage());
-    await concurrently(50, () => addDelivery(storage(), gone.id));
-    await concurrently(50, () => storage().insertCheckout(aCheckout(gone.id)));
-    await storage().reset(gone.id);
-    const steps: number[] = [];
-    for (let deleted = 1; deleted > 0;) steps.push((deleted = await storage().prune(30)));
-    for (const step of steps) expect(step).toBeLessThanOrEqual(60);
-    expect(steps.length).toBeGreaterThan(3);
-    // The rows are 50 disbursements, each with its event and two entries, 50 checkouts, one customer and one account.
-    expect(steps.reduce((sum, count) => sum + count)).toBe(251);
-    expect(await storage().prune(30)).toBe(0);
+    const { id } = await addMerchant(storage());
+    await concurrently(1_200, () => storage().insertDisbursement(aDisbursement(id)));
+    await concurrently(20, () => addDelivery(storage(), id));
+    await storage().countRefusal(id, "refused");
+    // What is created while the steps go on is deleted completely or not at all.
+    const made = Array.from({ length: 20 }, () => storage().insertDisbursement(aFinalDisbursement(id)));
+    await Promise.all([storage().reset(id), ...made]);
+    const { items } = await storage().listDisbursements({ merchantId: id, limit: 50 });
+    expect(await countOfEvents(id)).toBe(items.length);
+    const reserved = (await storage().listStatement({ merchantId: id, limit: 50 })).items.map(
+      (entry) => entry.reference,
+    );
+    expect(new Set(reserved)).toEqual(new Set(items.map(({ reference }) => reference)));
+    expect(await storage().countRefusal(id, "refused")).toBe(1);
+    expect(await storage().findMerchant(id)).not.toHaveProperty("isResetting");
+
     expect(await storage().insertDisbursement(kept.again())).toMatchObject({ inserted: false });
     expect(await countOfEvents(kept.merchant.id)).toBe(1);
   });

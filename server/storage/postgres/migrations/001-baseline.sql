@@ -1,5 +1,6 @@
--- Columns named …_real, merchants.created_at and the times of api_keys are real time. All other times are the
--- merchant's sandbox time. Times are milliseconds since 1970. Amounts are in the lowest denomination of the currency.
+-- When something is due (due_at, next_attempt_at), columns named …_real, merchants.created_at and the times of api_keys
+-- are real time. All other times are the merchant's sandbox time. Times are milliseconds since 1970. Amounts are in the
+-- lowest denomination of the currency.
 --
 -- Every key starts with the merchant, so that a distributed database can keep the rows of a merchant together. There
 -- are no sequences, triggers, extensions or foreign keys, because several distributed databases lack them. Text that is
@@ -17,14 +18,10 @@ CREATE TABLE merchants (
   -- The default address for webhooks (D40).
   webhook_url text,
   clock_offset bigint NOT NULL DEFAULT 0,
-  moved_to bigint NOT NULL DEFAULT 0,
-  -- The number of resets. Rows of earlier epochs are invisible and are deleted step by step.
-  epoch bigint NOT NULL DEFAULT 0,
   -- The number of events written, which is the position of the last one. A reset does not change it.
   last_event bigint NOT NULL DEFAULT 0,
-  -- Set while the due_real of pending rows is being recomputed after the clock was moved. After this time another
-  -- process finishes the work.
-  rebasing_until_real bigint,
+  -- Whether a reset of the sandbox is deleting the merchant's rows.
+  resetting boolean NOT NULL DEFAULT false,
   -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D17).
   chaos text,
   -- Whether the merchant is suspended or closed (D88). NULL: neither.
@@ -36,6 +33,7 @@ CREATE TABLE merchants (
   -- What an operator has agreed with the merchant, as JSON (D14); NULL: as the settings of the server say.
   terms text
 );
+CREATE INDEX merchants_resetting ON merchants (id) WHERE resetting;
 
 CREATE TABLE api_keys (
   merchant_id text COLLATE "C" NOT NULL,
@@ -72,7 +70,6 @@ CREATE TABLE previous_webhook_secrets (
 
 CREATE TABLE disbursements (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   merchants_reference text COLLATE "C" NOT NULL,
   reference text COLLATE "C" NOT NULL,
   id uuid NOT NULL,
@@ -87,29 +84,26 @@ CREATE TABLE disbursements (
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   due_at bigint,
-  due_real bigint,
   due_status text,
   -- Why the payment fails, as JSON (D75). It can be known before the record is final.
   failure text,
   -- What a payout waits for that needs approval (D93), as JSON; NULL: no approval.
   approval text,
-  PRIMARY KEY (merchant_id, epoch, merchants_reference),
-  CHECK (status = 'pending' OR due_at IS NULL),
-  CHECK ((due_at IS NULL) = (due_real IS NULL))
+  PRIMARY KEY (merchant_id, merchants_reference),
+  CHECK (status = 'pending' OR due_at IS NULL)
 ) WITH (fillfactor = 70);
 CREATE UNIQUE INDEX disbursements_by_reference ON disbursements (merchant_id, reference);
-CREATE INDEX disbursements_due ON disbursements (due_real) WHERE due_real IS NOT NULL;
-CREATE INDEX disbursements_due_of_merchant ON disbursements (merchant_id, epoch, due_at, reference)
+CREATE INDEX disbursements_due ON disbursements (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX disbursements_due_of_merchant ON disbursements (merchant_id, due_at, reference)
   WHERE due_at IS NOT NULL;
-CREATE INDEX disbursements_by_status ON disbursements (merchant_id, epoch, status, created_at, id);
+CREATE INDEX disbursements_by_status ON disbursements (merchant_id, status, created_at, id);
 -- The dashboard finds records by phone number.
-CREATE INDEX disbursements_by_phone ON disbursements (merchant_id, epoch, phone_number, created_at, id);
+CREATE INDEX disbursements_by_phone ON disbursements (merchant_id, phone_number, created_at, id);
 CREATE INDEX disbursements_waiting ON disbursements (merchant_id, created_at)
   WHERE approval IS NOT NULL AND status = 'pending';
 
 CREATE TABLE checkouts (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   merchants_reference text COLLATE "C" NOT NULL,
   reference text COLLATE "C" NOT NULL,
   id uuid NOT NULL,
@@ -123,38 +117,34 @@ CREATE TABLE checkouts (
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   due_at bigint,
-  due_real bigint,
   due_status text,
   failure text,
-  PRIMARY KEY (merchant_id, epoch, merchants_reference),
-  CHECK (status = 'pending' OR due_at IS NULL),
-  CHECK ((due_at IS NULL) = (due_real IS NULL))
+  PRIMARY KEY (merchant_id, merchants_reference),
+  CHECK (status = 'pending' OR due_at IS NULL)
 );
 CREATE UNIQUE INDEX checkouts_by_reference ON checkouts (merchant_id, reference);
 -- The public page of a checkout is found by the reference alone (D19).
 CREATE INDEX checkouts_public ON checkouts (reference);
-CREATE INDEX checkouts_due ON checkouts (due_real) WHERE due_real IS NOT NULL;
-CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, epoch, due_at, reference) WHERE due_at IS NOT NULL;
-CREATE INDEX checkouts_by_status ON checkouts (merchant_id, epoch, status, created_at, id);
-CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, epoch, phone_number, created_at, id)
+CREATE INDEX checkouts_due ON checkouts (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, due_at, reference) WHERE due_at IS NOT NULL;
+CREATE INDEX checkouts_by_status ON checkouts (merchant_id, status, created_at, id);
+CREATE INDEX checkouts_by_phone ON checkouts (merchant_id, phone_number, created_at, id)
   WHERE phone_number IS NOT NULL;
 
 CREATE TABLE refusals (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   merchants_reference text COLLATE "C" NOT NULL,
   count bigint NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, merchants_reference)
+  PRIMARY KEY (merchant_id, merchants_reference)
 );
 
 -- Each row is an event, and also its delivery and its queue entry (D11). Without an address, url and host are null. A
--- waiting delivery becomes ready at due_real. A ready delivery has no due_real. While it is claimed, claimed is true and
--- due_real is the end of the lease. claim_token counts the claims. The result of an attempt with an older token is only
--- logged. seq is the position of the event among those of the merchant, in the order of commits.
+-- waiting delivery becomes ready at next_attempt_at. While it is claimed, leased_until is the end of the lease, on the
+-- counter of leases. claim_token counts the claims. The result of an attempt with an older token is only logged. seq is
+-- the position of the event among those of the merchant, in the order of commits.
 CREATE TABLE events (
   merchant_id text COLLATE "C" NOT NULL,
   id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   seq bigint NOT NULL,
   type text NOT NULL,
   reference text COLLATE "C" NOT NULL,
@@ -165,9 +155,8 @@ CREATE TABLE events (
   status text COLLATE "C" CHECK (status IN ('pending', 'delivered', 'ended', 'exhausted')),
   step bigint NOT NULL DEFAULT 0,
   next_attempt_at bigint,
-  due_real bigint,
+  leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
-  claimed boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
   traceparent text,
   -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
@@ -175,21 +164,23 @@ CREATE TABLE events (
   PRIMARY KEY (merchant_id, id),
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
-  CHECK (NOT ready OR (due_real IS NULL AND NOT claimed AND url IS NOT NULL)),
-  CHECK (NOT claimed OR due_real IS NOT NULL)
+  CHECK (NOT ready OR (leased_until IS NULL AND url IS NOT NULL))
 ) WITH (fillfactor = 70);
-CREATE UNIQUE INDEX events_of_merchant ON events (merchant_id, epoch, seq);
-CREATE INDEX events_of_record ON events (merchant_id, epoch, reference, seq);
-CREATE INDEX events_due ON events (due_real) WHERE due_real IS NOT NULL;
-CREATE INDEX events_due_of_merchant ON events (merchant_id, epoch, next_attempt_at, id)
+CREATE UNIQUE INDEX events_of_merchant ON events (merchant_id, seq);
+CREATE INDEX events_of_record ON events (merchant_id, reference, seq);
+CREATE INDEX events_due ON events (next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
+CREATE INDEX events_leased ON events (leased_until) WHERE leased_until IS NOT NULL;
+CREATE INDEX events_due_of_merchant ON events (merchant_id, next_attempt_at, id)
   WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at, seq) WHERE ready;
-CREATE INDEX deliveries_by_status ON events (merchant_id, epoch, status, seq) WHERE url IS NOT NULL;
+CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
 -- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
-CREATE INDEX deliveries_failed ON events (merchant_id, epoch, seq) WHERE status IN ('ended', 'exhausted');
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');
+CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
+CREATE INDEX deliveries_failed_by_host ON events (merchant_id, host, seq) WHERE status IN ('ended', 'exhausted');
 -- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
-CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at) WHERE due_real IS NOT NULL AND NOT claimed;
+CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
 CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
@@ -207,12 +198,6 @@ CREATE TABLE attempts (
   PRIMARY KEY (merchant_id, event_id, number)
 );
 
-CREATE TABLE discarded_epochs (
-  merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
-  PRIMARY KEY (merchant_id, epoch)
-);
-
 -- The audit trail (D41): who did what, and when. A reset of a merchant's sandbox keeps it. Details are JSON without
 -- secrets.
 CREATE TABLE audit (
@@ -228,7 +213,7 @@ CREATE INDEX audit_by_time ON audit (at_real, id);
 
 -- One row about the service as a whole. Leases of claims are measured with leased, a counter of milliseconds that the
 -- processes move on by their monotonic clocks. No wall clock affects it (D47). It begins with the current time,
--- so that the leases of a copied database have ended. A claim's due_real is its end on this counter.
+-- so that the leases of a copied database have ended.
 CREATE TABLE service (
   id bigint PRIMARY KEY CHECK (id = 1),
   leased bigint NOT NULL DEFAULT floor(extract(epoch FROM clock_timestamp()) * 1000)
@@ -290,14 +275,14 @@ CREATE TABLE replays (
   skipped bigint NOT NULL DEFAULT 0,
   state text NOT NULL CHECK (state IN ('running', 'done', 'stopped')),
   -- When the next step is due.
-  due_real bigint NOT NULL,
+  due_at bigint NOT NULL,
   ended_real bigint,
   stopped_by text,
   PRIMARY KEY (merchant_id, id),
   CHECK ((state = 'running') = (ended_real IS NULL))
 );
 CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
-CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
+CREATE INDEX replays_due ON replays (due_at) WHERE state = 'running';
 
 -- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same
@@ -324,13 +309,12 @@ CREATE TABLE mode (
 );
 
 -- The way of each payment of a live service over its rail (D73), also its queue entry, like a row of events. id is the
--- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events.
+-- service's reference of the payment. next_attempt_at, ready, leased_until and claim_token mean what they mean in events.
 -- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
 -- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
 -- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
 CREATE TABLE handovers (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   id text COLLATE "C" NOT NULL,
   kind text NOT NULL CHECK (kind IN ('disbursement', 'checkout')),
   rail text COLLATE "C" NOT NULL CHECK (rail <> ''),
@@ -338,9 +322,8 @@ CREATE TABLE handovers (
   created_real bigint NOT NULL,
   step bigint NOT NULL DEFAULT 0,
   next_attempt_at bigint,
-  due_real bigint,
+  leased_until bigint,
   ready boolean NOT NULL DEFAULT false,
-  claimed boolean NOT NULL DEFAULT false,
   claim_token bigint NOT NULL DEFAULT 0,
   asked_leased bigint,
   attention_real bigint,
@@ -350,11 +333,13 @@ CREATE TABLE handovers (
   conflict text,
   proposal text,
   PRIMARY KEY (merchant_id, id),
-  CHECK (NOT ready OR (due_real IS NULL AND NOT claimed))
+  CHECK (NOT ready OR leased_until IS NULL)
 );
 CREATE UNIQUE INDEX handovers_by_id ON handovers (id);
 CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at, id) WHERE ready;
-CREATE INDEX handovers_due ON handovers (due_real) WHERE due_real IS NOT NULL;
+CREATE INDEX handovers_due ON handovers (next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL AND NOT ready AND leased_until IS NULL;
+CREATE INDEX handovers_leased ON handovers (leased_until) WHERE leased_until IS NOT NULL;
 CREATE INDEX handovers_attention ON handovers (attention_real, id) WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attention_real, id)
   WHERE attention_real IS NOT NULL;
@@ -387,7 +372,6 @@ CREATE TABLE rail_pauses (
 -- the balance after it. Times of an account's entries never decrease, so that a statement which was read does not change.
 CREATE TABLE entries (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   reference text COLLATE "C" NOT NULL,
   kind text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
@@ -398,15 +382,14 @@ CREATE TABLE entries (
   outside numeric NOT NULL,
   number bigint NOT NULL DEFAULT 0,
   balance numeric NOT NULL DEFAULT 0,
-  PRIMARY KEY (merchant_id, epoch, reference, kind),
+  PRIMARY KEY (merchant_id, reference, kind),
   CHECK (available + reserved + fees + outside = 0)
 );
-CREATE INDEX entries_of_statement ON entries (merchant_id, epoch, at, currency, number);
+CREATE INDEX entries_of_statement ON entries (merchant_id, at, currency, number);
 
 -- The sums of the entries.
 CREATE TABLE accounts (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   currency text COLLATE "C" NOT NULL,
   available numeric NOT NULL,
   reserved numeric NOT NULL,
@@ -414,36 +397,33 @@ CREATE TABLE accounts (
   at bigint NOT NULL DEFAULT 0,
   -- Whether the balance must cover payouts although the server only tracks balances (D87).
   enforced boolean NOT NULL DEFAULT false,
-  PRIMARY KEY (merchant_id, epoch, currency)
+  PRIMARY KEY (merchant_id, currency)
 );
 
 -- What has been paid out on a day (UTC, real time) with a key that has a daily limit or, with an empty key_id, by a
 -- merchant that has one.
 CREATE TABLE daily_sums (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   key_id text COLLATE "C" NOT NULL,
   day text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   amount bigint NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, key_id, day, currency)
+  PRIMARY KEY (merchant_id, key_id, day, currency)
 );
 
 -- Where the erasure of phone numbers has come to, among a merchant's records in the order of their creation (D102).
 CREATE TABLE erasures (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   kind text COLLATE "C" NOT NULL CHECK (kind IN ('disbursements', 'checkouts')),
   next_created_at bigint NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, kind)
+  PRIMARY KEY (merchant_id, kind)
 );
 -- Records before that place whose phone number is still needed, because they became final too recently, or are not final.
 CREATE TABLE erasures_waiting (
   merchant_id text COLLATE "C" NOT NULL,
-  epoch bigint NOT NULL,
   kind text COLLATE "C" NOT NULL CHECK (kind IN ('disbursements', 'checkouts')),
   merchants_reference text COLLATE "C" NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, kind, merchants_reference)
+  PRIMARY KEY (merchant_id, kind, merchants_reference)
 );
 
 -- Changes of balances that a second person must approve (D93).

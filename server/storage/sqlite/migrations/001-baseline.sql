@@ -1,6 +1,6 @@
--- Columns named …_real, merchants.created_at and the times of api_keys are real time. All other times are the
--- merchant's sandbox time. Times are milliseconds since 1970. Amounts are in the lowest denomination of the currency. A
--- merchant's epoch counts its resets: rows of earlier epochs are invisible and are deleted step by step.
+-- When something is due (due_at, next_attempt_at), columns named …_real, merchants.created_at and the times of api_keys
+-- are real time. All other times are the merchant's sandbox time. Times are milliseconds since 1970. Amounts are in the
+-- lowest denomination of the currency.
 --
 -- Checks of more than two values use OR: for IN, SQLite would fill a temporary table each time that it checks a row.
 
@@ -10,10 +10,8 @@ CREATE TABLE merchants (
   created_at INTEGER NOT NULL,
   clock_offset INTEGER NOT NULL DEFAULT 0,
   webhook_secret TEXT NOT NULL,
-  epoch INTEGER NOT NULL DEFAULT 0,
-  moved_to INTEGER NOT NULL DEFAULT 0,
-  -- 1 while the due_real of pending rows is being recomputed after the clock was moved.
-  rebasing INTEGER NOT NULL DEFAULT 0,
+  -- 1 while a reset of the sandbox deletes the merchant's rows.
+  resetting INTEGER NOT NULL DEFAULT 0 CHECK (resetting IN (0, 1)),
   -- The default address for webhooks (D40).
   webhook_url TEXT,
   -- What the chaos switch of the sandbox does, as JSON; NULL while it is off (D17).
@@ -27,6 +25,7 @@ CREATE TABLE merchants (
   -- What an operator has agreed with the merchant, as JSON (D14); NULL: as the settings of the server say.
   terms TEXT
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX merchants_resetting ON merchants (id) WHERE resetting = 1;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -50,12 +49,6 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_active ON api_keys (merchant_id, created_at, id) WHERE revoked_at IS NULL;
 CREATE INDEX api_keys_revoked ON api_keys (merchant_id, revoked_at, id) WHERE revoked_at IS NOT NULL;
 
-CREATE TABLE discarded_epochs (
-  merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
-  PRIMARY KEY (merchant_id, epoch)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE previous_webhook_secrets (
   merchant_id TEXT NOT NULL REFERENCES merchants (id),
   number INTEGER NOT NULL,
@@ -67,7 +60,6 @@ CREATE TABLE previous_webhook_secrets (
 CREATE TABLE disbursements (
   id TEXT NOT NULL,
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   reference TEXT NOT NULL UNIQUE,
   merchants_reference TEXT NOT NULL,
   customer_id TEXT NOT NULL,
@@ -81,28 +73,25 @@ CREATE TABLE disbursements (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   due_at INTEGER,
-  due_real INTEGER,
   due_status TEXT,
   -- Why the payment fails, as JSON (D75). It can be known before the record is final.
   failure TEXT,
   -- What a payout waits for that needs approval (D93), as JSON; NULL: no approval.
   approval TEXT,
-  PRIMARY KEY (merchant_id, epoch, merchants_reference),
-  CHECK (status = 'pending' OR due_at IS NULL),
-  CHECK ((due_at IS NULL) = (due_real IS NULL))
+  PRIMARY KEY (merchant_id, merchants_reference),
+  CHECK (status = 'pending' OR due_at IS NULL)
 ) STRICT;
-CREATE INDEX disbursements_due ON disbursements (due_real) WHERE due_real IS NOT NULL;
-CREATE INDEX disbursements_due_of_merchant ON disbursements (merchant_id, epoch, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX disbursements_due ON disbursements (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX disbursements_due_of_merchant ON disbursements (merchant_id, due_at) WHERE due_at IS NOT NULL;
 -- Lists of records, newest first. A list of one status reads one range of the index; a list of all records merges one
 -- range per status. The rowid, which ends every index, orders records that were created in the same millisecond.
-CREATE INDEX disbursements_by_status ON disbursements (merchant_id, epoch, status, created_at);
+CREATE INDEX disbursements_by_status ON disbursements (merchant_id, status, created_at);
 CREATE INDEX disbursements_waiting ON disbursements (merchant_id, created_at)
   WHERE approval IS NOT NULL AND status = 'pending';
 
 CREATE TABLE checkouts (
   id TEXT NOT NULL,
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   reference TEXT NOT NULL UNIQUE,
   merchants_reference TEXT NOT NULL,
   customer_id TEXT,
@@ -115,39 +104,34 @@ CREATE TABLE checkouts (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   due_at INTEGER,
-  due_real INTEGER,
   due_status TEXT,
   failure TEXT,
-  PRIMARY KEY (merchant_id, epoch, merchants_reference),
-  CHECK (status = 'pending' OR due_at IS NULL),
-  CHECK ((due_at IS NULL) = (due_real IS NULL))
+  PRIMARY KEY (merchant_id, merchants_reference),
+  CHECK (status = 'pending' OR due_at IS NULL)
 ) STRICT;
-CREATE INDEX checkouts_due ON checkouts (due_real) WHERE due_real IS NOT NULL;
-CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, epoch, due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX checkouts_by_status ON checkouts (merchant_id, epoch, status, created_at);
+CREATE INDEX checkouts_due ON checkouts (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX checkouts_due_of_merchant ON checkouts (merchant_id, due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX checkouts_by_status ON checkouts (merchant_id, status, created_at);
 -- The dashboard finds records by phone number. The day (UTC) is first, so that creates change only pages of their day.
 CREATE INDEX disbursements_by_phone
-  ON disbursements (created_at / 86400000, phone_number, merchant_id, epoch, created_at);
-CREATE INDEX checkouts_by_phone ON checkouts (created_at / 86400000, phone_number, merchant_id, epoch, created_at)
+  ON disbursements (created_at / 86400000, phone_number, merchant_id, created_at);
+CREATE INDEX checkouts_by_phone ON checkouts (created_at / 86400000, phone_number, merchant_id, created_at)
   WHERE phone_number IS NOT NULL;
 
 CREATE TABLE refusals (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   merchants_reference TEXT NOT NULL,
   count INTEGER NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, merchants_reference)
+  PRIMARY KEY (merchant_id, merchants_reference)
 ) STRICT, WITHOUT ROWID;
 
 -- Each row is an event, and also its delivery and its queue entry (D11). Without an address, url and host are null.
--- A waiting delivery becomes ready at due_real. A ready delivery has no due_real. While it is claimed, claimed is 1 and
--- due_real is the end of the lease. claim_token counts the claims. The result of an attempt with an older token is only
--- logged.
+-- A waiting delivery becomes ready at next_attempt_at. While it is claimed, leased_until is the end of the lease, on the
+-- counter of leases. claim_token counts the claims. The result of an attempt with an older token is only logged.
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   type TEXT NOT NULL,
   reference TEXT NOT NULL,
   created_at INTEGER NOT NULL,
@@ -157,29 +141,30 @@ CREATE TABLE events (
   status TEXT CHECK (status = 'pending' OR status = 'delivered' OR status = 'ended' OR status = 'exhausted'),
   step INTEGER NOT NULL DEFAULT 0,
   next_attempt_at INTEGER,
-  due_real INTEGER,
+  leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
-  claimed INTEGER NOT NULL DEFAULT 0 CHECK (claimed IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
   traceparent TEXT,
   -- The replay that made the delivery ready last, to show what became of a replay's webhooks.
   replay TEXT,
   CHECK ((url IS NULL) = (host IS NULL)),
   CHECK ((url IS NULL) = (status IS NULL)),
-  CHECK (ready = 0 OR (due_real IS NULL AND claimed = 0 AND url IS NOT NULL)),
-  CHECK (claimed = 0 OR due_real IS NOT NULL)
+  CHECK (ready = 0 OR (leased_until IS NULL AND url IS NOT NULL))
 ) STRICT;
-CREATE INDEX events_due ON events (due_real) WHERE due_real IS NOT NULL;
-CREATE INDEX events_due_of_merchant ON events (merchant_id, epoch, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+CREATE INDEX events_due ON events (next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
+CREATE INDEX events_leased ON events (leased_until) WHERE leased_until IS NOT NULL;
+CREATE INDEX events_due_of_merchant ON events (merchant_id, next_attempt_at) WHERE next_attempt_at IS NOT NULL;
 CREATE INDEX events_ready ON events (merchant_id, host, next_attempt_at) WHERE ready = 1;
-CREATE INDEX events_of_merchant ON events (merchant_id, epoch, seq);
-CREATE INDEX events_of_record ON events (merchant_id, epoch, reference, seq);
-CREATE INDEX deliveries_by_status ON events (merchant_id, epoch, status, seq) WHERE url IS NOT NULL;
+CREATE INDEX events_of_merchant ON events (merchant_id, seq);
+CREATE INDEX events_of_record ON events (merchant_id, reference, seq);
+CREATE INDEX deliveries_by_status ON events (merchant_id, status, seq) WHERE url IS NOT NULL;
 -- Lists what an operator may want to replay: deliveries that the server has given up, of all receivers or of one.
-CREATE INDEX deliveries_failed ON events (merchant_id, epoch, seq) WHERE status IN ('ended', 'exhausted');
-CREATE INDEX deliveries_failed_by_host ON events (merchant_id, epoch, host, seq) WHERE status IN ('ended', 'exhausted');
+CREATE INDEX deliveries_failed ON events (merchant_id, seq) WHERE status IN ('ended', 'exhausted');
+CREATE INDEX deliveries_failed_by_host ON events (merchant_id, host, seq) WHERE status IN ('ended', 'exhausted');
 -- The deliveries that wait for a retry, by receiver: all of a receiver that works again are made due earlier.
-CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at) WHERE due_real IS NOT NULL AND claimed = 0;
+CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
 CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
@@ -258,14 +243,14 @@ CREATE TABLE replays (
   skipped INTEGER NOT NULL DEFAULT 0,
   state TEXT NOT NULL CHECK (state IN ('running', 'done', 'stopped')),
   -- When the next step is due.
-  due_real INTEGER NOT NULL,
+  due_at INTEGER NOT NULL,
   ended_real INTEGER,
   stopped_by TEXT,
   PRIMARY KEY (merchant_id, id),
   CHECK ((state = 'running') = (ended_real IS NULL))
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX replays_running ON replays (merchant_id) WHERE state = 'running';
-CREATE INDEX replays_due ON replays (due_real) WHERE state = 'running';
+CREATE INDEX replays_due ON replays (due_at) WHERE state = 'running';
 
 -- The log of requests that a merchant sees (D72). It has no secret, and of phone numbers the last three digits. Only the
 -- newest of each merchant are kept, for a day. Times are real time. number orders what a process has logged in the same
@@ -292,13 +277,12 @@ CREATE TABLE mode (
 ) STRICT;
 
 -- The way of each payment of a live service over its rail (D73), also its queue entry, like a row of events. id is the
--- service's reference of the payment. ready, claimed, due_real and claim_token mean what they mean in events.
+-- service's reference of the payment. next_attempt_at, ready, leased_until and claim_token mean what they mean in events.
 -- asked_leased is the doubt: until when, on the counter of leases, the rail may have been asked to pay without a known
 -- result. It changes when a result is recorded, and when a claim ends without one. attention_real is since when the payment
 -- needs a person, or will if nothing more becomes known. conflict, proposal are JSON.
 CREATE TABLE handovers (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   id TEXT NOT NULL UNIQUE,
   kind TEXT NOT NULL CHECK (kind IN ('disbursement', 'checkout')),
   rail TEXT NOT NULL CHECK (rail <> ''),
@@ -306,9 +290,8 @@ CREATE TABLE handovers (
   created_real INTEGER NOT NULL,
   step INTEGER NOT NULL DEFAULT 0,
   next_attempt_at INTEGER,
-  due_real INTEGER,
+  leased_until INTEGER,
   ready INTEGER NOT NULL DEFAULT 0 CHECK (ready IN (0, 1)),
-  claimed INTEGER NOT NULL DEFAULT 0 CHECK (claimed IN (0, 1)),
   claim_token INTEGER NOT NULL DEFAULT 0,
   asked_leased INTEGER,
   attention_real INTEGER,
@@ -318,10 +301,12 @@ CREATE TABLE handovers (
   conflict TEXT,
   proposal TEXT,
   PRIMARY KEY (merchant_id, id),
-  CHECK (ready = 0 OR (due_real IS NULL AND claimed = 0))
+  CHECK (ready = 0 OR leased_until IS NULL)
 ) STRICT;
 CREATE INDEX handovers_ready ON handovers (merchant_id, rail, next_attempt_at, id) WHERE ready = 1;
-CREATE INDEX handovers_due ON handovers (due_real) WHERE due_real IS NOT NULL;
+CREATE INDEX handovers_due ON handovers (next_attempt_at)
+  WHERE next_attempt_at IS NOT NULL AND ready = 0 AND leased_until IS NULL;
+CREATE INDEX handovers_leased ON handovers (leased_until) WHERE leased_until IS NOT NULL;
 CREATE INDEX handovers_attention ON handovers (attention_real, id) WHERE attention_real IS NOT NULL;
 CREATE INDEX handovers_attention_of_merchant ON handovers (merchant_id, attention_real, id)
   WHERE attention_real IS NOT NULL;
@@ -354,7 +339,6 @@ CREATE TABLE rail_pauses (
 -- the balance after it. Times of an account's entries never decrease, so that a statement which was read does not change.
 CREATE TABLE entries (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   reference TEXT NOT NULL,
   kind TEXT NOT NULL,
   currency TEXT NOT NULL,
@@ -365,15 +349,14 @@ CREATE TABLE entries (
   outside INTEGER NOT NULL,
   number INTEGER NOT NULL DEFAULT 0,
   balance TEXT NOT NULL DEFAULT '0',
-  PRIMARY KEY (merchant_id, epoch, reference, kind),
+  PRIMARY KEY (merchant_id, reference, kind),
   CHECK (available + reserved + fees + outside = 0)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX entries_of_statement ON entries (merchant_id, epoch, at, currency, number);
+CREATE INDEX entries_of_statement ON entries (merchant_id, at, currency, number);
 
 -- The sums of the entries, as text because they can exceed an integer.
 CREATE TABLE accounts (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   currency TEXT NOT NULL,
   available TEXT NOT NULL,
   reserved TEXT NOT NULL,
@@ -381,36 +364,33 @@ CREATE TABLE accounts (
   at INTEGER NOT NULL DEFAULT 0,
   -- Whether the balance must cover payouts although the server only tracks balances (D87).
   enforced INTEGER NOT NULL DEFAULT 0,
-  PRIMARY KEY (merchant_id, epoch, currency)
+  PRIMARY KEY (merchant_id, currency)
 ) STRICT, WITHOUT ROWID;
 
 -- What has been paid out on a day (UTC, real time) with a key that has a daily limit or, with an empty key_id, by a
 -- merchant that has one.
 CREATE TABLE daily_sums (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   key_id TEXT NOT NULL,
   day TEXT NOT NULL,
   currency TEXT NOT NULL,
   amount INTEGER NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, key_id, day, currency)
+  PRIMARY KEY (merchant_id, key_id, day, currency)
 ) STRICT, WITHOUT ROWID;
 
 -- Where the erasure of phone numbers has come to, among a merchant's records in the order of their creation (D102).
 CREATE TABLE erasures (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('disbursements', 'checkouts')),
   next_created_at INTEGER NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, kind)
+  PRIMARY KEY (merchant_id, kind)
 ) STRICT, WITHOUT ROWID;
 -- Records before that place whose phone number is still needed, because they became final too recently, or are not final.
 CREATE TABLE erasures_waiting (
   merchant_id TEXT NOT NULL,
-  epoch INTEGER NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('disbursements', 'checkouts')),
   merchants_reference TEXT NOT NULL,
-  PRIMARY KEY (merchant_id, epoch, kind, merchants_reference)
+  PRIMARY KEY (merchant_id, kind, merchants_reference)
 ) STRICT, WITHOUT ROWID;
 
 -- Changes of balances that a second person must approve (D93).
