@@ -12,10 +12,23 @@ const count = (table: string, where: string) =>
 const READY = "ready = true AND merchant_id > ''";
 const DUE = "due_at <= (SELECT :now)";
 const DUE_DELIVERY = `next_attempt_at <= (SELECT :now) AND ${WAITING}`;
-/** A claimed delivery waits until its lease ends. */
+/**
+ * The deliveries that are due and those that wait. A claimed delivery waits until its lease ends. Without ORDER BY,
+ * PostgreSQL may expect many rows and read the whole table.
+ */
+const DUE_DELIVERIES = [
+  READY,
+  `${DUE_DELIVERY} ORDER BY next_attempt_at`,
+  "leased_until <= :leased ORDER BY leased_until",
+];
+const WAITING_DELIVERIES = [
+  `next_attempt_at > (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
+  "leased_until > :leased ORDER BY leased_until",
+];
+const deliveries = (conditions: readonly string[]) => conditions.map((where) => count("events", where)).join(" + ");
 const COUNTS = `SELECT
-  ${count("events", READY)} + ${count("events", DUE_DELIVERY)} + ${count("events", "leased_until <= :leased")} AS due,
-  ${count("events", `next_attempt_at > (SELECT :now) AND ${WAITING}`)} + ${count("events", "leased_until > :leased")} AS waiting,
+  ${deliveries(DUE_DELIVERIES)} AS due,
+  ${deliveries(WAITING_DELIVERIES)} AS waiting,
   ${count("disbursements", DUE)} + ${count("checkouts", DUE)} AS settlements,
   (SELECT min(next_attempt_at) FROM events WHERE ${DUE_DELIVERY}) AS oldest_delivery,
   (SELECT min(due_at) FROM disbursements WHERE ${DUE}) AS oldest_payout,

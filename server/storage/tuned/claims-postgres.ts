@@ -20,6 +20,8 @@ const claimOf = ({
   RETURNING *`;
 const LANES = { merchant_id: "text", host: "text", count: "bigint" };
 
+const dueOf = (row: Row) => row.next_attempt_at as number;
+
 /** Claims rows of a queue inside a transaction. */
 export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease: number): Work<readonly Row[]> {
   const values = lanes.map(({ merchantId, host, count }) => ({ merchant_id: merchantId, host, count }));
@@ -28,7 +30,6 @@ export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease
   const { lane, order } = queue;
   const places = new Map(lanes.map(({ merchantId, host }, index) => [`${merchantId} ${host}`, index]));
   const placeOf = (row: Row) => places.get(`${row.merchant_id} ${row[lane]}`)!;
-  const dueOf = (row: Row) => row.next_attempt_at as number;
   const bySchedule = (a: Row, b: Row) => dueOf(a) - dueOf(b) || (a[order]! < b[order]! ? -1 : 1);
   return picked!.rows.toSorted((a, b) => placeOf(a) - placeOf(b) || bySchedule(a, b));
 }

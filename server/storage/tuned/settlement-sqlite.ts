@@ -41,7 +41,7 @@ export function settler({ db, now, merchantOf, writeEvent, writeSoon, emit }: Co
   }
 
   /** Settles rows of both tables in the order in which they fell due. */
-  function settle(limit: number, merchantId: string | undefined): RecordSettled[] {
+  function settleAll(limit: number, merchantId: string | undefined): RecordSettled[] {
     const found = statements.flatMap((each) => {
       const rows =
         merchantId === undefined ? each.select.all(now(), limit) : each.selectOf.all(merchantId, now(), limit);
@@ -56,7 +56,7 @@ export function settler({ db, now, merchantOf, writeEvent, writeSoon, emit }: Co
   return async (limit, merchantId) => {
     // Usually nothing is due. Avoid a transaction then.
     if (statements.every(({ any }) => any.get(now()) === undefined)) return 0;
-    const settled = await writeSoon(() => settle(limit, merchantId));
+    const settled = await writeSoon(() => settleAll(limit, merchantId));
     for (const each of settled) emit("settled", each);
     return settled.length;
   };
