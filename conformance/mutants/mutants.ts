@@ -57,6 +57,7 @@ export const leftOut: Record<string, string> = {
   "storage/open.ts": "Chooses the storage at start-up.",
   "storage/storage-error.ts": "Reports a start that failed.",
   "storage/portable/audit.ts": "Writes the audit trail, which only the command line shows.",
+  "storage/portable/backlog.ts": "Reads what the metrics show.",
   "storage/portable/housekeeping.ts": "Deletes rows that are too old, and erases phone numbers.",
   "storage/portable/replay-rows.ts":
     "Reads replays of many webhooks, which only the dashboard and the command line start.",
@@ -70,7 +71,6 @@ export const leftOut: Record<string, string> = {
   "storage/sqlite/database.ts": "Opens and locks the database file; matters after a crash and for a second process.",
   "storage/sqlite/health.ts": "Notices that the disk or the database file fails, which no client can cause.",
   "storage/sqlite/migrate.ts": "Upgrades the schema at start-up.",
-  "storage/tuned/backlog-sqlite.ts": "Reads what the metrics show.",
   "workers/replays.ts": "Advances replays of many webhooks, which only the dashboard and the command line start.",
   "workers/request-log.ts": "Keeps the log of requests, which only the dashboard shows.",
   "webhooks/lookup.ts": "Resolves names through DNS; the suite uses addresses.",

@@ -16,7 +16,6 @@ import {
   type Insertion,
   type RecordQuery,
 } from "./records.ts";
-import { sandboxTime } from "./time.ts";
 
 export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, "locale"> {
   status: "pending" | "success" | "failed" | "cancelled";
