@@ -7,7 +7,7 @@ import { WAITING } from "./queue.ts";
 
 /** Counts rows of an index, up to a limit. */
 const count = (table: string, where: string) =>
-  `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS counted)`;
+  `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS found)`;
 /** An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text. */
 const READY = "ready = true AND merchant_id > ''";
 const DUE = "due_at <= (SELECT :now)";

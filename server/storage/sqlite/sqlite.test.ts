@@ -87,7 +87,7 @@ describe("query plans", () => {
   // SQLite seeks the first row that is not less. Without the third column, it would read all rows of the lane before.
   test("a statement that jumps to the next lane compares all columns of the index", () => {
     const jumps = plans.filter(({ steps }) => steps.some((step) => /\(merchant_id,\w+/.test(step)));
-    expect(jumps.length).toBeGreaterThan(3);
+    expect(jumps.length).toBeGreaterThan(2);
     const whole = /\(merchant_id,(host|rail),next_attempt_at\)>/;
     expect(jumps.filter(({ steps }) => !steps.some((step) => whole.test(step)))).toEqual([]);
   });
