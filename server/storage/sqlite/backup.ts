@@ -1,8 +1,8 @@
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
 import { explained, openDatabase } from "./database.ts";
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 
 /** The pages that are copied at a time, while the event loop waits. */
 const PAGES = 64;
@@ -10,24 +10,48 @@ const MOST_TRIES = 1_000;
 
 /**
  * Copies an open database into a new file that only its owner may read. The copy has every commit from before the call,
- * and those that are made meanwhile. The file appears when the copy is complete; a failed backup leaves nothing behind.
+ * and those that are made meanwhile. The file appears when the copy is complete and flushed to disk; a failed backup
+ * leaves nothing behind.
  * @throws StorageError if the file exists or cannot be written, or the database cannot be read
  */
 export async function backupSqlite(db: DatabaseSync, path: string, file: string): Promise<void> {
+  requireNone(file);
+  const partial = `${file}.partial-${process.pid}`;
+  const descriptor = createPartial(partial, file);
   try {
-    await createWhole(file, async (partial) => {
-      if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
-      await copyPages(db, partial);
-      const copy = new DatabaseSync(partial);
-      // Without a log, the copy is one file, also while it is read.
-      copy.exec("PRAGMA journal_mode = DELETE");
-      copy.close();
-    });
+    if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
+    await copyPages(db, partial);
+    const copy = new DatabaseSync(partial);
+    // Without a log, the copy is one file, also while it is read.
+    copy.exec("PRAGMA journal_mode = DELETE");
+    copy.close();
+    fsyncSync(descriptor);
+    requireNone(file);
+    renameSync(partial, file);
+    flushFolder(dirname(resolve(file)));
   } catch (error) {
     if (error instanceof StorageError) throw error;
     throw new StorageError(`The backup of ${path} to ${file} failed: ${(error as Error).message}.`, { cause: error });
+  } finally {
+    closeSync(descriptor);
+    for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(partial + end, { force: true });
   }
 }
+
+function requireNone(file: string): void {
+  if (existsSync(file)) throw cannotCreate(file, new Error("it exists"));
+}
+
+function createPartial(partial: string, file: string): number {
+  try {
+    return openSync(partial, "wx+", 0o600);
+  } catch (error) {
+    throw cannotCreate(file, error as Error);
+  }
+}
+
+const cannotCreate = (file: string, error: Error) =>
+  new StorageError(`Cannot create ${file}: ${error.message}. Choose another file.`, { cause: error });
 
 /** If the first step of a copy meets a transaction, Node ends the copy with an error that has no code. */
 async function copyPages(db: DatabaseSync, file: string): Promise<void> {
@@ -41,53 +65,6 @@ async function copyPages(db: DatabaseSync, file: string): Promise<void> {
   }
 }
 
-/** Copies a database that no other program uses. */
-export async function backupUnused(path: string, file: string): Promise<void> {
-  const db = explained(path, () => openDatabase(path));
-  await backupSqlite(db, path, file).finally(() => db.close());
-}
-
-/**
- * Creates a file that appears under its name only when it is complete and flushed to disk. Nothing remains of a failed
- * attempt, and an existing file is never replaced.
- * @param write fills the empty file at the given path, which only its owner may read
- * @throws StorageError if the file exists or cannot be created
- */
-export async function createWhole(file: string, write: (partial: string) => Promise<void>): Promise<void> {
-  if (existsSync(file)) throw cannotCreate(file, new Error("it exists"));
-  const partial = `${file}.partial-${process.pid}`;
-  let descriptor: number;
-  try {
-    descriptor = openSync(partial, "wx+", 0o600);
-  } catch (error) {
-    throw cannotCreate(file, error as Error);
-  }
-  try {
-    await write(partial);
-    fsyncSync(descriptor);
-    publish(partial, file);
-  } finally {
-    closeSync(descriptor);
-    rmSync(partial, { force: true });
-    for (const end of ["-journal", "-wal", "-shm"]) rmSync(partial + end, { force: true });
-  }
-}
-
-/** The error codes of a file system without hard links, such as the file system of many USB sticks. */
-const NO_LINKS = new Set(["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"]);
-
-/** Gives a complete file its name. Unlike a rename, a link never replaces a file that was created meanwhile. */
-function publish(partial: string, file: string): void {
-  try {
-    linkSync(partial, file);
-  } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    if (!NO_LINKS.has(code) || existsSync(file)) throw cannotCreate(file, error as Error);
-    renameSync(partial, file);
-  }
-  flushFolder(dirname(resolve(file)));
-}
-
 /** Makes the new name of a file survive a power loss. */
 export function flushFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
@@ -98,5 +75,8 @@ export function flushFolder(folder: string): void {
   }
 }
 
-const cannotCreate = (file: string, error: Error) =>
-  new StorageError(`Cannot create ${file}: ${error.message}. Choose another file.`, { cause: error });
+/** Copies a database that no other program uses. */
+export async function backupUnused(path: string, file: string): Promise<void> {
+  const db = explained(path, () => openDatabase(path));
+  await backupSqlite(db, path, file).finally(() => db.close());
+}
