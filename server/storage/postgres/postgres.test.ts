@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock } from "../../testing/clock.ts";
@@ -50,18 +50,14 @@ describe.each(Object.entries(POSTGRES_SERVERS))("%s", (name, server) => {
   });
   afterAll(() => storage.close());
 
+  beforeEach(() => database.empty());
+
   storageSuite(name, async (how) => {
-    await database.empty();
     current = how;
     await storage.ping();
     return { storage, close: async () => undefined };
   });
-
-  durableStorageSuite(name, {
-    make: () => database.empty(),
-    open: (_, clock, how) => openPostgres(database.url, { clock, ...options, ...how }),
-    remove: async () => undefined,
-  });
+  durableStorageSuite(name, (clock, how) => openPostgres(database.url, { clock, ...options, ...how }));
 });
 
 describe("query plans", () => {

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useFolder } from "../../testing/places.ts";
 import { expectOnlyAllowed } from "../../testing/storage/plans.ts";
 import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.ts";
 import { openSqlite } from "./index.ts";
@@ -24,11 +22,8 @@ storageSuite("SQLite in memory", async (how) => {
   return { storage, close: () => storage.close() };
 });
 
-durableStorageSuite("SQLite", {
-  make: async () => mkdtempSync(join(tmpdir(), "sqlite-")),
-  open: async (place, clock, how) => openSqlite(join(place, "server.db"), { clock, server: true, ...how }),
-  remove: async (place) => rmSync(place, { recursive: true }),
-});
+const pathOf = useFolder();
+durableStorageSuite("SQLite", async (clock, how) => openSqlite(pathOf("server.db"), { clock, server: true, ...how }));
 
 /** A condition on a column in which few rows have the same value. */
 const SELECTIVE = /\b(reference|merchants_reference|phone_number|hash|event_id) = [?:]/g;

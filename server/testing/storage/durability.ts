@@ -26,7 +26,7 @@ export interface ReopenOptions {
 const claim = (storage: Storage, merchantId: string) =>
   storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
 
-export function durabilityTests(openAt: (clock: FakeClock, options?: ReopenOptions) => Promise<Storage>): void {
+export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOptions) => Promise<Storage>): void {
   let clock: FakeClock;
   beforeEach(() => {
     clock = createFakeClock();

@@ -80,27 +80,13 @@ export function storageSuite(
 
 /**
  * Further tests for adapters that keep data after their process ends.
- * @param open opens the storage at `place` with the data of earlier calls
+ * @param open opens a storage with the data of earlier calls in the same test
  */
-export function durableStorageSuite<Place>(
+export function durableStorageSuite(
   name: string,
-  {
-    make,
-    open,
-    remove,
-  }: {
-    make(): Promise<Place>;
-    open(place: Place, clock: FakeClock, options?: ReopenOptions): Promise<Storage>;
-    remove(place: Place): Promise<void>;
-  },
+  open: (clock: FakeClock, options: ReopenOptions) => Promise<Storage>,
 ): void {
   describe(`storage: ${name}, reopened`, () => {
-    let place: Place;
-    beforeEach(async () => {
-      place = await make();
-    });
-    afterEach(() => remove(place));
-
-    durabilityTests((clock, options) => open(place, clock, options));
+    durabilityTests(open);
   });
 }
