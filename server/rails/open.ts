@@ -36,19 +36,17 @@ interface Options {
  */
 export async function openRails({ rails: settings, routes }: RailsSettings, options: Options): Promise<Rails> {
   const problems: string[] = [];
-  const opened = await Promise.all(
-    settings.map(async (each) => {
-      try {
-        return [each.name, await openRail(each, options)] as const;
-      } catch (error) {
-        problems.push(`${each.name}: ${(error as Error).message}`);
-        return undefined;
-      }
-    }),
-  );
+  const rails = new Map<string, Rail>();
+  const open = async (each: RailSettings) => {
+    try {
+      rails.set(each.name, await openRail(each, options));
+    } catch (error) {
+      problems.push(`${each.name}: ${(error as Error).message}`);
+    }
+  };
+  await Promise.all(settings.map(open));
   if (problems.length > 0)
     throw new RailsError(`Rails that cannot be used:\n${problems.map((problem) => `  - ${problem}`).join("\n")}`);
-  const rails = new Map(opened.flatMap((each) => (each ? [each] : [])));
   return {
     names: settings.map(({ name }) => name),
     get: (name) => rails.get(name),

@@ -15,28 +15,14 @@ export interface CollectedSpan {
   attributes: Record<string, unknown>;
 }
 
-export interface Collector {
-  url: string;
-  spans: CollectedSpan[];
-  /** The attributes of the service that sent the last spans. */
-  resource: Record<string, unknown>;
-  /** How many requests have been received. */
-  requests: number;
-  /** The headers of the last request. */
-  headers: IncomingHttpHeaders;
-  /** All bodies received so far, as text. */
-  text(): string;
-  /** Sets the status of all further responses; 0 sends none. */
-  respondWith(status: number): void;
-  close(): Promise<void>;
-}
-
 type Attributes = { key: string; value: Record<string, unknown> }[];
 const toObject = (attributes: Attributes) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
 
+export type Collector = Awaited<ReturnType<typeof startCollector>>;
+
 /** A collector of traces on a free port, which takes OTLP over HTTP in JSON. */
-export async function startCollector(): Promise<Collector> {
+export async function startCollector() {
   let status = 200;
   const bodies: unknown[] = [];
   const { url, close } = await serve(async (request, response) => {
@@ -54,14 +40,19 @@ export async function startCollector(): Promise<Collector> {
     }
     response.writeHead(status, { "content-type": "application/json" }).end("{}");
   });
-  const collector: Collector = {
+  const collector = {
     url,
-    spans: [],
-    resource: {},
+    spans: [] as CollectedSpan[],
+    /** The attributes of the service that sent the last spans. */
+    resource: {} as Record<string, unknown>,
+    /** How many requests have been received. */
     requests: 0,
-    headers: {},
+    /** The headers of the last request. */
+    headers: {} as IncomingHttpHeaders,
+    /** All bodies received so far, as text. */
     text: () => JSON.stringify(bodies),
-    respondWith: (next) => {
+    /** Sets the status of all further responses; 0 sends none. */
+    respondWith(next: number) {
       status = next;
     },
     close,

@@ -6,17 +6,13 @@ import { READS } from "../storage/socket/protocol.ts";
 /** How the storage fails, once as many writes as chosen have succeeded. */
 export type Failure = "is unavailable" | "returns nothing";
 
-export interface FailingStorage {
-  storage: Storage;
-  /** Lets so many writes succeed, then fails each operation. Returns a function that ends this, with the count of writes. */
-  failAfter(writes: number, failure?: Failure): () => number;
-}
-
 /** Operations of workers, and those that note a request before its work begins. */
 const OTHERS =
   /^(promote|renew|claim(Deliveries|Handovers)|readyLanes|handoverLanes|settleDue|advance|record(Attempt|Handover|KeyUses)|countRefusal|prune$|readBacklog|readMode|insertRequests|takeRequest|useSession|findMerchantByKey|exclusively|ping|close)/;
 
-export function failingStorage(storage: Storage): FailingStorage {
+export type FailingStorage = ReturnType<typeof failingStorage>;
+
+export function failingStorage(storage: Storage) {
   let left = Infinity;
   let failure: Failure = "is unavailable";
   let written = 0;
@@ -38,7 +34,8 @@ export function failingStorage(storage: Storage): FailingStorage {
   });
   return {
     storage: Object.fromEntries(wrapped) as Storage,
-    failAfter(writes, how = "is unavailable") {
+    /** Lets so many writes succeed, then fails each operation. Returns a function that ends this, with the count of writes. */
+    failAfter(writes: number, how: Failure = "is unavailable") {
       [left, failure, written] = [writes, how, 0];
       return () => {
         left = Infinity;

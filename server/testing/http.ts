@@ -23,14 +23,6 @@ export interface RequestOptions {
   chunked?: boolean;
 }
 
-/** Sends requests unchanged: paths are not normalised and redirects not followed. */
-export interface HttpClient {
-  /** Rejects if the connection ends without a response, or the response violates the contract. */
-  request(method: string, path: string, options?: RequestOptions): Promise<HttpResponse>;
-  /** Resolves when all requests in progress have ended. */
-  close(): Promise<void>;
-}
-
 interface Options {
   port: number;
   /** The default API key. */
@@ -38,8 +30,13 @@ interface Options {
   sandbox: boolean;
 }
 
-/** A client for a server on this machine. Every response is checked against the contract (`checkResponse`). */
-export function createHttpClient({ port, key: defaultKey, sandbox }: Options): HttpClient {
+export type HttpClient = ReturnType<typeof createHttpClient>;
+
+/**
+ * A client for a server on this machine, which sends requests unchanged: paths are not normalised and redirects not
+ * followed. Every response is checked against the contract (`checkResponse`).
+ */
+export function createHttpClient({ port, key: defaultKey, sandbox }: Options) {
   const agent = new Agent({ keepAlive: true });
 
   const inProgress = new Set<Promise<unknown>>();
@@ -63,12 +60,14 @@ export function createHttpClient({ port, key: defaultKey, sandbox }: Options): H
   }
 
   return {
-    request(method, path, options = {}) {
+    /** Rejects if the connection ends without a response, or the response violates the contract. */
+    request(method: string, path: string, options: RequestOptions = {}): Promise<HttpResponse> {
       const response = send(method, path, options);
       inProgress.add(response);
       void response.catch(() => undefined).then(() => inProgress.delete(response));
       return response;
     },
+    /** Resolves when all requests in progress have ended. */
     async close() {
       await Promise.allSettled(inProgress);
       agent.destroy();

@@ -4,19 +4,13 @@ import { serve } from "./serve.ts";
 
 const POLL_EVERY_MS = 100;
 
+export type LoadBalancer = Awaited<ReturnType<typeof startLoadBalancer>>;
+
 /**
  * A load balancer that passes requests in turn to the servers whose `/readyz` responds with 200. It never retries, and
  * closes the connection of a request that gets no response.
  */
-export interface LoadBalancer {
-  port: number;
-  /** Adds a server. Resolves when it gets requests. */
-  add(port: number): Promise<void>;
-  remove(port: number): void;
-  close(): Promise<void>;
-}
-
-export async function startLoadBalancer(): Promise<LoadBalancer> {
+export async function startLoadBalancer() {
   const agent = new Agent({ keepAlive: true });
   /** Whether each server was ready when it was last asked. */
   const servers = new Map<number, boolean>();
@@ -54,11 +48,12 @@ export async function startLoadBalancer(): Promise<LoadBalancer> {
   const { url, close } = await serve(pass);
   return {
     port: Number(new URL(url).port),
-    async add(port) {
+    /** Adds a server. Resolves when it gets requests. */
+    async add(port: number) {
       servers.set(port, false);
       while (!servers.get(port)) await sleep(POLL_EVERY_MS);
     },
-    remove: (port) => void servers.delete(port),
+    remove: (port: number) => void servers.delete(port),
     async close() {
       isClosed = true;
       await polling;

@@ -9,24 +9,17 @@ const PAGE =
 
 export const CLIENT = { id: "payments", secret: "the-secret-of-the-client" };
 
-interface TestProvider {
-  issuer: string;
-  /** The claim `sub` of the person who signs in next. */
-  next: { sub: string };
-  /** Registers a server. */
-  serve(redirectUri: string): void;
-  close(): Promise<void>;
-}
-
 /** Starts a provider with these people, by the claim `sub`. */
-export async function startOpenIdProvider(people: Record<string, object>): Promise<TestProvider> {
+export async function startOpenIdProvider(people: Record<string, object>) {
   let listener: ((...args: Parameters<RequestListener>) => unknown) | undefined;
   const { url, close } = await listen((req, res) => void listener?.(req, res));
   // For browsers, this is another site than the servers of tests.
   const issuer = url.replace("127.0.0.1", "localhost");
+  /** The claim `sub` of the person who signs in next. */
   const next = { sub: "" };
   const redirectUris: string[] = [];
 
+  /** Registers a server. */
   function serve(redirectUri: string) {
     redirectUris.push(redirectUri);
     const provider = new Provider(issuer, {

@@ -7,24 +7,10 @@ const script = fileURLToPath(new URL("postgres-process.ts", import.meta.url));
 
 const NAMESPACE = ["unshare", "--user", "--map-user=1000", "--map-group=1000"] as const;
 
-/** A PostgreSQL server of its own, which a test can disturb. */
-export interface OwnPostgres {
-  url: string;
-  run(sql: string): Promise<Record<string, unknown>[]>;
-  /** Stops every process of the server (SIGSTOP). Connections stay open, and new ones are accepted but not served. */
-  freeze(): Promise<void>;
-  /** Lets the processes continue with what they were doing (SIGCONT). */
-  thaw(): void;
-  /**
-   * Ends the server with a signal and starts it again: SIGINT rolls transactions back and closes connections, SIGQUIT
-   * has the effect of a crash.
-   */
-  restart(signal: "SIGINT" | "SIGQUIT"): Promise<void>;
-  close(): Promise<void>;
-}
+export type OwnPostgres = Awaited<ReturnType<typeof startOwnPostgres>>;
 
-/** @param settings whether commits wait for the disk */
-export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<OwnPostgres> {
+/** Starts a PostgreSQL server that a test can disturb. @param settings whether commits wait for the disk */
+export async function startOwnPostgres(settings?: "durable" | "fast") {
   const { url, child } = await startPostgres(settings);
   let client = await connected(url);
   // One statement at a time, because a connection runs only one.
@@ -41,6 +27,7 @@ export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<O
   return {
     url,
     run,
+    /** Stops every process of the server (SIGSTOP). Connections stay open, and new ones are accepted but not served. */
     async freeze() {
       // First stop the process that starts the other processes.
       const [main] = await run(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`);
@@ -49,8 +36,13 @@ export async function startOwnPostgres(settings?: "durable" | "fast"): Promise<O
       frozen.push(...(await run("SELECT pid FROM pg_stat_activity")).map(({ pid }) => pid as number));
       for (const pid of frozen.slice(1)) signalIfThere(pid, "SIGSTOP");
     },
+    /** Lets the processes continue with what they were doing (SIGCONT). */
     thaw,
-    async restart(signal) {
+    /**
+     * Ends the server with a signal and starts it again: SIGINT rolls transactions back and closes connections, SIGQUIT
+     * has the effect of a crash.
+     */
+    async restart(signal: "SIGINT" | "SIGQUIT") {
       await client.end();
       child.stdin!.write(`${signal}\n`);
       await once(child.stdout!, "data");

@@ -4,36 +4,13 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 /** What happens to a connection when the client sends a commit. */
 type OnCommit = "pass" | "cut-before" | "cut-after";
 
-/** A proxy in front of PostgreSQL that a test can cut, freeze and switch off. */
-export interface PostgresProxy {
-  url: string;
-  /** Whether the next commit is cut off before it reaches the server, or after the server has committed. */
-  onCommit: OnCommit;
-  /** What happens between a commit and the cut after it. */
-  beforeCut: () => Promise<unknown>;
-  /** Cuts all connections. */
-  cut(): void;
-  /** Refuses connections until `restore`. */
-  refuse(): Promise<void>;
-  /** Passes on nothing until `restore`. */
-  freeze(): void;
-  /**
-   * Passes on nothing from existing connections, like a network that has lost the state of the connections. New
-   * connections work.
-   */
-  forget(): void;
-  /** The delay of everything that the server sends, in milliseconds. */
-  delayMs: number;
-  restore(): Promise<void>;
-  /** Leads new connections to another server. */
-  leadTo(server: string): void;
-  close(): Promise<void>;
-}
-
 /** The name of the statement in the wire protocol: a Query message that contains COMMIT. */
 const COMMIT = Buffer.from("COMMIT\0");
 
-export async function startPostgresProxy(server: string): Promise<PostgresProxy> {
+export type PostgresProxy = Awaited<ReturnType<typeof startPostgresProxy>>;
+
+/** A proxy in front of PostgreSQL that a test can cut, freeze and switch off. */
+export async function startPostgresProxy(server: string) {
   let target = new URL(server);
   const pairs = new Set<readonly [client: Socket, upstream: Socket]>();
   const forgotten = new WeakSet<object>();
@@ -76,27 +53,38 @@ export async function startPostgresProxy(server: string): Promise<PostgresProxy>
     for (const [client] of pairs) client.destroy();
   };
   const port = await listen(0);
-  const proxy: PostgresProxy = {
+  const proxy = {
     url: Object.assign(new URL(server), { hostname: "127.0.0.1", port: String(port) }).href,
-    onCommit: "pass",
-    beforeCut: async () => {},
+    /** Whether the next commit is cut off before it reaches the server, or after the server has committed. */
+    onCommit: "pass" as OnCommit,
+    /** What happens between a commit and the cut after it. */
+    beforeCut: async (): Promise<unknown> => undefined,
+    /** Cuts all connections. */
     cut,
+    /** Refuses connections until `restore`. */
     async refuse() {
       listener.close();
       cut();
       await once(listener, "close");
     },
+    /** Passes on nothing until `restore`. */
     freeze: () => void (isFrozen = true),
+    /**
+     * Passes on nothing from existing connections, like a network that has lost the state of the connections. New
+     * connections work.
+     */
     forget() {
       for (const pair of pairs) forgotten.add(pair);
     },
+    /** The delay of everything that the server sends, in milliseconds. */
     delayMs: 0,
     async restore() {
       isFrozen = false;
       cut();
       if (!listener.listening) await listen(port);
     },
-    leadTo: (next) => void (target = new URL(next)),
+    /** Leads new connections to another server. */
+    leadTo: (next: string) => void (target = new URL(next)),
     async close() {
       listener.close();
       cut();

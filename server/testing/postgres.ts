@@ -8,27 +8,22 @@ export const POSTGRES_SERVERS: Record<string, () => Promise<string>> = {
   ...(process.env.TEST_DATABASE_URL ? { TEST_DATABASE_URL: async () => process.env.TEST_DATABASE_URL! } : {}),
 };
 
-export interface TestDatabase {
-  url: string;
-  /** Runs statements. */
-  run(sql: string): Promise<Record<string, unknown>[]>;
-  /** Deletes all rows, so that the next storage is empty. */
-  empty(): Promise<void>;
-  drop(): Promise<void>;
-}
+export type TestDatabase = Awaited<ReturnType<typeof createTestDatabase>>;
 
 /** Creates an empty database on a server. */
-export async function createTestDatabase(server: string): Promise<TestDatabase> {
+export async function createTestDatabase(server: string) {
   const name = `test_${randomUUID().replaceAll("-", "")}`;
   await once(server, `CREATE DATABASE ${name}`);
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
   const client = new Client(url);
   await client.connect();
-  const run: TestDatabase["run"] = async (sql) => (await client.query(sql)).rows;
+  /** Runs statements. */
+  const run = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
   let tables: unknown[] = [];
   return {
     url,
     run,
+    /** Deletes all rows, so that the next storage is empty. */
     async empty() {
       if (tables.length === 0) {
         const rows = await run("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { runCommandLine } from "../command-line.ts";
-import { createHttpClient, type HttpClient } from "./http.ts";
+import { createHttpClient } from "./http.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 const cli = fileURLToPath(new URL("../cli.ts", import.meta.url));
@@ -19,19 +19,6 @@ export interface Ended {
   code: number | null;
   stdout: string;
   stderr: string;
-}
-
-export interface ServerProcess {
-  url: string;
-  port: number;
-  pid: number;
-  /** Everything printed so far. */
-  output(): string;
-  /** A client with this key that checks every response against the contract. */
-  client(key: string): HttpClient;
-  kill(signal: NodeJS.Signals): void;
-  /** Resolves when the process has ended. */
-  ended: Promise<Ended>;
 }
 
 /** Limits of the operating system for a process. */
@@ -67,8 +54,10 @@ function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, pl
   return { child, printed, ended };
 }
 
+export type ServerProcess = Awaited<ReturnType<typeof startProcess>>;
+
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
-export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}): Promise<ServerProcess> {
+export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}) {
   const { script = main, ...rest } = place;
   const { child, printed, ended } = run(script, [], { PORT: "0", LOG_LEVEL: "fatal", ...env }, rest);
   const listening = new Promise<string>((resolve) => {
@@ -85,9 +74,12 @@ export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}): P
     url: `http://127.0.0.1:${port}`,
     port,
     pid: child.pid!,
+    /** Everything printed so far. */
     output: () => printed.stdout + printed.stderr,
-    client: (key) => createHttpClient({ port, key, sandbox: true }),
-    kill: (signal) => void child.kill(signal),
+    /** A client with this key that checks every response against the contract. */
+    client: (key: string) => createHttpClient({ port, key, sandbox: true }),
+    kill: (signal: NodeJS.Signals) => void child.kill(signal),
+    /** Resolves when the process has ended. */
     ended,
   };
 }

@@ -11,24 +11,14 @@ export interface Received {
   body: any;
 }
 
-export interface Receiver {
-  /** Use as a `webhookURL`. */
-  url: string;
-  /** In order of arrival. */
-  received: Received[];
-  /** Resolves once `count` webhooks in total have been received. */
-  until(count: number): Promise<void>;
-  /** Sets the status of all further responses. */
-  respondWith(status: number): void;
-  close(): Promise<void>;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
 /**
  * A merchant's site on a free port, which receives webhooks. It checks each webhook against the contract before
  * responding.
  * @param responseBody the body of its responses, also to GET
  */
-export async function startReceiver(status = 204, responseBody = ""): Promise<Receiver> {
+export async function startReceiver(status = 204, responseBody = "") {
   let current = status;
   const received: Received[] = [];
   const arrivals = new EventEmitter();
@@ -42,12 +32,16 @@ export async function startReceiver(status = 204, responseBody = ""): Promise<Re
     arrivals.emit("webhook");
   });
   return {
+    /** Use as a `webhookURL`. */
     url: `${url}/hook`,
+    /** In order of arrival. */
     received,
-    async until(count) {
+    /** Resolves once `count` webhooks in total have been received. */
+    async until(count: number) {
       while (received.length < count) await once(arrivals, "webhook");
     },
-    respondWith: (next) => {
+    /** Sets the status of all further responses. */
+    respondWith(next: number) {
       current = next;
     },
     close,

@@ -1,12 +1,12 @@
 import { pino } from "pino";
 import type { components } from "../../generated/openapi.ts";
-import { readConfig, withPort, type Config } from "../config.ts";
+import { readConfig, withPort } from "../config.ts";
 import { listen } from "../http/http-server.ts";
 import { createIds } from "../domain/ids.ts";
 import { modeOf } from "../domain/mode.ts";
-import { createKey, createMerchant, type MerchantContext, type Merchant } from "../domain/merchants.ts";
+import { createKey, createMerchant, type MerchantContext } from "../domain/merchants.ts";
 import type { Storage } from "../domain/storage.ts";
-import { createTelemetry, type Emit, type Telemetry } from "../domain/telemetry.ts";
+import { createTelemetry, type Emit } from "../domain/telemetry.ts";
 import { createService, type Service } from "../service.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createMetrics } from "../observability/metrics.ts";
@@ -15,40 +15,11 @@ import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
-import { createHttpClient, type HttpResponse, type HttpClient, type RequestOptions } from "./http.ts";
+import { createHttpClient, type RequestOptions } from "./http.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { seededRandom } from "./random.ts";
 
 type Schemas = components["schemas"];
-
-export interface TestServer {
-  url: string;
-  port: number;
-  config: Config;
-  /** Real time, stopped until a test advances it. `pass` also processes what falls due. */
-  clock: FakeClock;
-  service: Service;
-  storage: Storage;
-  telemetry: Telemetry;
-  traces: Traces | undefined;
-  /** The arguments that the functions in `domain/merchants.ts` need. */
-  merchants: MerchantContext;
-  /** The first merchant. Requests use its key by default. */
-  merchant: Merchant;
-  key: string;
-  addMerchant(name: string): Promise<{ merchant: Merchant; key: string }>;
-  /** Sends a request; rejects if the response violates the contract. */
-  request: HttpClient["request"];
-  /** Creates a payout with the request `aPayout(changes)`. */
-  createPayout(changes?: Partial<Schemas["DisbursementRequest"]>, options?: RequestOptions): Promise<HttpResponse>;
-  /** Creates a checkout with the request `aCheckout(changes)`. */
-  createCheckout(changes?: Partial<Schemas["CheckoutRequest"]>, options?: RequestOptions): Promise<HttpResponse>;
-  /** Advances real time in one step. Resolves when everything that fell due has been processed. */
-  pass(milliseconds: number): Promise<void>;
-  /** Everything logged so far, one object per line. */
-  logged(): Record<string, any>[];
-  close(): Promise<void>;
-}
 
 export interface TestServerOptions {
   /** Environment variables, read as `main.ts` reads them. Balances are tracked by default, also by a live server. */
@@ -68,8 +39,10 @@ export interface TestServerOptions {
   rails?: Rails;
 }
 
+export type TestServer = Awaited<ReturnType<typeof startServer>>;
+
 /** Starts the whole service in this process: a free port, an in-memory database, a stopped clock and seeded ids. */
-export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
+export async function startServer(options: TestServerOptions = {}) {
   const random = seededRandom(options.seed ?? 1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
   let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", BALANCES: "tracked", ...options.env });
@@ -125,21 +98,29 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     url: `http://127.0.0.1:${httpServer.port}`,
     port: httpServer.port,
     config,
+    /** Real time, stopped until a test advances it. `pass` also processes what falls due. */
     clock,
     service,
     storage,
     telemetry,
     traces,
+    /** The arguments that the functions in `domain/merchants.ts` need. */
     merchants,
+    /** The first merchant. Requests use its key by default. */
     ...first,
     addMerchant,
+    /** Sends a request; rejects if the response violates the contract. */
     request,
-    createPayout: (changes, sent) => request("POST", "/v1/disbursements", { body: aPayout(changes), ...sent }),
-    createCheckout: (changes, sent) => request("POST", "/v1/checkouts", { body: aCheckout(changes), ...sent }),
-    async pass(milliseconds) {
+    createPayout: (changes?: Partial<Schemas["DisbursementRequest"]>, sent?: RequestOptions) =>
+      request("POST", "/v1/disbursements", { body: aPayout(changes), ...sent }),
+    createCheckout: (changes?: Partial<Schemas["CheckoutRequest"]>, sent?: RequestOptions) =>
+      request("POST", "/v1/checkouts", { body: aCheckout(changes), ...sent }),
+    /** Advances real time in one step. Resolves when everything that fell due has been processed. */
+    async pass(milliseconds: number) {
       clock.advance(milliseconds);
       await untilIdle(service);
     },
+    /** Everything logged so far, one object per line. */
     logged: () => lines.map((line) => JSON.parse(line) as Record<string, any>),
     async close() {
       service.release();

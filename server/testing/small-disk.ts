@@ -5,23 +5,13 @@ import { join } from "node:path";
 
 const SIZE = 16 * 1024 * 1024;
 
-/** A small disk with a file system of its own. */
-export interface SmallDisk {
-  /** The folder at which it is mounted. */
-  folder: string;
-  /** Uses up all space of the disk. */
-  fill(): void;
-  /** Gives the space back that `fill` has used up. */
-  empty(): void;
-  /** Makes the disk read-only while its files are open, as the operating system does after an error of the disk. */
-  breakDown(): void;
-  /** Unmounts the disk, repairs its file system and mounts the disk again. No file on it may be open. */
-  repair(): void;
-  close(): void;
-}
+export type SmallDisk = NonNullable<ReturnType<typeof mountSmallDisk>>;
 
-/** Returns a new disk, or undefined if this process may not mount one: that needs Linux, root and a loop device. */
-export function mountSmallDisk(): SmallDisk | undefined {
+/**
+ * Returns a small disk with a file system of its own, or undefined if this process may not mount one: that needs Linux,
+ * root and a loop device.
+ */
+export function mountSmallDisk() {
   const base = mkdtempSync(join(tmpdir(), "small-disk-"));
   const [image, folder] = [join(base, "image"), join(base, "disk")];
   const mount = () => run("mount", "-o", "loop", image, folder);
@@ -38,7 +28,9 @@ export function mountSmallDisk(): SmallDisk | undefined {
   }
   const filler = join(folder, "filler");
   return {
+    /** The folder at which it is mounted. */
     folder,
+    /** Uses up all space of the disk. */
     fill() {
       const file = openSync(filler, "w");
       try {
@@ -47,8 +39,11 @@ export function mountSmallDisk(): SmallDisk | undefined {
         closeSync(file);
       }
     },
+    /** Gives the space back that `fill` has used up. */
     empty: () => rmSync(filler),
+    /** Makes the disk read-only while its files are open, as the operating system does after an error of the disk. */
     breakDown: () => run("mount", "-o", "remount,abort", folder),
+    /** Unmounts the disk, repairs its file system and mounts the disk again. No file on it may be open. */
     repair() {
       unmount();
       const { status } = spawnSync("e2fsck", ["-p", "-f", image]);

@@ -108,26 +108,22 @@ function nextStep(step: number, at: number, result: AttemptResult, chance: () =>
  * earlier (D13): with each success two more, until the receiver fails again or none waits.
  */
 function afterOutages({ storage, onEnd }: Pick<DeliveryOptions, "storage" | "onEnd">) {
-  /** The failures of receivers since their last success. */
+  /** The failures of each receiver since its last success; 0 for a receiver that works again. */
   const failures = new Map<string, number>();
-  /** The receivers that work again. */
-  const recovering = new Set<string>();
 
   return async ({ lane, step }: Pick<ClaimedDelivery, "lane" | "step">, isDelivered: boolean): Promise<void> => {
     const key = `${lane.merchantId} ${lane.host}`;
-    const failed = failures.get(key) ?? 0;
-    if (!isDelivered) {
-      recovering.delete(key);
-      if (failed > 0 || failures.size < MOST_LANES) failures.set(key, failed + 1);
-      return;
-    }
+    const failed = failures.get(key);
+    const note = (count: number) => {
+      if (failed !== undefined || failures.size < MOST_LANES) failures.set(key, count);
+    };
+    if (!isDelivered) return note((failed ?? 0) + 1);
     failures.delete(key);
-    const isKnown = recovering.has(key);
-    if (!isKnown && step === 0 && failed < OUTAGE) return;
+    const isKnown = failed === 0;
+    if (!isKnown && step === 0 && (failed ?? 0) < OUTAGE) return;
     const least = isKnown ? 1 : LEAST_WAITING;
-    const advanced = await storage.advanceRetries(lane, { least, limit: DUE_WITH_SUCCESS });
-    if (advanced === 0) recovering.delete(key);
-    else if (recovering.size < MOST_LANES) recovering.add(key);
-    if (advanced > 0) onEnd();
+    if ((await storage.advanceRetries(lane, { least, limit: DUE_WITH_SUCCESS })) === 0) return;
+    note(0);
+    onEnd();
   };
 }

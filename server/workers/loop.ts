@@ -3,33 +3,23 @@ import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 
-export interface Loop {
-  /** Starts the next run immediately. */
-  wake(): void;
-  /** Ends the loop. Resolves when the current run has ended. */
-  stop(): Promise<void>;
-}
-
 /** The longest pause after failed runs, so that work continues soon after the fault has ended. */
 const LONGEST_PAUSE_MS = 1_000;
+
+export type Loop = ReturnType<typeof startLoop>;
 
 /**
  * Repeats `job`. Each run starts `everyMs` after the previous one has ended, or earlier if the loop is woken. A failed
  * run does not end the loop: the pause doubles up to a second, and the 1st, 2nd, 4th, … failure in a row is logged. An
  * unavailable storage is not logged here, because the storage reports this itself.
  */
-export function startLoop(
-  job: () => Promise<void>,
-  everyMs: number,
-  { clock, log }: { clock: Clock; log: Logger },
-): Loop {
-  let stopped = false;
+export function startLoop(job: () => Promise<void>, everyMs: number, { clock, log }: { clock: Clock; log: Logger }) {
   let woken = new AbortController();
   const ending = new AbortController();
   let failures = 0;
 
   async function run() {
-    while (!stopped) {
+    while (!ending.signal.aborted) {
       woken = new AbortController();
       try {
         await job();
@@ -41,7 +31,6 @@ export function startLoop(
           log.error({ err: error, failures }, "a background job failed; it will be retried");
         }
       }
-      if (stopped) return;
       if (failures === 0) await clock.sleep(everyMs, woken.signal);
       else await clock.sleep(Math.min(everyMs * 2 ** failures, LONGEST_PAUSE_MS), ending.signal);
     }
@@ -49,12 +38,12 @@ export function startLoop(
 
   const running = run();
   return {
-    // Without a reason, Node would make an error with a stack trace each time.
+    /** Starts the next run immediately. The reason spares Node an error with a stack trace each time. */
     wake: () => woken.abort("woken"),
+    /** Ends the loop. Resolves when the current run has ended. */
     async stop() {
-      stopped = true;
-      woken.abort();
       ending.abort();
+      woken.abort();
       await running;
     },
   };

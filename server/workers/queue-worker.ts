@@ -36,32 +36,6 @@ const LAST_HOST = "\uffff";
 /** A claim, and the time of this process's counter until which the process may rely on it. */
 type HeldClaim<C extends Claimed> = C & { heldUntil: number };
 
-/** Makes the attempts of a queue: of deliveries, or of hand-overs to rails. */
-export interface QueueWorker {
-  /** Claims as many ready entries as the limits allow and starts their attempts. Returns their number. */
-  begin(merchantId?: string): Promise<number>;
-  /** Resolves when all attempts now in progress have been recorded. */
-  idle(): Promise<void>;
-  /** Resolves with true when an attempt of this merchant ends, or immediately with false if none is in progress. */
-  nextEnd(merchantId: string): Promise<boolean>;
-  /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
-  renew(): Promise<void>;
-  /**
-   * Ends the attempts whose claims could not be renewed in time, because another process may soon make them. Call it
-   * every `END_LAPSED_EVERY_MS`.
-   */
-  endLapsed(): void;
-  /** Ends the attempts in progress, because the server stops. */
-  end(): void;
-  /**
-   * Gives up the claims whose attempts a stop has prevented, so that another process makes them at once. Call it when
-   * no attempt is in progress.
-   */
-  giveUp(): Promise<void>;
-  /** Resolves when an attempt of the entry ends in this process, or the signal is aborted. */
-  attemptOf(id: string, signal: AbortSignal): Promise<void>;
-}
-
 export interface QueueWorkerOptions<C extends Claimed> {
   queue: Queue<C>;
   clock: Clock;
@@ -90,8 +64,13 @@ export interface Underway<C extends Claimed> {
   ended: Promise<void>;
 }
 
-/** Attempts each entry at least once: a claimed entry without a recorded attempt is claimed again. */
-export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions<C>): QueueWorker {
+export type QueueWorker = ReturnType<typeof createQueueWorker>;
+
+/**
+ * Makes the attempts of a queue: of deliveries, or of hand-overs to rails. Attempts each entry at least once: a claimed entry
+ * without a recorded attempt is claimed again.
+ */
+export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions<C>) {
   const { queue, clock, attempts, serves, log, stopping } = options;
   const underway = new Map<string, Underway<C>>();
   const prevented: C[] = [];
@@ -182,25 +161,33 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       .map(({ ended }) => ended);
 
   return {
-    begin(merchantId) {
+    /** Claims as many ready entries as the limits allow and starts their attempts. Returns their number. */
+    begin(merchantId?: string): Promise<number> {
       const begun = scanning.then(() => claimAndStart(merchantId));
       scanning = begun.catch(() => {});
       return begun;
     },
+    /** Resolves when all attempts now in progress have been recorded. */
     async idle() {
       await Promise.all(inProgress());
     },
-    async nextEnd(merchantId) {
+    /** Resolves with true when an attempt of this merchant ends, or immediately with false if none is in progress. */
+    async nextEnd(merchantId: string) {
       const current = inProgress(merchantId);
       if (current.length > 0) await Promise.race(current);
       return current.length > 0;
     },
+    /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
     async renew() {
       const claims = [...underway.values()].map(({ claim }) => claim);
       const heldUntil = clock.counter() + HELD_MS;
       await queue.renew(claims, LEASE_MS);
       for (const claim of claims) claim.heldUntil = heldUntil;
     },
+    /**
+     * Ends the attempts whose claims could not be renewed in time, because another process may soon make them. Call it
+     * every `END_LAPSED_EVERY_MS`.
+     */
     endLapsed() {
       for (const entry of underway.values()) {
         if (!hasLapsed(entry.claim)) continue;
@@ -208,11 +195,17 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
         entry.ending.abort();
       }
     },
+    /** Ends the attempts in progress, because the server stops. */
     end() {
       for (const { ending } of underway.values()) ending.abort(new Error("The server stopped meanwhile."));
     },
+    /**
+     * Gives up the claims whose attempts a stop has prevented, so that another process makes them at once. Call it when
+     * no attempt is in progress.
+     */
     giveUp: () => queue.renew(prevented.splice(0), 0),
-    async attemptOf(id, signal) {
+    /** Resolves when an attempt of the entry ends in this process, or the signal is aborted. */
+    async attemptOf(id: string, signal: AbortSignal) {
       await once(ends, id, { signal }).catch(() => undefined);
     },
   };

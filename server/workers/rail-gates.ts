@@ -10,19 +10,6 @@ const PAUSE_MS = { first: 1_000, longest: 60_000 };
 /** How often this process reads which rails are paused. */
 export const READ_PAUSES_EVERY_MS = 1_000;
 
-/** Decides whether a rail may be asked now: a circuit breaker for each rail, and the pauses that people have set. */
-export interface RailGates {
-  isOpen(rail: string): boolean;
-  /**
-   * Notes the result of a call, or that the limit of requests held the call back.
-   * @param retryAfterMs when the rail may be asked again
-   * @param detail why the call failed, for the log
-   */
-  note(rail: string, result: "answered" | "failed" | "held", retryAfterMs?: number, detail?: string): void;
-  /** Reads the pauses. Call it every `READ_PAUSES_EVERY_MS`. */
-  refresh(): Promise<void>;
-}
-
 interface Gate {
   /** Calls in a row without a result, except calls that were in progress when the circuit breaker opened. */
   failures: number;
@@ -39,7 +26,10 @@ interface Options {
   log: Pick<Logger, "warn">;
 }
 
-export function createRailGates({ rails, storage, clock, log }: Options): RailGates {
+export type RailGates = ReturnType<typeof createRailGates>;
+
+/** Decides whether a rail may be asked now: a circuit breaker for each rail, and the pauses that people have set. */
+export function createRailGates({ rails, storage, clock, log }: Options) {
   const gates = new Map<string, Gate>();
   /** Undefined until it is known. */
   let paused: Set<string> | undefined;
@@ -51,12 +41,17 @@ export function createRailGates({ rails, storage, clock, log }: Options): RailGa
   }
 
   return {
-    isOpen(rail) {
+    isOpen(rail: string): boolean {
       const { brokenUntil, waitsUntil } = gateOf(rail);
       const isUsable = rails.get(rail) !== undefined && paused?.has(rail) === false;
       return isUsable && clock.monotonic() >= Math.max(brokenUntil, waitsUntil);
     },
-    note(rail, result, retryAfterMs = 0, detail) {
+    /**
+     * Notes the result of a call, or that the limit of requests held the call back.
+     * @param retryAfterMs when the rail may be asked again
+     * @param detail why the call failed, for the log
+     */
+    note(rail: string, result: "answered" | "failed" | "held", retryAfterMs = 0, detail?: string): void {
       const gate = gateOf(rail);
       const now = clock.monotonic();
       gate.waitsUntil = Math.max(gate.waitsUntil, now + retryAfterMs);
@@ -71,6 +66,7 @@ export function createRailGates({ rails, storage, clock, log }: Options): RailGa
         log.warn({ rail, detail }, `${FAILURES} calls of a rail in a row had no result; its payments wait`);
       gate.brokenUntil = now + Math.min(PAUSE_MS.first * 2 ** (gate.failures - FAILURES), PAUSE_MS.longest);
     },
+    /** Reads the pauses. Call it every `READ_PAUSES_EVERY_MS`. */
     async refresh() {
       paused = new Set((await storage.readPauses()).map(({ rail }) => rail));
     },

@@ -65,17 +65,13 @@ export function createSingleReplay({ storage, clock, deliveries, stopping, onRea
     }
   }
 
-  async function waitForAttempt(merchantId: string, id: string, last: number): Promise<void> {
-    if (!waiting.hasRoom({ merchantId })) return;
-    await waiting.run(merchantId, () => untilAttempted(merchantId, id, last));
-  }
-
   return async (merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown"> => {
     const before = await storage.findDelivery(merchantId, id);
     const result = await storage.requestReplay(merchantId, id, actor);
     if (result !== "requested") return result;
     onReady();
-    await waitForAttempt(merchantId, id, lastAttempt(before));
+    if (waiting.hasRoom({ merchantId }))
+      await waiting.run(merchantId, () => untilAttempted(merchantId, id, lastAttempt(before)));
     return "requested";
   };
 }

@@ -21,11 +21,6 @@ interface Context {
   log: Logger;
 }
 
-export interface RequestLogWriter {
-  /** Stores the waiting requests, then ends. */
-  stop(): Promise<void>;
-}
-
 /** A request that waits to be stored, as it was sent. */
 interface Waiting {
   exchange: Exchange;
@@ -37,12 +32,14 @@ interface Waiting {
 type Lists = Map<string, Waiting[]>;
 const noRequests = (): Record<"succeeded" | "failed", Lists> => ({ succeeded: new Map(), failed: new Map() });
 
+export type RequestLogWriter = ReturnType<typeof startRequestLog>;
+
 /**
  * Keeps the log of requests (D72). A request that has ended is only noted; a moment later the requests of all merchants
  * are redacted and stored together. Requests that do not fit, or cannot be stored, are dropped and counted (D72). The
  * merchant's last stored request, or its next stored request, shows the count.
  */
-export function startRequestLog({ storage, telemetry, clock, log }: Context): RequestLogWriter {
+export function startRequestLog({ storage, telemetry, clock, log }: Context) {
   let waiting = noRequests();
   /** The number of requests in `waiting`. */
   let held = 0;
@@ -76,30 +73,12 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
     return requests;
   }
 
-  /** Returns the request as it is stored, or nothing if it cannot be redacted, so that other requests are stored. */
-  function readable(request: Waiting): LoggedRequest[] {
-    try {
-      return [toLogged(request)];
-    } catch (error) {
-      const { requestId, merchantId } = request.exchange;
-      drop(merchantId);
-      // The message of the error may quote the request.
-      const { name, stack = "" } = error as Error;
-      const at = stack.split("\n").filter((line) => /^\s+at /.test(line));
-      log.error(
-        { requestId, error: name, at },
-        "a request could not be redacted and is missing from the log of requests",
-      );
-      return [];
-    }
-  }
-
   async function store() {
     if (ended === 0) return;
     const [lists, count] = [waiting, ended];
     [waiting, held, ended] = [noRequests(), 0, 0];
     const taken = [...take(lists.succeeded), ...take(lists.failed)].toSorted((a, b) => a.number - b.number);
-    const requests = taken.flatMap(readable);
+    const requests = taken.map(toLogged);
     for (const request of requests.toReversed()) {
       const leftOut = untold.get(request.merchantId);
       if (untold.delete(request.merchantId)) request.leftOut = leftOut!;
@@ -118,6 +97,7 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context): Re
 
   const loop = startLoop(store, STORE_EVERY_MS, { clock, log });
   return {
+    /** Stores the waiting requests, then ends. */
     async stop() {
       end();
       await loop.stop();

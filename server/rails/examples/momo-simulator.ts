@@ -33,21 +33,6 @@ export interface MomoRecord {
   callbackUrl: string | undefined;
 }
 
-export interface MomoSimulator {
-  url: string;
-  /** By X-Reference-Id. */
-  records: Map<string, MomoRecord>;
-  find(externalId: string): MomoRecord[];
-  end(externalId: string, status: MomoRecord["status"], reason?: string): void;
-  /** The body of a record's status and callback. */
-  bodyOf(record: MomoRecord): object;
-  /** Makes every token invalid that was given so far. */
-  revokeTokens(): void;
-  /** How many tokens were given. */
-  given(): number;
-  close(): Promise<void>;
-}
-
 interface Options {
   /** Any free port by default. */
   port?: number;
@@ -59,9 +44,12 @@ interface Options {
   callbackHost?: string;
 }
 
-export async function startMomoSimulator(options: Options = {}): Promise<MomoSimulator> {
+export type MomoSimulator = Awaited<ReturnType<typeof startMomoSimulator>>;
+
+export async function startMomoSimulator(options: Options = {}) {
   const { port = 0, file, endsAfterMs, callbackHost = "https://gateway.example" } = options;
-  const records: MomoSimulator["records"] = file === undefined ? new Map() : readMomoFile(file);
+  /** By X-Reference-Id. */
+  const records = file === undefined ? new Map<string, MomoRecord>() : readMomoFile(file);
   let tokens = 0;
   let oldest = 1;
 
@@ -156,13 +144,16 @@ export async function startMomoSimulator(options: Options = {}): Promise<MomoSim
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     records,
     find,
-    end(externalId, status, reason) {
+    end(externalId: string, status: MomoRecord["status"], reason?: string) {
       for (const record of find(externalId)) finish(record, status, reason);
     },
+    /** The body of a record's status and callback. */
     bodyOf,
+    /** Makes every token invalid that was given so far. */
     revokeTokens() {
       oldest = tokens + 1;
     },
+    /** How many tokens were given. */
     given: () => tokens,
     async close() {
       server.closeAllConnections();
