@@ -1,7 +1,6 @@
 // The commands of `disbursement-checkout`. Each loads only what it needs.
 import { inspect } from "node:util";
-import { PROGRAM, UsageError, type Printer } from "./commands/command.ts";
-import { printableLines } from "./commands/printable.ts";
+import { PROGRAM, UsageError, printableLines, type Printer } from "./commands/command.ts";
 
 const USAGE = `Usage: ${PROGRAM} COMMAND
 

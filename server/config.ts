@@ -1,12 +1,10 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
-import { readAddress } from "./address-file.ts";
-import type { FeeRule } from "./domain/terms.ts";
+import { readAddress } from "./own-files.ts";
+import { toAmounts, type FeeRule, type Amounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
-import { toAmounts, type Amounts } from "./domain/limits.ts";
-import { otherModeOf } from "./domain/keys.ts";
-import { modeOf, type AskedMode } from "./domain/mode.ts";
+import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import type { TracesSettings } from "./observability/traces.ts";
 import { readOpenId, type OpenIdSettings } from "./openid/settings.ts";
 import { readRailsFile, singleRail, type RailsSettings } from "./rails/settings.ts";

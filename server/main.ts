@@ -8,7 +8,7 @@ Starts the server. There are no options: environment variables such as PORT and 
 
 /** Refuses arguments: if they were ignored, a mistyped command would start a server. */
 async function refuse(args: readonly string[]): Promise<void> {
-  const { printable } = await import("./commands/printable.ts");
+  const { printable } = await import("./commands/command.ts");
   const isHelp = args.every((arg) => arg === "--help" || arg === "-h");
   if (isHelp) console.log(USAGE);
   else console.error(`Unknown argument: ${printable(args.join(" "))}\n\n${USAGE}`);

@@ -1,7 +1,7 @@
 import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Config } from "./config.ts";
-import { createChaosSwitch } from "./domain/chaos.ts";
+import { createChaosSwitch } from "./domain/outcomes.ts";
 import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
 import { createBalances } from "./domain/ledger.ts";

@@ -1,10 +1,8 @@
-import { adjust } from "../domain/adjustments.ts";
+import { adjust, type Adjustment } from "../domain/ledger.ts";
 import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
-import type { Adjustment } from "../domain/ledger.ts";
-import { limitTexts } from "../domain/limits.ts";
+import { limitTexts, termTexts } from "../domain/limits.ts";
 import { createMerchant, renameMerchant, type Merchant } from "../domain/merchants.ts";
-import { termTexts } from "../domain/terms.ts";
 import type { TextId } from "../texts/index.ts";
 import { action, aName, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
 

@@ -1,7 +1,6 @@
 import type { Merchant } from "../domain/merchants.ts";
-import type { Decided } from "../domain/approvals.ts";
-import { decide } from "../domain/attention.ts";
-import type { Handover } from "../domain/handovers.ts";
+import type { Decided } from "../domain/disbursements.ts";
+import { decide, type Handover } from "../domain/handovers.ts";
 import { action, aReason, field, refused, type Doer, type Field } from "./action.ts";
 
 /** How many payouts are decided at a time. */

@@ -1,8 +1,7 @@
 import { actorName } from "../domain/audit.ts";
-import { LONGEST_LATENCY_MS, type Chaos } from "../domain/chaos.ts";
+import { LONGEST_LATENCY_MS, FORCED_OUTCOMES, type Chaos } from "../domain/outcomes.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
 import { requireActive, setChaos } from "../domain/merchants.ts";
-import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { action, field, refused, typed, type Doer, type Field } from "./action.ts";
 import { anAmount } from "./merchants.ts";

@@ -3,8 +3,7 @@ import type { Config } from "../config.ts";
 import { SCOPES, type ApiKey, type Scope } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
 import { createKey, KeyExistsError, revokeKey, type Merchant } from "../domain/merchants.ts";
-import { ROLES, roleOf } from "../domain/roles.ts";
-import { createLink, LINK_LIFETIMES, linkAddress, type EndedSessions } from "../domain/sign-in.ts";
+import { ROLES, roleOf, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions } from "../domain/sign-in.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import { action, aName, field, refused, Refused, someLimits, typed, type Doer, type Field } from "./action.ts";
 

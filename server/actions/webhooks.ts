@@ -1,7 +1,7 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { timestamp } from "../domain/representation.ts";
-import { PACE, requireReplayable, startReplay } from "../domain/replays.ts";
+import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
 import type { TextId } from "../texts/index.ts";
 import { action, refused, typed, type Field } from "./action.ts";
 

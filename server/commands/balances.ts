@@ -1,5 +1,4 @@
-import { adjust } from "../domain/adjustments.ts";
-import type { Balance } from "../domain/ledger.ts";
+import { adjust, type Balance } from "../domain/ledger.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import { formatAmount } from "../http/pages/money.ts";

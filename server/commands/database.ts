@@ -11,7 +11,7 @@ import {
   restoreStorage,
 } from "../storage/open.ts";
 import type { DatabaseStatus } from "../storage/status.ts";
-import { reconcileRail } from "./reconcile.ts";
+import { reconcileRail } from "./rails.ts";
 import { command, databaseCommand, type DatabaseContext } from "./run.ts";
 
 /** Events per transaction. A server must be able to write between two steps. */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { serve } from "../testing/serve.ts";
 import { followEvents, respondWith, type FollowEvent } from "./follow.ts";
 import { printJson, printLines } from "./listen.ts";
-import { printableLines } from "./printable.ts";
+import { printableLines } from "./command.ts";
 import { createRemote, requireSandbox } from "./remote.ts";
 import { trigger } from "./trigger.ts";
 

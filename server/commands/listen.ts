@@ -1,7 +1,16 @@
 import { styleText } from "node:util";
 import { createSystemClock } from "../domain/clock.ts";
 import { parseTarget } from "../webhooks/guard.ts";
-import { meaningsOf, parseOptions, PROGRAM, UsageError, type OptionValues, type Printer } from "./command.ts";
+import {
+  meaningsOf,
+  parseOptions,
+  PROGRAM,
+  UsageError,
+  printable,
+  printableJson,
+  type OptionValues,
+  type Printer,
+} from "./command.ts";
 import {
   cursorFile,
   cursorPath,
@@ -11,7 +20,6 @@ import {
   type FollowEvent,
   type Receiver,
 } from "./follow.ts";
-import { printable, printableJson } from "./printable.ts";
 import { createRemote, eventNamed, REMOTE_OPTIONS, requireSandbox } from "./remote.ts";
 
 const UNITS_MS: Record<string, number> = { ms: 1, s: 1_000 };

@@ -2,11 +2,10 @@ import { checkedReason } from "../domain/audit.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
 import { SCOPES, type Scope } from "../domain/keys.ts";
-import { LIMITS } from "../domain/limits.ts";
+import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
-import { PACE } from "../domain/replays.ts";
-import { ROLES } from "../domain/roles.ts";
-import { TERMS } from "../domain/terms.ts";
+import { PACE } from "../domain/webhooks.ts";
+import { ROLES } from "../domain/sign-in.ts";
 import { v7 } from "uuid";
 
 const OUTCOMES = ["success", "failed"] as const;

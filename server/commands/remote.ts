@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { distance } from "fastest-levenshtein";
 import { readConfig } from "../config.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { UsageError } from "./command.ts";
-import { printableStart } from "./printable.ts";
+import { UsageError, printableStart } from "./command.ts";
 
 /** The options of these commands. */
 export const REMOTE_OPTIONS = {

@@ -22,11 +22,12 @@ import {
   PROGRAM,
   UsageError,
   usageOf,
+  printable,
+  printableJson,
   type Input,
   type Printer,
   type Syntax,
 } from "./command.ts";
-import { printable, printableJson } from "./printable.ts";
 
 /** What every command gets. A command about the database as a whole opens the database itself. */
 export interface DatabaseContext {

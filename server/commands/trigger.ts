@@ -3,8 +3,15 @@ import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import type { components } from "../../generated/openapi.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { meaningsOf, parseOptions, PROGRAM, UsageError, type Printer } from "./command.ts";
-import { printableJson, printableStart } from "./printable.ts";
+import {
+  meaningsOf,
+  parseOptions,
+  PROGRAM,
+  UsageError,
+  printableJson,
+  printableStart,
+  type Printer,
+} from "./command.ts";
 import { createRemote, eventNamed, nearest, REMOTE_OPTIONS, requireSandbox, type Remote } from "./remote.ts";
 
 type Schemas = components["schemas"];

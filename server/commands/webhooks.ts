@@ -1,7 +1,6 @@
-import { startReplay, type DeliveryCount } from "../domain/replays.ts";
+import { startReplay, deliveriesOfPayment, type DeliveryCount } from "../domain/webhooks.ts";
 import { timestamp } from "../domain/representation.ts";
-import type { WebhookSecrets } from "../domain/secrets.ts";
-import { deliveriesOfPayment } from "../domain/webhooks.ts";
+import type { WebhookSecrets } from "../domain/keys.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import { UsageError } from "./command.ts";

@@ -1,12 +1,10 @@
 import type { components } from "../../generated/openapi.ts";
 import { draftOf, type DisbursementStore, type Origin, type PaymentContext } from "./disbursements.ts";
 import { ConnectionDropped, ServiceError } from "./errors.ts";
-import { failureOf, type Failure } from "./failures.ts";
-import type { Merchant } from "./merchants.ts";
-import { forcedRefusal, HOLD_MS, outcomeFor } from "./outcomes.ts";
-import type { Page } from "./pages.ts";
 import {
+  failureOf,
   duplicateReference,
+  type Failure,
   type Draft,
   type Given,
   type FinalStatus,
@@ -16,6 +14,9 @@ import {
   type Insertion,
   type RecordQuery,
 } from "./records.ts";
+import type { Merchant } from "./merchants.ts";
+import { forcedRefusal, HOLD_MS, outcomeFor } from "./outcomes.ts";
+import type { Page } from "./pages.ts";
 
 export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, "locale"> {
   status: "pending" | "success" | "failed" | "cancelled";

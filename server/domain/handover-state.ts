@@ -1,10 +1,9 @@
 // The state machine of a payment's way over a rail (D74). The storage reads a state, asks here, and writes the next state
 // in one transaction. Times are real time, except doubt: its time is on the counter of leases, which no wall clock affects.
 import { areTwoPeople, type Eyes } from "./audit.ts";
-import { failureOf } from "./failures.ts";
+import { failureOf, type FinalStatus } from "./records.ts";
 import type { Decision, Handover, HandoverReport, HandoverState, Recorded } from "./handovers.ts";
 import type { RailAnswer, RailPayment } from "./rails.ts";
-import type { FinalStatus } from "./records.ts";
 
 /** A hand-over, as far as its next state depends on it. */
 export interface HandoverBefore {

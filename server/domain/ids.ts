@@ -1,6 +1,5 @@
 import { v7 } from "uuid";
-import { KEY_PREFIX } from "./keys.ts";
-import type { AskedMode } from "./mode.ts";
+import { KEY_PREFIX, type AskedMode } from "./keys.ts";
 
 /** Returns this many random bytes. */
 export type Random = (length: number) => Uint8Array;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createFakeClock } from "../testing/clock.ts";
 import { giveWay, InProgress, withLimitedLists, type Limits } from "./in-progress.ts";
-import type { Lane } from "./queues.ts";
+import type { Lane } from "./deliveries.ts";
 import type { Storage } from "./storage.ts";
 
 const clock = createFakeClock();

@@ -1,13 +1,20 @@
-import type { Actor } from "./audit.ts";
-import { NO_CHAOS, type Chaos } from "./chaos.ts";
+import { checkedName, type Actor } from "./audit.ts";
+import { NO_CHAOS, type Chaos } from "./outcomes.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
-import { hashKey, MOST_KEYS, type ApiKey, type KeyUse, type Scope, type SecretHash } from "./keys.ts";
-import type { Limits } from "./limits.ts";
-import { checkedName } from "./names.ts";
-import type { Terms } from "./terms.ts";
-import { newSecret, type WebhookSecrets, type Rotation } from "./secrets.ts";
+import {
+  hashKey,
+  MOST_KEYS,
+  newSecret,
+  type ApiKey,
+  type KeyUse,
+  type Scope,
+  type SecretHash,
+  type WebhookSecrets,
+  type Rotation,
+} from "./keys.ts";
+import type { Limits, Terms } from "./limits.ts";
 
 export interface Merchant {
   id: string;

@@ -1,6 +1,5 @@
 import { ServiceError } from "./errors.ts";
-import type { Failure } from "./failures.ts";
-import type { FinalStatus } from "./records.ts";
+import type { Failure, FinalStatus } from "./records.ts";
 
 /** A payment as a rail gets it. The amount is in the lowest denomination of the currency. */
 export interface RailPayment {

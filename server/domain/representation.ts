@@ -2,8 +2,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import type { Checkout } from "./checkouts.ts";
 import type { Disbursement } from "./disbursements.ts";
-import type { Failure } from "./failures.ts";
-import type { Customer } from "./records.ts";
+import type { Failure, Customer } from "./records.ts";
 
 type Schemas = components["schemas"];
 

@@ -1,9 +1,7 @@
-import type { Actor, ActorName } from "./audit.ts";
+import { checkedName, type Actor, type ActorName } from "./audit.ts";
 import type { Clock } from "./clock.ts";
 import type { Ids, Random } from "./ids.ts";
 import { hashKey, type SecretHash } from "./keys.ts";
-import { checkedName } from "./names.ts";
-import type { Role } from "./roles.ts";
 
 /** Links and sessions are found by the SHA-256 of their tokens, which are stored nowhere. All times are real time. */
 export interface SignInStore {
@@ -185,3 +183,27 @@ export const findSession = ({ storage }: Pick<SignInContext, "storage">, token: 
 /** Lists who can see the dashboard: everyone, or the people of one merchant. */
 export const readTeam = ({ storage }: Pick<SignInContext, "storage">, scope: { merchantId?: string }): Promise<Team> =>
   storage.listTeam({ ...scope, idleMs: IDLE_MS, limit: TEAM_SHOWN });
+
+/** What a person may do in the dashboard. Every role may look at everything of its merchant, or of all merchants. */
+export const ROLES = ["viewer", "support", "finance", "administrator"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** The actions of people in the dashboard, each with the roles that may do it. An administrator may do everything. */
+export const RIGHTS = {
+  "replay webhooks": ["support"],
+  "use the sandbox": ["support", "finance"],
+  "pause a rail": ["support", "finance"],
+  "decide about payments": ["finance"],
+  "change balances": ["finance"],
+  "reset the sandbox": [],
+  "change settings": [],
+  "manage people": [],
+  "manage merchants": [],
+} as const satisfies Record<string, readonly Role[]>;
+export type Right = keyof typeof RIGHTS;
+
+export const hasRight = (role: Role, right: Right): boolean =>
+  role === "administrator" || (RIGHTS[right] as readonly Role[]).includes(role);
+
+/** The role of this name; undefined if there is none. */
+export const roleOf = (name: string): Role | undefined => ROLES.find((role) => role === name);

@@ -1,18 +1,17 @@
-import type { AdjustmentStore } from "./adjustments.ts";
-import type { ApprovalStore } from "./approvals.ts";
-import type { AuditLog } from "./audit.ts";
+import type { AdjustmentStore, LedgerStore } from "./ledger.ts";
+import type { ApprovalStore, Disbursement, DisbursementStore } from "./disbursements.ts";
+import type { AuditLog, Actor } from "./audit.ts";
 import type { Checkout, CheckoutStore } from "./checkouts.ts";
-import type { ClockStore } from "./clock-store.ts";
 import type { DeliveryQueue, EventLog } from "./deliveries.ts";
-import type { Disbursement, DisbursementStore } from "./disbursements.ts";
 import type { FigureStore } from "./figures.ts";
 import type { HandoverStore } from "./handovers.ts";
-import type { Housekeeping } from "./housekeeping.ts";
-import type { LedgerStore } from "./ledger.ts";
-import type { MerchantStore } from "./merchants.ts";
-import type { ReplayStore } from "./replays.ts";
+import type { MerchantStore, Merchant } from "./merchants.ts";
+import type { ReplayStore } from "./webhooks.ts";
 import type { RequestLog } from "./request-log.ts";
 import type { SignInStore } from "./sign-in.ts";
+import type { EventType } from "./events.ts";
+import type { FinalStatus } from "./records.ts";
+import type { ClockMove } from "./time.ts";
 
 /**
  * The storage that the domain needs. Each method takes effect in one transaction and is durable when its promise
@@ -80,4 +79,101 @@ export interface PaymentSearch {
    * miss newer payments.
    */
   searchPayments(query: PaymentSearchQuery): Promise<(Disbursement | Checkout)[]>;
+}
+
+export interface ClockStore {
+  /**
+   * Gives at most `limit` due records their final status and writes their events. Resolves with the number of records.
+   */
+  settleDue(limit: number, merchantId?: string): Promise<number>;
+  /**
+   * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
+   * nothing. Concurrent moves by `by` add up. Resolves with undefined, and moves nothing, if the move would lead further
+   * ahead of real time than `mostAheadMs`.
+   * @param actor who moves it, for the audit trail; nothing is recorded without one
+   */
+  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Moved | undefined>;
+  /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
+  hasDue(merchantId: string, until: number): Promise<boolean>;
+  /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
+  listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;
+  /**
+   * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
+   * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
+   * on the reset clock. Many rows are deleted in several transactions: meanwhile the merchant `isResetting`, and `prune`
+   * continues a reset whose process has ended.
+   * @param actor as for `moveClock`
+   */
+  reset(merchantId: string, actor?: Actor): Promise<void>;
+}
+
+/** A merchant whose clock was moved. */
+export interface Moved {
+  merchant: Merchant;
+  /** When the clock was moved, in real time. */
+  at: number;
+}
+
+/** What will happen to a merchant's records and deliveries, the earliest event first. */
+export interface Upcoming {
+  items: UpcomingItem[];
+  /** The number of all items, at most `MOST_COUNTED`. */
+  total: number;
+}
+
+/** Something that falls due. `at` is in the merchant's sandbox time; `reference` is the service's. */
+export type UpcomingItem = { at: number; reference: string } & (
+  | { kind: "disbursement" | "checkout"; merchantsReference: string; status: FinalStatus }
+  | { kind: "delivery"; id: string; type: EventType; step: number }
+);
+
+export interface Housekeeping {
+  /**
+   * Deletes up to about `limit` rows that are too old for the log of requests, and finishes resets whose process has
+   * ended. Resolves with the number of deleted rows.
+   */
+  prune(limit: number): Promise<number>;
+  /**
+   * Looks at the next `limit` events of a merchant, and deletes the events that are no longer needed, with their
+   * attempts. These are events that were created before `before`, and that either were delivered, with no attempt since
+   * then, or have no address. Keeps records, and events whose delivery is pending, has failed or is being attempted.
+   */
+  pruneEvents(query: PruneQuery): Promise<Pruned>;
+  /**
+   * Erases the phone numbers of about `limit` records of a merchant that became final before `before`, in the records, in
+   * their webhooks and in what rails said; forgets what receivers answered. References, amounts, books and the ids of
+   * customers stay. Resolves with the number of these records, and whether no more are old enough.
+   */
+  erasePhones(query: ErasureQuery): Promise<Erased>;
+}
+
+export interface ErasureQuery {
+  merchantId: string;
+  /** Real time. */
+  before: number;
+  limit: number;
+}
+
+export interface Erased {
+  erased: number;
+  isDone: boolean;
+}
+
+export interface PruneQuery {
+  merchantId: string;
+  /** Real time. */
+  before: number;
+  /** Where the previous step ended; 0 at first. */
+  after: number;
+  limit: number;
+  dryRun: boolean;
+}
+
+/** What a step has deleted, or would delete. */
+export interface Pruned {
+  events: number;
+  attempts: number;
+  bytes: number;
+  /** Where the next step begins; absent after the last step. */
+  next?: number;
 }

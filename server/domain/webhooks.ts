@@ -4,10 +4,10 @@ import type { Clock } from "./clock.ts";
 import type { DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
 import type { DisbursementStore } from "./disbursements.ts";
 import { ServiceError } from "./errors.ts";
-import type { Random } from "./ids.ts";
+import type { Random, Ids } from "./ids.ts";
 import type { MerchantStore, Merchant } from "./merchants.ts";
 import type { Page } from "./pages.ts";
-import { newSecret, type WebhookSecrets } from "./secrets.ts";
+import { newSecret, type WebhookSecrets } from "./keys.ts";
 import { sandboxTime } from "./time.ts";
 
 /** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
@@ -82,4 +82,109 @@ export async function deliveriesOfPayment(
   const references = new Set([reference, payout?.reference ?? reference, checkouts.items[0]?.reference ?? reference]);
   const pages = await Promise.all([...references].map((each) => storage.listDeliveries({ ...query, reference: each })));
   return { items: pages.flatMap(({ items }) => items) };
+}
+
+/** Replays in progress are jobs, which the storage keeps: a process that ends loses nothing of them (D13). */
+export interface ReplayStore {
+  /** Counts the deliveries that a replay of this filter would make ready. Reads a bounded number of deliveries. */
+  countDeliveries(merchantId: string, filter: DeliverySearch): Promise<DeliveryCount>;
+  /**
+   * Stores a replay of the deliveries that exist now. Resolves with undefined, and stores nothing, if another replay of
+   * the merchant is running.
+   */
+  startReplay(replay: NewReplay, actor: Actor): Promise<Replay | undefined>;
+  /** Stops a replay for good. Resolves with false if the merchant has no such replay or it is not running. */
+  stopReplay(merchantId: string, id: string, actor: Actor): Promise<boolean>;
+  findReplay(merchantId: string, id: string): Promise<Replay | undefined>;
+  /**
+   * Counts the results of the webhooks that a replay has made ready. Leaves out webhooks that a later replay has made
+   * ready again.
+   */
+  countReplayed(merchantId: string, id: string): Promise<Replayed>;
+  /** Lists the newest first. */
+  listReplays(merchantId: string, limit: number): Promise<Replay[]>;
+  /**
+   * Takes the next step of a replay, if a step is due: makes the next few deliveries ready, as `requestReplay` does,
+   * except deliveries that are ready already or being attempted. One transaction stores this step and the replay's
+   * progress, so each delivery is visited once, whichever processes call this.
+   * @returns the number of deliveries made ready; undefined if no step is due
+   */
+  advanceReplay(): Promise<number | undefined>;
+}
+
+export interface DeliveryCount {
+  count: number;
+  /** False if there may be more. */
+  isExact: boolean;
+  /** The receivers of the counted deliveries, the receiver with the most first. */
+  hosts: { host: string; count: number }[];
+}
+
+/**
+ * The results of a replay's webhooks. A count above `MOST_COUNTED` means "more than `MOST_COUNTED`". `again` counts the
+ * waiting webhooks that were attempted since the replay began, and failed again.
+ */
+export type Replayed = Record<"delivered" | "failed" | "waiting" | "again", number>;
+
+/** A replay before it is stored. */
+export interface NewReplay {
+  id: string;
+  merchantId: string;
+  filter: DeliverySearch;
+  /** The most deliveries to make ready per second. */
+  pace: number;
+  /** How many deliveries are to be made ready; absent if they are too many to count. */
+  expected?: number;
+}
+
+/** The replay of all deliveries that a filter finds, a few at a time (D13). All times are real time. */
+export interface Replay extends NewReplay {
+  startedAt: number;
+  startedBy: Actor;
+  /** How many deliveries it has made ready so far. */
+  replayed: number;
+  /** How many deliveries it has skipped, because they were ready already or being attempted. */
+  skipped: number;
+  state: "running" | "done" | "stopped";
+  endedAt?: number;
+  /** Who stopped it; absent if a reset of the sandbox did. */
+  stoppedBy?: Actor;
+}
+
+/** The limits of a replay's pace, in deliveries per second, and the default. */
+export const PACE = { least: 1, most: 500, usual: 20 };
+
+interface Context {
+  storage: ReplayStore;
+  clock: Clock;
+  ids: Pick<Ids, "record">;
+}
+
+/** @throws ServiceError `invalid_value` if the filter finds everything */
+export function requireReplayable(filter: DeliverySearch): void {
+  if (Object.keys(filter).length === 0) {
+    throw new ServiceError("invalid_value", "Choose what to replay: a status, an event, a host or a time.");
+  }
+}
+
+/**
+ * Starts a replay. A server that does background work carries it out.
+ * @returns undefined if another replay of the merchant is running
+ * @throws ServiceError `invalid_value` for a filter that `requireReplayable` refuses, or an invalid pace
+ */
+export async function startReplay(
+  { storage, clock, ids }: Context,
+  { merchantId, filter, pace }: Pick<NewReplay, "merchantId" | "filter" | "pace">,
+  actor: Actor,
+): Promise<Replay | undefined> {
+  requireReplayable(filter);
+  if (!Number.isInteger(pace) || pace < PACE.least || pace > PACE.most) {
+    throw new ServiceError(
+      "invalid_value",
+      `The pace is a whole number from ${PACE.least} to ${PACE.most} per second.`,
+    );
+  }
+  const { count, isExact } = await storage.countDeliveries(merchantId, filter);
+  const replay = { id: ids.record(clock.now()), merchantId, filter, pace, ...(isExact && { expected: count }) };
+  return storage.startReplay(replay, actor);
 }

@@ -1,11 +1,11 @@
 import express, { type Express } from "express";
 import { authenticate } from "./authentication.ts";
 import { createContract } from "./contract.ts";
-import type { ChaosSwitch } from "../domain/chaos.ts";
+import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import { modeOf } from "../domain/mode.ts";
+import { modeOf } from "../domain/keys.ts";
 import { dashboardPages } from "./dashboard/routes.ts";
 import type { DashboardContext } from "./dashboard/view.ts";
 import { documentation } from "./docs/routes.ts";

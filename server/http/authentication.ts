@@ -1,8 +1,7 @@
 import type { operations } from "../../generated/openapi.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { hashKey, otherModeOf, type Scope } from "../domain/keys.ts";
+import { hashKey, otherModeOf, type Scope, type Mode } from "../domain/keys.ts";
 import { beingReset, type KeyOwner, type MerchantStore } from "../domain/merchants.ts";
-import type { Mode } from "../domain/mode.ts";
 
 /**
  * Finds the owner of a key (§5). The storage may cache keys; a key that another process revoked is refused

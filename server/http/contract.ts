@@ -5,7 +5,7 @@ import document from "../../generated/openapi.json" with { type: "json" };
 import type { Actor } from "../domain/audit.ts";
 import { noteChanges } from "../domain/changes.ts";
 import { ConnectionDropped, type ServiceError } from "../domain/errors.ts";
-import { traceparentOf } from "../domain/trace.ts";
+import { traceparentOf } from "../domain/telemetry.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 import { refusalOf, type OperationId } from "./authentication.ts";
 import {

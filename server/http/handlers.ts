@@ -1,5 +1,5 @@
 import type { Checkouts } from "../domain/checkouts.ts";
-import { NO_CHAOS } from "../domain/chaos.ts";
+import { NO_CHAOS } from "../domain/outcomes.ts";
 import { setChaos, type Merchant } from "../domain/merchants.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";

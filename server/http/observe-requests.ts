@@ -1,7 +1,6 @@
 import type { RequestHandler } from "express";
 import type { Ids } from "../domain/ids.ts";
-import type { Emit } from "../domain/telemetry.ts";
-import { childOf, readTraceparent } from "../domain/trace.ts";
+import { childOf, readTraceparent, type Emit } from "../domain/telemetry.ts";
 import type { Traces } from "../observability/traces.ts";
 import { shortenedAddress } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";

@@ -2,8 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Response } from "express";
 import ipaddr from "ipaddr.js";
 import { ServiceError } from "../domain/errors.ts";
-import type { InProgress } from "../domain/in-progress.ts";
-import { withBudget } from "../domain/time-budget.ts";
+import { withBudget, type InProgress } from "../domain/in-progress.ts";
 
 const WINDOW_MS = 60_000;
 /** How many callers are counted separately, so that memory is bounded. All others are counted together. */

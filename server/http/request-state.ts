@@ -2,9 +2,8 @@ import type { Response } from "express";
 import type { Change } from "../domain/changes.ts";
 import type { OpenCheckout } from "../domain/checkouts.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import type { Right } from "../domain/roles.ts";
-import type { Session } from "../domain/sign-in.ts";
-import type { Trace } from "../domain/trace.ts";
+import type { Right, Session } from "../domain/sign-in.ts";
+import type { Trace } from "../domain/telemetry.ts";
 import type { Locale } from "./pages/texts.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */

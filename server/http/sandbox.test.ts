@@ -1,8 +1,7 @@
 // What the paths under /sandbox do, and what exists only in a sandbox.
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
-import { NO_CHAOS, type Chaos } from "../domain/chaos.ts";
-import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
+import { NO_CHAOS, FORCED_OUTCOMES, type Chaos } from "../domain/outcomes.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { aPayout, type TestServer } from "../testing/server.ts";
 import { start } from "../testing/table.ts";

@@ -9,7 +9,7 @@ import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Event } from "../domain/events.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import type { WebhookSecrets } from "../domain/secrets.ts";
+import type { WebhookSecrets } from "../domain/keys.ts";
 import { csvLine } from "../csv.ts";
 
 type Schemas = components["schemas"];

@@ -19,8 +19,7 @@ import {
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import type { Ids } from "../domain/ids.ts";
-import type { Telemetry } from "../domain/telemetry.ts";
-import { childOf, readTraceparent, type Trace } from "../domain/trace.ts";
+import { childOf, readTraceparent, type Telemetry, type Trace } from "../domain/telemetry.ts";
 import packageJson from "../package.json" with { type: "json" };
 
 const { name, version } = packageJson;

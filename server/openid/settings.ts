@@ -1,4 +1,4 @@
-import { ROLES, roleOf, type Role } from "../domain/roles.ts";
+import { ROLES, roleOf, type Role } from "../domain/sign-in.ts";
 import { secretIn } from "../rails/settings.ts";
 
 /** The variables with which people sign in at an OpenID provider (D63). */

@@ -1,6 +1,6 @@
-import { FAILURE_CODES, failureOf, type Failure } from "../domain/failures.ts";
+import { FAILURE_CODES, failureOf, type Failure } from "../domain/records.ts";
 import { RAIL_STATUSES, RailError, type Rail, type RailAnswer, type RailEntry } from "../domain/rails.ts";
-import { untilAborted } from "../domain/time-budget.ts";
+import { untilAborted } from "../domain/in-progress.ts";
 
 /** How long a call may take, in milliseconds. A look-up finds a result that arrives later. */
 const CALL_MS = 30_000;

@@ -9,7 +9,7 @@ import {
   ValidationError,
 } from "../../client/index.ts";
 import type { components } from "../../generated/openapi.ts";
-import { failureOf, type Failure, type FailureCode } from "../domain/failures.ts";
+import { failureOf, type Failure, type FailureCode } from "../domain/records.ts";
 import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment } from "../domain/rails.ts";
 
 type Schemas = components["schemas"];

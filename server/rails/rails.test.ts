@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { failureOf } from "../domain/failures.ts";
+import { failureOf } from "../domain/records.ts";
 import { RailError, type RailAnswer } from "../domain/rails.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { signedIn } from "../testing/dashboard-visitor.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, resolve } from "node:path";
-import { ATTENTION_AFTER_MINUTES } from "../domain/attention.ts";
+import { ATTENTION_AFTER_MINUTES } from "../domain/handovers.ts";
 
 /** What a rail is: a service that speaks this contract, or an operator's module. */
 export type RailSettings = { name: string; requestsPerSecond?: number } & (

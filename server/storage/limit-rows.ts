@@ -1,7 +1,6 @@
-import { heldBack } from "../domain/approvals.ts";
+import { heldBack, type Disbursement } from "../domain/disbursements.ts";
 import type { Eyes } from "../domain/audit.ts";
 import type { Checkout } from "../domain/checkouts.ts";
-import type { Disbursement } from "../domain/disbursements.ts";
 import type { ServiceError } from "../domain/errors.ts";
 import { suspension } from "../domain/merchants.ts";
 import type { Draft, Insertion } from "../domain/records.ts";

@@ -1,4 +1,4 @@
-import type { AskedMode, Mode } from "../domain/mode.ts";
+import type { AskedMode, Mode } from "../domain/keys.ts";
 import { StorageError } from "./storage-error.ts";
 
 /** The mode that a database stores (D80). Empty for a database without merchants. */

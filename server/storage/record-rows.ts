@@ -1,11 +1,10 @@
 import type { RecordSettled } from "../domain/telemetry.ts";
-import { hmacs } from "../domain/secrets.ts";
+import { hmacs } from "../domain/keys.ts";
 import { derivedReference } from "../domain/ids.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
-import type { Failure } from "../domain/failures.ts";
-import type { Customer, Draft, DueAfter } from "../domain/records.ts";
+import type { Failure, Customer, Draft, DueAfter } from "../domain/records.ts";
 import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const hmac = hmacs("hex", (secret) => Buffer.from(secret));

@@ -1,7 +1,6 @@
 // Visits to the dashboard in tests, without a browser.
 import type { Express } from "express";
-import type { Role } from "../domain/roles.ts";
-import { createLink } from "../domain/sign-in.ts";
+import { createLink, type Role } from "../domain/sign-in.ts";
 import type { TestServer } from "./server.ts";
 
 export interface Visited {

@@ -3,7 +3,7 @@ import type { components } from "../../generated/openapi.ts";
 import { readConfig, withPort } from "../config.ts";
 import { listen } from "../http/http-server.ts";
 import { createIds } from "../domain/ids.ts";
-import { modeOf } from "../domain/mode.ts";
+import { modeOf } from "../domain/keys.ts";
 import { createKey, createMerchant, type MerchantContext } from "../domain/merchants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createTelemetry, type Emit } from "../domain/telemetry.ts";

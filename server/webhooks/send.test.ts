@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import { generate } from "selfsigned";
 import { Webhook } from "standardwebhooks";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { newSecret } from "../domain/secrets.ts";
+import { newSecret } from "../domain/keys.ts";
 import { createConnections } from "./connections.ts";
 import { createSender, sign, type AttemptResult, type Message, type SenderOptions } from "./send.ts";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { hmacs } from "../domain/secrets.ts";
+import { hmacs } from "../domain/keys.ts";
 import { createConnections, endedBy } from "./connections.ts";
 import { neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
 import type { Lookup } from "./lookup.ts";

@@ -1,8 +1,7 @@
-import type { ChaosSwitch } from "../domain/chaos.ts";
+import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
-import type { Emit } from "../domain/telemetry.ts";
+import { childOf, readTraceparent, traceparentOf, type Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
-import { childOf, readTraceparent, traceparentOf } from "../domain/trace.ts";
 import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";

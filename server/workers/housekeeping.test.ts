@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { ErasureQuery, PruneQuery } from "../domain/housekeeping.ts";
+import type { ErasureQuery, PruneQuery } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { createKeyUses, createRetention } from "./housekeeping.ts";

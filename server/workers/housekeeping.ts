@@ -1,5 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
-import type { Housekeeping } from "../domain/housekeeping.ts";
+import type { Housekeeping } from "../domain/storage.ts";
 import type { KeyUse } from "../domain/keys.ts";
 import type { KeyOwner, MerchantStore } from "../domain/merchants.ts";
 import { DAY_MS } from "../domain/time.ts";

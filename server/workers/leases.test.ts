@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { beforeEach, describe, expect, test } from "vitest";
-import { createChaosSwitch } from "../domain/chaos.ts";
+import { createChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
 import { createFakeClock, type FakeClock } from "../testing/clock.ts";

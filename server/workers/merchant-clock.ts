@@ -1,8 +1,8 @@
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { type ClockMove, MOST_AHEAD_MS } from "../domain/time.ts";
-import type { ClockStore } from "../domain/clock-store.ts";
+import { MOST_AHEAD_MS, type ClockMove } from "../domain/time.ts";
+import type { ClockStore } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 import type { Settlement } from "./settlement.ts";

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import type { InProgress } from "../domain/in-progress.ts";
-import type { Claimed, Lane, Queue } from "../domain/queues.ts";
+import type { Claimed, Lane, Queue } from "../domain/deliveries.ts";
 
 /**
  * Two intervals: at which the claims of attempts in progress are renewed, and at which the worker searches for lapsed

@@ -2,7 +2,7 @@ import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DeliveryQueue, Delivery, EventLog } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
-import type { ReplayStore } from "../domain/replays.ts";
+import type { ReplayStore } from "../domain/webhooks.ts";
 import { PAUSE_MS, untilDone } from "./loop.ts";
 import type { QueueWorker } from "./queue-worker.ts";
 

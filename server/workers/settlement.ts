@@ -1,4 +1,4 @@
-import type { ClockStore } from "../domain/clock-store.ts";
+import type { ClockStore } from "../domain/storage.ts";
 
 /** Records per transaction. A larger transaction would block the event loop for longer than requests should wait. */
 const BATCH = 50;

@@ -1,9 +1,8 @@
 import { readInput } from "../../actions/index.ts";
 import { adjustmentOf } from "../../actions/merchants.ts";
-import { needsSecond } from "../../domain/adjustments.ts";
+import { needsSecond, type Balance, type StatementEntry } from "../../domain/ledger.ts";
 import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
-import type { Balance, StatementEntry } from "../../domain/ledger.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { asking, form } from "./forms.ts";
 import { bdi, card, column, link, markup, soft, table, tag, under, type Column } from "./html.ts";

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { scopesOf, type Action } from "../../actions/action.ts";
 import { ACTIONS } from "../../actions/index.ts";
-import { hasRight, ROLES } from "../../domain/roles.ts";
+import { hasRight, ROLES } from "../../domain/sign-in.ts";
 import { openSqlite } from "../../storage/sqlite/index.ts";
 import { filledDashboard, says, trail, type FilledDashboard } from "../../testing/dashboard.ts";
 import { newLink, send, signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";

@@ -5,7 +5,7 @@ import { Router, type ErrorRequestHandler, type RequestHandler, type Response } 
 import { refused, Refused } from "../../actions/action.ts";
 import { CHAOS } from "../../actions/sandbox.ts";
 import { describeChanges, type Change } from "../../domain/changes.ts";
-import type { Chaos } from "../../domain/chaos.ts";
+import type { Chaos } from "../../domain/outcomes.ts";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { TextId } from "../../texts/index.ts";
 import { toHttpError } from "../http-error.ts";

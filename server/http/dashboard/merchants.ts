@@ -1,6 +1,5 @@
-import { limitTexts } from "../../domain/limits.ts";
+import { limitTexts, termTexts } from "../../domain/limits.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import { termTexts } from "../../domain/terms.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { form, pathOf } from "./forms.ts";
 import { bdi, card, code, column, link, markup, section, table, under, type Html } from "./html.ts";

@@ -1,11 +1,31 @@
 import { refused } from "../../actions/action.ts";
-import { ATTENTION_AFTER_MINUTES } from "../../domain/attention.ts";
-import { MOST_FAILURES_COUNTED, MOST_GIVEN_UP_COUNTED, MOST_WAITING_COUNTED } from "../../domain/figures.ts";
-import type { Figure, PaymentKind } from "../../domain/figures.ts";
+import { ATTENTION_AFTER_MINUTES } from "../../domain/handovers.ts";
+import {
+  MOST_FAILURES_COUNTED,
+  MOST_GIVEN_UP_COUNTED,
+  MOST_WAITING_COUNTED,
+  type Figure,
+  type PaymentKind,
+} from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { attributes, code, column, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
-import type { Column, Html, Part } from "./html.ts";
+import {
+  attributes,
+  code,
+  column,
+  dim,
+  facts,
+  items,
+  link,
+  markup,
+  scroll,
+  soft,
+  table,
+  under,
+  type Column,
+  type Html,
+  type Part,
+} from "./html.ts";
 import type { Page } from "./page.ts";
 import { dayOf, queryOf, type View, type Words } from "./view.ts";
 

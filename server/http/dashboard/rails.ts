@@ -1,6 +1,12 @@
-import { ATTENTION_AFTER_MINUTES, conflictIn, readRailStates, type RailState } from "../../domain/attention.ts";
+import {
+  ATTENTION_AFTER_MINUTES,
+  conflictIn,
+  readRailStates,
+  type RailState,
+  type Handover,
+  type StoredExchange,
+} from "../../domain/handovers.ts";
 import type { ActorName } from "../../domain/audit.ts";
-import type { Handover, StoredExchange } from "../../domain/handovers.ts";
 import type { TextId } from "../../texts/index.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";

@@ -3,11 +3,25 @@ import { refused, Refused } from "../../actions/action.ts";
 import { reconcile, TooManyPayments, type Difference, type DifferenceKind } from "../../domain/reconciliation.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { untilAborted, withBudget } from "../../domain/time-budget.ts";
+import { untilAborted, withBudget } from "../../domain/in-progress.ts";
 import { DIFFERENCE_HEADER, differenceLine } from "../../rails/reconciliation-csv.ts";
 import { inputOf } from "./forms.ts";
-import { bdi, column, dim, facts, link, markup, scroll, section, soft, table, under } from "./html.ts";
-import type { Column, Html, Part } from "./html.ts";
+import {
+  bdi,
+  column,
+  dim,
+  facts,
+  link,
+  markup,
+  scroll,
+  section,
+  soft,
+  table,
+  under,
+  type Column,
+  type Html,
+  type Part,
+} from "./html.ts";
 import type { Page } from "./page.ts";
 import { actorIn, dayOf, queryOf, type DashboardContext, type View } from "./view.ts";
 

@@ -1,7 +1,7 @@
 import { readInput } from "../../actions/index.ts";
 import { SEARCH, typedFor } from "../../actions/webhooks.ts";
 import { actorName } from "../../domain/audit.ts";
-import type { Replay, Replayed } from "../../domain/replays.ts";
+import type { Replay, Replayed } from "../../domain/webhooks.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";

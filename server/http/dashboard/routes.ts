@@ -4,7 +4,7 @@ import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../action
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
 import { beingReset } from "../../domain/merchants.ts";
-import { hasRight, RIGHTS } from "../../domain/roles.ts";
+import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
 import { beginOther, createRequestLimit } from "../request-limit.ts";
@@ -25,11 +25,27 @@ import { replayPages } from "./replays.ts";
 import { requestPage } from "./requests.ts";
 import { sandboxPage } from "./sandbox.ts";
 import { settingsPage } from "./settings.ts";
-import { findVisit, limitForms, requireFormToken, requireOwnOrigin, requireSession } from "./sign-in.ts";
-import { signInPages, signOutPages } from "./sign-in.ts";
+import {
+  findVisit,
+  limitForms,
+  requireFormToken,
+  requireOwnOrigin,
+  requireSession,
+  signInPages,
+  signOutPages,
+} from "./sign-in.ts";
 import { teamPage } from "./team.ts";
-import { actorIn, queryOf, rootOf, seeOther, viewOf, visitOf, wordsIn } from "./view.ts";
-import type { DashboardContext, Done } from "./view.ts";
+import {
+  actorIn,
+  queryOf,
+  rootOf,
+  seeOther,
+  viewOf,
+  visitOf,
+  wordsIn,
+  type DashboardContext,
+  type Done,
+} from "./view.ts";
 import { webhookPages } from "./webhooks.ts";
 
 /** All pages, in the order of the navigation. */

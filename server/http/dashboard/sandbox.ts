@@ -1,9 +1,8 @@
 import { refused } from "../../actions/action.ts";
 import type { ActionResult } from "../../actions/index.ts";
 import { CHAOS, SHOWN } from "../../actions/sandbox.ts";
-import { NO_CHAOS } from "../../domain/chaos.ts";
-import type { UpcomingItem } from "../../domain/clock-store.ts";
-import { FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
+import { NO_CHAOS, FORCED_OUTCOMES, type ForcedOutcome } from "../../domain/outcomes.ts";
+import type { UpcomingItem } from "../../domain/storage.ts";
 import { timestamp } from "../../domain/representation.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { form } from "./forms.ts";

@@ -1,8 +1,7 @@
 import { scopesOf } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf } from "../../actions/index.ts";
 import type { ActorName } from "../../domain/audit.ts";
-import { hasRight, ROLES } from "../../domain/roles.ts";
-import { readTeam, TEAM_SHOWN, type Person, type Team } from "../../domain/sign-in.ts";
+import { hasRight, ROLES, readTeam, TEAM_SHOWN, type Person, type Team } from "../../domain/sign-in.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
 import {

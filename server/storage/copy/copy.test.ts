@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import { failureOf } from "../../domain/failures.ts";
+import { failureOf } from "../../domain/records.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
 import { startPostgresProxy } from "../../testing/postgres-proxy.ts";

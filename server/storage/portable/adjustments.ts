@@ -1,6 +1,5 @@
-import type { AdjustmentStore, Proposal } from "../../domain/adjustments.ts";
+import type { AdjustmentStore, Proposal, Adjustment } from "../../domain/ledger.ts";
 import { areTwoPeople, nameOf } from "../../domain/audit.ts";
-import type { Adjustment } from "../../domain/ledger.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { adjustLocked, detailsOf, recordedAs, recordedUnder } from "./ledger.ts";
 import { lockMerchant } from "./locked-merchant.ts";

@@ -1,4 +1,4 @@
-import { mayDecide, type ApprovalStore, type Decided } from "../../domain/approvals.ts";
+import { mayDecide, type ApprovalStore, type Decided } from "../../domain/disbursements.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { dueValues, failureValue, toDisbursement } from "../record-rows.ts";
 import { recordAction } from "./audit.ts";

@@ -1,4 +1,4 @@
-import type { Claimed, Queue } from "../../domain/queues.ts";
+import type { Claimed, Queue } from "../../domain/deliveries.ts";
 import { MOST_COUNTED, MOST_LANES, type Backlog, type Storage } from "../../domain/storage.ts";
 import { columnsOf } from "../columns.ts";
 import { toObject } from "../rows.ts";

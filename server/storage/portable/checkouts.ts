@@ -1,5 +1,5 @@
 import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
-import type { Failure } from "../../domain/failures.ts";
+import type { Failure } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { customerOf, dueValues, failureValue, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";

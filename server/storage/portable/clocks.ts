@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { ClockStore } from "../../domain/clock-store.ts";
+import type { ClockStore } from "../../domain/storage.ts";
 import { movedTime } from "../../domain/time.ts";
 import { clockMoved, toShown } from "../rows.ts";
 import { recordAction } from "./audit.ts";

@@ -1,5 +1,4 @@
-import type { ClaimedDelivery, DeliveryQueue } from "../../domain/deliveries.ts";
-import type { LaneClaim } from "../../domain/queues.ts";
+import type { ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { toMerchant } from "../rows.ts";
 import { recordAction } from "./audit.ts";

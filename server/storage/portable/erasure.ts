@@ -1,6 +1,6 @@
 // Erases phone numbers of old records (D102).
 import { withoutPhone } from "../../domain/events.ts";
-import type { ErasureQuery } from "../../domain/housekeeping.ts";
+import type { ErasureQuery } from "../../domain/storage.ts";
 import { erasedPhone, textWithoutPhone } from "../../domain/redaction.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";

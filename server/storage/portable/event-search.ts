@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import type { DeliveryCount } from "../../domain/replays.ts";
+import type { DeliveryCount } from "../../domain/webhooks.ts";
 import type { DeliveryFilter, DeliverySearch, PageQuery } from "../../domain/deliveries.ts";
 import type { Page } from "../../domain/pages.ts";
 import { openCursor, sealCursor } from "../cursor.ts";

@@ -1,4 +1,4 @@
-import type { Failure } from "../../domain/failures.ts";
+import type { Failure } from "../../domain/records.ts";
 import type {
   Day,
   FailingReceiver,

@@ -1,5 +1,5 @@
 import { actorName, type Eyes } from "../../domain/audit.ts";
-import { failureOf } from "../../domain/failures.ts";
+import { failureOf } from "../../domain/records.ts";
 import { byHand } from "../../domain/handover-state.ts";
 import type {
   ClaimedHandover,

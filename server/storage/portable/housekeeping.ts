@@ -1,5 +1,5 @@
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
-import type { Housekeeping, Pruned, PruneQuery } from "../../domain/housekeeping.ts";
+import type { Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
 import { erasePhones } from "./erasure.ts";
 import type { Row } from "../rows.ts";
 import { finishReset } from "./clocks.ts";

@@ -1,11 +1,10 @@
-import { chaosDetails } from "../../domain/chaos.ts";
+import { chaosDetails } from "../../domain/outcomes.ts";
 import { receiverOf } from "../../domain/events.ts";
 import type { Actor } from "../../domain/audit.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { termTexts } from "../../domain/terms.ts";
-import { limitTexts } from "../../domain/limits.ts";
+import { termTexts, limitTexts } from "../../domain/limits.ts";
 import { bytesOf, keyCreated, toKey, toMerchant } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";

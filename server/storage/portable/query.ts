@@ -1,6 +1,6 @@
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import type { LaneClaim } from "../../domain/queues.ts";
+import type { LaneClaim } from "../../domain/deliveries.ts";
 import { columnsOf, type Columns } from "../columns.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
 import type { Row, StoredMerchant, Values } from "../rows.ts";

@@ -1,4 +1,4 @@
-import type { Claimed, Queue } from "../../domain/queues.ts";
+import type { Claimed, Queue } from "../../domain/deliveries.ts";
 import { runAll, type Executor, type Query, type QueueTable, type WriteOptions } from "./query.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Actor, NewEntry } from "../../domain/audit.ts";
-import type { NewReplay, Replay } from "../../domain/replays.ts";
+import type { NewReplay, Replay } from "../../domain/webhooks.ts";
 import type { Course } from "./event-search.ts";
 import { fromJson, toObject, type Row } from "../rows.ts";
 

@@ -1,6 +1,6 @@
 import { actorName } from "../../domain/audit.ts";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
-import type { ReplayStore } from "../../domain/replays.ts";
+import type { ReplayStore } from "../../domain/webhooks.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { countDeliveries, courseOf, nextOnCourse } from "./event-search.ts";
 import {

@@ -1,4 +1,4 @@
-import type { WebhookSecrets } from "../../domain/secrets.ts";
+import type { WebhookSecrets } from "../../domain/keys.ts";
 import type { Row } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
 import type { Query, Work } from "./query.ts";

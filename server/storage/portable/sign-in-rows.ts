@@ -1,4 +1,4 @@
-import type { Actor, ActorName, Eyes, NewEntry } from "../../domain/audit.ts";
+import { looksSame, type Actor, type ActorName, type Eyes, type NewEntry } from "../../domain/audit.ts";
 import {
   actorOf,
   type Access,
@@ -8,7 +8,6 @@ import {
   type UnusedLink,
 } from "../../domain/sign-in.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import { looksSame } from "../../domain/names.ts";
 import type { Row } from "../rows.ts";
 
 /** How often the use of a session is recorded. */

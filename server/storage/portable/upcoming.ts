@@ -1,7 +1,6 @@
-import type { ClockStore, UpcomingItem } from "../../domain/clock-store.ts";
+import { MOST_COUNTED, type ClockStore, type UpcomingItem } from "../../domain/storage.ts";
 import type { EventType } from "../../domain/events.ts";
 import type { FinalStatus } from "../../domain/records.ts";
-import { MOST_COUNTED } from "../../domain/storage.ts";
 import type { Row } from "../rows.ts";
 import type { Executor } from "./query.ts";
 

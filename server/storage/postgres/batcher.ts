@@ -1,5 +1,5 @@
 import { ServiceError } from "../../domain/errors.ts";
-import { withBudget, withinBudget } from "../../domain/time-budget.ts";
+import { withBudget, withinBudget } from "../../domain/in-progress.ts";
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { isUnavailable } from "./errors.ts";
 

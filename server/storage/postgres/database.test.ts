@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import type { Pool } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
-import { withBudget, withinBudget } from "../../domain/time-budget.ts";
+import { withBudget, withinBudget } from "../../domain/in-progress.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { useDatabase } from "../../testing/places.ts";
 import {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { silent, type Emit } from "../../domain/telemetry.ts";
-import { withinBudget } from "../../domain/time-budget.ts";
+import { withinBudget } from "../../domain/in-progress.ts";
 import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement } from "./connections.ts";
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { AskedMode } from "../../domain/mode.ts";
+import type { AskedMode } from "../../domain/keys.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { modeOfServer } from "../mode.ts";
 import { backlog } from "../portable/backlog.ts";
@@ -21,7 +21,7 @@ import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { requireDurable, type DurabilityOptions, claimMode, postgresMode } from "./preconditions.ts";
+import { requireDurable, claimMode, postgresMode, type DurabilityOptions } from "./preconditions.ts";
 import { postgresExecutor } from "./executor.ts";
 import { watchHealth } from "./health.ts";
 import { createBatcher } from "./batcher.ts";

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from "pg";
 import { StorageError } from "../storage-error.ts";
 import { BEGIN } from "./sessions.ts";
-import type { Mode } from "../../domain/mode.ts";
+import type { Mode } from "../../domain/keys.ts";
 import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
 
 const SELECT = `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,

@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { AskedMode } from "../../domain/mode.ts";
+import type { AskedMode } from "../../domain/keys.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { correction, futureTimes } from "../future-times.ts";
 import { modeOfServer, type FoundMode } from "../mode.ts";
@@ -26,7 +26,7 @@ import { backupSqlite } from "./backup.ts";
 import type { Context } from "./context.ts";
 import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
-import { createHealth, type Health, isFlush } from "./health.ts";
+import { createHealth, isFlush, type Health } from "./health.ts";
 import { createMerchantCache } from "./merchant-cache.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { claimMode, modeOf, statusOf } from "./status.ts";

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Mode } from "../../domain/mode.ts";
+import type { Mode } from "../../domain/keys.ts";
 import { StorageError } from "../storage-error.ts";
 import { backupSqlite, flushFolder } from "./backup.ts";
 import { explained, MEMORY, openDatabase } from "./database.ts";

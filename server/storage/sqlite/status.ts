@@ -3,7 +3,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { toWork, workQuery, type DatabaseStatus } from "../status.ts";
 import { inUnusedFile } from "./database.ts";
 import { schemaOf } from "./migrate.ts";
-import type { Mode } from "../../domain/mode.ts";
+import type { Mode } from "../../domain/keys.ts";
 import { MODE, modeOfServer, toMode, type FoundMode } from "../mode.ts";
 import { troubleOf } from "./health.ts";
 

@@ -1,4 +1,4 @@
-import type { Claimed, Lane, LaneClaim, Queue } from "../../domain/queues.ts";
+import type { Claimed, Lane, LaneClaim, Queue } from "../../domain/deliveries.ts";
 import type { QueueTable, Work } from "../portable/query.ts";
 import type { Context } from "../postgres/context.ts";
 import type { Row } from "../rows.ts";

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from "node:sqlite";
-import type { Lane, LaneClaim, Queue, Claimed } from "../../domain/queues.ts";
+import type { Lane, LaneClaim, Queue, Claimed } from "../../domain/deliveries.ts";
 import { afterLane, type QueueTable, type Work } from "../portable/query.ts";
 import type { Row } from "../rows.ts";
 import type { Context } from "../sqlite/context.ts";

@@ -1,4 +1,4 @@
-import type { ClockStore } from "../../domain/clock-store.ts";
+import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import { settledReport, toCheckout, toDisbursement } from "../record-rows.ts";

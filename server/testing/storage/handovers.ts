@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
-import { failureOf } from "../../domain/failures.ts";
+import { failureOf, type FinalStatus } from "../../domain/records.ts";
 import type { ClaimedHandover, HandoverReport, RailExchange } from "../../domain/handovers.ts";
-import type { FinalStatus } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, aCheckout, aDisbursement, concurrently, HOUR, MINUTE, pendingOn, SECOND, START } from "./fixtures.ts";
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
-import type { PruneQuery } from "../../domain/housekeeping.ts";
+import type { PruneQuery } from "../../domain/storage.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, DAY, HOUR, LATEST, MINUTE, pendingOn, START } from "./fixtures.ts";
 

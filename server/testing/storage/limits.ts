@@ -3,9 +3,8 @@ import type { ActorName } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import { failureOf } from "../../domain/failures.ts";
+import { failureOf, type Draft } from "../../domain/records.ts";
 import type { Limits } from "../../domain/limits.ts";
-import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import {
   aCheckout,

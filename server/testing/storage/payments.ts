@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import { failureOf } from "../../domain/failures.ts";
+import { failureOf, type Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import type { Draft } from "../../domain/records.ts";
 import type { Current } from "./current.ts";
 import { aCheckout, aCustomer, aDisbursement, concurrently, LATEST, MINUTE, START, storedAt } from "./fixtures.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { NewReplay } from "../../domain/replays.ts";
+import type { NewReplay } from "../../domain/webhooks.ts";
 import type { Current } from "./current.ts";
 import { ACTOR, concurrently, MINUTE, nextId, SECOND, START } from "./fixtures.ts";
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { writeFirstKey } from "./first-key-file.ts";
+import { writeFirstKey } from "./own-files.ts";
 import { testFolder } from "./testing/servers.ts";
 
 const modeOf = (file: string) => statSync(file).mode & 0o777;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { feeFor } from "./terms.ts";
+import { feeFor } from "./limits.ts";
 
 test.each([
   [1, 0, 0, 0],

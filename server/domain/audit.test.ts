@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkedName, looksSame, visible } from "./names.ts";
+import { checkedName, looksSame, visible } from "./audit.ts";
 
 test.each([
   "Ada",

@@ -1,5 +1,7 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync, mkdirSync, renameSync } from "node:fs";
 import type { DatabaseAddress } from "./storage/open.ts";
+import { randomUUID } from "node:crypto";
+import { dirname, resolve } from "node:path";
 
 /** The file beside a SQLite database in which a running server notes its address, for commands of this machine. */
 const fileOf = (database: DatabaseAddress): string | undefined =>
@@ -29,4 +31,22 @@ export function writeAddress(database: DatabaseAddress, url: string): () => void
     return () => undefined;
   }
   return () => rmSync(file, { force: true });
+}
+
+/**
+ * Writes a key into a file that only its owner may read, and returns the file's path. An existing file is replaced. A
+ * symbolic link is replaced too and never followed, because another user may have put it there.
+ * @param folder is created unless it exists
+ */
+export function writeFirstKey(folder: string, text: string): string {
+  const file = resolve(folder, "first-api-key");
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const partial = `${file}.${randomUUID()}`;
+  try {
+    writeFileSync(partial, `${text}\n`, { mode: 0o600, flag: "wx" });
+    renameSync(partial, file);
+  } finally {
+    rmSync(partial, { force: true });
+  }
+  return file;
 }
