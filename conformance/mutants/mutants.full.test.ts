@@ -41,7 +41,7 @@ const sample = [
   ["SQL boundary", "recordList", ">=", ">", "Lists of records can be filtered"],
   ["SQL assignment", "checkouts", "status =", "", "Checkout can be finished once, with each outcome"],
   ["SQL arithmetic", "disbursements", " + ", " - ", "503 is returned twice, then the request is accepted"],
-  ["SQL function", "settlement", "max", "min", "Final status does not change"],
+  ["SQL function", "settler", "max", "min", "Final status does not change"],
   ["SQL conflict", "disbursements", "ON CONFLICT", "", "503 is returned twice, then the request is accepted"],
 ] as const;
 
