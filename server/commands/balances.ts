@@ -53,15 +53,6 @@ export const balanceCommands = {
     summary: "Reject such a change.",
     run: (context, { merchant, id }) => decide(context, merchant, id, false),
   }),
-  correct: command({
-    takes: "--reason",
-    summary:
-      "Book what the balances lack compared with the payments. Needed after an upgrade beside running processes.",
-    async run({ storage, actor }, { reason }) {
-      const count = await storage.correctBooks(reason, actor);
-      return count === 0 ? "The books agree with the payments." : `Corrected: ${count} balances.`;
-    },
-  }),
 };
 
 type Change = { merchant: Merchant; id: string; amount: number; currency: string; reason: string };

@@ -271,7 +271,6 @@ describe("balances", () => {
       ["balances list {id} --json", 0, '"available": 10100,\n      "reserved": 0'],
       ['balances withdraw {id} 10100 XOF --reason "To the bank"', 0, /available XOF.0\.00/],
       ['balances withdraw {id} 1 XOF --reason "Too much"', 2, /^The available balance is less\./],
-      ["balances correct --reason Upgrade", 0, /^The books agree with the payments\.$/],
     );
   });
 

@@ -53,11 +53,6 @@ export interface LedgerStore {
   setBalance(merchantId: string, id: string, setting: Schemas["BalanceSetting"], actor: Actor): Promise<void>;
   /** Reads a page of a statement, newest first. @throws InvalidCursorError */
   listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
-  /**
-   * Books the entries that are missing for payouts and checkouts. Processes of a version without books, which run
-   * beside this process during an upgrade, write no entries. Resolves with the number of corrections.
-   */
-  correctBooks(reason: string, actor: Actor): Promise<number>;
 }
 
 export const insufficientFunds = ({

@@ -1,21 +1,16 @@
+import type { Row } from "./rows.ts";
+
 /** The amounts of an entry, in the order of the sums below. */
 const AMOUNTS = ["available", "reserved", "fees", "outside"] as const;
 
 /** The entries (ledger-rows.ts) that the books must have, according to the records. */
-const EFFECTS = {
-  disbursements: (from: string) => `SELECT merchant_id, currency, -(amount + fee) AS available,
-      CASE status WHEN 'pending' THEN amount + fee ELSE 0 END AS reserved,
-      CASE status WHEN 'success' THEN fee ELSE 0 END AS fees, CASE status WHEN 'success' THEN amount ELSE 0 END AS outside
-    FROM ${from} WHERE status <> 'failed'`,
-  checkouts: (
-    from: string,
-  ) => `SELECT merchant_id, currency, amount - fee AS available, 0 AS reserved, fee AS fees, -amount AS outside
-    FROM ${from} WHERE status = 'success'`,
-};
-export type Kind = keyof typeof EFFECTS;
-export const KINDS = Object.keys(EFFECTS) as Kind[];
+const OF_RECORDS = `SELECT merchant_id, currency, -(amount + fee) AS available,
+    CASE status WHEN 'pending' THEN amount + fee ELSE 0 END AS reserved,
+    CASE status WHEN 'success' THEN fee ELSE 0 END AS fees, CASE status WHEN 'success' THEN amount ELSE 0 END AS outside
+  FROM disbursements WHERE status <> 'failed'
+  UNION ALL SELECT merchant_id, currency, amount - fee, 0, fee, -amount FROM checkouts WHERE status = 'success'`;
 const ENTRIES = `SELECT merchant_id, currency, ${AMOUNTS.join(", ")} FROM entries`;
-const IS_PAYMENT = "kind NOT IN ('opening', 'top-up', 'withdrawal')";
+const IS_PAYMENT = "kind NOT IN ('top-up', 'withdrawal')";
 /** A reset that is not finished has deleted only a part of the merchant's books. */
 const COMPLETE = "JOIN merchants m ON m.id = r.merchant_id AND NOT m.resetting";
 
@@ -26,7 +21,6 @@ const sumOf = {
   postgres: (name: string) => `'0 ' || sum(r.${name})`,
 };
 
-type Row = Readonly<Record<string, unknown>>;
 type Books = ReadonlyMap<string, readonly bigint[]>;
 
 /** Sums of rows by merchant and currency, whose columns `amountsOf` reads. */
@@ -34,48 +28,11 @@ const sumsOf = (database: keyof typeof sumOf, rows: string) =>
   `SELECT r.merchant_id, r.currency, ${AMOUNTS.map((name) => `${sumOf[database](name)} AS ${name}`).join(", ")}
     FROM (${rows}) r ${COMPLETE} GROUP BY r.merchant_id, r.currency`;
 
-const OF_MERCHANT = "merchant_id = :merchant";
-/** The records of a step of `lackQuery`, which takes milliseconds. */
-const STEP = 500;
-const stepOf = (kind: Kind) => `(SELECT * FROM ${kind}
-  WHERE ${OF_MERCHANT} AND merchants_reference > :after AND merchants_reference <= :until
-  ORDER BY merchants_reference LIMIT ${STEP}) AS step`;
-/** Greater than every reference. */
-export const LAST_REFERENCE = "\u{10ffff}";
-
-/** The last reference of a step; no row for the last step. */
-export const endOfStep = (kind: Kind) => `SELECT merchants_reference AS until FROM ${kind}
-  WHERE ${OF_MERCHANT} AND merchants_reference > :after ORDER BY merchants_reference LIMIT 1 OFFSET ${STEP - 1}`;
-
-const LESS = `merchant_id, currency, ${AMOUNTS.map((name) => `-${name}`).join(", ")}`;
-/** Without LATERAL and ORDER BY, a PostgreSQL that has no statistics of its tables may read all entries for each record. */
-const entriesOf = {
-  sqlite: (step: string) =>
-    `SELECT ${LESS} FROM entries WHERE ${OF_MERCHANT} AND reference IN (SELECT reference FROM ${step}) AND ${IS_PAYMENT}`,
-  postgres: (step: string) => `SELECT e.* FROM ${step} CROSS JOIN LATERAL (SELECT ${LESS} FROM entries
-    WHERE ${OF_MERCHANT} AND reference = step.reference AND ${IS_PAYMENT} ORDER BY kind OFFSET 0) AS e`,
-};
-
-/**
- * What the entries lack compared with the records, for a step of a merchant's records. A record and its entries are
- * written together, so each step is right although records change between the steps.
- */
-export const lackQuery = (database: keyof typeof sumOf, kind: Kind) =>
-  sumsOf(database, `${EFFECTS[kind](stepOf(kind))} UNION ALL ${entriesOf[database](stepOf(kind))}`);
-
-/** The sums of a merchant's corrections. */
-export const correctionsQuery = (database: keyof typeof sumOf) =>
-  sumsOf(
-    database,
-    `${ENTRIES} WHERE ${OF_MERCHANT} AND reference > 'correction-' AND reference < 'correction.' AND kind = 'correction'`,
-  );
-
-export const amountsOf = (row: Row): bigint[] => AMOUNTS.map((name) => added(row[name] as string));
+const amountsOf = (row: Row): bigint[] => AMOUNTS.map((name) => added(row[name] as string));
 
 /** The statements whose rows `provenBooks` compares. The statements must read the same state of the database. */
 export function bookQueries(database: keyof typeof sumOf): string[] {
-  const effects = KINDS.map((kind) => EFFECTS[kind](kind)).join(" UNION ALL ");
-  const sums = [ENTRIES, `${ENTRIES} WHERE ${IS_PAYMENT}`, effects].map((rows) => sumsOf(database, rows));
+  const sums = [ENTRIES, `${ENTRIES} WHERE ${IS_PAYMENT}`, OF_RECORDS].map((rows) => sumsOf(database, rows));
   return [`SELECT r.* FROM accounts r ${COMPLETE}`, ...sums];
 }
 

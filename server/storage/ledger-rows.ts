@@ -4,7 +4,7 @@ import type { StoredMerchant, Values } from "./rows.ts";
 
 /** The changes of the four accounts that a merchant has in each currency. Their sum is zero (D87). */
 type Amounts = Readonly<Record<"available" | "reserved" | "fees" | "outside", bigint>>;
-type Kind = "reserve" | "capture" | "release" | "credit" | "top-up" | "withdrawal" | "correction";
+type Kind = "reserve" | "capture" | "release" | "credit" | "top-up" | "withdrawal";
 
 const NONE: Amounts = { available: 0n, reserved: 0n, fees: 0n, outside: 0n };
 

@@ -191,7 +191,6 @@ export const actions = {
   "audit.balance.propose": ["Proposed a change of a balance", "A proposé un mouvement de solde"],
   "audit.balance.reject": ["Rejected a change of a balance", "A refusé un mouvement de solde"],
   "audit.balance.top-up": ["Added money to a balance", "A ajouté de l’argent à un solde"],
-  "audit.balance.correct": ["Booked what the balances lacked", "A inscrit ce qui manquait aux soldes"],
   "audit.balance.withdraw": ["Took money from a balance", "A retiré de l’argent d’un solde"],
   "audit.rail.pause": ["Paused a rail", "A mis un rail en pause"],
   "audit.rail.reconcile": ["Compared the payments with a rail's", "A comparé les paiements avec ceux d’un rail"],

@@ -1,11 +1,8 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import { v7 } from "uuid";
 import type { Actor } from "../../domain/audit.ts";
 import type { Adjustment, Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { amountsOf, correctionsQuery, endOfStep, KINDS, lackQuery, LAST_REFERENCE } from "../books.ts";
-import { adjusted, entry } from "../ledger-rows.ts";
+import { adjusted } from "../ledger-rows.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
@@ -25,8 +22,6 @@ const RECORDED = `SELECT kind, currency, CAST(available AS text) AS amount FROM 
     WHERE merchant_id = :merchant AND reference = :reference
   UNION ALL SELECT 'proposal', currency, CAST(amount AS text) FROM adjustments
     WHERE merchant_id = :merchant AND id = :reference`;
-
-const MERCHANTS = "SELECT id, customer_secret FROM merchants ORDER BY id";
 
 /** Cursors contain numbers only. */
 const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
@@ -95,57 +90,7 @@ export function* adjustLocked(
   return true;
 }
 
-/** Four sums for each currency. */
-type Sums = Map<string, readonly bigint[]>;
-
-function add(sums: Sums, rows: readonly Row[], sign: 1n | -1n): void {
-  for (const row of rows) {
-    const before = sums.get(row.currency) ?? [];
-    const amounts = amountsOf(row).map((amount, index) => (before[index] ?? 0n) + sign * amount);
-    sums.set(row.currency, amounts);
-  }
-}
-
-export function ledgerStore({ database, read, write, lockAccount, book }: Executor): LedgerStore {
-  /** Reads what the entries of a merchant lack, without regard to corrections, in steps that let other work run. */
-  async function lackOf(merchant: string): Promise<Sums> {
-    const lack: Sums = new Map();
-    for (const kind of KINDS) {
-      for (let after = ""; after !== LAST_REFERENCE;) {
-        const [end] = await read({ text: endOfStep(kind), values: { merchant, after } });
-        const until = (end?.until as string | undefined) ?? LAST_REFERENCE;
-        add(lack, await read({ text: lackQuery(database, kind), values: { merchant, after, until } }), 1n);
-        after = until;
-        await nextTurn();
-      }
-    }
-    return lack;
-  }
-
-  /** Books what the entries lack. The lock makes corrections of a merchant take turns. */
-  function* correct(
-    merchantId: string,
-    secret: string,
-    lack: Sums,
-    by: { reason: string; actor: Actor },
-  ): Work<number> {
-    const merchant = yield* lockMerchant(merchantId, "orders");
-    // A reset has begun new books since the lack was read.
-    if (merchant.customerSecret !== secret) return 0;
-    const missing: Sums = new Map(lack);
-    add(missing, (yield* run(correctionsQuery(database), { merchant: merchantId })).rows, -1n);
-    let count = 0;
-    for (const [currency, [available, reserved, fees, outside]] of missing as Map<string, bigint[]>) {
-      if (!available && !reserved && !fees && !outside) continue;
-      const place = { currency, reference: `correction-${v7()}`, at: sandboxTime(merchant, merchant.now) };
-      yield* book([entry(merchant, place, "correction", { available, reserved, fees, outside })]);
-      const details = { reference: place.reference, currency, amount: String(available), reason: by.reason };
-      yield* recordAction({ actor: by.actor, action: "balance.correct", merchantId, details });
-      count += 1;
-    }
-    return count;
-  }
-
+export function ledgerStore({ read, write, lockAccount, book }: Executor): LedgerStore {
   return {
     async listBalances(merchantId) {
       const which = merchantId === undefined ? "" : "WHERE merchant_id = :merchant";
@@ -197,15 +142,6 @@ export function ledgerStore({ database, read, write, lockAccount, book }: Execut
       return toPage(found, limit, toStatementEntry, (last) =>
         sealCursor("statement", scope, [last.at, parseInt(last.currency, 36), last.number]),
       );
-    },
-    async correctBooks(reason, actor) {
-      let count = 0;
-      for (const row of await read({ text: MERCHANTS })) {
-        const { id, customer_secret: secret } = row as { id: string; customer_secret: string };
-        const lack = await lackOf(id);
-        if (lack.size > 0) count += await write(() => correct(id, secret, lack, { reason, actor }));
-      }
-      return count;
     },
   };
 }
