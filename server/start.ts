@@ -22,7 +22,7 @@ import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { createService, type Service } from "./service.ts";
 import { openStorage, whenAvailable } from "./storage/open.ts";
-import { serveStorage, type ServedStorage } from "./storage/socket/serve.ts";
+import { serveStorage, type ServedStorage } from "./storage/socket.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
 import { letHeapGrow } from "./heap.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import { openPostgres } from "../storage/postgres/index.ts";
-import { serveStorage } from "../storage/socket/serve.ts";
+import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
 import { createTerminal, type Row } from "../testing/commands.ts";

@@ -1,7 +1,7 @@
 // What commands say if the storage of the running server fails after they have recorded something.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Storage } from "../domain/storage.ts";
-import { READS } from "../storage/socket/protocol.ts";
+import { READS } from "../storage/socket.ts";
 import { startWithTerminal } from "../testing/commands.ts";
 import { failingStorage, type FailingStorage } from "../testing/failing-storage.ts";
 import { runCommand } from "../testing/process.ts";

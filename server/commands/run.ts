@@ -14,7 +14,7 @@ import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { operator } from "../operator.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { openStorage, readMode } from "../storage/open.ts";
-import { connectToServer } from "../storage/socket/connect.ts";
+import { connectToServer } from "../storage/socket.ts";
 import { english } from "../texts/index.ts";
 import {
   FailedAfterChange,

@@ -13,7 +13,7 @@ import { postgresMode, type DurabilityOptions } from "./postgres/preconditions.t
 import { openPostgres } from "./postgres/index.ts";
 import { migratePostgres, schemaOf as postgresSchema } from "./postgres/migrate.ts";
 import { backupUnused } from "./sqlite/backup.ts";
-import { connectToServer } from "./socket/connect.ts";
+import { connectToServer } from "./socket.ts";
 import { FileInUse, MEMORY } from "./sqlite/database.ts";
 import { checkSqlite, type Checked } from "./sqlite/check.ts";
 import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import type { Storage } from "../domain/storage.ts";
-import { serveStorage } from "../storage/socket/serve.ts";
+import { serveStorage } from "../storage/socket.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { runCommand } from "./process.ts";
 import { startServer, type TestServerOptions } from "./server.ts";

@@ -1,7 +1,7 @@
 // A storage that fails at a chosen moment of a request or a command.
 import { ServiceError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
-import { READS } from "../storage/socket/protocol.ts";
+import { READS } from "../storage/socket.ts";
 
 /** How the storage fails, once as many writes as chosen have succeeded. */
 export type Failure = "is unavailable" | "returns nothing";

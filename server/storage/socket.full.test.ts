@@ -2,8 +2,8 @@
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { useFolder } from "../../testing/places.ts";
-import { runCommand, runKeys, startProcess, type ServerProcess } from "../../testing/process.ts";
+import { useFolder } from "../testing/places.ts";
+import { runCommand, runKeys, startProcess, type ServerProcess } from "../testing/process.ts";
 
 const pathOf = useFolder();
 let path: string;
