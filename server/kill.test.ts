@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { checkStorage, type DatabaseAddress } from "./storage/open.ts";
+import { databaseAt, type DatabaseAddress } from "./storage/open.ts";
 import { createTestDatabase, POSTGRES_SERVERS } from "./testing/postgres.ts";
 import { startProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
@@ -66,6 +66,6 @@ test.each([
   expect(found).toEqual(new Set(payouts.map(({ reference }) => reference)));
   second.kill("SIGTERM");
   await second.ended;
-  expect(await checkStorage(address)).toMatchObject({ findings: [] });
+  expect(await databaseAt(address).check()).toMatchObject({ findings: [] });
   await remove();
 });

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkPostgres } from "../../server/storage/postgres/tools.ts";
-import { checkSqlite, type Checked } from "../../server/storage/sqlite/check.ts";
+import { checkSqlite } from "../../server/storage/sqlite/tools.ts";
+import type { Checked } from "../../server/storage/status.ts";
 import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
 
 /** An empty database of its own for a run. */

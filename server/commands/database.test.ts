@@ -83,7 +83,7 @@ describe("SQLite", () => {
     const copy = join(folder, "copy.db");
     await rows(
       ["db migrate", 2, /^Another server or command is using /],
-      ["db check", 2, /^A server is using .+`db backup FILE`, and/],
+      ["db check", 2, /^Another server or command is using /],
       [`db backup ${copy}`, 0],
     );
     const moved = join(folder, "moved.db");
@@ -195,8 +195,6 @@ describe("PostgreSQL", () => {
     await refused(
       /^Cannot open the PostgreSQL database: it contains the tables of another program\. Check DATABASE_URL\.$/,
     );
-    await database.run("CREATE TABLE schema_migrations (version bigint); CREATE TABLE disbursements (id text)");
-    await refused(/^A development version made the database, .+ Set DATABASE_/);
   });
 
   test("prints which programs back up and restore, without the password", async () => {

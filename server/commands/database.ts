@@ -1,15 +1,6 @@
 import { timestamp } from "../domain/representation.ts";
 import { readCopyDestination } from "../config.ts";
-import {
-  backupStorage,
-  checkStorage,
-  copyStorage,
-  migrateStorage,
-  readMode,
-  readSchema,
-  readStatus,
-  restoreStorage,
-} from "../storage/open.ts";
+import { databaseAt } from "../storage/open.ts";
 import type { DatabaseStatus } from "../storage/status.ts";
 import { reconcileRail } from "./rails.ts";
 import { command, databaseCommand, type DatabaseContext } from "./run.ts";
@@ -23,8 +14,7 @@ export const databaseCommands = {
     takes: "[--json]",
     summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
     async run({ config: { database }, clock }) {
-      const { place, schema, bytes, work } = await readStatus(database, clock.now());
-      const { mode } = await readMode(database);
+      const { place, schema, bytes, mode, work } = await databaseAt(database).readStatus(clock.now());
       const { version, pending } = schema;
       return {
         lines: [
@@ -41,14 +31,14 @@ export const databaseCommands = {
   migrate: databaseCommand({
     takes: "[--check] [--json]",
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
-    run: ({ config }, { check }) => (check ? checkSchema(config) : migrate(config)),
+    run: (context, { check }) => (check ? checkSchema(context) : migrate(context)),
   }),
   check: databaseCommand({
     takes: "[--json]",
     summary:
       "Check the books, and every page, index and record of a SQLite database. It exits with 1 if something is wrong.",
     async run({ config }) {
-      const checked = await checkStorage(config.database);
+      const checked = await databaseAt(config.database).check();
       const { findings, pages } = checked;
       const sound =
         pages === undefined
@@ -88,7 +78,7 @@ export const databaseCommands = {
     summary: "Write a copy of the database into a new file, also while a server is running.",
     onlyAdvises: true,
     async run({ config }, { file }) {
-      await backupStorage(config.database, file);
+      await databaseAt(config.database).backup(file);
       return `Backup written to ${file}. It contains the webhook secrets; keep it private.`;
     },
   }),
@@ -99,7 +89,7 @@ export const databaseCommands = {
     onlyAdvises: true,
     async run({ config: { database, mode }, clock }, { file, replace = false }) {
       const suffix = `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}`;
-      const { version, kept } = await restoreStorage(database, file, { replace, suffix, mode });
+      const { version, kept } = await databaseAt(database).restore(file, { replace, suffix, mode });
       return {
         lines: [
           `Restored ${file}, of version ${version}. A server migrates it when it starts.`,
@@ -115,7 +105,7 @@ export const databaseCommands = {
     summary: "Copy a SQLite database into the empty PostgreSQL database of DATABASE_URL_TO. No server may use either.",
     onlyAdvises: true,
     async run({ config, env }) {
-      const copied = await copyStorage(config.database, readCopyDestination(env));
+      const copied = await databaseAt(config.database).copyTo(readCopyDestination(env));
       return {
         lines: [
           "Copied and compared:",
@@ -131,10 +121,8 @@ export const databaseCommands = {
   }),
 };
 
-type Config = DatabaseContext["config"];
-
-async function checkSchema({ database }: Config) {
-  const schema = await readSchema(database);
+async function checkSchema({ config, clock }: DatabaseContext) {
+  const { schema } = await databaseAt(config.database).readStatus(clock.now());
   const { version, pending } = schema;
   const isWrong = pending.length > 0;
   const lines = isWrong
@@ -143,8 +131,8 @@ async function checkSchema({ database }: Config) {
   return { lines, json: schema, isWrong };
 }
 
-async function migrate({ database }: Config) {
-  const migrated = await migrateStorage(database);
+async function migrate({ config }: DatabaseContext) {
+  const migrated = await databaseAt(config.database).migrate();
   const { from, to } = migrated;
   const line = from === to ? `Version ${to}. Nothing to do.` : `Migrated from version ${from} to ${to}.`;
   return { lines: [line], json: migrated };

@@ -13,7 +13,7 @@ import type { Storage } from "../domain/storage.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { operator } from "../operator.ts";
 import { requireNoOther } from "../storage/mode.ts";
-import { openStorage, readMode } from "../storage/open.ts";
+import { databaseAt, openStorage } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket.ts";
 import { english } from "../texts/index.ts";
 import {
@@ -139,8 +139,7 @@ async function merchantOf(storage: Storage, id: string): Promise<Merchant> {
 async function requireDatabase({ creates }: Command, { database }: Config): Promise<void> {
   if (creates || database.kind !== "sqlite" || existsSync(database.path)) return;
   // A server has the data of a file that was deleted meanwhile.
-  const server = await connectToServer(database.path);
-  if (server) return server.close();
+  if (await connectToServer(database.path)) return;
   throw new UsageError(`There is no database at ${database.path}. Start the server first, or fix DATABASE_URL.`);
 }
 
@@ -160,7 +159,7 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
  * @throws StorageError if SANDBOX asks for the other mode
  */
 async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
-  const stored = await readMode(asked.database);
+  const stored = await databaseAt(asked.database).readMode();
   requireNoOther(stored, asked.mode);
   const { mode } = stored;
   return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });

@@ -15,7 +15,7 @@ import {
   LATEST,
 } from "../testing/storage/fixtures.ts";
 import { copyToPostgres } from "./copy/copy.ts";
-import { checkStorage, type DatabaseAddress } from "./open.ts";
+import { databaseAt, type DatabaseAddress } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { openSqlite } from "./sqlite/index.ts";
 
@@ -80,7 +80,7 @@ describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_
     return act().finally(async () => void (storage = await place.open(clock)));
   }
   const change = (sql: string) => offline(() => place.run(sql));
-  const findings = async () => (await offline(() => checkStorage(place.address()))).findings;
+  const findings = async () => (await offline(() => databaseAt(place.address()).check())).findings;
 
   test("finds nothing wrong with the books of payments in every status, also after a reset", async () => {
     await fill(storage, clock);
@@ -117,5 +117,5 @@ test("a copy to PostgreSQL keeps the books", async () => {
   const copy = await POSTGRES.open(clock);
   expect(await copy.listBalances()).toEqual(balances);
   await copy.close();
-  expect(await checkStorage(POSTGRES.address())).toEqual({ findings: [] });
+  expect(await databaseAt(POSTGRES.address()).check()).toEqual({ findings: [] });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useFolder } from "../testing/places.ts";
 import { missingMigrations, readMigrations } from "./migrations.ts";
 import { openDatabase } from "./sqlite/database.ts";
-import { migrate, migrateSqlite, schemaOf } from "./sqlite/migrate.ts";
+import { migrate, migrateSqlite } from "./sqlite/migrate.ts";
 
 const pathOf = useFolder();
 
@@ -67,12 +67,5 @@ describe("a migration of SQLite", () => {
     expect(() => migrateSqlite(path)).toThrow(/^Another server or command is using .+server\.db\. Stop it, /);
     other.close();
     expect(migrateSqlite(path)).toEqual({ from: 0, to: latest });
-  });
-
-  test.each([1, 41])("refuses a database of a development version, such as %i", (version) => {
-    db.exec(`CREATE TABLE disbursements (id TEXT); PRAGMA user_version = ${version}`);
-    const before = schema();
-    for (const use of [migrate, schemaOf]) expect(() => use(db)).toThrow(/^A development version made the database, /);
-    expect(schema()).toEqual(before);
   });
 });

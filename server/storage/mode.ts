@@ -1,4 +1,5 @@
 import type { AskedMode, Mode } from "../domain/keys.ts";
+import { run, type Work } from "./portable/query.ts";
 import { StorageError } from "./storage-error.ts";
 
 /** The mode that a database stores (D80). Empty for a database without merchants. */
@@ -14,6 +15,16 @@ export const MODE = "SELECT (SELECT name FROM mode) AS mode, EXISTS (SELECT 1 FR
 export function toMode({ mode, used }: Readonly<Record<string, unknown>>): FoundMode {
   if (mode !== null) return { mode: mode as Mode };
   return used ? { undecided: true } : {};
+}
+
+/**
+ * Stores the mode of a database that has none. Of processes that start at the same time, one stores its mode.
+ * @throws StorageError if the database has the other mode
+ */
+export function* claimMode(mode: Mode): Work<void> {
+  yield* run("INSERT INTO mode (id, name) VALUES (1, :mode) ON CONFLICT DO NOTHING", { mode });
+  const [row] = (yield* run(MODE)).rows;
+  modeOfServer(toMode(row!), mode);
 }
 
 const OTHER_DATABASE = "or set DATABASE_URL to another database. Nothing was changed.";

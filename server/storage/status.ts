@@ -1,3 +1,4 @@
+import type { Mode } from "../domain/keys.ts";
 import type { Schema } from "./migrations.ts";
 import { toObject, type Row } from "./rows.ts";
 
@@ -6,8 +7,18 @@ export interface DatabaseStatus {
   place: SqlitePlace | PostgresPlace;
   schema: Schema;
   bytes: number;
+  /** Absent if no server has decided it. */
+  mode: Mode | undefined;
   /** Absent while migrations are pending. */
   work?: WaitingWork;
+}
+
+/** What a check of a database found. */
+export interface Checked {
+  /** The damages; empty if there are none. At most about a hundred findings. */
+  findings: string[];
+  /** The number of pages; 0 if it cannot be read because of the damage; absent for PostgreSQL. */
+  pages?: number;
 }
 
 export interface SqlitePlace {

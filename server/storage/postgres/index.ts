@@ -1,8 +1,8 @@
 import type { Clock } from "../../domain/clock.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { AskedMode } from "../../domain/keys.ts";
+import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
-import { modeOfServer } from "../mode.ts";
+import { claimMode, modeOfServer } from "../mode.ts";
 import { backlog } from "../portable/backlog.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
@@ -21,12 +21,12 @@ import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { requireDurable, claimMode, postgresMode, type DurabilityOptions } from "./preconditions.ts";
 import { postgresExecutor } from "./executor.ts";
-import { watchHealth } from "./health.ts";
+import { watchHealth } from "./errors.ts";
 import { createBatcher } from "./batcher.ts";
 import { keepTime } from "./keep-time.ts";
-import { migratePostgres } from "./migrate.ts";
+import { migrate, postgresMode } from "./migrate.ts";
+import { requireDurable, type DurabilityOptions } from "./sessions.ts";
 import { DATABASE_TIME, processTime } from "./statements.ts";
 
 interface Options extends DurabilityOptions {
@@ -58,17 +58,18 @@ const WAITING = { capacity: 10_000, patienceMs: 3_000 };
  */
 export async function openPostgres(url: string, options: Options): Promise<Storage> {
   const { mode: asked } = options;
-  if (options.server) await withConnection(url, (client) => requireDurable(client, url, options));
-  // Check the mode first, so that a refusal changes nothing, not even the schema.
-  const found = asked && (await withConnection(url, postgresMode));
-  const mode = found && modeOfServer(found, asked);
-  await migratePostgres(url);
+  const mode = await withConnection(url, async (client) => {
+    if (options.server) await requireDurable(client, url, options);
+    // Check the mode first, so that a refusal changes nothing, not even the schema.
+    const decided = asked && modeOfServer(await postgresMode(client), asked);
+    await migrate(client);
+    return decided;
+  });
   return explained(async () => {
     const pool = createPool(url);
     try {
-      if (mode) await claimMode(pool, mode);
       const time = options.time === "process" ? processTime(options.clock) : DATABASE_TIME;
-      return await open(createDatabase(pool, time, options.emit), options);
+      return await open(createDatabase(pool, time, options.emit), { ...options, mode });
     } catch (error) {
       await pool.end();
       throw error;
@@ -78,7 +79,7 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
 
 async function open(
   db: Database,
-  { clock, server, time = "database", emit = silent, secretKeys }: Options,
+  { clock, server, time = "database", emit = silent, secretKeys, mode }: Omit<Options, "mode"> & { mode?: Mode },
 ): Promise<Storage> {
   const batchers: { idle(): Promise<void> }[] = [];
   let isClosed = false;
@@ -107,7 +108,13 @@ async function open(
   });
   const portable = portableStorage(executor);
   const keeper = await keepTime(db, clock, { server, time });
-  await executor.write(() => sealStoredSecrets(sealing, { replace: server }), { repeatable: true });
+  await executor.write(
+    function* () {
+      if (mode) yield* claimMode(mode);
+      yield* sealStoredSecrets(sealing, { replace: server });
+    },
+    { repeatable: true },
+  );
   const storage: Storage = {
     ...portable,
     ...notingInsertions(insertions(context)),

@@ -4,7 +4,8 @@ import { beforeAll, expect, onTestFinished, test } from "vitest";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
 import { concurrently } from "../../testing/storage/fixtures.ts";
 import { readMigrations } from "../migrations.ts";
-import { migratePostgres } from "./migrate.ts";
+import { withConnection } from "./connections.ts";
+import { migrate } from "./migrate.ts";
 
 /** The migrations of today, and a next one. */
 const MIGRATIONS = [
@@ -17,12 +18,14 @@ const MIGRATIONS = [
   },
 ];
 const NEXT = { from: 1, to: 2 };
+const migrateTo = (version: number, url: string, patienceMs?: number) =>
+  withConnection(url, (client) => migrate(client, patienceMs, MIGRATIONS.slice(0, version)));
 
 /** A database of the version before the next, with a merchant, until the test ends. */
 async function createDatabase(): Promise<TestDatabase> {
   const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
   onTestFinished(() => database.drop());
-  await migratePostgres(database.url, 0, MIGRATIONS.slice(0, 1));
+  await migrateTo(1, database.url);
   await database.run(
     "INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret) VALUES ('m', 'Ada', 0, 'a', 'b')",
   );
@@ -42,7 +45,7 @@ const schemaOf = async (database: TestDatabase) => [
 let latest: Awaited<ReturnType<typeof schemaOf>>;
 beforeAll(async () => {
   const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-  await migratePostgres(database.url, 0, MIGRATIONS);
+  await migrateTo(2, database.url, 0);
   latest = await schemaOf(database);
   await database.drop();
 });
@@ -112,7 +115,7 @@ test("migrates beside processes that write, with a stricter isolation as the def
   const [{ name }] = (await old.run("SELECT current_database() AS name")) as [{ name: string }];
   await old.run(`ALTER DATABASE ${name} SET default_transaction_isolation TO 'serializable'`);
   const load = startLoad(old.url);
-  await concurrently(3, () => migratePostgres(old.url, undefined, MIGRATIONS));
+  await concurrently(3, () => migrateTo(2, old.url));
   const committed = await load.end();
   expect(committed.length).toBeGreaterThan(0);
   const stored = await old.run("SELECT merchants_reference AS id FROM disbursements");
@@ -126,12 +129,12 @@ test("a migration that cannot lock a table names the program that is in the way,
   await dump.connect();
   await dump.query("BEGIN; LOCK TABLE merchants IN ACCESS SHARE MODE");
   const before = await schemaOf(database);
-  const migrating = migratePostgres(database.url, 0, MIGRATIONS);
+  const migrating = migrateTo(2, database.url, 0);
   await expect(migrating).rejects.toThrow(
     /^The migration cannot lock the tables that it changes\. The oldest transaction is that of pg_dump \(pid \d+\), for \d+ s\. When it has ended, try again\.$/,
   );
   expect(await schemaOf(database)).toEqual(before);
-  const waiting = migratePostgres(database.url, undefined, MIGRATIONS);
+  const waiting = migrateTo(2, database.url);
   await dump.query("ROLLBACK");
   await dump.end();
   expect(await waiting).toEqual(NEXT);

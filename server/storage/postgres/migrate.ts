@@ -3,14 +3,13 @@ import { DatabaseError, type ClientBase } from "pg";
 import {
   missingMigrations,
   readMigrations,
-  requireKnown,
   schemaAt,
   type Migrated,
   type Migration,
   type Schema,
 } from "../migrations.ts";
+import { MODE, toMode, type FoundMode } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
-import { withConnection } from "./connections.ts";
 import { explanation, isAway, isUnavailable } from "./errors.ts";
 import { BEGIN } from "./sessions.ts";
 
@@ -32,28 +31,27 @@ const PATIENCE_MS = 60_000;
  * @param patienceMs how long to repeat a migration that cannot lock its tables
  * @throws StorageError
  */
-export const migratePostgres = (url: string, patienceMs = PATIENCE_MS, all = migrations): Promise<Migrated> =>
-  withConnection(url, async (client) => {
-    const end = performance.now() + patienceMs;
-    for (let pause = 100; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
-      try {
-        await client.query(BEGIN);
-        const from = await migrateWithin(client, all);
-        await client.query("COMMIT");
-        return { from, to: all.length };
-      } catch (error) {
-        // A second error would hide the first.
-        await client.query("ROLLBACK").catch(() => undefined);
-        if (!isUnavailable(error) || isAway(error)) throw error;
-        if (performance.now() > end) {
-          throw new StorageError(`The migration cannot lock the tables that it changes. ${await oldest(client)}`, {
-            cause: error,
-          });
-        }
-        await sleep(pause);
+export async function migrate(client: ClientBase, patienceMs = PATIENCE_MS, all = migrations): Promise<Migrated> {
+  const end = performance.now() + patienceMs;
+  for (let pause = 100; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    try {
+      await client.query(BEGIN);
+      const from = await migrateWithin(client, all);
+      await client.query("COMMIT");
+      return { from, to: all.length };
+    } catch (error) {
+      // A second error would hide the first.
+      await client.query("ROLLBACK").catch(() => undefined);
+      if (!isUnavailable(error) || isAway(error)) throw error;
+      if (performance.now() > end) {
+        throw new StorageError(`The migration cannot lock the tables that it changes. ${await oldest(client)}`, {
+          cause: error,
+        });
       }
+      await sleep(pause);
     }
-  });
+  }
+}
 
 /**
  * Applies the missing migrations within a transaction, after other processes that migrate have ended theirs. Resolves
@@ -114,13 +112,14 @@ async function versionOf(client: ClientBase): Promise<number | undefined> {
     if (names.length > 0) throw new Error("it contains the tables of another program");
     return undefined;
   }
-  // Under some settings of a role, the views of information_schema are read for minutes.
-  const { rows: columns } = await client.query<{ name: string }>(
-    "SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass('disbursements') AND attnum > 0",
-  );
-  requireKnown(columns.map(({ name }) => name));
   const found = await client.query<{ version: number }>(
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );
   return found.rows[0]!.version;
+}
+
+/** Reads the mode of a database, also while servers use it. */
+export async function postgresMode(client: ClientBase): Promise<FoundMode> {
+  const { rows } = await client.query<{ made: boolean }>("SELECT to_regclass('mode') IS NOT NULL AS made");
+  return rows[0]!.made ? toMode((await client.query(MODE)).rows[0]) : {};
 }

@@ -1,9 +1,9 @@
 import type { Client } from "pg";
-import { toWork, workQuery, type DatabaseStatus, type PostgresPlace } from "../status.ts";
+import type { Migrated } from "../migrations.ts";
+import { toWork, workQuery, type Checked, type DatabaseStatus, type PostgresPlace } from "../status.ts";
 import { APPLICATION, withConnection } from "./connections.ts";
-import { schemaOf } from "./migrate.ts";
+import { migrate, postgresMode, schemaOf } from "./migrate.ts";
 import { bookQueries, provenBooks } from "../books.ts";
-import type { Checked } from "../sqlite/check.ts";
 import { StorageError } from "../storage-error.ts";
 import { DATABASE_CLOCK } from "./statements.ts";
 
@@ -56,6 +56,7 @@ export function postgresStatus(url: string): Promise<DatabaseStatus> {
       place: await placeOf(client),
       schema,
       bytes: size.rows[0]!.bytes,
+      mode: (await postgresMode(client)).mode,
       ...(isCurrent && { work: toWork((await client.query(WORK)).rows[0]) }),
     };
   });

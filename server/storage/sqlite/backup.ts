@@ -1,8 +1,12 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
+import type { AskedMode, Mode } from "../../domain/keys.ts";
+import { modeAfterRestore } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
-import { explained, openDatabase } from "./database.ts";
+import { explained, MEMORY, openDatabase } from "./database.ts";
+import { schemaOf } from "./migrate.ts";
+import { ifSound, modeOf, requireIntact } from "./tools.ts";
 
 /** The pages that are copied at a time, while the event loop waits. */
 const PAGES = 64;
@@ -66,7 +70,7 @@ async function copyPages(db: DatabaseSync, file: string): Promise<void> {
 }
 
 /** Makes the new name of a file survive a power loss. */
-export function flushFolder(folder: string): void {
+function flushFolder(folder: string): void {
   const descriptor = openSync(folder, "r");
   try {
     fsyncSync(descriptor);
@@ -79,4 +83,139 @@ export function flushFolder(folder: string): void {
 export async function backupUnused(path: string, file: string): Promise<void> {
   const db = explained(path, () => openDatabase(path));
   await backupSqlite(db, path, file).finally(() => db.close());
+}
+
+export interface RestoreOptions {
+  /** True if a database that has data may be replaced. */
+  replace: boolean;
+  /** The text to append to the name of the replaced file. */
+  suffix: string;
+  /** The mode that SANDBOX asks for. */
+  mode: AskedMode;
+}
+
+export interface Restored {
+  version: number;
+  /** The replaced file, if there was one. */
+  kept?: string;
+}
+
+/**
+ * Replaces a database file by a copy of a backup, and keeps the old file under another name. A crash leaves either the
+ * old database or the new database.
+ * @throws StorageError if the backup is damaged or belongs to another program, if another program uses the database, or if
+ * the database has data or another mode and may not be replaced; nothing was changed then
+ */
+export async function restoreSqlite(path: string, backup: string, options: RestoreOptions): Promise<Restored> {
+  if (path === MEMORY) throw new StorageError("DATABASE_URL names no file. Set it to sqlite:PATH.");
+  const source = openBackup(path, backup);
+  return replaceBy(source, { path, backup }, options).finally(() => source.close());
+}
+
+async function replaceBy(
+  source: DatabaseSync,
+  { path, backup }: Record<"path" | "backup", string>,
+  { replace, suffix, mode: asked }: RestoreOptions,
+): Promise<Restored> {
+  const target = existsSync(path) ? realpathSync(path) : resolve(path);
+  const copy = `${target}.restoring`;
+  // Keeps other programs out until the new file is in its place.
+  const { state, db } = explained(path, () => openTarget(target));
+  let isReplaced = false;
+  try {
+    if (!replace && (state === "data" || state === "damaged")) {
+      throw new StorageError(
+        `${path} ${state === "data" ? "has data" : "is damaged"}. Add --replace to put the backup in its place; the ` +
+          "file is kept under another name.",
+      );
+    }
+    const mode = modeAfterRestore(modeOf(source), db ? modeOf(db) : {}, asked);
+    const kept = `${target}.${suffix}`;
+    if (existsSync(kept)) throw new StorageError(`${kept} exists. Run the command again.`);
+    rmSync(copy, { force: true });
+    await backupSqlite(source, backup, copy);
+    explained(path, () => {
+      prepare(copy, mode);
+      // Makes the old database a single complete file.
+      ifSound(
+        () => db?.exec("PRAGMA journal_mode = DELETE"),
+        () => undefined,
+      );
+      // SQLite would apply a log that is left behind, of a damaged or missing file, to the new file.
+      if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);
+      if (state !== "missing") linkSync(target, kept);
+      renameSync(copy, target);
+      isReplaced = true;
+      flushFolder(dirname(target));
+    });
+    return { version: schemaOf(source).version, ...(state === "missing" ? {} : { kept }) };
+  } finally {
+    if (state === "missing" && !isReplaced) rmSync(target);
+    db?.close();
+    rmSync(copy, { force: true });
+  }
+}
+
+/** @throws StorageError if the backup is not usable */
+function openBackup(path: string, backup: string): DatabaseSync {
+  if (!existsSync(backup)) throw new StorageError(`There is no backup at ${backup}.`);
+  if (existsSync(path) && realpathSync(path) === realpathSync(backup)) {
+    throw new StorageError(`${backup} is the database of DATABASE_URL itself. Name a backup of it.`);
+  }
+  let source: DatabaseSync | undefined;
+  try {
+    source = new DatabaseSync(backup, { readOnly: true });
+    requireIntact(source, backup);
+    if (schemaOf(source).version === 0) throw new Error("it is empty");
+    return source;
+  } catch (error) {
+    source?.close();
+    if (error instanceof StorageError) throw error;
+    const { message } = error as Error;
+    throw new StorageError(`${backup} is no usable backup: ${message}. Name another file.`, { cause: error });
+  }
+}
+
+function prepare(copy: string, mode: Mode | undefined): void {
+  const db = new DatabaseSync(copy);
+  try {
+    if (mode) db.prepare("INSERT OR IGNORE INTO mode (id, name) VALUES (1, ?)").run(mode);
+    // A rail may have been asked, since the backup, to pay what waits in the backup. The next program that opens the
+    // database has this doubt begin.
+    db.exec("UPDATE handovers SET asked_leased = 0 WHERE state = 'waiting'");
+    requireIntact(db, copy);
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Takes the database, also one that does not exist yet, so that no server starts on it. None can start on a damaged one.
+ * @throws an error of SQLite if another program uses the database
+ */
+function openTarget(target: string): { state: "missing" | "empty" | "data" | "damaged"; db?: DatabaseSync } {
+  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
+  const isMissing = !existsSync(target);
+  let db: DatabaseSync | undefined;
+  try {
+    return ifSound(
+      () => {
+        db = openDatabase(target);
+        return { state: isMissing ? "missing" : hasData(db) ? "data" : "empty", db };
+      },
+      () => {
+        db?.close();
+        return { state: "damaged" };
+      },
+    );
+  } catch (error) {
+    db?.close();
+    throw error;
+  }
+}
+
+function hasData(db: DatabaseSync): boolean {
+  if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) return false;
+  const isOurs = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'merchants'").get() !== undefined;
+  return !isOurs || db.prepare("SELECT 1 FROM merchants LIMIT 1").get() !== undefined;
 }

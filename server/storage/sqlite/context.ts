@@ -1,9 +1,11 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Emit } from "../../domain/telemetry.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
-import type { Values } from "../rows.ts";
+import type { SecretHash } from "../../domain/keys.ts";
+import type { KeyOwner } from "../../domain/merchants.ts";
+import type { KeyRow } from "../limit-rows.ts";
+import { OWNER_COLUMNS, toOwner, toStored, type Row, type StoredMerchant, type Values } from "../rows.ts";
 import type { FinalRecord } from "../portable/query.ts";
-import type { MerchantCache } from "./merchant-cache.ts";
 import type { Write } from "./writer.ts";
 
 /** What a merchant has in one currency. */
@@ -48,6 +50,51 @@ export interface Context {
   /** Writes the event of a record that has become final, and books its end, inside the transaction of that change. */
   writeEvent(final: FinalRecord): void;
   emit: Emit;
+}
+
+/**
+ * Caches merchants, keys and their owners, which every request needs. A transaction that changes one of them, or is rolled
+ * back, must clear the cache.
+ */
+export interface MerchantCache {
+  merchantOf(id: string): StoredMerchant | undefined;
+  /** The merchant with the key of this hash, unless the key is revoked. */
+  ownerOf(hash: SecretHash): KeyOwner | undefined;
+  /** The stored limits of a key, who created it, and whether it is revoked. */
+  keyOf(id: string): KeyRow;
+  clear(): void;
+}
+
+export function createMerchantCache(db: DatabaseSync): MerchantCache {
+  const caches: Map<string, unknown>[] = [];
+
+  function cached<T>(sql: string, convert: (row: Row) => T): (key: string) => T | undefined {
+    const select = db.prepare(sql);
+    const known = new Map<string, T>();
+    caches.push(known);
+    return (key) => {
+      const found = known.get(key);
+      if (found) return found;
+      const row = select.get(key);
+      if (!row) return undefined;
+      const converted = convert(row);
+      known.set(key, converted);
+      return converted;
+    };
+  }
+
+  return {
+    merchantOf: cached("SELECT * FROM merchants WHERE id = ?", toStored),
+    ownerOf: cached(
+      `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+        WHERE k.hash = unhex(?) AND k.revoked_at IS NULL`,
+      toOwner,
+    ),
+    keyOf: cached("SELECT limits, created_by, revoked_at FROM api_keys WHERE id = ?", (row) => row),
+    clear() {
+      for (const each of caches) each.clear();
+    },
+  };
 }
 
 /**

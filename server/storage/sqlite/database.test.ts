@@ -27,8 +27,8 @@ import { createFakeClock } from "../../testing/clock.ts";
 import { useFolder } from "../../testing/places.ts";
 import { addMerchant, aDisbursement, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
 import { backupUnused } from "./backup.ts";
-import { checkSqlite } from "./check.ts";
 import { openSqlite } from "./index.ts";
+import { checkSqlite } from "./tools.ts";
 
 const LATEST_SCHEMA = readMigrations(new URL("migrations/", import.meta.url)).length;
 const pathOf = useFolder();

@@ -4,7 +4,7 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode } from "../../domain/keys.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { correction, futureTimes } from "../future-times.ts";
-import { modeOfServer, type FoundMode } from "../mode.ts";
+import { claimMode, modeOfServer, type FoundMode } from "../mode.ts";
 import { backlog } from "../portable/backlog.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
@@ -21,15 +21,14 @@ import { insertions } from "../tuned/insertions-sqlite.ts";
 import { createLedger } from "../tuned/ledger-sqlite.ts";
 import { requestRates } from "../tuned/request-rates-sqlite.ts";
 import { settler } from "../tuned/settlement-sqlite.ts";
-import { wrapped } from "../wrapped.ts";
+import { wrapped } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
-import type { Context } from "./context.ts";
+import { createMerchantCache, type Context } from "./context.ts";
 import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { createHealth, isFlush, type Health } from "./health.ts";
-import { createMerchantCache } from "./merchant-cache.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
-import { claimMode, modeOf, statusOf } from "./status.ts";
+import { modeOf, statusOf } from "./tools.ts";
 import { createPace, createWriter } from "./writer.ts";
 
 interface Options {
@@ -72,7 +71,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     const mode = asked && modeOfServer(modeOf(db), asked);
     if (path === MEMORY) migrateMemory(db);
     else migrate(db);
-    if (mode) claimMode(db, mode);
     const times = { now: () => clock.now(), leased: () => Math.floor(clock.monotonic()) };
     // The process that held these claims has ended. Leases and doubt are measured with the counter of this process.
     for (const { name } of [DELIVERIES, HANDOVERS])
@@ -117,6 +115,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     const sealing = createSealing(secretKeys);
     const execute = statementRunner(db, times, { forgetMerchants: cache.clear, storeAccounts: ledger.store });
     db.exec("BEGIN");
+    if (mode) runNow(execute, claimMode(mode));
     runNow(execute, sealStoredSecrets(sealing, { replace: server }));
     db.exec("COMMIT");
     const executor = sqliteExecutor(writer, execute, {

@@ -1,13 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import {
-  missingMigrations,
-  readMigrations,
-  requireKnown,
-  schemaAt,
-  type Migrated,
-  type Schema,
-} from "../migrations.ts";
-import { explained, inUnusedFile, openDatabase } from "./database.ts";
+import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
+import { explained, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
@@ -42,9 +35,6 @@ export function migrateMemory(db: DatabaseSync): void {
 /** Returns the schema's version without changing it. @throws StorageError if a newer server created it */
 export const schemaOf = (db: DatabaseSync): Schema => schemaAt(migrations, versionOf(db));
 
-/** Returns the version of a file's schema. @throws StorageError if another program uses the file */
-export const sqliteSchema = (path: string): Schema => inUnusedFile(path, schemaOf);
-
 /** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
 export function migrateSqlite(path: string): Migrated {
   return explained(path, () => {
@@ -61,11 +51,5 @@ function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
-  requireKnown(
-    db
-      .prepare("PRAGMA table_info(disbursements)")
-      .all()
-      .map(({ name }) => name),
-  );
   return version;
 }

@@ -18,9 +18,8 @@ import { createFakeClock } from "../../testing/clock.ts";
 import { useFolder } from "../../testing/places.ts";
 import { mountSmallDisk } from "../../testing/small-disk.ts";
 import { addMerchant, pendingOn } from "../../testing/storage/fixtures.ts";
-import { backupUnused } from "./backup.ts";
+import { backupUnused, restoreSqlite } from "./backup.ts";
 import { openSqlite, type SqliteStorage } from "./index.ts";
-import { restoreSqlite } from "./restore.ts";
 
 const VERSION = expect.any(Number);
 const pathOf = useFolder();
@@ -43,7 +42,7 @@ function opened<T>(at: string, work: (storage: SqliteStorage) => Promise<T>): Pr
 const addAt = (at: string, name: string) => opened(at, (storage) => addMerchant(storage, { name }));
 const namesIn = (at: string) => opened(at, async (storage) => (await storage.listMerchants()).map(({ name }) => name));
 const restore = ({ replace = true, from = backup, to = path } = {}) =>
-  restoreSqlite(to, from, { replace, suffix: "old" });
+  restoreSqlite(to, from, { replace, suffix: "old", mode: "unset" });
 /** Leaves the file as a crash of the server would, with a merchant in its log. */
 async function crashAs(name: string): Promise<string> {
   const crashed = pathOf(name);
@@ -136,11 +135,6 @@ test.each<[string, (file: string) => void, RegExp]>([
   ["a folder", (file) => (rmSync(file), mkdirSync(file)), /is no usable backup: /],
   ["of another program", (file) => execute(file, "DROP TABLE server; PRAGMA user_version = 0"), /of another program/],
   ["newer", (file) => execute(file, "PRAGMA user_version = 999"), /schema version 999; this server supports/],
-  [
-    "of a development version",
-    (file) => execute(file, "ALTER TABLE disbursements RENAME COLUMN details TO country"),
-    /^A development version made /,
-  ],
   ["damaged", damage, /backup\.db is damaged: Tree .+ Use an undamaged copy\.$/],
   [
     "the database itself",

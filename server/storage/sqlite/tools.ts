@@ -1,0 +1,110 @@
+// What commands read from a SQLite file. Only the server that has a file open can read it, or a command if none has.
+import { existsSync, realpathSync, statSync } from "node:fs";
+import type { DatabaseSync } from "node:sqlite";
+import { bookQueries, provenBooks } from "../books.ts";
+import { MODE, toMode, type FoundMode } from "../mode.ts";
+import { toWork, workQuery, type Checked, type DatabaseStatus } from "../status.ts";
+import { StorageError } from "../storage-error.ts";
+import { inUnusedFile } from "./database.ts";
+import { troubleOf } from "./health.ts";
+import { schemaOf } from "./migrate.ts";
+
+/** @throws StorageError if the file cannot be opened, or a newer server or another program made it */
+export const sqliteStatus = (path: string, now: number): DatabaseStatus =>
+  inUnusedFile(path, (db) => statusOf(db, path, { now, inUse: false }));
+
+const WORK = workQuery({ yes: "1", no: "0", now: ":now" });
+
+/** @param now real time */
+export function statusOf(
+  db: DatabaseSync,
+  path: string,
+  { now, inUse }: { now: number; inUse: boolean },
+): DatabaseStatus {
+  const file = existsSync(path) ? realpathSync(path) : path;
+  const schema = schemaOf(db);
+  const bytes = [file, `${file}-wal`].map((each) => statSync(each, { throwIfNoEntry: false })?.size ?? 0);
+  return {
+    place: { storage: "sqlite", file, inUse },
+    schema,
+    bytes: bytes.reduce((sum, size) => sum + size),
+    mode: modeOf(db).mode,
+    ...(schema.pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
+  };
+}
+
+/** Reads the mode, and leaves no file behind. A missing or damaged file has no mode. */
+export function sqliteMode(path: string): FoundMode {
+  if (!existsSync(path)) return {};
+  // A connection that may write removes the files beside the database when it closes. But such a connection would
+  // also apply a log that a crash left behind, which only a process that uses the database should do.
+  const readOnly = existsSync(`${realpathSync(path)}-wal`);
+  return inUnusedFile(path, modeOf, { readOnly });
+}
+
+/** A damaged database has no mode. */
+export const modeOf = (db: DatabaseSync): FoundMode =>
+  ifSound(
+    () => {
+      const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
+      return isMade ? toMode(db.prepare(MODE).get()!) : {};
+    },
+    () => ({}),
+  );
+
+/** Returns what `read` returns, or for a damaged file what `otherwise` returns. */
+export function ifSound<T>(read: () => T, otherwise: (error: Error) => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (troubleOf(error) !== "damaged") throw error;
+    return otherwise(error as Error);
+  }
+}
+
+const MOST = 100;
+
+/** A reset that is not finished has deleted only a part of the merchant's rows. */
+const EVENTS_OF_NOTHING = `SELECT count(*) AS count FROM events r
+  WHERE NOT EXISTS (SELECT 1 FROM disbursements d WHERE d.reference = r.reference)
+  AND NOT EXISTS (SELECT 1 FROM checkouts c WHERE c.reference = r.reference)
+  AND EXISTS (SELECT 1 FROM merchants m WHERE m.id = r.merchant_id AND m.resetting = 0)`;
+
+/**
+ * Checks all pages and indexes of a file, its foreign keys and its books, and whether its records agree with each other.
+ * Reads all of it.
+ * @throws StorageError if it cannot be opened, or a newer server or another program made it
+ */
+export const checkSqlite = (path: string): Checked =>
+  inUnusedFile(path, (db) =>
+    ifSound(
+      () => check(db),
+      ({ message }) => ({ pages: 0, findings: [message] }),
+    ),
+  );
+
+function check(db: DatabaseSync): Checked {
+  const pages = Number(db.prepare("PRAGMA page_count").get()!.page_count);
+  const rows = db.prepare(`PRAGMA integrity_check(${MOST})`).all();
+  const structure = rows.map(({ integrity_check: found }) => String(found)).filter((found) => found !== "ok");
+  // While pages are damaged, findings about records mean nothing.
+  return { pages, findings: structure.length > 0 ? structure : recordsOf(db) };
+}
+
+function recordsOf(db: DatabaseSync): string[] {
+  const orphans = db.prepare("PRAGMA foreign_key_check").all().slice(0, MOST);
+  const keys = orphans.map(
+    ({ table, parent }) => `A row of ${table} refers to a row of ${parent} that does not exist.`,
+  );
+  if (schemaOf(db).pending.length > 0) return keys;
+  const { count } = db.prepare(EVENTS_OF_NOTHING).get()!;
+  const events = count === 0 ? [] : [`${count} events of no payout or checkout`];
+  return [...keys, ...events, ...provenBooks(bookQueries("sqlite").map((sql) => db.prepare(sql).all()))];
+}
+
+/** @throws StorageError if the file is damaged. Reads all of it. */
+export function requireIntact(db: DatabaseSync, path: string): void {
+  const found = String(db.prepare("PRAGMA integrity_check(1)").get()!.integrity_check);
+  // The first line only names the database.
+  if (found !== "ok") throw new StorageError(`${path} is damaged: ${found.split("\n").at(-1)}. Use an undamaged copy.`);
+}
