@@ -53,6 +53,7 @@ export const leftOut: Record<string, string> = {
   "http/observe-requests.ts": "Reports requests to log and metrics.",
   "http/probes.ts": "Answers load balancers, and shows metrics to operators.",
   "http/templates.ts": "Compiles the templates of pages for people at start-up.",
+  "storage/copy.ts": "Copies the database to another kind, on the command line.",
   "storage/migrations.ts": "Reads the migrations at start-up.",
   "storage/open.ts": "Chooses the storage at start-up.",
   "storage/socket.ts": "Lets commands use the storage of a running server.",

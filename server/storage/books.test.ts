@@ -14,7 +14,7 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
-import { copyToPostgres } from "./copy/copy.ts";
+import { copyToPostgres } from "./copy.ts";
 import { databaseAt, type DatabaseAddress } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { openSqlite } from "./sqlite/index.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "../domain/clock.ts";
 import type { AskedMode } from "../domain/keys.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Emit } from "../domain/telemetry.ts";
-import { copyToPostgres, type Copied } from "./copy/copy.ts";
+import { copyToPostgres, type Copied } from "./copy.ts";
 import type { Migrated } from "./migrations.ts";
 import type { FoundMode } from "./mode.ts";
 import { withConnection } from "./postgres/connections.ts";

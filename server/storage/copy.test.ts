@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { InvalidCursorError } from "../../domain/errors.ts";
-import { failureOf } from "../../domain/records.ts";
-import type { Storage } from "../../domain/storage.ts";
-import { createFakeClock, type FakeClock } from "../../testing/clock.ts";
-import { startPostgresProxy } from "../../testing/postgres-proxy.ts";
-import { useFolder } from "../../testing/places.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
+import { InvalidCursorError } from "../domain/errors.ts";
+import { failureOf } from "../domain/records.ts";
+import type { Storage } from "../domain/storage.ts";
+import { createFakeClock, type FakeClock } from "../testing/clock.ts";
+import { startPostgresProxy } from "../testing/postgres-proxy.ts";
+import { useFolder } from "../testing/places.ts";
+import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
 import {
   ACTOR,
   addDelivery,
@@ -25,12 +25,11 @@ import {
   nextId,
   pendingOn,
   START,
-} from "../../testing/storage/fixtures.ts";
-import { openPostgres } from "../postgres/index.ts";
-import { openSqlite } from "../sqlite/index.ts";
-import { StorageError } from "../storage-error.ts";
-import { copyToPostgres } from "./copy.ts";
-import { TABLES } from "./tables.ts";
+} from "../testing/storage/fixtures.ts";
+import { openPostgres } from "./postgres/index.ts";
+import { openSqlite } from "./sqlite/index.ts";
+import { StorageError } from "./storage-error.ts";
+import { copyToPostgres, TABLES } from "./copy.ts";
 
 const pathOf = useFolder();
 let path: string;

@@ -1,17 +1,80 @@
-import type { DatabaseSync } from "node:sqlite";
-import { DatabaseError, type Client } from "pg";
-import { withConnection } from "../postgres/connections.ts";
-import type { Query } from "../postgres/database.ts";
-import { runIn } from "../postgres/executor.ts";
-import { migrateWithin } from "../postgres/migrate.ts";
-import { insertRows, runAll } from "../portable/query.ts";
-import { BEGIN } from "../postgres/sessions.ts";
-import { explained, openDatabase } from "../sqlite/database.ts";
-import { requireIntact } from "../sqlite/check.ts";
-import { schemaOf } from "../sqlite/migrate.ts";
-import { StorageError } from "../storage-error.ts";
-import { NOT_COPIED, TABLES, toCells, type CopiedTable } from "./tables.ts";
 import { hash } from "node:crypto";
+import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { DatabaseError, type Client } from "pg";
+import { v7 } from "uuid";
+import { columnsOf, SCHEMA, type Columns } from "./columns.ts";
+import { insertRows, runAll } from "./portable/query.ts";
+import { withConnection } from "./postgres/connections.ts";
+import type { Query } from "./postgres/database.ts";
+import { runIn } from "./postgres/executor.ts";
+import { migrateWithin } from "./postgres/migrate.ts";
+import { BEGIN } from "./postgres/sessions.ts";
+import { encodeText } from "./postgres/text.ts";
+import type { Values } from "./rows.ts";
+import { explained, openDatabase } from "./sqlite/database.ts";
+import { schemaOf } from "./sqlite/migrate.ts";
+import { requireIntact } from "./sqlite/tools.ts";
+import { StorageError } from "./storage-error.ts";
+
+/** A table of PostgreSQL, and how its rows are read from SQLite. */
+interface CopiedTable {
+  table: string;
+  /** All columns of the table, with their types. */
+  columns: Columns;
+  /** A query for SQLite with these columns. */
+  select: string;
+  /** The columns of money. */
+  sums: readonly string[];
+}
+
+/** The log of requests and the limits of requests are not copied. People have to sign in again. */
+const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
+const MONEY = ["amount", "fee", "available", "reserved", "fees", "outside", "balance"];
+
+/** What SQLite reads instead of a table and a column of the same name. */
+const FROM: Readonly<Record<string, string>> = {
+  attempts: "attempts a JOIN events e ON e.id = a.event_id",
+  audit: "audit ORDER BY seq",
+};
+const VALUES: Readonly<Record<string, string>> = {
+  // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
+  // sequence, so that cursors of events stay valid.
+  "merchants.last_event": "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
+  "audit.id": "seq",
+};
+
+function copied(table: string): CopiedTable {
+  const columns = columnsOf(table);
+  const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
+  const sums = MONEY.filter((name) => name in columns);
+  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${FROM[table] ?? table}`, sums };
+}
+
+export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
+  .filter((table) => table !== "service" && !NOT_COPIED.includes(table))
+  .map(copied);
+
+type Row = Readonly<Record<string, SQLOutputValue>>;
+
+/** Returns the values of a row as texts that PostgreSQL reads as the types of their columns. */
+function toCells({ table, columns }: CopiedTable, row: Row): Record<string, string | null> {
+  const cells = Object.entries(columns).map(([name, type]) => {
+    const value = table === "audit" && name === "id" ? auditId(row) : row[name]!;
+    return [name, value === null ? null : toCell(value, type)];
+  });
+  return Object.fromEntries(cells) satisfies Values;
+}
+
+function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
+  if (type === "boolean") return value ? "true" : "false";
+  if (typeof value === "object") return `\\x${Buffer.from(value).toString("hex")}`;
+  return type === "text" ? encodeText(String(value)) : String(value);
+}
+
+/** Entries of the same millisecond are in the order of their ids. */
+function auditId({ at_real: at, id: position }: Row): string {
+  return v7({ msecs: Number(at), seq: Number(position) % 2 ** 31, random: new Uint8Array(16) });
+}
 
 export type Copied = { table: string; tally: Tally }[];
 
@@ -115,7 +178,7 @@ async function commit(destination: Client): Promise<void> {
 }
 
 /** The properties of a table that must be equal in both databases. */
-export interface Tally {
+interface Tally {
   rows: bigint;
   /** The sums of the columns of money. */
   sums: bigint[];
@@ -131,7 +194,7 @@ const [SEPARATOR, NULL] = ["\u001f", "\u001e"];
 const DIGITS = 15;
 
 /** Returns a tally to which rows can be added. */
-export function createTally({ columns, sums: summed }: CopiedTable) {
+function createTally({ columns, sums: summed }: CopiedTable) {
   const tally: Tally = { rows: 0n, sums: summed.map(() => 0n), checksum: 0n };
   const names = Object.keys(columns);
   return {
@@ -146,7 +209,7 @@ export function createTally({ columns, sums: summed }: CopiedTable) {
 }
 
 /** Returns the statement that makes the same tally in PostgreSQL, whose row `toTally` converts. */
-export function tallyQuery({ table, columns, sums }: CopiedTable): string {
+function tallyQuery({ table, columns, sums }: CopiedTable): string {
   const texts = Object.entries(columns).map(([name, type]) =>
     type === "bytea" ? `'\\x' || encode(${name}, 'hex')` : `${name}::text`,
   );
@@ -161,10 +224,10 @@ export function tallyQuery({ table, columns, sums }: CopiedTable): string {
   return `SELECT ${columnsOfResult.join(", ")} FROM ${table}`;
 }
 
-export function toTally(row: Readonly<Record<string, string>>): Tally {
+function toTally(row: Readonly<Record<string, string>>): Tally {
   const [rows, checksum, ...sums] = Object.values(row).map(BigInt);
   return { rows: rows!, sums, checksum: checksum! };
 }
 
-export const isSame = (a: Tally, b: Tally): boolean =>
+const isSame = (a: Tally, b: Tally): boolean =>
   a.rows === b.rows && a.checksum === b.checksum && a.sums.join() === b.sums.join();
