@@ -125,6 +125,70 @@ async function expectCorrection(process: Process, merchantId: string, ms: number
   expect(await process.storage.takeRequest(merchantId, 1)).toBe(true);
 }
 
+interface Place {
+  /** The clocks that matter. */
+  which: readonly Which[];
+  /** The clock that the server follows. */
+  followed: Which;
+  open(): Promise<[Process, Process]>;
+}
+let processes: [Process, Process];
+let id: string;
+
+/** The tests of both databases. The world is made before. */
+function clockSuite({ which: all, followed, open }: Place): void {
+  beforeEach(async () => {
+    processes = await open();
+    ({ id } = await addMerchant(processes[0].storage));
+  });
+
+  async function expectAllWork(ahead: number) {
+    expect(farthest(processes, ahead)).toBeLessThanOrEqual(SECOND);
+    await expectLeases(processes, id);
+    await expectSettlements(processes, id);
+  }
+
+  describe.each(all.flatMap((which) => WRONG.map((ms) => ({ which, ms }))))(
+    "the clock of the $which is wrong by $ms ms",
+    ({ which, ms }) => {
+      const ahead = which === followed ? ms : 0;
+
+      test("in operation: it is followed there and back, and reported, and all work goes on", async () => {
+        for (const wrong of [ms, 0]) {
+          await world.set({ [which]: wrong });
+          await world.pass(SECOND);
+          await expectAllWork(wrong && ahead);
+        }
+        for (const { reports } of which === "database" ? processes : [processes[which === "other" ? 1 : 0]]) {
+          const steps = reports.map(({ steppedMs = 0 }) => Math.round(steppedMs / SECOND)).filter((step) => step !== 0);
+          expect(steps).toEqual(ahead === 0 ? [] : [ms / SECOND, -ms / SECOND]);
+          expect(reports.at(-1)).toMatchObject({ aheadMs: 0 });
+        }
+      });
+
+      test("from a start on, and until the next", async () => {
+        for (const wrong of [ms, 0]) {
+          await create(processes[0], id);
+          await world.end();
+          await world.set({ [which]: wrong });
+          processes = await open();
+          await world.pass(3 * SECOND);
+          expect(await processes[0].storage.settleDue(10)).toBe(1);
+          await expectAllWork(wrong && ahead);
+        }
+      });
+    },
+  );
+
+  test.each(WRONG)("all jump by %i ms and return: what was written meanwhile does not wait", async (ms) => {
+    await world.set({ process: ms, other: ms, database: ms });
+    await world.pass(SECOND);
+    expect(farthest(processes, ms)).toBeLessThanOrEqual(SECOND);
+    await expectCorrection(processes[0], id, ms);
+    await expectAllWork(0);
+  });
+}
+
 describe("SQLite, with the clock of its process", () => {
   const pathOf = useFolder();
   const open = (start: number) => openSqlite(pathOf("server.db"), { clock: createFakeClock(start), server: true });
@@ -135,40 +199,19 @@ describe("SQLite, with the clock of its process", () => {
       async () => undefined,
     );
   });
-
-  test.each(WRONG)("a clock that is wrong by %i ms is followed there and back, and all work goes on", async (ms) => {
-    const process = await world.open("process");
-    const { id } = await addMerchant(process.storage);
-    await world.set({ process: ms });
-    await expectSettlements([process], id);
-    await expectLeases([process, process], id);
-    await expectCorrection(process, id, ms);
-    await expectSettlements([process], id);
-    await expectLeases([process, process], id);
-    expect(process.reports.map(({ steppedMs }) => steppedMs)).toEqual([ms, -ms]);
-  });
-
-  test.each(WRONG)("a clock that was wrong by %i ms until the last start does not stop the work", async (ms) => {
-    await world.set({ process: ms });
-    const before = await world.open("process");
-    const { id } = await addMerchant(before.storage);
-    await create(before, id);
-    await addDelivery(before.storage, id);
-    expect(await claimsOf(before)).toHaveLength(1);
-    await world.end();
-
-    await world.set({ process: 0 });
-    const process = await world.open("process");
-    expect(process.clock.now()).toBe(world.time());
-    await create(process, id);
-    await world.pass(LEASE_MS);
-    expect(await process.storage.settleDue(10)).toBe(2);
-    expect(await claimAll(process.storage)).toHaveLength(1);
+  clockSuite({
+    which: ["process"],
+    followed: "process",
+    async open() {
+      const process = await world.open("process");
+      return [process, process];
+    },
   });
 
   test.each([HOUR, -HOUR])(
     "doubt about a payment begins anew in a process whose counter is %i ms ahead",
     async (ms) => {
+      await world.end();
       const before = open(START);
       const { id: merchantId } = await addMerchant(before);
       await before.insertDisbursement(pendingOn("mobile", merchantId));
@@ -183,9 +226,8 @@ describe("SQLite, with the clock of its process", () => {
   );
 
   test("a retry and a sign-in from a time that was ahead are corrected", async () => {
-    const process = await world.open("process");
+    const [process] = processes;
     const { storage } = process;
-    const { id } = await addMerchant(storage);
     await world.set({ process: YEAR });
     await addDelivery(storage, id);
     const [claim] = await claimsOf(process);
@@ -212,52 +254,17 @@ describe("PostgreSQL, with the clocks of two processes and of the database", () 
         AS 'SELECT pg_catalog.to_timestamp(ms / 1000.0) FROM testing.clock';
       ALTER DATABASE ${name} SET search_path = public, testing, pg_catalog`);
   });
-  let processes: [Process, Process];
-  let id: string;
   beforeEach(async () => {
     const setDatabase = (ms: number) => database.run(`UPDATE testing.clock SET ms = ${ms}`);
     await database.empty();
     await setDatabase(START);
     world = createWorld((clock) => openPostgres(database.url, { clock, server: true }), setDatabase);
-    processes = [await world.open("process"), await world.open("other")];
-    ({ id } = await addMerchant(processes[0].storage));
   });
-  const WHICH: Which[] = ["process", "other", "database"];
-
-  describe.each(WHICH.flatMap((which) => WRONG.map((ms) => ({ which, ms }))))(
-    "the clock of the $which is wrong by $ms ms",
-    ({ which, ms }) => {
-      /** All processes follow the database's clock. */
-      const ahead = which === "database" ? ms : 0;
-
-      test("in operation: processes follow the database's clock, and report, and all work goes on", async () => {
-        await world.set({ [which]: ms });
-        await world.pass(SECOND);
-        expect(farthest(processes, ahead)).toBeLessThanOrEqual(SECOND);
-        await expectLeases(processes, id);
-        await expectSettlements(processes, id);
-        await world.set({ [which]: 0 });
-        await world.pass(SECOND);
-        expect(farthest(processes, 0)).toBeLessThanOrEqual(SECOND);
-        await expectLeases([processes[1], processes[0]], id);
-        await expectSettlements(processes, id);
-        for (const { reports } of which === "database" ? processes : [processes[which === "process" ? 0 : 1]]) {
-          const steps = reports.map(({ steppedMs = 0 }) => Math.round(steppedMs / SECOND)).filter((step) => step !== 0);
-          expect(steps).toEqual(which === "database" ? [ms / SECOND, -ms / SECOND] : []);
-          expect(reports.at(-1)).toMatchObject({ aheadMs: 0 });
-        }
-      });
-
-      test("at the start of both processes, after another was right", async () => {
-        await world.end();
-        await world.set({ [which]: ms });
-        processes = [await world.open("process"), await world.open("other")];
-        await expectSettlements(processes, id);
-        await expectLeases(processes, id);
-        expect(farthest(processes, ahead)).toBeLessThanOrEqual(SECOND);
-      });
-    },
-  );
+  clockSuite({
+    which: ["process", "other", "database"],
+    followed: "database",
+    open: async () => [await world.open("process"), await world.open("other")],
+  });
 
   test("a jump while a claim is held, and a step that others do not see, do not make attempts overlap", async () => {
     const [holder, taker] = processes;
@@ -271,18 +278,6 @@ describe("PostgreSQL, with the clocks of two processes and of the database", () 
       await holder.storage.renewClaims(claims, LEASE_MS);
     }
   });
-
-  test.each(WRONG)(
-    "all jump by %i ms and return: what was written meanwhile does not wait for that time",
-    async (ms) => {
-      await world.set({ process: ms, other: ms, database: ms });
-      await world.pass(SECOND);
-      expect(farthest(processes, ms)).toBeLessThanOrEqual(SECOND);
-      await expectCorrection(processes[0], id, ms);
-      await expectLeases(processes, id);
-      await expectSettlements(processes, id);
-    },
-  );
 
   test("a failover to a standby that lacks the last seconds, with another clock, keeps leases", async () => {
     await world.pass(5 * SECOND);
