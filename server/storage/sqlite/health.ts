@@ -2,42 +2,7 @@ import { ServiceError } from "../../domain/errors.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 
 /** The reasons why the storage cannot record anything. */
-export type Trouble = "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | "moved";
-
-/** SQLite's primary result codes, and the extended code of a write that the operating system refused. */
-const [BUSY, READONLY, IOERR, CORRUPT, FULL, NOTADB, IOERR_WRITE] = [5, 8, 10, 11, 13, 26, 778];
-
-/** Returns the trouble behind an error after which nothing was recorded; undefined for any other error. */
-export function troubleOf(error: unknown): Trouble | undefined {
-  const { code, errcode = 0 } = error as { code?: string; errcode?: number };
-  if (code !== "ERR_SQLITE_ERROR") return undefined;
-  if (errcode === IOERR_WRITE) return "unwritable";
-  const byCode: Record<number, Trouble> = {
-    [READONLY!]: "read-only",
-    [CORRUPT!]: "damaged",
-    [NOTADB!]: "damaged",
-    [FULL!]: "full",
-  };
-  return byCode[errcode & 0xff];
-}
-
-/** SQLite's extended codes of a flush that failed. What the operating system has written since the last flush may be lost. */
-const FLUSHES = new Set([1_034, 1_290]);
-
-/** True if a flush failed, so that nobody knows what is on the disk. */
-export const isFlush = (error: unknown): boolean => FLUSHES.has((error as { errcode?: number }).errcode ?? 0);
-
-/** True if another connection has the file. */
-export const isBusy = (error: unknown): boolean => ((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY;
-
-const DISK = "Its disk may be full, read-only or broken: free space or repair it, then start again.";
-
-/** Returns the advice for an operator about a database that cannot be opened. */
-export function adviceOf(error: unknown): string {
-  const { errcode = 0 } = error as { errcode?: number };
-  if ((errcode & 0xff) === CORRUPT) return "The file is damaged: restore it from a backup.";
-  return [IOERR, FULL].includes(errcode & 0xff) ? DISK : "Check DATABASE_URL.";
-}
+type Trouble = "read-only" | "damaged" | "full" | "unwritable" | "unflushed" | "moved";
 
 const MESSAGES: Record<Trouble, string> = {
   "read-only": "The server's database is read-only.",
@@ -53,6 +18,38 @@ const MESSAGES: Record<Trouble, string> = {
 };
 /** Troubles that may persist although a later commit succeeds. */
 const LASTING = new Set<Trouble>(["damaged", "unflushed", "moved"]);
+
+const [BUSY, IOERR, CORRUPT, FULL] = [5, 10, 11, 13];
+/** By SQLite's primary result code, or by the extended code of a write or a flush that the operating system refused. */
+const BY_CODE: Readonly<Record<number, Trouble>> = {
+  8: "read-only",
+  11: "damaged",
+  13: "full",
+  26: "damaged",
+  778: "unwritable",
+  1034: "unflushed",
+  1290: "unflushed",
+};
+const primary = (error: unknown) => ((error as { errcode?: number }).errcode ?? 0) & 0xff;
+
+/** Returns the trouble behind an error of SQLite; undefined for any other error. */
+export function troubleOf(error: unknown): Trouble | undefined {
+  const { code, errcode = 0 } = error as { code?: string; errcode?: number };
+  return code === "ERR_SQLITE_ERROR" ? (BY_CODE[errcode] ?? BY_CODE[primary(error)]) : undefined;
+}
+
+/** True if another connection has the file. */
+export const isBusy = (error: unknown): boolean => primary(error) === BUSY;
+
+const DISK = "Its disk may be full, read-only or broken: free space or repair it, then start again.";
+
+/** Returns the advice for an operator about a database that cannot be opened. */
+export function adviceOf(error: unknown): string {
+  const code = primary(error);
+  if (code === CORRUPT) return "The file is damaged: restore it from a backup.";
+  return code === IOERR || code === FULL ? DISK : "Check DATABASE_URL.";
+}
+
 const RETRY_AFTER_SECONDS = 5;
 /**
  * A disk that could not be written counts as usable again if there was no failure for this long, and then a commit
@@ -71,7 +68,10 @@ export interface Health {
   checkpointFailed(error: unknown): void;
   /** A file of the database has lost its name. */
   moved(): void;
-  /** Converts an error of the database into an error that explains the trouble; returns any other error unchanged. */
+  /**
+   * Takes note of an error of the database, and returns the error for the caller. After a flush that failed it is
+   * unknown what was recorded, so that this error stays as it is.
+   */
   explain(error: unknown): unknown;
 }
 
@@ -84,7 +84,8 @@ export function createHealth(now: () => number, emit: Emit): Health {
 
   function fail(next: Trouble, error?: unknown) {
     failedAt = now();
-    if (trouble === next) return;
+    // A later error must not hide a lasting trouble.
+    if (trouble === next || isLasting()) return;
     trouble = next;
     emit("storage", { working: false, message: MESSAGES[next], error });
   }
@@ -104,18 +105,13 @@ export function createHealth(now: () => number, emit: Emit): Health {
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
-    checkpointFailed(error) {
-      if (!isLasting()) fail(isFlush(error) ? "unflushed" : (troubleOf(error) ?? "unwritable"), error);
-    },
+    checkpointFailed: (error) => fail(troubleOf(error) ?? "unwritable", error),
     moved: () => fail("moved"),
     explain(error) {
-      // SQLite appends to its log. If an earlier page of it is lost, a crash loses what follows.
-      if (isFlush(error) && !isLasting()) fail("unflushed", error);
       const found = troubleOf(error);
       if (found === undefined) return error;
-      // A later error must not hide a lasting trouble.
-      if (!isLasting()) fail(found, error);
-      return unavailable(trouble!);
+      fail(found, error);
+      return found === "unflushed" ? error : unavailable(trouble!);
     },
   };
 }

@@ -26,7 +26,7 @@ import { backupSqlite } from "./backup.ts";
 import { createMerchantCache, type Context } from "./context.ts";
 import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
-import { createHealth, isFlush, type Health } from "./health.ts";
+import { createHealth, type Health } from "./health.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { modeOf, statusOf } from "./tools.ts";
 import { createPace, createWriter } from "./writer.ts";
@@ -104,7 +104,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         emit("commit", { items, durationMs });
       },
       onRollback(error) {
-        if (isFlush(error)) health.explain(error);
+        health.explain(error);
         cache.clear();
         ledger.forget();
       },

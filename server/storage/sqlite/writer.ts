@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
-import { isFlush } from "./health.ts";
+import { troubleOf } from "./health.ts";
 
 /** Limits the share of time that background work blocks the event loop. */
 export interface Pace {
@@ -131,7 +131,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       if (db.isTransaction) db.exec("ROLLBACK");
       hooks.onRollback?.(error);
       // After a flush has failed it is unknown what is stored, and a repetition might seem to succeed.
-      if (isFlush(error))
+      if (troubleOf(error) === "unflushed")
         for (const job of batch) job.reject(new UnknownOutcome((error as Error).message, { cause: error }));
       else if (batch.length === 1) batch[0]!.reject(error);
       else for (const job of batch) run([job]);
