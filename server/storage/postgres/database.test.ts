@@ -21,7 +21,7 @@ import { createDatabase, type Database } from "./database.ts";
 import { ConnectionLost } from "./errors.ts";
 import { openPostgres } from "./index.ts";
 import { decodeText, encodeText } from "./text.ts";
-import { processTime } from "./statements.ts";
+import { processTime } from "./executor.ts";
 
 const unavailable = { code: "unavailable", details: { retryAfterSeconds: 1 } };
 

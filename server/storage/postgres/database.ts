@@ -6,7 +6,7 @@ import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement 
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
-import { statements, type Time } from "./statements.ts";
+import { statements, type Time } from "./executor.ts";
 
 /** Runs a statement with the parameters `$1`, `$2`, …; `:now` is real time. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Result>;

@@ -1,7 +1,83 @@
+import type { Clock } from "../../domain/clock.ts";
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
 import type { Context } from "./context.ts";
 import type { Query as Send } from "./database.ts";
-import { NAMES } from "./statements.ts";
+import { encodeText } from "./text.ts";
+
+/** The database's clock, in milliseconds since 1970. */
+export const DATABASE_CLOCK = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+const NAMES = [":now", ":leased"] as const;
+
+/**
+ * A time that a statement may name:
+ * - `:now` is real time, in milliseconds since 1970;
+ * - `:leased` is the counter that leases are measured with. No wall clock affects it (D47).
+ */
+interface Name {
+  /** SQL that uses the parameter `place`. */
+  sql(place: string): string;
+  /** The value of that parameter; undefined if there is none. */
+  parameter?(): number;
+}
+export type Time = Readonly<Record<(typeof NAMES)[number], Name>>;
+
+const asNumber = (place: string) => `${place}::bigint`;
+
+/** The database's clock, which all processes share. */
+export const DATABASE_TIME: Time = {
+  ":now": { sql: () => DATABASE_CLOCK },
+  ":leased": { sql: () => "(SELECT leased FROM service WHERE id = 1)" },
+};
+
+/** This process's clock, for tests that control it. */
+export function processTime(clock: Clock): Time {
+  return {
+    ":now": { sql: asNumber, parameter: clock.now },
+    ":leased": { sql: asNumber, parameter: clock.monotonic },
+  };
+}
+
+interface Statement {
+  name: string;
+  text: string;
+  /** Returns the values of the parameters that stand for times. */
+  times: (() => number)[];
+}
+
+/**
+ * Returns a function that makes a prepared statement of a text and its values. The names of times become additional
+ * parameters. Every statement of this adapter is a constant text, so the cache does not grow.
+ */
+export function statements(time: Time) {
+  const known = new Map<string, Statement>();
+
+  function prepared(text: string, count: number): Statement {
+    const found = known.get(text);
+    if (found) return found;
+    const times: Statement["times"] = [];
+    let clocked = text;
+    for (const name of NAMES) {
+      if (!clocked.includes(name)) continue;
+      const { sql, parameter } = time[name];
+      clocked = clocked.replaceAll(name, sql(`$${count + times.length + 1}`));
+      if (parameter) times.push(parameter);
+    }
+    const made = { name: `s${known.size}`, text: clocked, times };
+    known.set(text, made);
+    return made;
+  }
+
+  return (sql: string, values: readonly unknown[]) => {
+    const { name, text, times } = prepared(sql, values.length);
+    return { name, text, values: [...values.map(encode), ...times.map((value) => value())] };
+  };
+}
+
+function encode(value: unknown): unknown {
+  if (typeof value === "string") return encodeText(value);
+  return Array.isArray(value) ? value.map(encode) : value;
+}
 
 interface Placed {
   text: string;
@@ -9,10 +85,10 @@ interface Placed {
 }
 
 /** The texts of the portable statements with `$1`, `$2`, … instead of names. The texts are constant, so they are few. */
-const known = new Map<string, Placed>();
+const texts = new Map<string, Placed>();
 
 function placed(text: string, rows: GivenRows | undefined): Placed {
-  const found = known.get(text);
+  const found = texts.get(text);
   if (found) return found;
   const columns = Object.entries(rows?.columns ?? {});
   const given = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(", ");
@@ -24,7 +100,7 @@ function placed(text: string, rows: GivenRows | undefined): Placed {
     return `$${columns.length + names.indexOf(name) + 1}`;
   });
   const made = { text: sql, names };
-  known.set(text, made);
+  texts.set(text, made);
   return made;
 }
 

@@ -21,13 +21,12 @@ import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { postgresExecutor } from "./executor.ts";
+import { DATABASE_TIME, postgresExecutor, processTime } from "./executor.ts";
 import { watchHealth } from "./errors.ts";
 import { createBatcher } from "./batcher.ts";
 import { keepTime } from "./keep-time.ts";
 import { migrate, postgresMode } from "./migrate.ts";
 import { requireDurable, type DurabilityOptions } from "./sessions.ts";
-import { DATABASE_TIME, processTime } from "./statements.ts";
 
 interface Options extends DurabilityOptions {
   clock: Clock;

@@ -11,7 +11,7 @@ import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.t
 import { createPool } from "./connections.ts";
 import { createDatabase } from "./database.ts";
 import { openPostgres } from "./index.ts";
-import { processTime } from "./statements.ts";
+import { processTime } from "./executor.ts";
 
 /** Every prepared statement that a test of this file sends. */
 const statements = new Set<string>();

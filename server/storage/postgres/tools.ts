@@ -1,11 +1,10 @@
 import type { Client } from "pg";
-import type { Migrated } from "../migrations.ts";
 import { toWork, workQuery, type Checked, type DatabaseStatus, type PostgresPlace } from "../status.ts";
 import { APPLICATION, withConnection } from "./connections.ts";
-import { migrate, postgresMode, schemaOf } from "./migrate.ts";
+import { postgresMode, schemaOf } from "./migrate.ts";
 import { bookQueries, provenBooks } from "../books.ts";
 import { StorageError } from "../storage-error.ts";
-import { DATABASE_CLOCK } from "./statements.ts";
+import { DATABASE_CLOCK } from "./executor.ts";
 
 /** The commands of PostgreSQL's own programs, for an operator to run. */
 
