@@ -21,7 +21,6 @@ import { createDatabase, type Database } from "./database.ts";
 import { ConnectionLost } from "./errors.ts";
 import { openPostgres } from "./index.ts";
 import { decodeText, encodeText } from "./text.ts";
-import { processTime } from "./executor.ts";
 
 const unavailable = { code: "unavailable", details: { retryAfterSeconds: 1 } };
 
@@ -36,7 +35,7 @@ describe("a database", () => {
     await database.empty();
     const clock = createFakeClock();
     storage = await openPostgres(database.url, { clock, server: true, time: "process" });
-    db = createDatabase(createPool(database.url), processTime(clock));
+    db = createDatabase(createPool(database.url), clock);
   });
   afterEach(async () => {
     await storage.close();
@@ -91,7 +90,7 @@ describe("a database", () => {
 
   test("operations beyond the limit are refused at once", async () => {
     const silent = { connect: () => new Promise(() => undefined) } as unknown as Pool;
-    const busy = createDatabase(silent, processTime(createFakeClock()));
+    const busy = createDatabase(silent, createFakeClock());
     for (let begun = 0; begun < 5_000; begun += 1) void busy.read("SELECT 1");
     await expect(busy.read("SELECT 1")).rejects.toMatchObject(unavailable);
   });

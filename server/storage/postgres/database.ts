@@ -6,7 +6,8 @@ import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement 
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
-import { statements, type Time } from "./executor.ts";
+import { statements } from "./executor.ts";
+import type { Clock } from "../../domain/clock.ts";
 
 /** Runs a statement with the parameters `$1`, `$2`, …; `:now` is real time. */
 export type Query = (text: string, values?: readonly unknown[]) => Promise<Result>;
@@ -53,8 +54,9 @@ const MOST_OPERATIONS = 5_000;
 /** An attempt of an operation, which must end by `deadline`, as `performance.now()` counts. */
 type Attempt<T> = (deadline: number) => Promise<T>;
 
-export function createDatabase(pool: Pool, time: Time, emit: Emit = silent): Database {
-  const prepare = statements(time);
+/** @param clock the clock of a test, in place of the database's */
+export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit = silent): Database {
+  const prepare = statements(clock);
   // This is a count, because a Set of all operations would keep ended operations in memory: V8 copies the Set often,
   // and the copies stay.
   let active = 0;

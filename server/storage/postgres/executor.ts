@@ -7,36 +7,13 @@ import { encodeText } from "./text.ts";
 /** The database's clock, in milliseconds since 1970. */
 export const DATABASE_CLOCK = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-const NAMES = [":now", ":leased"] as const;
-
-/**
- * A time that a statement may name:
- * - `:now` is real time, in milliseconds since 1970;
- * - `:leased` is the counter that leases are measured with. No wall clock affects it (D47).
- */
-interface Name {
-  /** SQL that uses the parameter `place`. */
-  sql(place: string): string;
-  /** The value of that parameter; undefined if there is none. */
-  parameter?(): number;
-}
-export type Time = Readonly<Record<(typeof NAMES)[number], Name>>;
-
-const asNumber = (place: string) => `${place}::bigint`;
-
-/** The database's clock, which all processes share. */
-export const DATABASE_TIME: Time = {
-  ":now": { sql: () => DATABASE_CLOCK },
-  ":leased": { sql: () => "(SELECT leased FROM service WHERE id = 1)" },
+/** The times that a statement may name. All processes share these clocks. */
+const TIMES = {
+  /** Real time, in milliseconds since 1970. */
+  ":now": DATABASE_CLOCK,
+  /** The counter that leases are measured with. No wall clock affects it (D47). */
+  ":leased": "(SELECT leased FROM service WHERE id = 1)",
 };
-
-/** This process's clock, for tests that control it. */
-export function processTime(clock: Clock): Time {
-  return {
-    ":now": { sql: asNumber, parameter: clock.now },
-    ":leased": { sql: asNumber, parameter: clock.monotonic },
-  };
-}
 
 interface Statement {
   name: string;
@@ -46,10 +23,11 @@ interface Statement {
 }
 
 /**
- * Returns a function that makes a prepared statement of a text and its values. The names of times become additional
- * parameters. Every statement of this adapter is a constant text, so the cache does not grow.
+ * Returns a function that makes a prepared statement of a text and its values. Every statement of this adapter is a
+ * constant text, so the cache does not grow.
+ * @param clock the clock of a test, whose times become additional parameters
  */
-export function statements(time: Time) {
+export function statements(clock: Clock | undefined) {
   const known = new Map<string, Statement>();
 
   function prepared(text: string, count: number): Statement {
@@ -57,11 +35,10 @@ export function statements(time: Time) {
     if (found) return found;
     const times: Statement["times"] = [];
     let clocked = text;
-    for (const name of NAMES) {
+    for (const [name, sql] of Object.entries(TIMES)) {
       if (!clocked.includes(name)) continue;
-      const { sql, parameter } = time[name];
-      clocked = clocked.replaceAll(name, sql(`$${count + times.length + 1}`));
-      if (parameter) times.push(parameter);
+      if (clock) times.push(name === ":now" ? clock.now : clock.monotonic);
+      clocked = clocked.replaceAll(name, clock ? `$${count + times.length}::bigint` : sql);
     }
     const made = { name: `s${known.size}`, text: clocked, times };
     known.set(text, made);
@@ -95,7 +72,7 @@ function placed(text: string, rows: GivenRows | undefined): Placed {
   const table = `unnest(${given}) AS given (${columns.map(([name]) => name).join(", ")})`;
   const names: string[] = [];
   const sql = text.replaceAll(":rows", table).replaceAll(/(?<!:):([a-z]\w*)/gi, (all, name: string) => {
-    if ((NAMES as readonly string[]).includes(all)) return all;
+    if (all in TIMES) return all;
     if (!names.includes(name)) names.push(name);
     return `$${columns.length + names.indexOf(name) + 1}`;
   });

@@ -21,7 +21,7 @@ import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
 import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { DATABASE_TIME, postgresExecutor, processTime } from "./executor.ts";
+import { postgresExecutor } from "./executor.ts";
 import { watchHealth } from "./errors.ts";
 import { createBatcher } from "./batcher.ts";
 import { keepTime } from "./keep-time.ts";
@@ -67,8 +67,8 @@ export async function openPostgres(url: string, options: Options): Promise<Stora
   return explained(async () => {
     const pool = createPool(url);
     try {
-      const time = options.time === "process" ? processTime(options.clock) : DATABASE_TIME;
-      return await open(createDatabase(pool, time, options.emit), { ...options, mode });
+      const clock = options.time === "process" ? options.clock : undefined;
+      return await open(createDatabase(pool, clock, options.emit), { ...options, mode });
     } catch (error) {
       await pool.end();
       throw error;

@@ -11,7 +11,6 @@ import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.t
 import { createPool } from "./connections.ts";
 import { createDatabase } from "./database.ts";
 import { openPostgres } from "./index.ts";
-import { processTime } from "./executor.ts";
 
 /** Every prepared statement that a test of this file sends. */
 const statements = new Set<string>();
@@ -111,7 +110,7 @@ test("transactions are READ COMMITTED whatever the database's default is", async
   const { pathname } = new URL(database.url);
   await database.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
   const pool = createPool(database.url);
-  const db = createDatabase(pool, processTime(createFakeClock()));
+  const db = createDatabase(pool, createFakeClock());
   const { rows } = await db.transaction((send) => send("SHOW transaction_isolation"));
   const outside = await pool.query("SHOW transaction_isolation");
   await db.close();
