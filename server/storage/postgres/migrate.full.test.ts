@@ -1,10 +1,12 @@
 // A migration beside processes of the version before, which write.
-import { Client, DatabaseError } from "pg";
+import { Client } from "pg";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
+import { createFakeClock } from "../../testing/clock.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../../testing/postgres.ts";
-import { concurrently } from "../../testing/storage/fixtures.ts";
+import { aCheckout, aFinalDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
 import { readMigrations } from "../migrations.ts";
 import { withConnection } from "./connections.ts";
+import { openPostgres } from "./index.ts";
 import { migrate } from "./migrate.ts";
 
 /** The migrations of today, and a next one. */
@@ -50,76 +52,27 @@ beforeAll(async () => {
   await database.drop();
 });
 
-/** The statements of a payout that is final at once, in the order in which a server executes them. */
-const create = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
-  SELECT 1 FROM merchants WHERE id = 'm' FOR NO KEY UPDATE;
-  INSERT INTO disbursements (merchant_id, merchants_reference, reference, id, customer_id, phone_number, amount,
-    fee, currency, details, status, created_at, updated_at)
-    VALUES ('m', '${id}', '${id}', gen_random_uuid(), '${id}', '${id}', 1, 0, 'XOF', '{}', 'success', 0, 0);
-  UPDATE merchants SET last_event = last_event + 1 WHERE id = 'm';
-  INSERT INTO events (merchant_id, id, seq, type, reference, created_at, body)
-    SELECT 'm', '${id}', last_event, 'disbursement.completed', '${id}', 0, '' FROM merchants WHERE id = 'm';
-  COMMIT`;
-/** A delivery and a payment page look at other tables before they lock the merchant. */
-const look = (id: string) => `BEGIN ISOLATION LEVEL READ COMMITTED;
-  SELECT count(*) FROM events WHERE id = '${id}'; SELECT count(*) FROM checkouts WHERE reference = '${id}';
-  SELECT count(*) FROM disbursements WHERE reference = '${id}'; SELECT 1 FROM merchants WHERE id = 'm' FOR KEY SHARE;
-  INSERT INTO attempts (merchant_id, event_id, number, at, sent_real, latency_ms) VALUES ('m', '${id}', 1, 0, 0, 1);
-  COMMIT`;
-
-/**
- * Writes until `end` is called, which resolves with the ids of the committed payouts. Repeats transactions that lost a
- * conflict, as a server does.
- */
-function startLoad(url: string): { end(): Promise<string[]> } {
-  let isEnded = false;
-  async function write(index: number) {
-    const client = new Client(url);
-    // After a test that failed, its database is dropped under the writers.
-    client.on("error", () => undefined);
-    await client.connect();
-    const committed: string[] = [];
-    for (let round = 0; !isEnded; round += 1) {
-      for (const statements of [create, look]) {
-        const id = `${index}-${round}`;
-        while (!(await commits(client, statements(id))));
-        if (statements === create) committed.push(id);
-      }
-    }
-    await client.end();
-    return committed;
-  }
-  const writing = concurrently(4, write);
-  writing.catch(() => undefined);
-  return {
-    async end() {
-      isEnded = true;
-      return (await writing).flat();
-    },
-  };
-}
-
-async function commits(client: Client, statements: string): Promise<boolean> {
-  try {
-    await client.query(statements);
-    return true;
-  } catch (error) {
-    await client.query("ROLLBACK");
-    if (error instanceof DatabaseError && /^(40001|40P01)$/.test(error.code!)) return false;
-    throw error;
-  }
-}
-
-test("migrates beside processes that write, with a stricter isolation as the default", async () => {
+test("migrates beside a server that writes, with a stricter isolation as the default", async () => {
   const old = await createDatabase();
-  const [{ name }] = (await old.run("SELECT current_database() AS name")) as [{ name: string }];
-  await old.run(`ALTER DATABASE ${name} SET default_transaction_isolation TO 'serializable'`);
-  const load = startLoad(old.url);
+  const { pathname } = new URL(old.url);
+  await old.run(`ALTER DATABASE ${pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`);
+  const storage = await openPostgres(old.url, { clock: createFakeClock(), server: true });
+  const committed: string[] = [];
+  let isMigrated = false;
+  const writing = concurrently(4, async () => {
+    while (!isMigrated) {
+      committed.push((await storage.insertDisbursement(aFinalDisbursement("m"))).record.reference);
+      const checkout = (await storage.insertCheckout(aCheckout("m"))).record.reference;
+      committed.push((await storage.finishCheckout(checkout, "success"))!.reference);
+    }
+  });
   await concurrently(3, () => migrateTo(2, old.url));
-  const committed = await load.end();
+  isMigrated = true;
+  await writing;
+  await storage.close();
   expect(committed.length).toBeGreaterThan(0);
-  const stored = await old.run("SELECT merchants_reference AS id FROM disbursements");
-  expect(stored.map(({ id }) => id).toSorted()).toEqual(committed.toSorted());
+  const stored = await old.run("SELECT reference FROM events");
+  expect(stored.map(({ reference }) => reference).toSorted()).toEqual(committed.toSorted());
   expect(await schemaOf(old)).toEqual(latest);
 });
 
