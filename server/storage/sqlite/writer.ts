@@ -153,22 +153,9 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     isAwaited = false;
   }
 
-  const add = <T>(work: () => T, flushed = true) =>
-    new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, flushed }));
-
   function commitThisTurn() {
     if (!isDue) setImmediate(flush);
     isDue = true;
-  }
-
-  function write<T>(work: () => T): Promise<T> {
-    commitThisTurn();
-    isAwaited = true;
-    return add(work);
-  }
-
-  function writeNew<T>(work: () => T): Promise<T> {
-    return jobs.length < CAPACITY ? write(work) : Promise.reject(overloaded());
   }
 
   /** Plans a commit when the pace allows, unless a commit is planned already. */
@@ -179,21 +166,23 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     else timer = setTimeout(flush, delay);
   }
 
-  function writeSoon<T>(work: () => T): Promise<T> {
-    commitSoon();
-    return add(work);
+  function add<T>(work: () => T, { soon = false, flushed = true } = {}): Promise<T> {
+    if (soon) commitSoon();
+    else {
+      commitThisTurn();
+      isAwaited = true;
+    }
+    return new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, flushed }));
   }
 
-  function writeUnflushed<T>(work: () => T): Promise<T> {
-    commitSoon();
-    return add(work, false);
-  }
-
-  function writeApart<T>(work: () => T): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      setImmediate(run, [{ work, resolve, reject, flushed: false }]);
-    });
-  }
-
-  return { write, writeNew, writeSoon, writeUnflushed, writeApart };
+  return {
+    write: (work) => add(work),
+    writeNew: (work) => (jobs.length < CAPACITY ? add(work) : Promise.reject(overloaded())),
+    writeSoon: (work) => add(work, { soon: true }),
+    writeUnflushed: (work) => add(work, { soon: true, flushed: false }),
+    writeApart: (work) =>
+      new Promise((resolve, reject) => {
+        setImmediate(run, [{ work, resolve, reject, flushed: false }]);
+      }),
+  };
 }
