@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { DatabaseError, type ClientBase } from "pg";
+import type { ClientBase } from "pg";
 import {
   missingMigrations,
   readMigrations,
@@ -10,7 +10,7 @@ import {
 } from "../migrations.ts";
 import { MODE, toMode, type FoundMode } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
-import { explanation, isAway, isUnavailable } from "./errors.ts";
+import { isAway, isUnavailable } from "./errors.ts";
 import { BEGIN } from "./sessions.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
@@ -63,19 +63,11 @@ export async function migrateWithin(client: ClientBase, all: readonly Migration[
   await client.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
   const version = await versionOf(client);
   if (version === undefined) await client.query("CREATE TABLE schema_migrations (version bigint PRIMARY KEY)");
-  for (const migration of missingMigrations(all, version ?? 0)) await apply(client, migration);
-  return version ?? 0;
-}
-
-async function apply(client: ClientBase, { name, version, sql }: Migration): Promise<void> {
-  try {
-    await client.query(sql);
-    await client.query("INSERT INTO schema_migrations (version) VALUES ($1)", [version]);
-  } catch (error) {
-    if (!(error instanceof DatabaseError) || isUnavailable(error) || isAway(error)) throw error;
-    const reason = explanation(error, "DATABASE_URL");
-    throw new StorageError(`Migration ${name} failed, and nothing was applied: ${reason}`, { cause: error });
+  for (const missing of missingMigrations(all, version ?? 0)) {
+    await client.query(missing.sql);
+    await client.query("INSERT INTO schema_migrations (version) VALUES ($1)", [missing.version]);
   }
+  return version ?? 0;
 }
 
 interface Oldest {
