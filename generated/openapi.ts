@@ -949,9 +949,8 @@ export interface components {
         StatementEntry: {
             /**
              * @description `reserve`: a disbursement was created, and its amount and fee reserved. `capture`: it succeeded; what was reserved
-             *     is spent, so the amount is 0. `release`: it failed. `credit`: a checkout was paid, less its fee. `top-up`,
-             *     `withdrawal` and `correction`: an operator changed the balance. `history` and `opening`: payments from before the
-             *     service kept balances. More kinds can follow.
+             *     is spent, so the amount is 0. `release`: it failed. `credit`: a checkout was paid, less its fee. `top-up` and
+             *     `withdrawal`: an operator changed the balance. More kinds can follow.
              */
             kind: string;
             /** @description The service's reference of the disbursement or checkout, or an identifier of the operator's change. */

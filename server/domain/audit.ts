@@ -69,7 +69,7 @@ export type AuditAction =
   | `default-webhook.${"set" | "remove"}`
   | "payments.export"
   | `payment.${"approve" | "reject" | "ask" | "propose" | "decide" | "close-conflict"}`
-  | `balance.${"propose" | "reject" | "top-up" | "withdraw" | "correct"}`
+  | `balance.${"propose" | "reject" | "top-up" | "withdraw"}`
   | `rail.${"pause" | "reconcile" | "resume"}`
   | `sandbox.${"create" | "advance" | "reset" | "balance" | "chaos"}`
   | `dashboard.${"link" | "refuse" | "sign-in" | "sign-out"}`;

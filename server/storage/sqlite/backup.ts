@@ -1,10 +1,21 @@
-import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { dirname, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { modeAfterRestore } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
 import { explained, MEMORY, openDatabase } from "./database.ts";
+import { troubleOf } from "./health.ts";
 import { schemaOf } from "./migrate.ts";
 import { ifSound, modeOf, requireIntact } from "./tools.ts";
 
@@ -188,27 +199,26 @@ function prepare(copy: string, mode: Mode | undefined): void {
   }
 }
 
+interface Target {
+  state: "missing" | "empty" | "data" | "damaged";
+  /** Absent for a damaged database, on which no server can start. */
+  db?: DatabaseSync;
+}
+
 /**
- * Takes the database, also one that does not exist yet, so that no server starts on it. None can start on a damaged one.
+ * Takes the database, also one that does not exist yet, so that no server starts on it.
  * @throws an error of SQLite if another program uses the database
  */
-function openTarget(target: string): { state: "missing" | "empty" | "data" | "damaged"; db?: DatabaseSync } {
+function openTarget(target: string): Target {
   mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
   const isMissing = !existsSync(target);
   let db: DatabaseSync | undefined;
   try {
-    return ifSound(
-      () => {
-        db = openDatabase(target);
-        return { state: isMissing ? "missing" : hasData(db) ? "data" : "empty", db };
-      },
-      () => {
-        db?.close();
-        return { state: "damaged" };
-      },
-    );
+    db = openDatabase(target);
+    return { state: isMissing ? "missing" : hasData(db) ? "data" : "empty", db };
   } catch (error) {
     db?.close();
+    if (troubleOf(error) === "damaged") return { state: "damaged" };
     throw error;
   }
 }
