@@ -43,7 +43,7 @@ const VALUES: Readonly<Record<string, string>> = {
   "audit.id": "seq",
 };
 
-function copied(table: string): CopiedTable {
+function toCopied(table: string): CopiedTable {
   const columns = columnsOf(table);
   const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
   const sums = MONEY.filter((name) => name in columns);
@@ -52,7 +52,7 @@ function copied(table: string): CopiedTable {
 
 export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
   .filter((table) => table !== "service" && !NOT_COPIED.includes(table))
-  .map(copied);
+  .map(toCopied);
 
 type Row = Readonly<Record<string, SQLOutputValue>>;
 

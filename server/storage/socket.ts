@@ -166,9 +166,10 @@ async function connected(path: string): Promise<Socket> {
   return socket;
 }
 
+const ended = (cause: unknown) => new StorageError("The server ended before it replied.", { cause });
+
 async function ask(path: string, call: Call): Promise<unknown> {
   const changes = notedChanges();
-  const ended = (cause: unknown) => new StorageError("The server ended before it replied.", { cause });
   const socket = await connected(path).catch((error: unknown) => {
     throw ended(error);
   });

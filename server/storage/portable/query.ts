@@ -11,7 +11,7 @@ export type QueryValue = string | number | bigint | boolean | Uint8Array | null 
 
 /**
  * A statement that both databases execute, written in PostgreSQL's SQL. Its parameters have names, such as `:merchant`;
- * `:now` and `:leased` are times (postgres/executor.ts), and `:rows` is the table `given` of the query's rows.
+ * `:now` and `:leased` are times (postgres/statements.ts), and `:rows` is the table `given` of the query's rows.
  * `sqlite/executor.ts` lists the differences in SQLite.
  */
 export interface Query {

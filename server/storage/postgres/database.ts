@@ -6,7 +6,7 @@ import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement 
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
-import { statements } from "./executor.ts";
+import { statements } from "./statements.ts";
 import type { Clock } from "../../domain/clock.ts";
 
 /** Runs a statement with the parameters `$1`, `$2`, …; `:now` is real time. */

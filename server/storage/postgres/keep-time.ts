@@ -1,7 +1,7 @@
 import type { Clock } from "../../domain/clock.ts";
 import { correction, futureTimes, sharedFutureTimes } from "../future-times.ts";
 import type { Database } from "./database.ts";
-import { DATABASE_CLOCK } from "./executor.ts";
+import { DATABASE_CLOCK } from "./statements.ts";
 
 /** How often a process reads the database's clock, in milliseconds. */
 const EVERY_MS = 900;

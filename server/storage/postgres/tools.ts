@@ -4,7 +4,7 @@ import { APPLICATION, withConnection } from "./connections.ts";
 import { postgresMode, schemaOf } from "./migrate.ts";
 import { bookQueries, provenBooks } from "../books.ts";
 import { StorageError } from "../storage-error.ts";
-import { DATABASE_CLOCK } from "./executor.ts";
+import { DATABASE_CLOCK } from "./statements.ts";
 
 /** The commands of PostgreSQL's own programs, for an operator to run. */
 

@@ -10,7 +10,7 @@ import {
   rmSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { backup, DatabaseSync } from "node:sqlite";
+import { backup as copyInto, DatabaseSync } from "node:sqlite";
 import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { modeAfterRestore } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
@@ -72,7 +72,7 @@ const cannotCreate = (file: string, error: Error) =>
 async function copyPages(db: DatabaseSync, file: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      await backup(db, file, { rate: PAGES });
+      await copyInto(db, file, { rate: PAGES });
       return;
     } catch (error) {
       if ((error as { errcode?: number }).errcode !== 0 || tries === MOST_TRIES) throw error;
