@@ -6,7 +6,7 @@ import { beforeEach, expect, test } from "vitest";
 import type { HttpResponse } from "./testing/http.ts";
 import { runServer, type Limits } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
-import { stop, testFolder, testProcess } from "./testing/servers.ts";
+import { stop, testFolder, testProcess } from "./testing/places.ts";
 
 const KEY = "a-key-for-tests-of-bad-days";
 let folder: string;

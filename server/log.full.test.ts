@@ -4,8 +4,8 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createLog } from "./log.ts";
-import { fillLog } from "./testing/raw.ts";
-import { testFolder } from "./testing/servers.ts";
+import { fillLog } from "./testing/http.ts";
+import { testFolder } from "./testing/places.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
 
 /** Starts the server with this standard output. Its banner cannot be read, so the test asks until it responds. */

@@ -9,7 +9,7 @@ import { runKeys, runServer, type ServerProcess } from "./testing/process.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
-import { stop, testFolder, testProcess } from "./testing/servers.ts";
+import { stop, testFolder, testProcess } from "./testing/places.ts";
 
 const KEY = "a-key-for-tests-of-the-process";
 let folder: string;

@@ -8,7 +8,7 @@ import { startOwnPostgres, type OwnPostgres } from "./testing/own-postgres.ts";
 import { createTestDatabase } from "./testing/postgres.ts";
 import { LIVE, runCommand, runServer, type Ended, type ServerProcess } from "./testing/process.ts";
 import { aPayout } from "./testing/server.ts";
-import { stop, testFolder, testProcess } from "./testing/servers.ts";
+import { stop, testFolder, testProcess } from "./testing/places.ts";
 
 const KEY = "a-key-for-tests-of-the-mode";
 const SANDBOX = { SANDBOX: "true" };

@@ -9,7 +9,7 @@ import type { HttpClient } from "./testing/http.ts";
 import { LIVE, runKeys, type ServerProcess } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
-import { stop, testFolder, testProcess } from "./testing/servers.ts";
+import { stop, testFolder, testProcess } from "./testing/places.ts";
 import { sign } from "./webhooks/send.ts";
 
 const METRICS_TOKEN = "a-token-for-the-metrics";

@@ -7,7 +7,7 @@ import { launchServer, runKeys, runServer } from "./testing/process.ts";
 import { reservePort } from "../scripts/testing/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
-import { testProcess } from "./testing/servers.ts";
+import { testProcess } from "./testing/places.ts";
 
 const KEY = "a-key-for-tests-of-processes";
 let database: TestDatabase;

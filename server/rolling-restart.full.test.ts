@@ -7,7 +7,7 @@ import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testi
 import type { ServerProcess } from "./testing/process.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
-import { testProcess } from "./testing/servers.ts";
+import { testProcess } from "./testing/places.ts";
 
 const KEY = "a-key-for-tests-of-restarts";
 const CALLERS = 3;

@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
 import { LIVE, runKeys, startProcess, type ServerProcess } from "./testing/process.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
-import { testFolder } from "./testing/servers.ts";
+import { testFolder } from "./testing/places.ts";
 
 /** More than the connections of a process that may open 256 files. */
 const STRANGERS = 300;

@@ -1,11 +1,11 @@
 // Starts the servers that the client is tested against: the reference server and the Prism mock.
 import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { startProcess } from "../../server/testing/process.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -14,44 +14,16 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** Starts a program and waits until it prints the address it listens on. */
-async function start(args: string[], env: NodeJS.ProcessEnv, address: RegExp): Promise<[string, ChildProcess]> {
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, stdio: "pipe" });
-  let output = "";
-  const baseUrl = await new Promise<string>((resolve, reject) => {
-    const read = (chunk: unknown) => {
-      output += String(chunk);
-      const found = address.exec(output)?.[1];
-      if (found) resolve(found);
-    };
-    child.stdout.on("data", read);
-    child.stderr.on("data", read);
-    child.on("exit", (code) => reject(new Error(`${args[0]} ended with ${code}:\n${output}`)));
-  });
-  return [baseUrl, child];
-}
-
-async function stop(child: ChildProcess) {
-  child.kill("SIGKILL");
-  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-}
-
 /** Starts the reference server on a free port. Its temporary database is removed when it stops. */
 export async function startServer(apiKey: string, env: NodeJS.ProcessEnv = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), "client-server-"));
-  const settings = {
-    HOST: "127.0.0.1",
-    PORT: "0",
-    DATABASE_URL: `sqlite:${join(folder, "records.db")}`,
-    SANDBOX_API_KEY: apiKey,
-    LOG_LEVEL: "fatal",
-    NO_COLOR: "1",
-  };
-  const [baseUrl, child] = await start(["server/main.ts"], { ...settings, ...env }, /(http:\/\/127\.0\.0\.1:\d+)\n/);
+  const settings = { DATABASE_URL: `sqlite:${join(folder, "records.db")}`, SANDBOX_API_KEY: apiKey };
+  const { url, kill, ended } = await startProcess({ ...settings, ...env });
   return {
-    baseUrl,
+    baseUrl: url,
     async stop() {
-      await stop(child);
+      kill("SIGKILL");
+      await ended;
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -64,6 +36,23 @@ export async function startMock(command: string): Promise<Running> {
   const entry = fileURLToPath(import.meta.resolve("@stoplight/prism-cli"));
   if (args.includes("--port"))
     throw new Error("npm run mock must not set --port, because the tests choose a free port.");
-  const [baseUrl, child] = await start([entry, ...args, "--port", "0"], {}, /listening on (http:\/\/127\.0\.0\.1:\d+)/);
-  return { baseUrl, stop: () => stop(child) };
+  const child = spawn(process.execPath, [entry, ...args, "--port", "0"], { cwd: root, stdio: "pipe" });
+  let output = "";
+  const baseUrl = await new Promise<string>((resolve, reject) => {
+    const read = (chunk: unknown) => {
+      output += String(chunk);
+      const found = /listening on (http:\/\/127\.0\.0\.1:\d+)/.exec(output)?.[1];
+      if (found) resolve(found);
+    };
+    child.stdout.on("data", read);
+    child.stderr.on("data", read);
+    child.on("exit", (code) => reject(new Error(`Prism ended with ${code}:\n${output}`)));
+  });
+  return {
+    baseUrl,
+    async stop() {
+      child.kill("SIGKILL");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    },
+  };
 }

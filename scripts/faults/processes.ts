@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { fillLog } from "../../server/testing/raw.ts";
+import { fillLog } from "../../server/testing/http.ts";
 import type { Fault, World } from "./world.ts";
 
 /** Stops the server and starts it again. Returns how long stopping took, for people. */

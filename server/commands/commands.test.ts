@@ -9,7 +9,7 @@ import { createTerminal, startWithTerminal, type Row } from "../testing/commands
 import { send, signedIn } from "../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
-import { serve } from "../testing/serve.ts";
+import { serve } from "../testing/http.ts";
 import { aPayout, type TestServer } from "../testing/server.ts";
 
 const ACTOR = `command ${userInfo().username}@${hostname()}`;

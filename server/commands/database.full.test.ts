@@ -9,7 +9,7 @@ import { createTerminal } from "../testing/commands.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "../testing/postgres.ts";
 import { startReceiver } from "../testing/receiver.ts";
 import { aPayout } from "../testing/server.ts";
-import { stop, testFolder, testProcess } from "../testing/servers.ts";
+import { stop, testFolder, testProcess } from "../testing/places.ts";
 import { addDelivery, addMerchant, aFinalDisbursement, claimAll, DAY } from "../testing/storage/fixtures.ts";
 
 const KEY = "a-key-for-tests-of-the-database";

@@ -18,7 +18,7 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
-import { stop, testFolder, testProcess } from "../testing/servers.ts";
+import { stop, testFolder, testProcess } from "../testing/places.ts";
 
 let folder: string;
 let path: string;

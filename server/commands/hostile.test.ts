@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { serve } from "../testing/serve.ts";
+import { serve } from "../testing/http.ts";
 import { followEvents, respondWith, type FollowEvent } from "./follow.ts";
 import { printJson, printLines } from "./listen.ts";
 import { printableLines } from "./command.ts";

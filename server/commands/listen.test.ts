@@ -4,9 +4,9 @@ import { text } from "node:stream/consumers";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { serve } from "../testing/serve.ts";
+import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
-import { testFolder } from "../testing/servers.ts";
+import { testFolder } from "../testing/places.ts";
 import {
   cursorFile,
   cursorPath,

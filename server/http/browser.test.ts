@@ -2,10 +2,9 @@
 // languages, in light and dark colours, on a phone, and with the keyboard alone.
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openBrowser } from "../../scripts/testing/browser.ts";
+import { openBrowser, violationsOf } from "../../scripts/testing/browser.ts";
 import { linkAddress } from "../domain/sign-in.ts";
-import { violationsOf } from "../testing/accessibility.ts";
-import { payWith } from "../testing/customer.ts";
+import { payWith } from "../testing/browser.ts";
 import { newLink } from "../testing/dashboard-visitor.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { openShop, type Shop } from "../testing/shop.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { exchange } from "../testing/raw.ts";
+import { exchange } from "../testing/http.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
 import { start } from "../testing/table.ts";
 import { connectionLimit } from "./http-server.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parser } from "@prometheus-io/lezer-promql";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { parseMetrics } from "../testing/metrics.ts";
+import { parseMetrics } from "../testing/http.ts";
 import { createTestRail, railsOf } from "../testing/rail.ts";
 import { startServer } from "../testing/server.ts";
 import { startProcess, type ServerProcess } from "../testing/process.ts";

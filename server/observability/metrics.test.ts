@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { parseMetrics, valueOf } from "../testing/metrics.ts";
+import { parseMetrics, type Sample } from "../testing/http.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import type { TestServer } from "../testing/server.ts";
@@ -15,6 +15,14 @@ beforeEach(async () => {
 });
 const startLive = (rail: TestRail) =>
   start({ env: { SANDBOX: "false", METRICS_TOKEN }, rails: railsOf(rail), seed: 3 });
+
+/** Returns the value of the sample with this name and these labels; undefined if there is none. */
+function valueOf(samples: readonly Sample[], name: string, labels: Record<string, string> = {}) {
+  const found = samples.find(
+    (sample) => sample.name === name && Object.entries(labels).every(([key, text]) => sample.labels[key] === text),
+  );
+  return found?.value;
+}
 
 const read = async (of = server) => (await of.request("GET", "/metrics", { key: null, headers })).text;
 const value = async (name: string) => valueOf(parseMetrics(await read()), name);

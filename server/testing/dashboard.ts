@@ -1,9 +1,11 @@
 // The dashboard for tests: a server with visitors, and one with a record of each kind, which has something on every page.
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import { globSync, readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { linkAddress } from "../domain/sign-in.ts";
 import type { Rails } from "../domain/rails.ts";
-import { newLink, routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
+import { migrate } from "../storage/sqlite/migrate.ts";
+import { routesOf, signedIn, type Visited } from "./dashboard-visitor.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { startReceiver } from "./receiver.ts";
 import { startServer, type TestServer, type TestServerOptions } from "./server.ts";
@@ -48,24 +50,6 @@ export async function openDashboard(env: Record<string, string> = {}, rails?: Ra
     kofi: await signedIn(server, { merchantId: id, name: "Kofi" }),
     close: () => Promise.all([server.close(), receiver.close()]),
   };
-}
-
-/** Opens a link to sign in, in a browser of its own. Fails the test if a policy blocks anything, or a script fails. */
-export async function openLink(browser: Browser, server: TestServer, options: BrowserContextOptions = {}) {
-  const context = await browser.newContext(options);
-  context.on("console", (message) => expect.fail(message.text()));
-  context.on("weberror", (error) => expect.fail(String(error.error())));
-  const page = await context.newPage();
-  await page.goto(linkAddress(server.url, await newLink(server)));
-  return page;
-}
-
-/** Signs an operator in with a browser. */
-export async function browse(...how: Parameters<typeof openLink>): Promise<Page> {
-  const page = await openLink(...how);
-  await page.getByRole("button", { name: "Sign in" }).click();
-  await page.waitForURL("**/dashboard");
-  return page;
 }
 
 interface Filling {
@@ -177,3 +161,25 @@ export async function filledDashboard(filling: Filling = {}) {
   };
 }
 export type FilledDashboard = Awaited<ReturnType<typeof filledDashboard>>;
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+
+/**
+ * The names of all columns and of all properties in the types of the domain and the workers, so that a test can send each
+ * as a parameter that no operation declares.
+ */
+export function storageNames(): string[] {
+  using db = new DatabaseSync(":memory:");
+  migrate(db);
+  const tables = "SELECT DISTINCT c.name FROM sqlite_schema t, pragma_table_info(t.name) c WHERE t.type = 'table'";
+  const columns = db
+    .prepare(tables)
+    .all()
+    .map(({ name }) => String(name));
+  const inCamelCase = columns.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
+  const sources = globSync("{domain,workers,webhooks}/*.ts", { cwd: ROOT }).filter((file) => !file.includes(".test."));
+  const properties = sources.flatMap((file) =>
+    [...readFileSync(ROOT + file, "utf8").matchAll(/^ +(?:readonly )?(\w+)\??: /gm)].map(([, name]) => name!),
+  );
+  return [...new Set([...columns, ...inCamelCase, ...properties])].toSorted();
+}

@@ -1,6 +1,6 @@
 import { Agent, request, type RequestListener } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { serve } from "./serve.ts";
+import { serve } from "./http.ts";
 
 const POLL_EVERY_MS = 100;
 

@@ -1,17 +1,24 @@
-// Folders and databases for the tests of a file.
+// What a test, or the tests of a file, use only for themselves: folders, databases and processes.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { afterAll, beforeAll, beforeEach, onTestFinished } from "vitest";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./postgres.ts";
+import { startProcess, type ServerProcess } from "./process.ts";
+
+/** Makes an empty folder, which ends with the test, also if the test or its `beforeEach` fails. */
+export function testFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
 
 /** Gives each test a folder. Returns a function that returns the path of a name in it. */
 export function useFolder(): (...names: string[]) => string {
   let folder = "";
   beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "test-"));
+    folder = testFolder();
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
   return (...names) => join(folder, ...names);
 }
 
@@ -23,4 +30,22 @@ export function useDatabase(server = POSTGRES_SERVERS.PostgreSQL!): TestDatabase
   });
   afterAll(() => database.drop());
   return database;
+}
+
+/** Starts a server as `startProcess` does, which ends with the test. */
+export async function testProcess(...how: Parameters<typeof startProcess>): Promise<ServerProcess> {
+  const server = await startProcess(...how);
+  onTestFinished(async () => {
+    server.kill("SIGKILL");
+    await server.ended;
+  });
+  return server;
+}
+
+/** Stops a server, which must end by itself. */
+export async function stop({ kill, ended }: ServerProcess) {
+  kill("SIGTERM");
+  const { code, ...printed } = await ended;
+  if (code !== 0) throw new Error(`The server ended with ${code}: ${printed.stderr}`);
+  return printed;
 }

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import { runCommandLine } from "../command-line.ts";
 import { createHttpClient } from "./http.ts";
 
 const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -100,6 +99,8 @@ export const runCommandProcess = (env: NodeJS.ProcessEnv, ...args: string[]): Pr
 
 /** Runs `disbursement-checkout ARGS` in this process, because most of the time of a separate process is its start. */
 export async function runCommand(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ended> {
+  // Most tests that start processes need no command, whose modules are the whole server's.
+  const { runCommandLine } = await import("../command-line.ts");
   const printed = { stdout: "", stderr: "" };
   const code = await runCommandLine(args, env, {
     log: (text: string) => void (printed.stdout += `${text}\n`),

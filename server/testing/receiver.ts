@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import type { IncomingHttpHeaders } from "node:http";
 import { text } from "node:stream/consumers";
 import { checkWebhook } from "./contract.ts";
-import { serve } from "./serve.ts";
+import { serve } from "./http.ts";
 
 export interface Received {
   headers: IncomingHttpHeaders;

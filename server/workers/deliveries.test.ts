@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
-import { serve } from "../testing/serve.ts";
+import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { addDelivery, claimAll, concurrently } from "../testing/storage/fixtures.ts";
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { components } from "../../generated/openapi.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
-import { serve } from "../testing/serve.ts";
+import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
 type Delivery = components["schemas"]["Delivery"];

@@ -1,9 +1,9 @@
 // The dashboard in a real browser: the accessibility of every page, found by the servers' own routes, and people's ways.
 import type { BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { violationsOf } from "../../testing/accessibility.ts";
-import { browse, filledDashboard, openDashboard, openLink } from "../../testing/dashboard.ts";
+import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
+import { browse, openLink } from "../../testing/browser.ts";
+import { filledDashboard, openDashboard } from "../../testing/dashboard.ts";
 import { startReceiver } from "../../testing/receiver.ts";
 import { aPayout } from "../../testing/server.ts";
 

@@ -4,11 +4,10 @@ import { scopesOf, type Action } from "../../actions/action.ts";
 import { ACTIONS } from "../../actions/index.ts";
 import { hasRight, ROLES } from "../../domain/sign-in.ts";
 import { openSqlite } from "../../storage/sqlite/index.ts";
-import { filledDashboard, says, trail, type FilledDashboard } from "../../testing/dashboard.ts";
+import { filledDashboard, says, storageNames, trail, type FilledDashboard } from "../../testing/dashboard.ts";
 import { newLink, send, signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { failingStorage, type FailingStorage, type Failure } from "../../testing/failing-storage.ts";
 import { startServer } from "../../testing/server.ts";
-import { storageNames } from "../../testing/storage-names.ts";
 
 const sandbox = await filledDashboard();
 const live = await filledDashboard({ isLive: true });

@@ -1,11 +1,10 @@
 // Every page, found by the server's own routes, so that a new page needs no entry here.
 import { afterAll, describe, expect, test } from "vitest";
 import { scopesOf } from "../../actions/action.ts";
-import { filledDashboard, not, says, type FilledDashboard } from "../../testing/dashboard.ts";
+import { filledDashboard, not, says, storageNames, type FilledDashboard } from "../../testing/dashboard.ts";
 import { signedIn, visit, type Visitor } from "../../testing/dashboard-visitor.ts";
 import { startReceiver } from "../../testing/receiver.ts";
 import { startServer } from "../../testing/server.ts";
-import { storageNames } from "../../testing/storage-names.ts";
 import { PAGES } from "./routes.ts";
 
 const HOSTILE = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;

@@ -1,9 +1,9 @@
 // Pages that update automatically, in a real browser.
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, expect, test } from "vitest";
-import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { violationsOf } from "../../testing/accessibility.ts";
-import { browse, openDashboard } from "../../testing/dashboard.ts";
+import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
+import { browse } from "../../testing/browser.ts";
+import { openDashboard } from "../../testing/dashboard.ts";
 import { enter } from "../../testing/dashboard-visitor.ts";
 
 const [{ server, area, kofi, close }, browser] = await Promise.all([openDashboard(), openBrowser()]);

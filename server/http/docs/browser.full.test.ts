@@ -1,7 +1,6 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { violationsOf } from "../../testing/accessibility.ts";
+import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
 import { startServer, type TestServer } from "../../testing/server.ts";
 import { pages } from "./pages.ts";
 

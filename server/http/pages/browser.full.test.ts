@@ -1,9 +1,8 @@
 // The payment page in a real browser: what customers do, and whether everybody can.
 import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
-import { openBrowser } from "../../../scripts/testing/browser.ts";
-import { violationsOf } from "../../testing/accessibility.ts";
-import { cancelButton, number, payButton, payWith, shows, waits } from "../../testing/customer.ts";
+import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
+import { cancelButton, number, payButton, payWith, shows, waits } from "../../testing/browser.ts";
 import { openShop, type Shop } from "../../testing/shop.ts";
 import { texts, type Locale } from "./texts.ts";
 

@@ -1,26 +1,74 @@
 // Runs the storage and real processes through PgBouncer, where it is installed.
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test, type TestContext } from "vitest";
+import { reservePort } from "../../../scripts/testing/reserve-port.ts";
 import { createFakeClock } from "../../testing/clock.ts";
-import { pgbouncerIsMissing, startPgBouncer, type PgBouncer } from "../../testing/pgbouncer.ts";
-import { useDatabase } from "../../testing/places.ts";
-import { runServer, startProcess, type ServerProcess } from "../../testing/process.ts";
+import { testProcess, useDatabase } from "../../testing/places.ts";
+import { runServer } from "../../testing/process.ts";
 import { aPayout } from "../../testing/server.ts";
 import { addMerchant, aDisbursement, concurrently } from "../../testing/storage/fixtures.ts";
 import { openPostgres } from "./index.ts";
 
-const KEY = "a-key-for-tests-of-pgbouncer";
-const missing = pgbouncerIsMissing();
-const database = useDatabase();
-let bouncer: PgBouncer | undefined;
-const running: ServerProcess[] = [];
+/** Debian installs the program in a folder that is only on root's PATH. */
+const PATH = `${process.env.PATH}:/usr/sbin`;
+const NOBODY = 65_534;
 
-beforeEach(({ skip }: TestContext) => void (missing && skip(missing)));
+/** PgBouncer refuses to run as root. */
+const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+
+/** Why these tests cannot run here, or undefined if they can. */
+const MISSING =
+  spawnSync("pgbouncer", ["--version"], { env: { PATH }, ...user }).status === 0
+    ? undefined
+    : "pgbouncer is not installed (Debian: apt-get install pgbouncer), or cannot run here as another user than root";
+
+/**
+ * Starts PgBouncer in front of a database, with its own defaults except for the mode and the number of sessions. Returns
+ * the URL of the same database through PgBouncer.
+ */
+async function startPgBouncer(database: string, mode: "session" | "transaction" | "statement") {
+  const { hostname, port, username, password, pathname } = new URL(database);
+  const folder = mkdtempSync(join(tmpdir(), "pgbouncer-"));
+  const listenPort = await reservePort();
+  const file = join(folder, "pgbouncer.ini");
+  const target = `host=${hostname} port=${port} user=${username} password=${password}`;
+  // Few sessions, so that in transaction mode each is used by several connections.
+  const settings = { listen_addr: "127.0.0.1", listen_port: listenPort, unix_socket_dir: "", auth_type: "any" };
+  const pool = { pool_mode: mode, default_pool_size: mode === "session" ? 60 : 6 };
+  const lines = Object.entries({ ...settings, ...pool }).map(([name, value]) => `${name} = ${value}`);
+  writeFileSync(file, ["[databases]", `* = ${target}`, "[pgbouncer]", ...lines, ""].join("\n"));
+  chmodSync(folder, 0o755);
+  const child = spawn("pgbouncer", [file], { env: { PATH }, stdio: ["ignore", "ignore", "pipe"], ...user });
+  const ended = once(child, "close");
+  let printed = "";
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.on("data", (chunk) => {
+      printed += String(chunk);
+      if (printed.includes("process up")) resolve();
+    });
+    ended.then(() => reject(new Error(`PgBouncer did not start: ${printed}`)), reject);
+  });
+  return {
+    url: Object.assign(new URL(database), { hostname: "127.0.0.1", port: String(listenPort), pathname }).href,
+    async close() {
+      child.kill("SIGKILL");
+      await ended;
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+const KEY = "a-key-for-tests-of-pgbouncer";
+const database = useDatabase();
+let bouncer: Awaited<ReturnType<typeof startPgBouncer>> | undefined;
+
+beforeEach(({ skip }: TestContext) => void (MISSING && skip(MISSING)));
 afterEach(async () => {
-  for (const { kill, ended } of running.splice(0)) {
-    kill("SIGKILL");
-    await ended;
-  }
   await bouncer?.close();
   bouncer = undefined;
 });
@@ -33,7 +81,7 @@ describe.each(["session", "transaction"] as const)("in %s mode", (mode) => {
 
   test("two processes create and settle payouts, and no request fails", async () => {
     const env = { DATABASE_URL: bouncer!.url, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "50" };
-    running.push(...(await Promise.all([startProcess(env), startProcess(env)])));
+    const running = await Promise.all([testProcess(env), testProcess(env)]);
     const clients = running.map(({ client }) => client(KEY));
     const statuses = new Set<number>();
     const created: string[] = [];
