@@ -1,8 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { useFolder } from "../../testing/places.ts";
-import { expectOnlyAllowed } from "../../testing/storage/plans.ts";
-import { durableStorageSuite, storageSuite } from "../../testing/storage/suite.ts";
+import { durableStorageSuite, expectOnlyAllowed, storageSuite } from "../../testing/storage/suite.ts";
 import { openSqlite } from "./index.ts";
 import { migrate } from "./migrate.ts";
 

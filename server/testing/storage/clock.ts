@@ -1,125 +1,193 @@
-import { expect, test } from "vitest";
-import type { Current } from "./current.ts";
+import { beforeEach, expect, test } from "vitest";
 import {
   ACTOR,
-  addDelivery,
-  addMerchant,
   aCheckout,
   aDisbursement,
-  claimAll,
+  aFinalDisbursement,
   concurrently,
+  DAY,
   HOUR,
   LATEST,
   MINUTE,
   SECOND,
   START,
-  ATTEMPT,
+  type Current,
 } from "./fixtures.ts";
 
-export function clockTests(storage: Current): void {
-  const timeOf = async (id: string) => storage.clock().now() + (await storage().findMerchant(id))!.clockOffset;
+const referencesOf = ({ reference, merchantsReference }: Record<"reference" | "merchantsReference", string>) => ({
+  reference,
+  merchantsReference,
+});
 
-  test("concurrent moves add up", async () => {
-    const { id } = await addMerchant(storage());
-    await concurrently(5, () => storage().moveClock(id, { by: HOUR }, LATEST));
-    expect(await timeOf(id)).toBe(START + 5 * HOUR);
+/** A merchant's clock, which is moved ahead of real time. */
+export function clockTests(current: Current): void {
+  const { storage, now, pass, payout, delivery, claims, report } = current;
+  let [id, other] = ["", ""];
+  beforeEach(async () => {
+    [id, other] = [(await current.merchant()).id, (await current.merchant()).id];
   });
+  const time = async () => now() + (await storage.findMerchant(id))!.clockOffset;
+  const move = (by: number, mostAhead = LATEST) => storage.moveClock(id, { by }, mostAhead);
 
-  test("does not move further ahead of real time than allowed, by one move or the sum of several", async () => {
-    const { id } = await addMerchant(storage());
-    const move = (by: number) => storage().moveClock(id, { by }, HOUR);
-    expect(await move(HOUR + 1)).toBeUndefined();
-    expect(await storage().moveClock(id, { to: START + HOUR + 1 }, HOUR)).toBeUndefined();
-    expect(await timeOf(id)).toBe(START);
-    const moved = await concurrently(5, () => move(HOUR / 2));
+  test("concurrent moves add up, and never go further ahead of real time than allowed", async () => {
+    expect(await move(HOUR + 1, HOUR)).toBeUndefined();
+    expect(await storage.moveClock(id, { to: START + HOUR + 1 }, HOUR)).toBeUndefined();
+    expect(await time()).toBe(START);
+    const moved = await concurrently(5, () => move(HOUR / 2, HOUR));
     expect(moved.filter((merchant) => merchant !== undefined)).toHaveLength(2);
-    expect(await timeOf(id)).toBe(START + HOUR);
+    expect(await time()).toBe(START + HOUR);
+    await concurrently(5, () => move(HOUR));
+    expect(await time()).toBe(START + 6 * HOUR);
+    // A clock that is further ahead than allowed is left where it is.
+    for (const nowhere of [{ by: 0 }, { to: START }])
+      expect(await storage.moveClock(id, nowhere, MINUTE)).toMatchObject({ merchant: { clockOffset: 6 * HOUR } });
+    expect(await move(1, MINUTE)).toBeUndefined();
   });
 
-  test("a clock that is further ahead than allowed is left where it is", async () => {
-    const { id } = await addMerchant(storage());
-    await storage().moveClock(id, { by: HOUR }, LATEST);
-    for (const move of [{ by: 0 }, { to: START }]) {
-      expect(await storage().moveClock(id, move, MINUTE)).toMatchObject({ merchant: { clockOffset: HOUR } });
+  test("a payout that is created during a move is dated and due consistently before or after it", async () => {
+    const [, ...made] = await Promise.all([move(HOUR), ...Array.from({ length: 20 }, () => payout(id))]);
+    for (const { createdAt, due } of made) {
+      expect([START, START + HOUR]).toContain(createdAt);
+      expect(due!.at).toBe(START + 2 * SECOND);
     }
-    expect(await storage().moveClock(id, { by: 1 }, MINUTE)).toBeUndefined();
-  });
-
-  test("a disbursement created during a move is dated and due consistently before or after it", async () => {
-    const { id } = await addMerchant(storage());
-    const [, ...inserted] = await Promise.all([
-      storage().moveClock(id, { by: HOUR }, LATEST),
-      ...Array.from({ length: 20 }, () => storage().insertDisbursement(aDisbursement(id))),
-    ]);
-    for (const { record } of inserted) {
-      expect([START, START + HOUR]).toContain(record.createdAt);
-      expect(record.due!.at).toBe(START + 2 * SECOND);
-    }
-    storage.clock().advance(2 * SECOND);
-    expect(await storage().settleDue(100)).toBe(20);
+    pass(2 * SECOND);
+    expect(await storage.settleDue(100)).toBe(20);
   });
 
   test("all of many pending records follow the move", async () => {
-    const merchant = await addMerchant(storage());
-    await concurrently(2_500, () => storage().insertDisbursement(aDisbursement(merchant.id)));
-    await storage().moveClock(merchant.id, { by: SECOND }, LATEST);
-    storage.clock().advance(SECOND);
-    expect(await storage().settleDue(10_000)).toBe(2_500);
+    await concurrently(2_500, () => payout(id));
+    await move(SECOND);
+    pass(SECOND);
+    expect(await storage.settleDue(10_000)).toBe(2_500);
   });
 
   test("retries follow the move; a lease does not", async () => {
-    const merchant = await addMerchant(storage());
-    const [retried, claimed] = [await addDelivery(storage(), merchant.id), await addDelivery(storage(), merchant.id)];
-    const first = (await claimAll(storage())).find(({ event }) => event.id === retried.id);
-    await storage().recordAttempt(first!, ATTEMPT, { status: "pending", step: 1, nextAttemptAt: START + HOUR });
-    await storage().moveClock(merchant.id, { by: HOUR }, LATEST);
-    const again = await claimAll(storage());
-    expect(again).toMatchObject([{ event: { id: retried.id }, dueAt: START + HOUR, merchant: { clockOffset: HOUR } }]);
-    expect(await storage().requestReplay(merchant.id, claimed.id, ACTOR)).toBe("claimed");
+    const [retried, claimed] = [await delivery(id), await delivery(id)];
+    const first = (await claims()).find(({ event }) => event.id === retried.id);
+    await report(first!, { status: "pending", step: 1, nextAttemptAt: START + HOUR });
+    await move(HOUR);
+    const again = { event: { id: retried.id }, dueAt: START + HOUR, merchant: { clockOffset: HOUR } };
+    expect(await claims()).toMatchObject([again]);
+    expect(await storage.requestReplay(id, claimed.id, ACTOR)).toBe("claimed");
   });
 
-  test("reports whether a record, a retry or a claimed delivery is due by a time", async () => {
-    const [merchant, other] = [await addMerchant(storage()), await addMerchant(storage())];
-    const hasDue = (until: number) => storage().hasDue(merchant.id, until);
-    expect(await hasDue(LATEST)).toBe(false);
-    await storage().insertDisbursement(aDisbursement(merchant.id));
+  test("tells whether a record, a retry or a claimed delivery is due by a time", async () => {
+    const hasDue = (until: number) => storage.hasDue(id, until);
+    await payout(id);
     expect([await hasDue(START + 1_999), await hasDue(START + 2_000)]).toEqual([false, true]);
-    expect(await storage().hasDue(other.id, LATEST)).toBe(false);
-    storage.clock().advance(2_000);
-    await storage().settleDue(10);
+    expect(await storage.hasDue(other, LATEST)).toBe(false);
+    pass(2_000);
+    await storage.settleDue(10);
     expect(await hasDue(LATEST)).toBe(false);
-
-    const { id } = await addDelivery(storage(), merchant.id);
+    await delivery(id);
     expect(await hasDue(START + 2_000)).toBe(true);
-    const [claimed] = await claimAll(storage());
-    expect(claimed!.event.id).toBe(id);
+    const [claimed] = await claims();
     expect(await hasDue(START + 2_000)).toBe(true);
-    await storage().recordAttempt(claimed!, ATTEMPT, { status: "delivered", step: 1 });
+    await report(claimed!, { status: "delivered", step: 1 });
     expect(await hasDue(LATEST)).toBe(false);
   });
 
   test("lists what is upcoming in order, with its number", async () => {
-    const [{ id }, other] = [await addMerchant(storage()), await addMerchant(storage())];
-    const payout = aDisbursement(id, { due: { afterMs: HOUR, status: "failed" } });
-    const checkout = aCheckout(id);
-    await storage().insertDisbursement(payout);
-    await storage().insertCheckout(checkout);
-    await storage().insertDisbursement(aDisbursement(other.id));
-    const delivery = await addDelivery(storage(), id);
-
-    const [sent, expired, settled] = [
-      { at: START, kind: "delivery", ...delivery, type: "disbursement.completed", step: 0 },
-      { at: START + 30 * MINUTE, kind: "checkout", status: "cancelled", ...referencesOf(checkout) },
-      { at: START + HOUR, kind: "disbursement", status: "failed", ...referencesOf(payout) },
-    ];
-    expect(await storage().listUpcoming(id, START + HOUR, 10)).toEqual({ items: [sent, expired, settled], total: 3 });
-    expect(await storage().listUpcoming(id, START + HOUR, 2)).toEqual({ items: [sent, expired], total: 3 });
-    expect(await storage().listUpcoming(id, START + HOUR - 1, 10)).toEqual({ items: [sent, expired], total: 2 });
-    expect(await storage().listUpcoming(id, START - 1, 10)).toEqual({ items: [], total: 0 });
+    const failing = await payout(id, { due: { afterMs: HOUR, status: "failed" } });
+    const checkout = await current.checkout(id);
+    await payout(other);
+    const sent = { at: START, kind: "delivery", ...(await delivery(id)), type: "disbursement.completed", step: 0 };
+    const expired = { at: START + 30 * MINUTE, kind: "checkout", status: "cancelled", ...referencesOf(checkout) };
+    const settled = { at: START + HOUR, kind: "disbursement", status: "failed", ...referencesOf(failing) };
+    for (const [until, limit, items, total] of [
+      [START + HOUR, 10, [sent, expired, settled], 3],
+      [START + HOUR, 2, [sent, expired], 3],
+      [START + HOUR - 1, 10, [sent, expired], 2],
+      [START - 1, 10, [], 0],
+    ] as const)
+      expect(await storage.listUpcoming(id, until, limit)).toEqual({ items, total });
   });
 }
 
-const referencesOf = ({ reference, merchantsReference }: { reference: string; merchantsReference: string }) => ({
-  reference,
-  merchantsReference,
-});
+export function resetTests(current: Current): void {
+  const { storage, pass, payout, delivery, claims, report, settleAll } = current;
+  const countOfEvents = async (merchantId: string) => (await current.events(merchantId)).length;
+
+  /** A merchant with a record of each kind, whose clock is an hour ahead. */
+  async function busyMerchant() {
+    const merchant = await current.merchant();
+    const { id } = merchant;
+    const key = await current.key(id);
+    const again = () => storage.insertDisbursement(aDisbursement(id, { merchantsReference: "same" }));
+    await again();
+    const checkout = aCheckout(id);
+    await storage.insertCheckout(checkout);
+    await delivery(id);
+    await storage.countRefusal(id, "refused");
+    await storage.moveClock(id, { by: HOUR }, LATEST);
+    return { merchant, id, key, checkout: checkout.reference, again };
+  }
+
+  test("deletes one merchant's records and resets its clock; keys and secret stay", async () => {
+    const [reset, kept] = [await busyMerchant(), await busyMerchant()];
+    const { merchant, id } = reset;
+    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
+    const { current: secret } = await storage.rotateSecret(id, "whsec_new", rotation);
+    const [claimed] = await claims({ merchantId: id });
+    await storage.reset(id);
+
+    expect(await storage.findMerchant(id)).toEqual(merchant);
+    expect(await storage.findPublicCheckout(reset.checkout)).toBeUndefined();
+    expect([await storage.hasDue(id, LATEST), await countOfEvents(id)]).toEqual([false, 0]);
+    // The result of an attempt in progress is dropped.
+    expect(await report(claimed!, { status: "delivered", step: 1 })).toBe(false);
+    expect((await storage.listDeliveries({ merchantId: id, limit: 10 })).items).toEqual([]);
+    expect(await storage.countRefusal(id, "refused")).toBe(1);
+    // The clock that goes back does not revive an expired secret.
+    expect(await storage.readSecrets(id)).toEqual({ current: secret, previous: [] });
+    expect((await storage.findMerchantByKey(reset.key.hash))?.merchant).toEqual(merchant);
+    const dated = { createdAt: START, due: { at: START + 2_000 } };
+    expect(await reset.again()).toMatchObject({ inserted: true, record: dated });
+
+    expect(await storage.findMerchant(kept.id)).toMatchObject({ clockOffset: HOUR });
+    expect(await storage.findPublicCheckout(kept.checkout)).toBeDefined();
+    expect(await countOfEvents(kept.id)).toBe(1);
+    expect(await storage.countRefusal(kept.id, "refused")).toBe(2);
+    expect(await kept.again()).toMatchObject({ inserted: false });
+
+    // What was pending before the reset never ends.
+    pass(HOUR);
+    await settleAll();
+    expect([await countOfEvents(id), await claims({ merchantId: id })]).toEqual([1, []]);
+  });
+
+  test("a payout that is created during a reset is deleted or dated in real time", async () => {
+    const { id } = await current.merchant();
+    const dates = new Set<string>();
+    for (let round = 0; round < 20; round += 1) {
+      await storage.moveClock(id, { by: 365 * DAY }, LATEST);
+      const [before, , after] = await Promise.all([payout(id), storage.reset(id), payout(id)]);
+      for (const { reference } of [before, after]) {
+        const kept = await storage.findDisbursement(id, reference);
+        if (kept) dates.add(String([kept.createdAt, kept.due!.at]));
+      }
+    }
+    expect(dates).toEqual(new Set([String([START, START + 2_000])]));
+  });
+
+  test("a reset of very many rows leaves none, and no other merchant's change", async () => {
+    const kept = await busyMerchant();
+    const { id } = await current.merchant();
+    await concurrently(1_200, () => payout(id));
+    await concurrently(20, () => delivery(id));
+    await storage.countRefusal(id, "refused");
+    // What is created while the steps go on is deleted completely or not at all.
+    const made = Array.from({ length: 20 }, () => storage.insertDisbursement(aFinalDisbursement(id)));
+    await Promise.all([storage.reset(id), ...made]);
+    const { items } = await storage.listDisbursements({ merchantId: id, limit: 50 });
+    expect(await countOfEvents(id)).toBe(items.length);
+    const statement = (await storage.listStatement({ merchantId: id, limit: 50 })).items;
+    const reserved = new Set(statement.map((entry) => entry.reference));
+    expect(reserved).toEqual(new Set(items.map(({ reference }) => reference)));
+    expect(await storage.countRefusal(id, "refused")).toBe(1);
+    expect(await storage.findMerchant(id)).not.toHaveProperty("isResetting");
+
+    expect(await kept.again()).toMatchObject({ inserted: false });
+    expect(await countOfEvents(kept.id)).toBe(1);
+  });
+}

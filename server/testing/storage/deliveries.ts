@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Current } from "./current.ts";
-import { ACTOR, ATTEMPT, concurrently, HOUR, LATEST, MINUTE, START } from "./fixtures.ts";
+import { ACTOR, ATTEMPT, concurrently, HOUR, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 
 const DELIVERED = { status: "delivered", step: 1 } as const;
@@ -174,13 +173,6 @@ export function deliveryTests(current: Current): void {
       expect(await storage.requestReplay(of, unknown, ACTOR)).toBe("unknown");
     await storage.reset(merchantId);
     expect([await replay(), await claims()]).toEqual(["unknown", []]);
-  });
-
-  test("a lease is measured in real time, independently of the merchant's clock", async () => {
-    const { replay } = await oneDelivery();
-    await claimOne();
-    await storage.moveClock(merchantId, { by: HOUR }, LATEST);
-    expect(await replay()).toBe("claimed");
   });
 
   test("makes at most `limit` deliveries ready", async () => {

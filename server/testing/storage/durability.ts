@@ -2,28 +2,23 @@ import { beforeEach, expect, test } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
 import {
-  aCheckout,
   ACTOR,
-  addDelivery,
-  addKey,
-  addMerchant,
-  aDisbursement,
-  ATTEMPT,
-  attempted,
-  claimAll,
+  createCurrent,
   concurrently,
   HOUR,
   LATEST,
   MINUTE,
   nextId,
   pendingOn,
+  SECOND,
+  type Current,
 } from "./fixtures.ts";
 
 export interface ReopenOptions {
   secretKeys?: readonly Buffer[];
 }
 
-const claim = (storage: Storage, merchantId: string) =>
+const claim = ({ storage }: Current, merchantId: string) =>
   storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
 
 export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOptions) => Promise<Storage>): void {
@@ -31,39 +26,42 @@ export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOption
   beforeEach(() => {
     clock = createFakeClock();
   });
-  const open = (...secretKeys: Buffer[]) => openAt(clock, { secretKeys });
+  async function open(...secretKeys: Buffer[]): Promise<Current> {
+    const storage = await openAt(clock, { secretKeys });
+    return createCurrent(() => ({ storage, clock, reported: [] }));
+  }
   /** Opens the storage, and closes it after the work. */
-  async function opened<T>(work: (storage: Storage) => Promise<T>, ...secretKeys: Buffer[]): Promise<T> {
-    const storage = await open(...secretKeys);
-    return work(storage).finally(() => storage.close());
+  async function opened<T>(work: (current: Current) => Promise<T>, ...secretKeys: Buffer[]): Promise<T> {
+    const current = await open(...secretKeys);
+    return work(current).finally(() => current.storage.close());
   }
 
   test("a claim to hand a payment over is durable, because the rail may have been asked", async () => {
-    const { merchantId, reference } = await opened(async (storage) => {
-      const { id } = await addMerchant(storage);
-      const { record } = await storage.insertDisbursement(pendingOn("mobile", id));
-      expect(await claim(storage, id)).toMatchObject([{ id: record.reference }]);
+    const { merchantId, reference } = await opened(async (current) => {
+      const { id } = await current.merchant();
+      const { record } = await current.storage.insertDisbursement(pendingOn("mobile", id));
+      expect(await claim(current, id)).toMatchObject([{ id: record.reference }]);
       return record;
     });
-    await opened(async (storage) => {
+    await opened(async (current) => {
       clock.advance(MINUTE);
-      await storage.promoteHandovers(10);
-      expect(await claim(storage, merchantId)).toMatchObject([{ id: reference, askedAgoMs: 0 }]);
+      await current.storage.promoteHandovers(10);
+      expect(await claim(current, merchantId)).toMatchObject([{ id: reference, askedAgoMs: 0 }]);
     });
   });
 
   test("secrets are read with the key that encrypted them, or an earlier one, and without it nothing opens", async () => {
     const [first, second] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
-    const { id, initial } = await opened(async (storage) => {
-      const merchant = await addMerchant(storage);
-      return { id: merchant.id, initial: (await storage.readSecrets(merchant.id)).current };
+    const { id, initial } = await opened(async ({ storage, merchant }) => {
+      const made = await merchant();
+      return { id: made.id, initial: (await storage.readSecrets(made.id)).current };
     });
     const rotated = { current: "whsec_second", previous: [{ secret: initial, expiresAt: clock.now() + HOUR }] };
-    const other = await opened(async (storage) => {
+    const other = await opened(async ({ storage, merchant }) => {
       expect((await storage.readSecrets(id)).current).toBe(initial);
       const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
       expect(await storage.rotateSecret(id, "whsec_second", rotation)).toEqual(rotated);
-      return addMerchant(storage);
+      return merchant();
     }, first);
 
     const NEEDED = /encrypted with the key [\da-f]{8}, .*SECRETS_KEY_FILE/;
@@ -71,29 +69,27 @@ export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOption
     await expect(open(second)).rejects.toThrow(NEEDED);
 
     await opened(async () => undefined, second, first);
-    await opened(async (storage) => {
+    await opened(async ({ storage, delivery, claims }) => {
       expect(await storage.readSecrets(id)).toEqual(rotated);
       expect(await storage.revealSecrets(other.id, ACTOR)).toEqual({ current: initial, previous: [] });
-      await addDelivery(storage, id);
-      expect(await claimAll(storage)).toMatchObject([{ secrets: rotated }]);
+      await delivery(id);
+      expect(await claims()).toMatchObject([{ secrets: rotated }]);
     }, second);
   });
 
   test("returns every write confirmed before it was closed, and continues settlement and deliveries", async () => {
-    const before = await opened(async (storage) => {
-      const { id } = await addMerchant(storage);
-      const key = await addKey(storage, id);
-      const { record: disbursement } = await storage.insertDisbursement(aDisbursement(id));
-      const { record: checkout } = await storage.insertCheckout(aCheckout(id));
+    const before = await opened(async ({ storage, ...current }) => {
+      const { id } = await current.merchant();
+      const [key, disbursement] = [await current.key(id), await current.payout(id)];
+      const checkout = await current.checkout(id);
       await storage.countRefusal(id, "refused");
-      const { id: delivered } = await addDelivery(storage, id);
-      await storage.recordAttempt((await claimAll(storage))[0]!, ATTEMPT, { status: "ended", step: 1 });
-      const delivery = await storage.findDelivery(id, delivered);
-      const { id: claimed } = await addDelivery(storage, id);
-      expect(await claimAll(storage)).toHaveLength(1);
-      return { id, key, disbursement, checkout, delivery: delivery!, claimed };
+      const { id: delivered } = await current.attempted(id, "ended");
+      const delivery = (await storage.findDelivery(id, delivered))!;
+      const { id: claimed } = await current.delivery(id);
+      expect(await current.claims()).toHaveLength(1);
+      return { id, key, disbursement, checkout, delivery, claimed };
     });
-    await opened(async (storage) => {
+    await opened(async ({ storage, claims }) => {
       const { id, key, disbursement, checkout, delivery, claimed } = before;
       expect(await storage.findMerchantByKey(key.hash)).toMatchObject({ merchant: { id } });
       expect(await storage.findDisbursement(id, disbursement.reference)).toEqual(disbursement);
@@ -104,66 +100,85 @@ export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOption
       expect(await storage.settleDue(10)).toBe(1);
       expect(await storage.findDisbursement(id, disbursement.reference)).toMatchObject({ status: "success" });
       // The claim of a dead process ends.
-      expect(await claimAll(storage)).toMatchObject([{ id: claimed }]);
+      expect(await claims()).toMatchObject([{ id: claimed }]);
     });
   });
 
   test("finishes or rejects every write in progress when it is closed", async () => {
-    const before = await open();
-    const merchant = await addMerchant(before);
-    const drafts = Array.from({ length: 10 }, () => aDisbursement(merchant.id));
-    const results = concurrently(10, (index) => before.insertDisbursement(drafts[index]!));
+    const { storage: before, merchant, payout } = await open();
+    const { id } = await merchant();
+    const results = concurrently(10, () => payout(id));
     await before.close();
-    expect((await results).every(({ inserted }) => inserted)).toBe(true);
-    await expect(before.insertDisbursement(aDisbursement(merchant.id))).rejects.toThrow(Error);
+    const made = await results;
+    await expect(payout(id)).rejects.toThrow(Error);
     await expect(before.ping()).rejects.toThrow(Error);
-    await opened(async (storage) => {
+    await opened(async ({ storage }) => {
       await storage.ping();
-      for (const { reference } of drafts) expect(await storage.findDisbursement(merchant.id, reference)).toBeDefined();
+      for (const record of made) expect(await storage.findDisbursement(id, record.reference)).toEqual(record);
+    });
+  });
+
+  test("the second of two moves of a clock happens wholly or not at all if the process ends between them", async () => {
+    const { storage: before, merchant, payout } = await open();
+    const { id } = await merchant();
+    await concurrently(100, () => payout(id));
+    const move = () => before.moveClock(id, { by: SECOND / 2 }, LATEST);
+    const [first, second] = [move(), move()];
+    await first;
+    const [end] = await Promise.allSettled([second, before.close()]);
+    await opened(async ({ storage, pass }) => {
+      const { clockOffset } = (await storage.findMerchant(id))!;
+      expect(end.status === "fulfilled" ? [SECOND] : [SECOND / 2, SECOND]).toContain(clockOffset);
+      pass(2 * SECOND - clockOffset - 1);
+      expect(await storage.settleDue(200)).toBe(0);
+      pass(1);
+      expect(await storage.settleDue(200)).toBe(100);
     });
   });
 
   test("finishes a reset that the end of the process interrupted", async () => {
-    const before = await open();
-    const merchant = await addMerchant(before);
-    await before.moveClock(merchant.id, { by: MINUTE }, LATEST);
-    await concurrently(1_200, () => before.insertDisbursement(aDisbursement(merchant.id)));
-    const { id } = await addDelivery(before, merchant.id);
-    const [reset] = await Promise.allSettled([before.reset(merchant.id), before.close()]);
+    const { storage: before, ...current } = await open();
+    const merchant = await current.merchant();
+    const merchantId = merchant.id;
+    await before.moveClock(merchantId, { by: MINUTE }, LATEST);
+    await concurrently(1_200, () => current.payout(merchantId));
+    const { id } = await current.delivery(merchantId);
+    const [reset] = await Promise.allSettled([before.reset(merchantId), before.close()]);
     expect(reset.status).toBe("rejected");
 
-    await opened(async (storage) => {
-      expect(await storage.findMerchant(merchant.id)).toEqual({ ...merchant, isResetting: true });
+    await opened(async ({ storage }) => {
+      expect(await storage.findMerchant(merchantId)).toEqual({ ...merchant, isResetting: true });
       await storage.prune(10);
-      expect(await storage.findMerchant(merchant.id)).toEqual(merchant);
-      expect(await storage.findDelivery(merchant.id, id)).toBeUndefined();
-      expect((await storage.listDisbursements({ merchantId: merchant.id, limit: 1 })).items).toEqual([]);
-      expect(await storage.listBalances(merchant.id)).toEqual([]);
+      expect(await storage.findMerchant(merchantId)).toEqual(merchant);
+      expect(await storage.findDelivery(merchantId, id)).toBeUndefined();
+      expect((await storage.listDisbursements({ merchantId, limit: 1 })).items).toEqual([]);
+      expect(await storage.listBalances(merchantId)).toEqual([]);
     });
   });
 
   test("continues a replay where it was: no delivery is missed and none made ready twice", async () => {
-    let storage = await open();
-    const { id: merchantId } = await addMerchant(storage);
+    let current = await open();
+    const { id: merchantId } = await current.merchant();
     const ids: string[] = [];
-    for (let index = 0; index < 6; index += 1) ids.push((await attempted(storage, merchantId, "ended")).id);
+    for (let index = 0; index < 6; index += 1) ids.push((await current.attempted(merchantId, "ended")).id);
     const replay = { id: nextId(), merchantId, filter: { status: "failed" }, pace: 8 } as const;
-    await storage.startReplay(replay, ACTOR);
+    await current.storage.startReplay(replay, ACTOR);
     const ready: string[] = [];
     for (let steps = 0; steps < 5; steps += 1) {
       // The step may be in progress when the storage is closed; it then happens or does not.
-      await Promise.allSettled([storage.advanceReplay(), storage.close()]);
-      storage = await open();
-      for (const claimed of await claimAll(storage)) {
+      await Promise.allSettled([current.storage.advanceReplay(), current.storage.close()]);
+      current = await open();
+      for (const claimed of await current.claims()) {
         ready.push(claimed.event.id);
-        await storage.recordAttempt(claimed, ATTEMPT, { status: "ended", step: 1 });
+        await current.report(claimed, { status: "ended", step: 1 });
       }
       clock.advance(MINUTE);
     }
-    while ((await storage.advanceReplay()) !== undefined) clock.advance(MINUTE);
-    ready.push(...(await claimAll(storage)).map(({ event }) => event.id));
+    while ((await current.storage.advanceReplay()) !== undefined) clock.advance(MINUTE);
+    ready.push(...(await current.claims()).map(({ event }) => event.id));
     expect(ready).toEqual(ids);
-    expect(await storage.findReplay(merchantId, replay.id)).toMatchObject({ state: "done", replayed: 6, skipped: 0 });
-    await storage.close();
+    const done = { state: "done", replayed: 6, skipped: 0 };
+    expect(await current.storage.findReplay(merchantId, replay.id)).toMatchObject(done);
+    await current.storage.close();
   });
 }

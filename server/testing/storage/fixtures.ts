@@ -1,12 +1,13 @@
 import type { Storage } from "../../domain/storage.ts";
 import type { ApiKey } from "../../domain/keys.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
-import type { DeliveryStatus } from "../../domain/deliveries.ts";
+import type { Attempt, DeliveryStatus } from "../../domain/deliveries.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Customer, Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import type { Page } from "../../domain/pages.ts";
 import { customerOf } from "../../storage/record-rows.ts";
+import type { FakeClock } from "../clock.ts";
 
 /** The time at which a fake clock starts. */
 export const START = Date.UTC(2026, 10, 20, 9, 30);
@@ -23,6 +24,8 @@ export const LATEST = Date.UTC(9999, 11, 31);
 
 /** An attempt to deliver a webhook, without a response. */
 export const ATTEMPT = { at: START, sentAt: START, latencyMs: 1 };
+
+type Payout = Partial<Draft<Disbursement>>;
 
 let made = 0;
 /** A UUID that is unique in this run and sorts after all earlier UUIDs. */
@@ -57,7 +60,7 @@ export async function addKey(storage: Storage, merchantId: string, changes: Part
 }
 
 /** A pending disbursement that settles as success after two seconds. */
-export function aDisbursement(merchantId: string, changes: Partial<Draft<Disbursement>> = {}): Draft<Disbursement> {
+export function aDisbursement(merchantId: string, changes: Payout = {}): Draft<Disbursement> {
   const id = nextId();
   return {
     id,
@@ -76,13 +79,13 @@ export function aDisbursement(merchantId: string, changes: Partial<Draft<Disburs
 }
 
 /** A disbursement that is final from the start. */
-export function aFinalDisbursement(merchantId: string, changes: Partial<Draft<Disbursement>> = {}) {
+export function aFinalDisbursement(merchantId: string, changes: Payout = {}) {
   const { due: _, ...draft } = aDisbursement(merchantId, { status: "success", ...changes });
   return draft;
 }
 
 /** A payout that waits for a rail, which decides how it ends. */
-export function pendingOn(rail: string, merchantId: string, changes: Partial<Draft<Disbursement>> = {}) {
+export function pendingOn(rail: string, merchantId: string, changes: Payout = {}) {
   const { due: _, ...draft } = aDisbursement(merchantId, { webhookURL: "https://merchant.example/hook", ...changes });
   return { ...draft, rail };
 }
@@ -116,19 +119,14 @@ export function storedAt<T extends Disbursement | Checkout>(draft: Draft<T>, at 
 }
 
 /** A disbursement that has succeeded from the start, with a webhook that is due immediately. */
-export async function addDelivery(storage: Storage, merchantId: string, changes: Partial<Draft<Disbursement>> = {}) {
+export async function addDelivery(storage: Storage, merchantId: string, changes: Payout = {}) {
   const draft = aFinalDisbursement(merchantId, { webhookURL: "https://merchant.example/hook", ...changes });
   await storage.insertDisbursement(draft);
   return { id: `msg_${draft.id.replaceAll("-", "")}`, reference: draft.reference };
 }
 
 /** A delivery with this status after one attempt. If pending, its next attempt is long after the test. */
-export async function attempted(
-  storage: Storage,
-  merchantId: string,
-  status: DeliveryStatus,
-  changes: Partial<Draft<Disbursement>> = {},
-) {
+export async function attempted(storage: Storage, merchantId: string, status: DeliveryStatus, changes: Payout = {}) {
   const delivery = await addDelivery(storage, merchantId, changes);
   const claimed = (await claimAll(storage, { merchantId })).find(({ event }) => event.id === delivery.id);
   const next = { status, step: 1, ...(status === "pending" && { nextAttemptAt: LATEST }) };
@@ -177,4 +175,66 @@ export async function pagesOf<T>(
     ({ cursor } = page);
   }
   return pages;
+}
+
+/** What the storage has reported: a `TelemetryEvent` and its name. */
+export type Report = { name: string } & object;
+
+interface Opened {
+  storage: Storage;
+  clock: FakeClock;
+  reported: Report[];
+}
+/** The storage and the clock of the current test, and what tests do with them. */
+export type Current = ReturnType<typeof createCurrent>;
+
+/** @param opened returns what belongs to the current test */
+export function createCurrent(opened: () => Opened) {
+  const now = () => opened().clock.now();
+  const storage = new Proxy({} as Storage, { get: (_, name) => Reflect.get(opened().storage, name) as unknown });
+  return {
+    storage,
+    clock: () => opened().clock,
+    now,
+    /** Lets time pass. */
+    pass: (milliseconds: number) => opened().clock.advance(milliseconds),
+    /** What the storage has reported so far, of one kind or of all. */
+    reported: (name?: string) =>
+      name === undefined ? opened().reported : opened().reported.filter((each) => each.name === name),
+
+    merchant: (changes?: Partial<Merchant>) => addMerchant(storage, changes),
+    /** Makes a key of ACTOR. */
+    key: (merchantId: string, changes?: Partial<ApiKey>) => addKey(storage, merchantId, changes),
+    /** Makes a payout that succeeds after two seconds. */
+    payout: async (merchantId: string, changes?: Payout) =>
+      (await storage.insertDisbursement(aDisbursement(merchantId, changes))).record,
+    /** Makes a payout that is final from the start. */
+    finalPayout: async (merchantId: string, changes?: Payout) =>
+      (await storage.insertDisbursement(aFinalDisbursement(merchantId, changes))).record,
+    /** Makes a checkout that expires after half an hour. */
+    checkout: async (merchantId: string, changes?: Partial<Draft<Checkout>>) =>
+      (await storage.insertCheckout(aCheckout(merchantId, changes))).record,
+    /** Makes a payout that has succeeded, with a webhook that is due. */
+    delivery: (merchantId: string, changes?: Payout) => addDelivery(storage, merchantId, changes),
+    /** Makes a payout whose webhook has this status after one attempt. */
+    attempted: (merchantId: string, status: DeliveryStatus, changes?: Payout) =>
+      attempted(storage, merchantId, status, changes),
+    /** Claims every webhook that is due. */
+    claims: (options?: ClaimOptions) => claimAll(storage, options),
+    /** Reports an attempt. */
+    report: (
+      claim: Parameters<Storage["recordAttempt"]>[0],
+      next: Parameters<Storage["recordAttempt"]>[2],
+      attempt: Partial<Omit<Attempt, "number">> = {},
+    ) => storage.recordAttempt(claim, { ...ATTEMPT, ...attempt }, next),
+    /** Gives every record that is due its final status. */
+    settleAll: async () => {
+      while ((await storage.settleDue(100)) > 0);
+    },
+    /** The merchant's newest events. */
+    events: async (merchantId: string, reference?: string) =>
+      (await storage.listEvents({ merchantId, limit: 100, ...(reference !== undefined && { reference }) })).items,
+    /** The merchant's newest entries of the audit trail. */
+    audit: async (merchantId: string, limit = 100) => (await storage.listAudit({ merchantId, limit })).items,
+  };
 }

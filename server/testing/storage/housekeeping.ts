@@ -1,8 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { PruneQuery } from "../../domain/storage.ts";
-import type { Current } from "./current.ts";
-import { ACTOR, DAY, HOUR, LATEST, MINUTE, pendingOn, START } from "./fixtures.ts";
+import { ACTOR, DAY, HOUR, LATEST, MINUTE, pendingOn, START, type Current } from "./fixtures.ts";
 
 /** Deletion of old events. */
 export function pruneTests(current: Current): void {
@@ -12,15 +11,12 @@ export function pruneTests(current: Current): void {
     merchantId = (await current.merchant()).id;
   });
 
-  async function attempt(status: DeliveryStatus, of = merchantId) {
-    const [claimed] = await claims({ merchantId: of });
-    const next = status === "pending" ? { nextAttemptAt: now() + 200 * DAY } : {};
-    await report(claimed!, { status, step: 1, ...next }, { at: now(), sentAt: now() });
-  }
   /** Adds a delivery and makes an attempt that ends it with this status. */
   async function attempted(status: DeliveryStatus, of = merchantId) {
     const made = await current.delivery(of);
-    await attempt(status, of);
+    const [claimed] = await claims({ merchantId: of });
+    const next = status === "pending" ? { nextAttemptAt: now() + 200 * DAY } : {};
+    await report(claimed!, { status, step: 1, ...next }, { at: now(), sentAt: now() });
     return made;
   }
   /** Runs all steps for a merchant and adds up their results. */
@@ -66,28 +62,19 @@ export function pruneTests(current: Current): void {
     expect(await claims({ merchantId })).toMatchObject([{ event: { id: kept[3]!.id } }]);
   });
 
-  test("keeps what is recent: the event, or an attempt to deliver it again", async () => {
+  test("keeps what is recent, or is being replayed", async () => {
     const again = await attempted("delivered");
     pass(100 * DAY);
     await storage.requestReplay(merchantId, again.id, ACTOR);
-    await attempt("delivered");
+    const [claimed] = await claims({ leaseMs: DAY });
+    expect(await pruneAll()).toMatchObject({ events: 0 });
+    await report(claimed!, { status: "delivered", step: 1 }, { at: now(), sentAt: now() });
     const recent = await attempted("delivered");
     pass(89 * DAY);
     expect(await pruneAll()).toMatchObject({ events: 0 });
     expect(await idsOf()).toEqual([again.id, recent.id]);
     pass(2 * DAY);
     expect(await pruneAll()).toMatchObject({ events: 2, attempts: 3 });
-  });
-
-  test("keeps a delivered event while it is being replayed", async () => {
-    const { id } = await attempted("delivered");
-    pass(100 * DAY);
-    await storage.requestReplay(merchantId, id, ACTOR);
-    const [claimed] = await claims({ leaseMs: DAY });
-    expect(await pruneAll()).toMatchObject({ events: 0 });
-    const at = now() - 100 * DAY;
-    await report(claimed!, { status: "delivered", step: 1 }, { at, sentAt: at });
-    expect(await pruneAll()).toMatchObject({ events: 1, attempts: 2 });
   });
 
   test("deletes of one merchant only, and never by a clock that was moved ahead", async () => {

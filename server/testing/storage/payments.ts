@@ -3,8 +3,17 @@ import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { failureOf, type Draft } from "../../domain/records.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import type { Current } from "./current.ts";
-import { aCheckout, aCustomer, aDisbursement, concurrently, LATEST, MINUTE, START, storedAt } from "./fixtures.ts";
+import {
+  aCheckout,
+  aCustomer,
+  aDisbursement,
+  concurrently,
+  LATEST,
+  MINUTE,
+  START,
+  storedAt,
+  type Current,
+} from "./fixtures.ts";
 
 const PAYER = "2250701234567";
 const SOON = { afterMs: 2_000, status: "success" } as const;
@@ -212,15 +221,6 @@ export function paymentTests(current: Current): void {
       expect(ended.map(Number).reduce((sum, count) => sum + count)).toBe(1);
       const { status } = await read();
       expect(await types()).toEqual([`checkout.${status === "success" ? "completed" : status}`]);
-    });
-
-    test("that nobody pays is cancelled when it expires (D3)", async () => {
-      pass(30 * MINUTE - 1);
-      expect(await storage.settleDue(10)).toBe(0);
-      pass(1);
-      expect(await storage.settleDue(10)).toBe(1);
-      expect(await read()).toMatchObject({ reference, status: "cancelled", updatedAt: START + 30 * MINUTE });
-      expect(await types()).toEqual(["checkout.cancelled"]);
     });
   });
 }

@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe } from "vitest";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import type { Storage } from "../../domain/storage.ts";
 import type { Emit } from "../../domain/telemetry.ts";
 import { createFakeClock, type FakeClock } from "../clock.ts";
-import { clockTests } from "./clock.ts";
-import { createCurrent, type Current, type Report } from "./current.ts";
+import { clockTests, resetTests } from "./clock.ts";
 import { deliveryTests } from "./deliveries.ts";
 import { durabilityTests, type ReopenOptions } from "./durability.ts";
 import { figureTests } from "./figures.ts";
+import { createCurrent, type Current, type Report } from "./fixtures.ts";
 import { handoverTests } from "./handovers.ts";
 import { erasureTests, pruneTests } from "./housekeeping.ts";
 import { ledgerTests } from "./ledger.ts";
@@ -16,7 +16,6 @@ import { auditTests, backlogTests, reportTests, requestTests } from "./logs.ts";
 import { merchantTests, signInTests } from "./merchants.ts";
 import { paymentTests } from "./payments.ts";
 import { replayByFilterTests } from "./replays.ts";
-import { resetTests } from "./reset.ts";
 
 /** A storage under test. */
 export interface OpenedStorage {
@@ -89,4 +88,68 @@ export function durableStorageSuite(
   describe(`storage: ${name}, reopened`, () => {
     durabilityTests(open);
   });
+}
+
+interface Allowed {
+  sql: RegExp;
+  why: string;
+  /** Absent if the statement is slow in both databases. */
+  in?: "sqlite" | "postgres";
+}
+
+/** Statements that may scan a table or sort. */
+const ALLOWED: readonly Allowed[] = [
+  { sql: /^SELECT (id AS )?merchant_id, (webhook_secret AS )?secret FROM /, why: "runs once, at a start" },
+  { sql: /^SELECT \* FROM adjustments ORDER BY /, why: "few proposals, on a page of operators" },
+  { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
+  { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
+  { sql: /^SELECT \* FROM accounts $/, why: "the command balances lists all" },
+  { sql: /^SELECT d\.\* FROM disbursements d WHERE d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
+  { sql: /^SELECT id FROM merchants WHERE resetting = (1|true) LIMIT 1$/, why: "an index of unfinished resets" },
+  { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
+  { sql: /^SELECT id, .+ FROM merchants m .*\) AS found WHERE /, why: "one row of each merchant, for the overview" },
+  { sql: /^SELECT e\.host, a\.at, a\.latency_ms, /, why: "the attempts of a limited number of webhooks" },
+  { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
+  { sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/, why: "few, of all merchants" },
+  { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is ended" },
+
+  { in: "sqlite", sql: /^SELECT rail, state, count\(\*\) AS count FROM handovers /, why: "open payments, for metrics" },
+  { in: "sqlite", sql: /^SELECT rail, count\(conflict\) .+ LIMIT 10000\)/, why: "groups a limited number of rows" },
+  { in: "sqlite", sql: /^SELECT name FROM sqlite_schema WHERE type = 'table'$/, why: "runs once, at a start" },
+  {
+    in: "sqlite",
+    sql: /^SELECT status, currency, count\(\*\) AS payments, /,
+    why: "groups payments of a part of a day",
+  },
+  {
+    in: "sqlite",
+    sql: /^SELECT (host|failure), count\(\*\) AS count.* FROM \(.+ LIMIT (200|1000)\) AS found /,
+    why: "groups a limited number of rows",
+  },
+
+  {
+    in: "postgres",
+    sql: /FROM handovers WHERE attention_real IS NOT NULL .*LIMIT (10000|\$2)\b/,
+    why: "an index of few rows, up to a limit",
+  },
+  { in: "postgres", sql: /^WITH (stored|made) AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
+  {
+    in: "postgres",
+    sql: /^SELECT merchant_id, id, leased_until, .+ ORDER BY id FOR UPDATE$/,
+    why: "sorts the webhooks of one batch",
+  },
+  { in: "postgres", sql: /^SELECT m\.id, m\.webhook_secret, /, why: "a merchant has few secrets" },
+  { in: "postgres", sql: /^UPDATE replays SET state = 'stopped'/, why: "at most one runs per merchant" },
+  {
+    in: "postgres",
+    sql: /^(UPDATE (erasures|replays)|DELETE FROM (dashboard_|request_rates)).+ > \(SELECT \$1::bigint\)/,
+    why: "runs once, after a clock that was ahead was corrected",
+  },
+];
+
+/** Expects that no other statement is slow, and that each of these statements is. @param slow without line breaks */
+export function expectOnlyAllowed(database: "sqlite" | "postgres", slow: readonly string[]): void {
+  const allowed = ALLOWED.filter((each) => each.in === undefined || each.in === database);
+  expect(slow.filter((sql) => !allowed.some((each) => each.sql.test(sql)))).toEqual([]);
+  expect(allowed.filter((each) => !slow.some((sql) => each.sql.test(sql)))).toEqual([]);
 }
