@@ -54,10 +54,10 @@ const services: [string, typeof live, string[]][] = [
   [
     "a live service",
     live,
-    pagesOf(live, [
-      ...live.attention.map((reference) => `${live.area}/disbursements/${reference}`),
-      "/rails/reconcile?rail=test&from=2026-11-20&to=2026-11-20",
-    ]),
+    pagesOf(
+      live,
+      live.attention.map((reference) => `${live.area}/disbursements/${reference}`),
+    ),
   ],
 ];
 

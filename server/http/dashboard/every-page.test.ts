@@ -208,7 +208,7 @@ test("what is not set up is not there: a sandbox, its rails, a log of requests, 
   const area = `/m/${other.merchant.id}`;
   await says(ada.get(`${area}/requests`), 404);
   await says(ada.get(`${area}/disbursements/${reference}`), 200, not("/requests"));
-  for (const path of ["/attention", "/rails", "/rails/reconcile", "/rails/reconcile.csv", `${area}/attention`])
+  for (const path of ["/attention", "/rails", `${area}/attention`])
     await says(ada.get(path), 404);
   await other.close();
   const { operator, area: at } = live;

@@ -76,9 +76,9 @@ export const railsPage: Page = {
   title: "rails",
   where: "live",
   async show(view) {
-    const { t, root, context } = view;
+    const { t, context } = view;
     const rails = await readRailStates(context.storage, context.rails!.names);
-    return markup`<div class="head"><h1>${t("rails")}</h1>${link(`${root}/rails/reconcile`, t("compareWithRail"))}</div>
+    return markup`<h1>${t("rails")}</h1>
 ${rails.map((state) => stateOfRail(view, state))}${soft(t("railsMean"))}`;
   },
 };

@@ -20,7 +20,6 @@ import { overviewPage } from "./overview.ts";
 import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
 import { attentionPage, railsPage } from "./rails.ts";
-import { reconciliationPages } from "./reconciliation.ts";
 import { replayPages } from "./replays.ts";
 import { requestPage } from "./requests.ts";
 import { sandboxPage } from "./sandbox.ts";
@@ -57,7 +56,6 @@ export const PAGES: readonly Page[] = [
   ...approvalPages,
   attentionPage,
   railsPage,
-  ...reconciliationPages,
   ...webhookPages,
   ...replayPages,
   requestPage,
