@@ -15,8 +15,8 @@ import { sign } from "./webhooks/send.ts";
 const METRICS_TOKEN = "a-token-for-the-metrics";
 const PAYOUTS = 3;
 const LINK = /\/dashboard\/sign-in\?token=([\w-]{43})/;
-const KEY = /id="new-key">(live_\w+)</;
-const SECRET = /id="current-secret">(whsec_[^<]+)</;
+const KEY = /id="shown-once">(live_\w+)</;
+const SECRET = /id="shown-once">(whsec_[^<]+)</;
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 
 let folder: string;

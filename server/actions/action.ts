@@ -10,7 +10,7 @@ import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
-import { textIn, type TextId, type Values } from "../texts/index.ts";
+import { textIn, type Said, type TextId, type Values } from "../texts/index.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
@@ -55,13 +55,16 @@ export function typed(sent: unknown, name: string): string {
 /** An input of a form. */
 export interface Input {
   label?: TextId;
-  /** The default is `text`. */
-  type?: "text" | "number" | "tel" | "url" | "hidden" | "checkbox" | "select";
+  /**
+   * The default is `text`. `once` is hidden, and has another value on each page, so that a form that is sent again is
+   * known.
+   */
+  type?: "text" | "number" | "tel" | "url" | "hidden" | "once" | "checkbox" | "select";
   /** Explains the input. */
   means?: TextId;
   placeholder?: TextId | { text: string };
   /** The choices, with their texts. */
-  options?: Readonly<Record<string, TextId | { text: string }>>;
+  options?: Readonly<Record<string, TextId | { text: string } | Said>>;
   required?: true;
   /** Other attributes, as in HTML. */
   attributes?: Readonly<Record<string, string | number>>;
@@ -108,7 +111,7 @@ export const aReason = field(
  * @param names of the inputs; what is made is another thing if one of them has another value
  */
 export const sameAgain = (...names: string[]): Field<Random | undefined> => ({
-  inputs: { id: { type: "hidden" } },
+  inputs: { id: { type: "once" } },
   read(sent) {
     const [id = "", secret = "", ...values] = ["id", "csrf", ...names].map((name) => typed(sent, name));
     if (id === "") return undefined;
@@ -161,6 +164,29 @@ type MerchantIn<At extends string> = At extends `{scope}${string}`
 type Fields = Readonly<Record<string, Field<unknown>>>;
 type InputOf<All extends Fields> = { [Name in keyof All]: ReturnType<All[Name]["read"]> };
 
+/** What the page says that asks whether to do an action. */
+export interface Asked {
+  question: Said;
+  /** What the action is about. */
+  about?: readonly Said[];
+  /** What will happen. */
+  effects: readonly Said[];
+  /** True if the action would do nothing. */
+  isEmpty?: boolean;
+  /** What the page sends besides what was chosen. */
+  values?: Readonly<Record<string, string>>;
+  button?: Said;
+  style?: "primary" | "danger";
+}
+
+/** What a page says after an action. */
+export interface Told {
+  title?: Said;
+  /** What is shown only now. */
+  secret?: string;
+  lines: readonly Said[];
+}
+
 /** An action of a person: who may do it, what it needs to know, what it does, and what people read about it. */
 export interface Action<At extends string = string, All extends Fields = Fields, Result = unknown> {
   /**
@@ -180,8 +206,9 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   hint?: TextId;
   /** Opens the form, which is folded until then. */
   opens?: TextId;
-  /** What a page asks before, and what it says will happen. */
-  asks?: { question: TextId; effects: readonly TextId[] };
+  /** What a page asks before, at the same path. People come from the page at the path `from`. */
+  asks?(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Asked | Promise<Asked>;
+  from?: string;
   /**
    * What its form shows and replaces. The action is refused if somebody has changed it since, because people see what
    * they undo.
@@ -190,10 +217,8 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   run(doer: Doer<MerchantIn<At>>, input: InputOf<All>): Promise<Result>;
   /** The path of the page that shows what has become, with the parameters of the action's path. */
   leadsTo: string | ((result: Result, doer: Doer<MerchantIn<At>>) => string);
-  /** True if the response to the form itself is that page, with the result. */
-  isShown?: true;
-  /** What the result has that can never be shown again. */
-  secretIn?(result: Result): string | undefined;
+  /** What that page says if it is the response to the form itself, so that no address shows it again. */
+  says?(result: Result): Told;
   /** How often a minute a person may do it, and all people of a merchant. */
   perMinute?: { person: number; team: number };
 }
@@ -204,8 +229,6 @@ export const action = <At extends string, All extends Fields, Result>(
 
 /** Names what a form replaces, so that nobody can find a secret from its name. */
 export const nameOf = (replaced: object): string => hash("sha256", JSON.stringify(replaced));
-
-export type ResultOf<Entry> = Entry extends { run: (...all: never[]) => Promise<infer Result> } ? Result : never;
 
 /** The paths that a path with `{scope}` stands for. */
 export const scopesOf = (at: string): string[] =>

@@ -1,4 +1,4 @@
-import type { Action, ResultOf } from "./action.ts";
+import type { Action } from "./action.ts";
 import { merchantActions } from "./merchants.ts";
 import { paymentActions } from "./payments.ts";
 import { sandboxActions } from "./sandbox.ts";
@@ -16,8 +16,6 @@ export const ACTIONS = {
 
 export type ActionName = keyof typeof ACTIONS;
 export const ACTION_NAMES = Object.keys(ACTIONS) as ActionName[];
-/** What an action returns. */
-export type ActionResult<Name extends ActionName> = ResultOf<(typeof ACTIONS)[Name]>;
 
 /** The action of this name, without the types of its input and result. */
 export const actionOf = (name: ActionName): Action => ACTIONS[name] as unknown as Action;

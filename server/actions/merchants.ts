@@ -1,22 +1,27 @@
-import { adjust, type Adjustment } from "../domain/ledger.ts";
+import { adjust, needsSecond, type Adjustment } from "../domain/ledger.ts";
 import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
 import { createMerchant, renameMerchant, type Merchant } from "../domain/merchants.ts";
-import type { TextId } from "../texts/index.ts";
+import { say, type Said } from "../texts/index.ts";
 import { action, aName, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
 
 const MANAGED = { needs: "manage merchants", leadsTo: "/merchants/:merchant" } as const;
 
 /** Changes the state of a merchant, after a page that says what will happen. */
-const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"], effects: readonly TextId[]) =>
+const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"], effects: readonly Said[]) =>
   action({
     at: `/merchants/:merchant/${how}`,
     ...MANAGED,
     input: {},
     button: `${how}.button`,
     style: state === undefined ? "primary" : "danger",
-    asks: { question: `${how}.question`, effects },
+    from: MANAGED.leadsTo,
+    asks: ({ merchant: { name } }) => ({
+      question: say(`${how}.question`, { name }),
+      effects,
+      button: say(`${how}.button`, { name }),
+    }),
     async run({ context, actor, merchant }) {
       const isDone = await context.storage.setMerchantState(merchant.id, state, actor);
       if (!isDone) throw refused(409, "error.closedForGood");
@@ -68,7 +73,7 @@ export function anAmount(text: string): number {
 }
 
 /** The change in the storage's terms. `id` makes sure that it is booked once. */
-export const adjustmentOf = (
+const adjustmentOf = (
   { kind, ...input }: { kind: "top-up" | "withdraw" } & Omit<Adjustment, "id">,
   id: string,
 ): Adjustment => ({ ...input, id, amount: kind === "withdraw" ? -input.amount : input.amount });
@@ -110,24 +115,54 @@ export const merchantActions = {
     replaces: async ({ merchant }) => termTexts(merchant.terms),
     run: ({ context, actor, merchant }, { terms }) => context.storage.setMerchantTerms(merchant.id, terms, actor),
   }),
-  "merchant.suspend": changeState("suspend", "suspended", ["suspend.effect", "suspend.payments", "suspend.undo"]),
-  "merchant.reopen": changeState("reopen", undefined, ["reopen.effect"]),
-  "merchant.close": changeState("close", "closed", ["close.effect", "close.keys", "close.people", "close.payments"]),
+  "merchant.suspend": changeState("suspend", "suspended", [
+    say("suspend.effect"),
+    say("suspend.payments"),
+    say("suspend.undo"),
+  ]),
+  "merchant.reopen": changeState("reopen", undefined, [say("reopen.effect")]),
+  "merchant.close": changeState("close", "closed", [
+    say("close.effect"),
+    say("close.keys"),
+    say("close.people"),
+    say("close.payments"),
+  ]),
   "balance.adjust": action({
     at: "/merchants/:merchant/adjust",
     needs: "change balances",
     input: {
       ...change,
       id: {
-        ...field("id", { type: "hidden" }, (id) => {
+        ...field("id", { type: "once" }, (id) => {
           if (/^[\w-]{8,64}$/.test(id)) return id;
           throw refused(422, "error.beginAgain");
         }),
         isLate: true,
       },
     },
-    button: "topUpAmount",
-    style: "primary",
+    button: "continue",
+    from: MANAGED.leadsTo,
+    async asks({ context: { storage, config }, merchant }, { id, reason, ...input }) {
+      const { currency } = input;
+      const stored = await storage.listBalances(merchant.id);
+      const available = stored.find((balance) => balance.currency === currency)?.available ?? 0;
+      const asked = adjustmentOf({ ...input, reason }, id);
+      const isTaken = input.kind === "withdraw";
+      const isProposed = needsSecond(config.secondPersonFrom, asked);
+      return {
+        question: say(isTaken ? "takeFrom.question" : "addTo.question", { amount: input, merchant: merchant.name }),
+        effects: [
+          say("availableThen", {
+            before: { amount: available, currency },
+            after: { amount: available + asked.amount, currency },
+          }),
+          say("reasonIs", { reason }),
+          ...(isProposed ? [say("needsSecondPerson")] : []),
+        ],
+        button: say(isProposed ? "proposeAmount" : isTaken ? "takeOutAmount" : "topUpAmount", { amount: input }),
+        style: isTaken ? "danger" : "primary",
+      };
+    },
     async run({ context: { storage, config }, actor, merchant }, { id, ...input }) {
       const secondFrom = config.secondPersonFrom;
       const result = await adjust({ storage, secondFrom }, merchant.id, adjustmentOf(input, id), actor);

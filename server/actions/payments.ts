@@ -1,6 +1,7 @@
+import type { Decided, Disbursement } from "../domain/disbursements.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import type { Decided } from "../domain/disbursements.ts";
 import { decide, type Handover } from "../domain/handovers.ts";
+import { say, type Said } from "../texts/index.ts";
 import { action, aReason, field, refused, type Doer, type Field } from "./action.ts";
 
 /** How many payouts are decided at a time. */
@@ -19,8 +20,46 @@ const chosen: Field<Chosen[]> = {
 };
 
 /** A merchant's person decides only about payouts of the merchant. */
-export const within = (merchant: { id: string } | undefined, payments: readonly Chosen[]): Chosen[] =>
+const within = (merchant: { id: string } | undefined, payments: readonly Chosen[]): Chosen[] =>
   payments.filter(([merchantId]) => merchant === undefined || merchant.id === merchantId);
+
+/** The sum of payouts in each currency. */
+export const sumsOf = (payouts: readonly Disbursement[]): Said[] =>
+  [...Map.groupBy(payouts, ({ currency }) => currency)].toSorted().map(([currency, each]) => {
+    const amount = each.reduce((sum, payout) => sum + BigInt(payout.amount), 0n);
+    return say("sumOfPayouts", { sum: { amount, currency }, count: each.length });
+  });
+
+/** Approves or rejects the payouts that a person has ticked, if they wait. */
+const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "payoutsRejected") =>
+  ({
+    at: `{scope}/approvals/${how}`,
+    needs: "decide about payments",
+    button: how,
+    from: "{scope}/approvals",
+    async asks({ context, merchant }: Doer<Merchant | undefined>, { payments }: { payments: readonly Chosen[] }) {
+      const chosenOnes = within(merchant, payments).map((ids) => context.storage.findDisbursement(...ids));
+      const found = await Promise.all(chosenOnes);
+      const payouts = found.flatMap((payout) => (payout?.approval && payout.status === "pending" ? [payout] : []));
+      if (payouts.length === 0) throw refused(422, "error.choosePayouts");
+      const lines = payouts.map(({ merchantsReference: reference, customer, ...money }) =>
+        say("payoutTo", { reference, amount: money, number: customer }),
+      );
+      return {
+        question: say(`${how}.question`, { count: payouts.length }),
+        about: [...sumsOf(payouts), ...lines],
+        effects: [say(`${how}.effect`)],
+      };
+    },
+    leadsTo: "{scope}/approvals",
+    says: (results: ReadonlyMap<Decided, number>) => ({
+      lines: [...results].map(([result, count]) =>
+        result === "decided"
+          ? say(decided, { count })
+          : say("payoutsNot", { count, why: say(`undecided.payout.${result}`) }),
+      ),
+    }),
+  }) as const;
 
 async function decideAll(
   { context, actor, merchant }: Doer<Merchant | undefined>,
@@ -44,7 +83,6 @@ async function handoverOf({ context, merchant, params }: Doer): Promise<Handover
 export const listOf = (reference: string): "checkouts" | "disbursements" =>
   reference.startsWith("CHK") ? "checkouts" : "disbursements";
 
-const CHOSEN = { needs: "decide about payments", leadsTo: "{scope}/approvals", isShown: true } as const;
 const OF_PAYMENT = {
   needs: "decide about payments",
   byOperators: true,
@@ -56,18 +94,14 @@ const OF_RAIL = { needs: "pause a rail", where: "live", leadsTo: "/rails" } as c
 /** What people decide about payments, and about rails (D74, D93). */
 export const paymentActions = {
   "payment.approve": action({
-    at: "{scope}/approvals/approve",
-    ...CHOSEN,
+    ...decideAbout("approve", "payoutsApproved"),
     input: { payments: chosen },
-    button: "approve",
     style: "primary",
     run: (doer, { payments }) => decideAll(doer, payments),
   }),
   "payment.reject": action({
-    at: "{scope}/approvals/reject",
-    ...CHOSEN,
+    ...decideAbout("reject", "payoutsRejected"),
     input: { payments: chosen, reason: { ...aReason, isLate: true } },
-    button: "reject",
     style: "danger",
     run: (doer, { payments, reason }) => decideAll(doer, payments, reason),
   }),

@@ -2,14 +2,15 @@ import { actorName } from "../domain/audit.ts";
 import { LONGEST_LATENCY_MS, FORCED_OUTCOMES, type Chaos } from "../domain/outcomes.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
 import { requireActive, setChaos } from "../domain/merchants.ts";
+import { timestamp } from "../domain/representation.ts";
+import type { UpcomingItem } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
+import { say, type Said } from "../texts/index.ts";
 import { action, field, refused, typed, type Doer, type Field } from "./action.ts";
 import { anAmount } from "./merchants.ts";
 
 /** The country and currency of test payments. */
 const PLACE = { country: "CI", currency: "XOF" } as const;
-/** The most moments that the page of the clock lists. */
-export const SHOWN = 50;
 
 const amount = field(
   "amount",
@@ -61,6 +62,36 @@ const chaos: Field<Chaos> = {
       }),
     ) as unknown as Chaos,
 };
+
+const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
+/** How far a person can move the clock at once. */
+const STEPS = Object.fromEntries(
+  (
+    [
+      [1, "minutes"],
+      [5, "minutes"],
+      [30, "minutes"],
+      [2, "hours"],
+      [10, "hours"],
+      [1, "days"],
+      [3, "days"],
+      [7, "days"],
+    ] as const
+  ).map(([count, unit]) => [`${count} ${unit}`, say(`duration.${unit}`, { count })]),
+);
+/** The most moments that the page lists before the clock is moved. */
+const SHOWN = 50;
+
+/** What will happen on the way. */
+function upcoming(item: UpcomingItem): Said {
+  const time = { time: item.at };
+  if (item.kind === "delivery") {
+    const { type, reference } = item;
+    return say(item.step > 0 ? "webhookSentAgain" : "webhookSent", { time, type, reference });
+  }
+  const { kind, merchantsReference: reference, status } = item;
+  return say("paymentEnds", { time, kind: say(kind), reference, ends: say(`within.${status}`) });
+}
 
 const record = ({ context, actor, merchant }: Doer, details: Record<string, string>) =>
   context.storage.recordAction({ actor, action: "sandbox.create", merchantId: merchant.id, details });
@@ -114,20 +145,39 @@ export const sandboxActions = {
     at: "/m/:merchant/sandbox/advance",
     ...IN_SANDBOX,
     input: {
-      // A time and not a duration, so that loading the page again does not move the clock again.
-      to: field("to", { type: "hidden" }, (text) => {
-        const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
-        if (Number.isNaN(time)) throw refused(422, "error.beginAgain");
-        return time;
+      by: field("by", { label: "moveForward", type: "select", options: STEPS }, (text) => {
+        const [count = "30", unit = "minutes"] = text === "" ? [] : text.split(" ");
+        if (text !== "" && !Object.hasOwn(STEPS, text)) throw refused(422, "error.noChoice", { choice: text });
+        return Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
       }),
+      // A time and not a duration, so that loading the page again does not move the clock again.
+      to: {
+        ...field("to", { type: "hidden" }, (text) => {
+          const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text) ? Date.parse(text) : Number.NaN;
+          if (Number.isNaN(time)) throw refused(422, "error.beginAgain");
+          return time;
+        }),
+        isLate: true,
+      },
     },
-    button: "moveClockTo",
-    async run({ context, actor, merchant }, { to }) {
-      const from = sandboxTime(merchant, context.clock.now());
-      const { items: due } = await context.storage.listUpcoming(merchant.id, to, SHOWN);
-      return { from, due, moved: await context.merchantClock.advance(merchant.id, { to }, actor) };
+    button: "showWhatWillHappen",
+    from: "/m/:merchant/sandbox",
+    async asks({ context: { storage, clock }, merchant }, { by }) {
+      const to = sandboxTime(merchant, clock.now()) + by;
+      const { items, total } = await storage.listUpcoming(merchant.id, to, SHOWN);
+      return {
+        question: say("moveClockTo", { time: { time: to } }),
+        effects: [
+          ...items.map(upcoming),
+          ...(total > items.length ? [say("more", { number: total - items.length })] : []),
+          ...(total === 0 ? [say("nothingIsDue")] : []),
+        ],
+        values: { to: timestamp(to) },
+        button: say("moveClockTo", { time: { time: to } }),
+      };
     },
-    isShown: true,
+    run: ({ context, actor, merchant }, { to }) => context.merchantClock.advance(merchant.id, { to }, actor),
+    leadsTo: "/m/:merchant/sandbox#clock",
   }),
   "sandbox.chaos": action({
     at: "/m/:merchant/sandbox/chaos",

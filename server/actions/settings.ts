@@ -1,11 +1,24 @@
-import { validate } from "uuid";
+import { v5 } from "uuid";
 import type { Config } from "../config.ts";
-import { SCOPES, type ApiKey, type Scope } from "../domain/keys.ts";
+import { actorName } from "../domain/audit.ts";
+import { SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
 import { createKey, KeyExistsError, revokeKey, type Merchant } from "../domain/merchants.ts";
 import { ROLES, roleOf, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions } from "../domain/sign-in.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
-import { action, aName, field, refused, Refused, someLimits, typed, type Doer, type Field } from "./action.ts";
+import { say, type Said } from "../texts/index.ts";
+import {
+  action,
+  aName,
+  field,
+  refused,
+  Refused,
+  someLimits,
+  typed,
+  type Doer,
+  type Field,
+  type Told,
+} from "./action.ts";
 
 const SETTINGS = { needs: "change settings", leadsTo: "/m/:merchant/settings" } as const;
 const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
@@ -39,6 +52,11 @@ const keyId = field("key", { type: "hidden" });
 
 type Lifetime = keyof typeof LINK_LIFETIMES;
 const SHORTEST = "10 minutes" satisfies Lifetime;
+const LIFETIMES = {
+  "10 minutes": say("duration.minutes", { count: 10 }),
+  "1 day": say("duration.days", { count: 1 }),
+  "3 days": say("duration.days", { count: 3 }),
+} satisfies Record<Lifetime, Said>;
 
 const scopeOf = ({ merchant }: Doer<Merchant | undefined>) => (merchant ? { merchantId: merchant.id } : {});
 
@@ -46,6 +64,12 @@ async function end(doer: Doer<Merchant | undefined>, which: EndedSessions) {
   const ended = await doer.context.storage.endSessions({ ...scopeOf(doer), ...which }, doer.actor);
   if (ended === 0) throw refused(404, "error.noSession");
 }
+
+const saysSecrets = ({ current, previous }: WebhookSecrets): Told => ({
+  title: say("webhookSecret"),
+  secret: current,
+  lines: previous.map(({ secret, expiresAt }) => say("signsToo", { time: { time: expiresAt }, secret })),
+});
 
 /**
  * What people do in a merchant's settings, and with the people who may see the dashboard. A new key, link or secret is in
@@ -59,12 +83,15 @@ export const settingsActions = {
       name: aName("nameNewKey", { placeholder: "whichProgramUses" }),
       scopes,
       // The form creates its key once, however often a browser sends it.
-      id: keyId,
+      form: field("key", { type: "once" }),
     },
     button: "createKey",
     style: "primary",
-    async run({ context, actor, merchant }, { name, scopes: chosen, id: given }): Promise<{ key: string } | ApiKey> {
-      const id = validate(given) ? given : context.ids.record(context.clock.now());
+    async run({ context, actor, merchant }, { name, scopes: chosen, form }): Promise<{ key: string } | ApiKey> {
+      const id =
+        form === ""
+          ? context.ids.record(context.clock.now())
+          : v5([merchant.id, actorName(actor), form].join(" "), v5.DNS);
       try {
         const choices = { id, name, ...(chosen.length > 0 && { scopes: chosen }) };
         return { key: await createKey({ ...context, actor }, merchant.id, choices) };
@@ -73,8 +100,10 @@ export const settingsActions = {
         throw error;
       }
     },
-    isShown: true,
-    secretIn: (result) => ("hash" in result ? undefined : result.key),
+    says: (result) =>
+      "hash" in result
+        ? { lines: [say("keyIsKnown", { name: result.name ?? "", hint: result.hint })] }
+        : { title: say("yourNewKey"), secret: result.key, lines: [say("keyShownOnce")] },
   }),
   "key.revoke": action({
     at: "/m/:merchant/settings/keys/revoke",
@@ -108,7 +137,7 @@ export const settingsActions = {
     input: {},
     button: "revealSecret",
     run: ({ context, actor, merchant }) => context.webhooks.revealSecrets(merchant, actor),
-    isShown: true,
+    says: saysSecrets,
   }),
   "secret.rotate": action({
     at: "/m/:merchant/settings/secret/rotate",
@@ -123,7 +152,7 @@ export const settingsActions = {
       return { current };
     },
     run: ({ context, actor, merchant }) => context.webhooks.rotateSecret(merchant, actor),
-    isShown: true,
+    says: saysSecrets,
   }),
   "default-webhook.set": action({
     at: "/m/:merchant/settings/default-webhook",
@@ -162,7 +191,7 @@ export const settingsActions = {
         {
           label: "linkWorksFor",
           type: "select",
-          options: { "10 minutes": "link.10 minutes", "1 day": "link.1 day", "3 days": "link.3 days" },
+          options: LIFETIMES,
         },
         (text): Lifetime => (Object.hasOwn(LINK_LIFETIMES, text) ? (text as Lifetime) : SHORTEST),
       ),
@@ -175,8 +204,11 @@ export const settingsActions = {
       const token = await createLink(context, person, actor, LINK_LIFETIMES[lifetime]);
       return { name, role, lifetime, address: linkAddress(context.config.publicUrl, token) };
     },
-    isShown: true,
-    secretIn: ({ address }) => address,
+    says: ({ name, role, lifetime, address }) => ({
+      title: say("linkFor", { name }),
+      secret: address,
+      lines: [say("linkShownOnce", { within: LIFETIMES[lifetime], role: say(`role.${role}`) })],
+    }),
     perMinute: { person: 10, team: 30 },
   }),
   "session.end": action({

@@ -2,7 +2,7 @@ import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { timestamp } from "../domain/representation.ts";
 import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
-import type { TextId } from "../texts/index.ts";
+import { say, type Said, type TextId } from "../texts/index.ts";
 import { action, refused, typed, type Field } from "./action.ts";
 
 /** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
@@ -10,13 +10,13 @@ export const SEARCH = ["status", "type", "host", "reference", "from", "to"] as c
 export type TypedSearch = Record<(typeof SEARCH)[number], string>;
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
-export const STATUSES: Readonly<Record<DeliveryFilter, TextId>> = {
+export const STATUSES = {
   pending: "status.waiting",
   delivered: "status.delivered",
   failed: "status.failed",
   ended: "refusedForGood",
   exhausted: "allAttemptsUsed",
-};
+} as const satisfies Record<DeliveryFilter, TextId>;
 
 /** @throws Refused if a field has a value that the form or a link does not send */
 export function searchOf({ status, type, host, from, to }: TypedSearch): DeliverySearch {
@@ -29,6 +29,19 @@ export function searchOf({ status, type, host, from, to }: TypedSearch): Deliver
     ...(from !== "" && { createdAfter: timeOf(from) }),
     ...(to !== "" && { createdBefore: timeOf(to) }),
   };
+}
+
+/** Says what a search finds. */
+export function describeSearch(search: DeliverySearch): Said[] {
+  const { status, type, host, reference, createdAfter, createdBefore } = search;
+  return [
+    status !== undefined && say("search.status", { status: say(STATUSES[status]) }),
+    type !== undefined && say("search.event", { type }),
+    host !== undefined && say("search.receiver", { host }),
+    reference !== undefined && say("search.payment", { reference }),
+    createdAfter !== undefined && say("search.from", { time: { time: createdAfter } }),
+    createdBefore !== undefined && say("search.before", { time: { time: createdBefore } }),
+  ].filter((each) => each !== false);
 }
 
 /** What a person would type for a search. */
@@ -49,6 +62,9 @@ function timeOf(text: string): number {
   if (Number.isNaN(time)) throw refused(422, "error.time");
   return time;
 }
+
+/** The number of receivers that the page names before a replay. */
+const HOSTS_SHOWN = 10;
 
 /** The webhooks to replay: a search that finds more than one payment's, and not everything. */
 const replayable: Field<ReturnType<typeof searchOf>> = {
@@ -99,6 +115,27 @@ export const webhookActions = {
     },
     button: "startReplay",
     style: "primary",
+    from: "/m/:merchant/webhooks",
+    async asks({ context: { storage }, merchant }, { filter }) {
+      const { status = "delivered" } = filter;
+      const { count, isExact, hosts } = await storage.countDeliveries(merchant.id, filter);
+      const isEmpty = count === 0 && isExact;
+      const more = hosts.length - HOSTS_SHOWN;
+      return {
+        question: say(status === "pending" ? "sendWaiting" : "replayWebhooks"),
+        about: [
+          ...describeSearch(filter),
+          say(isExact ? "webhookCount" : "webhooksAtLeast", { count }),
+          ...hosts.slice(0, HOSTS_SHOWN).map((each) => say("webhooksOfHost", each)),
+          ...(more > 0 ? [say("more", { number: more })] : []),
+        ],
+        effects: isEmpty
+          ? [say("nothingToReplay")]
+          : [say("replayEffect"), ...(status === "delivered" ? [say("replaysDelivered"), say("replayMeans")] : [])],
+        isEmpty,
+        ...(status === "pending" && { button: say("sendThemNow") }),
+      };
+    },
     async run({ context, actor, merchant }, search) {
       const started = await startReplay(context, { merchantId: merchant.id, ...search }, actor);
       if (!started) throw refused(409, "error.anotherReplay");

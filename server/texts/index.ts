@@ -38,6 +38,17 @@ export type Values<Id extends TextId, Value> = [Names<Id>] extends [never]
   ? []
   : [values: Readonly<Record<Names<Id>, Value>>];
 
+/** What people will read, before its language is known: a text with its values. */
+export type Said = readonly [id: TextId, values?: Readonly<Record<string, SaidValue>> | undefined];
+type SaidValue =
+  | string
+  | number
+  | Said
+  | { amount: number | bigint; currency: string }
+  | { time: number }
+  | { phoneNumber: string };
+export const say = <Id extends TextId>(id: Id, ...[values]: Values<Id, SaidValue>): Said => [id, values];
+
 const LANGUAGES: Readonly<Record<Language, { index: 0 | 1; rules: Intl.PluralRules; numbers: Intl.NumberFormat }>> = {
   en: { index: 0, rules: new Intl.PluralRules("en"), numbers: new Intl.NumberFormat("en") },
   fr: { index: 1, rules: new Intl.PluralRules("fr"), numbers: new Intl.NumberFormat("fr") },

@@ -1,10 +1,9 @@
-import { refused } from "../../actions/action.ts";
-import type { ActorName, AuditEntry } from "../../domain/audit.ts";
+import { actorName, personOf, type Actor, type ActorName, type AuditEntry } from "../../domain/audit.ts";
 import type { ApiKey } from "../../domain/keys.ts";
 import { isTextId } from "../../texts/index.ts";
 import { attributes, column, link, markup, under } from "./html.ts";
 import { list } from "./page.ts";
-import { merchantOf, type View, type Words } from "./view.ts";
+import type { Words } from "./view.ts";
 
 const ON_A_PAGE = 50;
 /** Ids for programs. The command `keys audit` prints them. */
@@ -21,13 +20,10 @@ export function keyName(keys: readonly ApiKey[], id: string | undefined, { t }: 
 }
 
 /** Who acted, in words. @param nameOf finds the name of an API key by its id */
-export function whoIs(
-  actor: ActorName,
-  { t }: Words,
-  nameOf: (id: string) => string | undefined = () => undefined,
-): string {
-  const kind = actor.split(" ", 1)[0] as "command" | "server" | "key" | "dashboard" | "merchant";
-  const name = actor.slice(kind.length + 1);
+export function whoIs(actor: Actor, { t }: Words, nameOf: (id: string) => string | undefined = () => undefined) {
+  const full = actorName(actor);
+  const kind = full.split(" ", 1)[0] as "command" | "server" | "key" | "dashboard" | "merchant";
+  const name = personOf(full);
   return t(`actor.${kind}`, { name: kind === "key" ? (nameOf(name) ?? name) : name });
 }
 
@@ -60,35 +56,24 @@ export function inWords({ action, actor, details }: AuditEntry, keys: readonly A
   return { what, more, who: whoIs(actor, words, nameOf) };
 }
 
-/** The key that the trail is about; undefined if it is about everything. @throws Refused */
-async function keyIn(view: View) {
-  const keyId = view.merchant ? view.query.key! : "";
-  if (keyId === "") return undefined;
-  const name = keyName(await view.context.storage.listKeysOf(merchantOf(view).id), keyId, view);
-  if (name === undefined) throw refused(404, "error.noSuchKey");
-  return { keyId, name };
-}
-
 /** Who did what, newest first: with a merchant or, for operators, with all. */
 export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
   at: "{scope}/audit",
   title: "auditTrail",
   query: ["key"],
   async read(view, cursor) {
-    const { storage } = view.context;
-    const key = await keyIn(view);
-    const which = { ...(view.merchant && { merchantId: view.merchant.id }), ...(key && { keyId: key.keyId }) };
+    const { merchant, query, context } = view;
+    const { storage } = context;
+    const key = merchant && query.key !== "" && { keyId: query.key! };
+    const which = { ...(merchant && { merchantId: merchant.id }), ...key };
     const found = await storage.listAudit({ ...which, limit: ON_A_PAGE, ...cursor });
     const ids = [...new Set(found.items.map(({ merchantId }) => merchantId))].filter((id) => id !== "");
     const keys = await Promise.all(ids.map((id) => storage.listKeysOf(id)));
     return { ...found, items: found.items.map((entry) => ({ ...entry, ...inWords(entry, keys.flat(), view) })) };
   },
-  async above(view) {
-    const key = await keyIn(view);
-    const all = link(`${view.area}/audit`, view.t("showEverything"));
-    return key && markup`<p>${view.rich("onlyOfKey", { key: key.name })} ${all}</p>`;
-  },
-  columns: ({ root, t, stamp, stampSmall, whose }) => [
+  // The trail of one API key.
+  beside: ({ area, query, t }) => query.key !== "" && link(`${area}/audit`, t("showEverything")),
+  columns: ({ root, t, stamp, whose }) => [
     column("action", "", ({ merchantId, what, more, details: { delivery, replay } }) => {
       const area = `${root}/m/${merchantId}`;
       const path = delivery ? `webhooks/${delivery}` : replay && `replays/${replay}`;
@@ -99,11 +84,11 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
         more.length > 0 && under(more.join(" · ")),
       ];
     }),
-    column("who", "who", ({ who, details: { bySession: session }, at }) => [
-      markup`<bdi${attributes({ title: session === undefined ? undefined : t("session", { session }) })}>${who}</bdi>`,
-      stampSmall(at),
-    ]),
+    column("who", "who", ({ who, details: { bySession: session } }) => {
+      const title = session === undefined ? undefined : t("session", { session });
+      return markup`<bdi${attributes({ title })}>${who}</bdi>`;
+    }),
     column("when", "wide", ({ at }) => stamp(at)),
   ],
-  none: ({ t }) => markup`<p>${t("nothingRecordedYet")}</p>`,
+  none: "nothingRecordedYet",
 });

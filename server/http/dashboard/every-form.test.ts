@@ -62,7 +62,10 @@ const FORMS: Record<string, Fields | ((filled: FilledDashboard) => Fields | Prom
     lostWebhooksPercent: "5",
   },
   "/checkouts/:reference": PAY,
-  [`${MERCHANT}/sandbox/advance`]: ({ server }) => ({ to: new Date(server.clock.now() + 60_000).toISOString() }),
+  [`${MERCHANT}/sandbox/advance`]: ({ server }) => ({
+    by: "",
+    to: new Date(server.clock.now() + 60_000).toISOString(),
+  }),
   [`${MERCHANT}/sandbox/reset`]: {},
   [`${MERCHANT}/team/end`]: async (filled) => ({ session: await sessionOf(filled, "Ada") }),
   [`${MERCHANT}/team/end-all`]: { name: "Barbara" },
@@ -111,7 +114,7 @@ async function stored({ server: { storage }, id, area, operator }: FilledDashboa
     webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
     replays: await storage.listReplays(id, 50),
     team: await storage.listTeam({ idleMs: 3_600_000, limit: 100 }),
-    settings: (await operator.get(`${area}/settings`)).html.replaceAll(/http:\/\/127\.0\.0\.1:\d+/g, ""),
+    settings: (await operator.get(`${area}/settings`)).html.replaceAll(/http:\/\/127\.0\.0\.1:\d+|req_\w+/g, ""),
   };
 }
 

@@ -47,8 +47,6 @@ export const link = (href: string, text: Part, named?: string): Html =>
 /** A line below another, in a cell. */
 export const under = (text: Part, named = ""): Html =>
   markup`<span${attributes({ class: classes("under", named) })}>${text}</span>`;
-/** A line that only narrow screens show, in place of a column. */
-export const small = (text: Part): Html => under(text, "small");
 export const soft = (text: Part): Html => markup`<p class="soft">${text}</p>`;
 /** A word in place of a value. */
 export const dim = (text: Part): Html => markup`<span class="soft">${text}</span>`;
@@ -66,8 +64,8 @@ export const scroll = (content: Part, about: Attributes): Html =>
   markup`<div class="scroll" tabindex="0" role="group"${attributes(about)}>${content}</div>`;
 
 /**
- * A column of a table. The class may be `number`, `wide` for a column that narrow screens do not show, or `names` for one
- * that names the row.
+ * A column of a table. The class may be `number`, `wide` for a column that narrow screens show below the others, or
+ * `names` for one that names the row.
  */
 export interface Column<Row> {
   title: TextId;
@@ -86,17 +84,17 @@ export function table<Row>(
   words: { text(id: TextId): Html },
   rows: readonly Row[],
   all: readonly (Column<Row> | false)[],
-  key?: (row: Row) => string,
+  key?: (row: Row) => string | undefined,
 ): Html {
   const columns = all.filter((each) => each !== false);
   const titles = columns.map(
     ({ title, named }) => markup`<th scope="col"${attributes({ class: classes(named) })}>${words.text(title)}</th>`,
   );
   const lines = rows.map((row) => {
-    const cells = columns.map(({ named, cell }) =>
+    const cells = columns.map(({ title, named, cell }) =>
       named === "names"
         ? markup`<th scope="row">${cell(row)}</th>`
-        : markup`<td${attributes({ class: classes(named) })}>${cell(row)}</td>`,
+        : markup`<td${attributes({ class: classes(named), "data-title": named.includes("wide") && words.text(title) })}>${cell(row)}</td>`,
     );
     return markup`<tr${attributes({ "data-key": key?.(row) })}>${cells}</tr>\n`;
   });

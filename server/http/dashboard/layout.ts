@@ -3,9 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Router, type ErrorRequestHandler, type RequestHandler, type Response } from "express";
 import { refused, Refused } from "../../actions/action.ts";
-import { CHAOS } from "../../actions/sandbox.ts";
 import { describeChanges, type Change } from "../../domain/changes.ts";
-import type { Chaos } from "../../domain/outcomes.ts";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { TextId } from "../../texts/index.ts";
 import { toHttpError } from "../http-error.ts";
@@ -65,8 +63,6 @@ export interface Frame {
   live?: string;
   /** The address to choose a language at. */
   shownAt?: string;
-  /** True to load the page again every two seconds in a browser without scripts. */
-  reloads?: boolean | undefined;
   /** Where the browser goes on at once. */
   continueTo?: string;
 }
@@ -98,7 +94,6 @@ export function send({ config }: DashboardContext, res: Response, frame: Frame, 
 <title>${title}${merchant && ` – ${merchant.name}`}</title>
 <style>${new Html(css)}</style>
 ${live !== undefined && markup`<script type="module" src="${root}/${scriptName}"></script>`}
-${frame.reloads && markup`<noscript><meta http-equiv="refresh" content="2"></noscript>`}
 ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}">`}
 </head>
 <body data-local-time="${t("localTime", { time: "{time}" })}">
@@ -114,7 +109,7 @@ ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}"
   ${visit && nav.length > 0 && markup`<nav aria-label="${t("pages")}">${pages}</nav>`}
 </header>
 ${merchant?.state && banner(rich("merchantIsInState", { state: words.word("status", merchant.state) }))}
-${config.sandbox && merchant?.chaos && banner([markup`<strong>${t("chaosOn")}</strong> ${chaosIn(merchant.chaos, words)} `, link(`${area}/sandbox#chaos`, t("changeIt"))])}
+${config.sandbox && merchant?.chaos && banner([markup`<strong>${t("chaosOn")}</strong> `, link(`${area}/sandbox#chaos`, t("changeIt"))])}
 ${!config.sandbox && visit && config.oneOperatorDecides && banner(t("oneOperatorSuffices"))}
 <main id="main"${attributes({ "data-address": res.req.method === "GET" ? undefined : live })}>
 <p class="alert" id="signed-out" role="alert" hidden>${t("signedOutNow")} <a href="${root}/sign-in">${t("signIn")}</a></p>
@@ -150,13 +145,6 @@ function personMenu({ session, csrf }: Visit, root: string, publicUrl: string, {
         </form>
       </div>
     </details>`;
-}
-
-/** Says in a sentence what the chaos switch does. */
-function chaosIn(chaos: Chaos, { t }: Words): string {
-  const names = (Object.keys(CHAOS) as (keyof Chaos)[]).filter((name) => chaos[name] > 0);
-  const text = names.map((name) => t(`chaosOn.${name}`, { value: chaos[name] })).join(", ");
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 interface Described {

@@ -120,9 +120,9 @@ test("settings and team follow what others change, and keep forms that are half 
   await page.getByLabel("The person’s name").fill("Esi");
   await page.getByRole("button", { name: "Make a link" }).click();
   await page.getByLabel("The person’s name").fill("Yaw Men");
-  const link = (await page.locator("#new-link").textContent())!;
+  const link = (await page.locator("#shown-once").textContent())!;
   await enter(server, new URL(link).searchParams.get("token")!);
-  await page.getByRole("row").filter({ hasText: "Esi" }).getByText("1 session").waitFor();
+  await page.getByRole("row").filter({ hasText: "Esi" }).getByText("last seen").waitFor();
   expect(await page.getByLabel("The person’s name").inputValue()).toBe("Yaw Men");
   await page.context().close();
 });

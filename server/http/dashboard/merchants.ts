@@ -1,10 +1,10 @@
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
-import { form, pathOf } from "./forms.ts";
+import { form } from "./forms.ts";
 import { bdi, card, code, column, link, markup, section, table, under, type Html } from "./html.ts";
 import { list, record, type Page } from "./page.ts";
-import { formIdOf, mayDo, type View } from "./view.ts";
+import type { View } from "./view.ts";
 
 /** The most payouts, and the most checkouts, that a search shows. */
 const MOST_FOUND = 25;
@@ -45,7 +45,6 @@ const listPage = list<Merchant>({
     const found = (await storage.listMerchants()).filter(({ id, name }) => id === search || looksLike(name, search));
     return { items: found.toSorted((a, b) => a.name.localeCompare(b.name)) };
   },
-  key: ({ id }) => id,
   columns: ({ root, t, badge, stamp }) => [
     column("name", "", ({ id, name, state }) => [
       link(`${root}/m/${id}/disbursements`, bdi(name)),
@@ -55,10 +54,9 @@ const listPage = list<Merchant>({
     column("created", "wide", ({ createdAt }) => stamp(createdAt)),
     column("action", "", ({ id }) => link(`${root}/merchants/${id}`, t("manage"))),
   ],
-  none: ({ t }, isFiltered) =>
-    markup`<p>${isFiltered ? `${t("nothingFound")}. ${t("searchWhole")}` : t("noMerchantYet")}</p>`,
+  none: "noMerchantYet",
   above: paymentsPart,
-  below: (view) => form(view, "merchant.create", { values: { id: formIdOf(view) }, class: "card inline" }),
+  below: (view) => form(view, "merchant.create", { class: "card inline" }),
 });
 
 /** What operators can do with a merchant. */
@@ -79,21 +77,16 @@ const managePage = record<Merchant>({
     const { t } = view;
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
     const stateText = state === "closed" ? t("error.closedForGood") : state ? t("isSuspended") : t("isActive");
-    const links = ways.map((way) => markup`<p>${link(pathOf(view, `merchant.${way}`), t(`${way}.opens`))}</p>`);
+    const changes = ways.map((way) => form(view, `merchant.${way}`, { button: `${way}.opens` }));
     const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
-    const adjust = form(view, "balance.adjust", {
-      method: "get",
-      prefix: "adjust",
-      button: "continue",
-      class: "stack",
-    });
+    const adjust = form(view, "balance.adjust", { prefix: "adjust", class: "stack" });
     const agree = form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" });
     return [
       form(view, "merchant.rename", { values: { name }, class: "card inline" }),
       section("limits", t("limitsOfMerchant"), limit),
       section("balance", t("balance"), adjust),
       section("terms", t("termsOfMerchant"), agree),
-      section("state", t("state"), markup`<p>${stateText}</p>${mayDo(view, "merchant.close") && links}`),
+      section("state", t("state"), markup`<p>${stateText}</p><div class="inline">${changes}</div>`),
     ];
   },
 });

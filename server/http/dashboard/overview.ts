@@ -9,25 +9,10 @@ import {
 } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import {
-  attributes,
-  code,
-  column,
-  dim,
-  facts,
-  items,
-  link,
-  markup,
-  scroll,
-  soft,
-  table,
-  under,
-  type Column,
-  type Html,
-  type Part,
-} from "./html.ts";
-import type { Page } from "./page.ts";
-import { dayOf, queryOf, type View, type Words } from "./view.ts";
+import { card, code, column, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
+import type { Column, Html, Part } from "./html.ts";
+import { checkChoices, searchForm, type Filters, type Page } from "./page.ts";
+import { dayOf, queryOf, type View } from "./view.ts";
 
 /** The number of receivers, and of merchants with late payouts, that the page names. */
 const MOST_NAMED = 20;
@@ -38,17 +23,13 @@ const GIVEN_UP_MS = 7 * DAY_MS;
 export const overviewPage: Page = {
   at: "{scope}/overview",
   title: "overview",
-  query: ["range", "of", "until"],
+  query: ["of", "from", "to"],
   async show(view) {
     const { t, merchant } = view;
     const [issues, figures] = await Promise.all([issuesOf(view), merchant && figuresOf(view, merchant)]);
-    return {
-      body: markup`<h1>${t("overview")}</h1>
-<section class="card${issues.length === 0 && " calm"}" aria-labelledby="attention" data-live><h2 id="attention">${t("needsAttention")}</h2>
-${items(issues, "issues")}<p class="nothing">${t("nothing")}</p></section>
-${figures?.body}`,
-      ...(figures && { address: figures.address }),
-    };
+    const content = issues.length > 0 ? items(issues, "issues") : markup`<p>${t("nothing")}</p>`;
+    return markup`<h1>${t("overview")}</h1>
+${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}${figures}`;
   },
 };
 
@@ -90,20 +71,16 @@ async function issuesOf(view: View): Promise<Part[]> {
     failing
       .toSorted((a, b) => b.waiting - a.waiting)
       .map(({ merchantId: id, host, waiting: count, since }) => {
-        const query = { status: "pending", host };
         const text = t("webhooksWait", { count });
-        const webhooks = counted(id, "webhooks", query, text, count < MOST_WAITING_COUNTED);
-        const now = counted(id, "replays/new", query, t("sendThemNow.opens"), true);
-        return [rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) }), " ", now];
+        const webhooks = counted(id, "webhooks", { status: "pending", host }, text, count < MOST_WAITING_COUNTED);
+        return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
       }),
     givenUp
       .toSorted((a, b) => b.failed - a.failed)
       .map(({ merchantId: id, host, failed: count, since }) => {
-        const query = { status: "failed", host };
         const text = t("webhooksFailed", { count });
-        const webhooks = counted(id, "webhooks", query, text, count < MOST_GIVEN_UP_COUNTED);
-        const again = counted(id, "replays/new", query, t("sendThemAgain"), true);
-        return [rich("receiverGaveUp", { host, of: of(id), webhooks, time: stamp(since) }), " ", again];
+        const webhooks = counted(id, "webhooks", { status: "failed", host }, text, count < MOST_GIVEN_UP_COUNTED);
+        return rich("receiverGaveUp", { host, of: of(id), webhooks, time: stamp(since) });
       }),
     issueOf(unclear, t("outcomeUnknown"), `${area}/attention`, t("seePayments")),
     pauses.map(({ rail, at }) => [
@@ -123,137 +100,74 @@ async function issuesOf(view: View): Promise<Part[]> {
   return [...issues.flatMap((each): Part[] => each.slice(0, MOST_NAMED)), ...(isCut ? [t("moreThere")] : [])];
 }
 
-/** The periods, in days. */
-const RANGES = { day: 1, week: 7, month: 31 } as const;
-/** The kinds of payments, with their statuses. */
 const KINDS = {
   payouts: { kind: "disbursement", list: "disbursements", statuses: ["success", "failed", "pending"] },
   checkouts: { kind: "checkout", list: "checkouts", statuses: ["success", "failed", "cancelled", "pending"] },
 } as const satisfies Record<string, { kind: PaymentKind; list: string; statuses: string[] }>;
 
+const FILTERS = {
+  of: { label: "payments", type: "select", options: { payouts: "payouts", checkouts: "checkouts" } },
+  from: { label: "from", attributes: { type: "date" } },
+  to: { label: "to", attributes: { type: "date" } },
+} as const satisfies Filters;
+const MOST_DAYS = 31;
+const USUAL_DAYS = 7;
+
 const isoDay = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-/** What a person has chosen. @throws Refused if a parameter is not one that a link sends */
-function chosen({ query, context: { clock } }: View, merchant: Merchant) {
-  const { until = "" } = query;
-  const range = (query.range || "week") as keyof typeof RANGES;
-  const of = (query.of || "payouts") as keyof typeof KINDS;
-  for (const [all, choice] of [[RANGES, range] as const, [KINDS, of] as const])
-    if (!Object.hasOwn(all, choice)) throw refused(422, "error.noChoice", { choice });
-  const today = Math.floor(sandboxTime(merchant, clock.now()) / DAY_MS);
-  const to = until === "" ? today : Math.min(today, dayOf(until) / DAY_MS);
-  return { range, of, from: to - RANGES[range] + 1, to, today };
-}
-type Choice = ReturnType<typeof chosen>;
-
-/** The figures of a merchant's payments, with the address that keeps the choice. */
-async function figuresOf(view: View, merchant: Merchant): Promise<{ body: Html; address: string }> {
-  const { t, context } = view;
-  const choice = chosen(view, merchant);
-  const { from, to, of, range, today } = choice;
-  const { kind } = KINDS[of];
-  const query = { merchantId: merchant.id, kind, from, to };
-  const [figures, times, failures] = await Promise.all([
-    // The figures include the period before, for comparison, if they are of at most 31 days.
-    context.storage.readFigures({ ...query, from: range === "month" ? from : from - RANGES[range] }),
-    kind === "disbursement" ? context.storage.readTimes(query) : [],
-    context.storage.countFailures(query),
-  ]);
-  const linkTo = (changes: { range?: string; of?: string; until?: number }) => {
-    const { until = to, ...others } = { range, of, ...changes };
-    return queryOf({ ...others, until: until < today ? isoDay(until) : "" });
-  };
-  const choices = (label: string, names: readonly string[], current: string, name: "range" | "of") => {
-    const links = names.map((each) => {
-      const about = attributes({ href: linkTo({ [name]: each }), "aria-current": each === current && "true" });
-      return markup`<a${about}>${view.word(name, each)}</a>`;
-    });
-    return markup`<nav class="choice" aria-label="${label}">${links}</nav>`;
-  };
-  const values = { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) };
-  const later = to < today && link(linkTo({ until: Math.min(today, to + RANGES[range]) }), t("later"));
-  const isEmpty = figures.every(({ day }) => day < from);
-  return {
-    body: markup`<div class="head choices">${choices(t("payments"), Object.keys(KINDS), of, "of")}${choices(t("period"), Object.keys(RANGES), range, "range")}</div>
-<section class="card" aria-labelledby="figures" data-live><div class="head"><h2 id="figures">${from === to ? t("kindOn", values) : t("kindFromTo", values)}</h2>
-<p class="steps">${link(linkTo({ until: from - 1 }), t("earlier"))} ${later}</p></div>
-${isEmpty ? markup`<p>${t(of === "payouts" ? "noPayouts" : "noCheckouts")}</p>` : figuresPart(view, choice, figures, times, failures)}
-${soft(t("daysMean"))}</section>`,
-    address: linkTo({}),
-  };
+/** What a person has chosen; the last days otherwise. @throws Refused */
+function chosen(view: View, merchant: Merchant) {
+  checkChoices(view, FILTERS);
+  const { of, from: first = "", to: last = "" } = view.query;
+  const today = Math.floor(sandboxTime(merchant, view.context.clock.now()) / DAY_MS);
+  const to = last === "" ? today : dayOf(last) / DAY_MS;
+  const from = first === "" ? to - USUAL_DAYS + 1 : dayOf(first) / DAY_MS;
+  if (from > to || to - from >= MOST_DAYS) throw refused(422, "error.period", { days: MOST_DAYS });
+  return { of: (of || "payouts") as keyof typeof KINDS, from, to };
 }
 
 type Counted = readonly Figure[];
 const sum = (counted: Counted) => counted.reduce((total, { payments }) => total + payments, 0);
 const withStatus = (counted: Counted, status: string) => counted.filter((each) => each.status === status);
-const byCurrency = (counted: Counted) => [...Map.groupBy(counted, ({ currency }) => currency)].toSorted();
+/** The figures of each currency between two days. */
+const byCurrency = (counted: Counted, first: number, last: number) =>
+  [...Map.groupBy(counted, ({ currency }) => currency)]
+    .toSorted()
+    .map(([currency, among]) => ({ first, last, currency, among }));
 
-export const share = (part: number, whole: number, { number }: Words): string =>
-  `${number(Math.floor((1_000 * part) / whole) / 10)} %`;
-
-/** How long it took until a part of the payouts were final. */
-function finalWithin(part: number, times: readonly number[], { duration }: Words): string {
-  const sorted = times.toSorted((a, b) => a - b);
-  return duration(Math.max(1, Math.ceil(sorted[Math.ceil(part * sorted.length) - 1]! / 1_000)) * 1_000);
-}
-
-/** @param all begins before the period, to compare with */
-function figuresPart(
-  view: View,
-  { of, from, to }: Choice,
-  all: Counted,
-  times: readonly number[],
-  failures: readonly { code?: string | undefined; payments: number }[],
-): Html {
-  const { t, number, word, area } = view;
-  const { list, statuses } = KINDS[of];
-  const [counted, before] = [all.filter(({ day }) => day >= from), all.filter(({ day }) => day < from)];
+/** The figures of a merchant's payments. */
+async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
+  const { t, number, word, area, context } = view;
+  const { of, from, to } = chosen(view, merchant);
+  const { kind, list, statuses } = KINDS[of];
+  const query = { merchantId: merchant.id, kind, from, to };
+  const [counted, failures] = await Promise.all([
+    context.storage.readFigures(query),
+    context.storage.countFailures(query),
+  ]);
+  const days = from === to ? [] : [...Map.groupBy(counted, ({ day }) => day)].toSorted(([a], [b]) => a - b);
+  const rows = [byCurrency(counted, from, to), ...days.map(([day, among]) => byCurrency(among, day, day))].flat();
   const many = (count: number) => (of === "payouts" ? t("payoutCount", { count }) : t("checkoutCount", { count }));
-  const amountOf = (among: Counted, currency: string) =>
-    view.amount(
-      among.reduce((total, { amount }) => total + amount, 0n),
-      currency,
-    );
   /** Leads to the payments that a figure counts. */
   const toList = (text: string, status: string, first: number, last: number) =>
     link(`${area}/${list}${queryOf({ status, from: isoDay(first), to: isoDay(last) })}`, text);
   /** The share of final payments that succeeded. It says 100 % only if all did. */
-  const rateOf = (among: Counted) => {
+  const success = (among: Counted) => {
     const total = sum(among) - sum(withStatus(among, "pending"));
-    return total === 0 ? undefined : share(sum(withStatus(among, "success")), total, view);
+    if (total === 0) return t("noneFinal");
+    return `${number(Math.floor((1_000 * sum(withStatus(among, "success"))) / total) / 10)} %`;
   };
-  const success = (among: Counted, earlier: Counted) => {
-    const rate = rateOf(earlier);
-    return [rateOf(among) ?? t("noneFinal"), rate !== undefined && under(t("earlierShare", { share: rate }))];
-  };
-  const currencies: Column<ReturnType<typeof byCurrency>[number]>[] = [
-    column("currency", "names", ([currency]) => currency),
-    column("successRate", "number", ([currency, among]) =>
-      success(
-        among,
-        before.filter((each) => each.currency === currency),
-      ),
-    ),
-    ...statuses.map((status): (typeof currencies)[number] =>
-      column(`status.${status}`, "number", ([currency, among]) => {
+  const sums: Column<(typeof rows)[number]>[] = [
+    column("day", "names", ({ first, last }) => (first === last ? view.day(isoDay(first)) : t("total"))),
+    column("currency", "", ({ currency }) => currency),
+    column("successRate", "number", ({ among }) => success(among)),
+    ...statuses.map((status): (typeof sums)[number] =>
+      column(`status.${status}`, "number", ({ first, last, currency, among }) => {
         const found = withStatus(among, status);
         if (found.length === 0) return dim(t("none"));
-        return [amountOf(found, currency), under(toList(many(sum(found)), status, from, to))];
+        const amount = found.reduce((total, each) => total + each.amount, 0n);
+        return [view.amount(amount, currency), under(toList(many(sum(found)), status, first, last))];
       }),
-    ),
-  ];
-  const days: Column<number>[] = [
-    column("day", "names", (day) => `${view.weekday(isoDay(day))} ${view.day(isoDay(day))}`),
-    ...statuses.map((status): Column<number> =>
-      column(`status.${status}`, "number", (day) => {
-        const count = sum(withStatus(counted, status).filter((each) => each.day === day));
-        return count > 0 ? toList(number(count), status, day, day) : count;
-      }),
-    ),
-    column("sumOfSuccess", "number", (day) =>
-      byCurrency(withStatus(counted, "success").filter((each) => each.day === day)).map(
-        ([currency, among]) => markup`<div>${amountOf(among, currency)}</div>`,
-      ),
     ),
   ];
   const why: Column<(typeof failures)[number]>[] = [
@@ -263,18 +177,27 @@ function figuresPart(
     column(of, "number", ({ payments }) => number(payments)),
   ];
   const isCut = failures.reduce((total, { payments }) => total + payments, 0) >= MOST_FAILURES_COUNTED;
-  const inOrder = failures.toSorted((a, b) => b.payments - a.payments);
-  const withPayments = [...new Set(counted.map(({ day }) => day))].toSorted((a, b) => a - b);
-  return markup`${facts(
-    [
-      [t(of), number(sum(counted))],
-      [t("successOfFinal"), success(counted, before)],
-      times.length > 0 && [t("halfFinal"), finalWithin(0.5, times, view)],
-      times.length > 0 && [t("mostFinal"), finalWithin(0.95, times, view)],
+  const content = [
+    facts(
+      [
+        [t(of), number(sum(counted))],
+        [t("successOfFinal"), success(counted)],
+      ],
+      "tiles",
+    ),
+    scroll(table(view, rows, sums), { "aria-labelledby": "figures" }),
+    failures.length > 0 && [
+      markup`<h3>${t("whyTheyFailed")}</h3>`,
+      table(
+        view,
+        failures.toSorted((a, b) => b.payments - a.payments),
+        why,
+      ),
     ],
-    "tiles",
-  )}
-<h3>${t("sumsByCurrency")}</h3>${scroll(table(view, byCurrency(counted), currencies), { "aria-label": t("sumsByCurrency") })}
-${failures.length > 0 && [markup`<h3>${t("whyTheyFailed")}</h3>`, table(view, inOrder, why), isCut && soft(t("ofTheNewest", { number: MOST_FAILURES_COUNTED }))]}
-${from < to && [markup`<h3>${t("figuresEachDay")}</h3>`, scroll(table(view, withPayments, days, isoDay), { "aria-label": t("figuresEachDay") })]}`;
+    isCut && soft(t("ofTheNewest", { number: MOST_FAILURES_COUNTED })),
+  ];
+  const title = t("kindFromTo", { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) });
+  const none = markup`<p>${t(of === "payouts" ? "noPayouts" : "noCheckouts")}</p>`;
+  return markup`${searchForm(view, FILTERS, queryOf(view.query) !== "")}
+${card([counted.length === 0 ? none : content, soft(t("daysMean"))], { id: "figures", title, isLive: true })}`;
 }

@@ -1,7 +1,7 @@
 import { refused, type Input } from "../../actions/action.ts";
 import type { TextId } from "../../texts/index.ts";
 import { inputOf } from "./forms.ts";
-import { attributes, back, classes, facts, Html, link, markup, table, type Column, type Part } from "./html.ts";
+import { attributes, back, classes, facts, Html, link, markup, soft, table, type Column, type Part } from "./html.ts";
 import { queryOf, type View } from "./view.ts";
 
 /** What a page shows. */
@@ -9,8 +9,6 @@ export interface Shown {
   body: Part;
   /** What the page is about; shown after its title. */
   about?: string | undefined;
-  /** True to load the page again every two seconds in a browser without scripts. */
-  reloads?: boolean | undefined;
   /** The query of its address, if it has other parameters than `query` names. */
   address?: string;
 }
@@ -33,13 +31,12 @@ export interface Page {
   show(view: View): Promise<Html | Shown | undefined> | Html | Shown;
 }
 
-/** An input of the search above a list. `isMore` folds it away on narrow screens. */
-type Filter = Input & { isMore?: true };
-export type Filters = Readonly<Record<string, Filter>>;
+/** The inputs of the search above a list. Narrow screens fold all but the first away. */
+export type Filters = Readonly<Record<string, Input>>;
 
 /** The choices of a filter, after the choice of none. */
 export const choices = (all: readonly (readonly [choice: string, shown: TextId | { text: string }])[]) =>
-  ({ type: "select", isMore: true, options: { "": "any", ...Object.fromEntries(all) } }) as const satisfies Filter;
+  ({ type: "select", options: { "": "any", ...Object.fromEntries(all) } }) as const satisfies Input;
 
 /** @throws Refused if a choice is not one that the form or a link sends */
 export function checkChoices({ query }: View, filters: Filters): void {
@@ -52,6 +49,8 @@ export function checkChoices({ query }: View, filters: Filters): void {
 interface Found<Row> {
   items: readonly Row[];
   cursor?: string | undefined;
+  /** True if the page does not show all. */
+  isCut?: boolean;
 }
 
 interface List<Row, Of extends Found<Row>> extends Omit<Page, "show"> {
@@ -59,25 +58,29 @@ interface List<Row, Of extends Found<Row>> extends Omit<Page, "show"> {
   filters?: Filters;
   read(view: View, cursor: { cursor?: string }): Promise<Of>;
   columns(view: View): readonly (Column<Row> | false)[];
+  /** Identifies a row; by default its id. */
   key?(row: Row): string;
   /** True if all rows are on one page. */
   isWhole?: true;
   /** True if people choose rows, which must not change meanwhile. */
   isStill?: true;
-  /** What stands in place of the rows if there are none. */
-  none(view: View, isFiltered: boolean): Part;
+  /** What stands in place of the rows if there are none, and below it, unless a search finds nothing. */
+  none: TextId;
+  belowNone?(view: View): Part;
   /** What stands beside the title. */
   beside?(view: View, rows: readonly Row[], query: string): Part;
   above?(view: View): Part | Promise<Part>;
   /** What stands above and below the rows, in their card. */
   before?(view: View, found: Of): Part;
   after?(view: View, found: Of): Part;
-  below?(view: View): Part;
+  below?(view: View, found: Of): Part;
 }
+
+const idOf = (row: { id?: string }): string | undefined => row.id;
 
 /** A page with a list that can be searched, newest or oldest first, a few rows at a time. */
 export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of: List<Row, Of>): Page {
-  const { title, filters = {}, query: names = Object.keys(filters) } = of;
+  const { title, filters = {}, query: names = Object.keys(filters), key = idOf } = of;
   return {
     ...of,
     query: of.isWhole ? names : [...names, "cursor"],
@@ -90,31 +93,36 @@ export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of:
       await view.nameMerchants(items);
       const above = await of.above?.(view);
       const query = queryOf(search);
+      const cut = found.isCut && soft(view.t("moreThere"));
       const next = found.cursor && queryOf({ ...search, cursor: found.cursor });
       const isEmpty = items.length === 0;
-      const rows = isEmpty ? of.none(view, isFiltered || cursor !== "") : table(view, items, of.columns(view), of.key);
+      const none = () =>
+        isFiltered || cursor !== ""
+          ? markup`<p>${view.t("nothingFound")}. ${view.t("searchWhole")}</p>`
+          : [markup`<p>${view.text(of.none, { area: view.area })}</p>`, of.belowNone?.(view)];
+      const rows = isEmpty ? none() : table(view, items, of.columns(view), key);
       return markup`<div class="head" data-live><h1>${view.text(title)}</h1>${of.beside?.(view, items, query)}</div>
 ${of.filters && searchForm(view, of.filters, isFiltered)}${above}
-<div class="card${isEmpty && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${of.after?.(view, found)}
-${pager(view, cursor === "", query, next)}</div>${of.below?.(view)}`;
+<div class="card${isEmpty && " stack"}"${attributes({ "data-live": !of.isStill })}>${of.before?.(view, found)}${rows}${cut}${of.after?.(view, found)}
+${pager(view, cursor === "", query, next)}</div>${of.below?.(view, found)}`;
     },
   };
 }
 
-function searchForm(view: View, filters: Filters, isFiltered: boolean): Html {
+export function searchForm(view: View, filters: Filters, isFiltered: boolean): Html {
   const { t } = view;
-  const inputs = (isMore: boolean) =>
-    Object.entries(filters)
-      .filter(([, filter]) => (filter.isMore ?? false) === isMore)
-      .map(([name, filter]) => {
-        const named = classes(isMore ? "more" : "search", filter.class)!;
-        return inputOf(view, name, { ...filter, class: named }, view.query[name]);
-      });
-  const [first, more] = [inputs(false), inputs(true)];
-  const fold = markup`<p class="fold"><label><input type="checkbox" form=""${attributes({ checked: isFiltered })}> ${first.length > 0 ? t("moreFilters") : t("filters")}</label></p>`;
+  const [first, ...more] = Object.entries(filters).map(([name, filter], index) =>
+    inputOf(
+      view,
+      name,
+      { ...filter, class: classes(index === 0 ? "search" : "more", filter.class)! },
+      view.query[name],
+    ),
+  );
+  const fold = markup`<p class="fold"><label><input type="checkbox" form=""${attributes({ checked: isFiltered })}> ${t("moreFilters")}</label></p>`;
   const address = view.res.req.originalUrl.split("?")[0]!.split("/").at(-1)!;
   return markup`<form class="card filter" method="get" action="${address}" role="search">
-${first}${more.length > 0 && fold}${more}<button class="primary${first.length === 0 && " more"}">${t("search")}</button>
+${first}${more.length > 0 && fold}${more}<button class="primary">${t("search")}</button>
 ${isFiltered && link(address, t("clear"), "button")}</form>`;
 }
 
@@ -131,7 +139,6 @@ interface RecordPage<Thing> extends Omit<Page, "show" | "query"> {
   back(view: View): readonly [href: string, text: string];
   heading(view: View, thing: Thing): Part;
   about?(thing: Thing): string;
-  reloads?(thing: Thing): boolean;
   /** What stands above and below the facts, in their card. */
   before?(view: View, thing: Thing): Part;
   facts(view: View, thing: Thing): Parameters<typeof facts>[0];
@@ -151,6 +158,6 @@ export const record = <Thing>(of: RecordPage<Thing>): Page => ({
     const beside = of.beside?.(view, thing);
     const body = markup`${back(...of.back(view))}<h1 data-live>${of.heading(view, thing)}</h1>
 ${beside ? markup`<div class="sides">${main}${beside}</div>` : main}${of.below?.(view, thing)}`;
-    return { body, about: of.about?.(thing), reloads: of.reloads?.(thing) };
+    return { body, about: of.about?.(thing) };
   },
 });

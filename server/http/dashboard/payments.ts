@@ -7,13 +7,13 @@ import { curlLine } from "../curl-line.ts";
 import { formatPhoneNumber } from "../pages/countries.ts";
 import { parsePhoneNumber } from "../pages/phone-number.ts";
 import { keyName } from "./audit.ts";
-import { pathOf } from "./forms.ts";
-import { bdi, card, code, column, dim, link, markup, pre, under, type Html } from "./html.ts";
+import { form } from "./forms.ts";
+import { bdi, card, code, column, dim, link, markup, pre, under, type Html, type Part } from "./html.ts";
 import { checkChoices, choices, list, record, type Filters, type Page } from "./page.ts";
 import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
-import { dayOf, mayDo, merchantOf, queryOf, type View, type Words } from "./view.ts";
+import { dayOf, merchantOf, type View, type Words } from "./view.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
@@ -39,8 +39,8 @@ const filtersOf = (kind: Kind): Filters => ({
     label: "status",
     ...choices(KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const)),
   },
-  from: { label: "from", isMore: true, attributes: { type: "date" } },
-  to: { label: "to", isMore: true, attributes: { type: "date" } },
+  from: { label: "from", attributes: { type: "date" } },
+  to: { label: "to", attributes: { type: "date" } },
 });
 
 function searchIn({ query }: View): PaymentSearch {
@@ -72,23 +72,19 @@ const listPage = (kind: Kind): Page =>
     read: (view, cursor) => readPayments(view.context, kind, merchantOf(view).id, { ...searchIn(view), ...cursor }),
     key: ({ reference }) => reference,
     columns: (view) => [
-      column("reference", "", (payment) => [view.toPayment(payment), view.stampSmall(payment.createdAt)]),
+      column("reference", "", view.toPayment),
       column("phoneNumber", "wide line", (payment) => payerOf(view, payment)),
-      column("amount", "number", (payment) => [
-        view.money(payment),
-        // On a narrow screen, the status is below.
-        under([view.badge(payment.status), codeOf(payment) && [markup`<br>`, codeOf(payment)]], "small"),
-      ]),
+      column("amount", "number", view.money),
       column("status", "wide", (payment) => [view.badge(payment.status), codeOf(payment) && under(codeOf(payment))]),
       column("created", "wide", ({ createdAt }) => view.stamp(createdAt)),
     ],
     beside: ({ area, t }, rows, query) => rows.length > 0 && link(`${area}/${kind}.csv${query}`, t("exportCsv")),
-    none: ({ t, rich, area, context: { config } }, isFiltered) =>
-      isFiltered
-        ? markup`<h2>${t("nothingFound")}</h2><p>${t("searchWhole")}</p>`
-        : markup`<h2>${t(KINDS[kind].none)}</h2>
-${config.sandbox && markup`<p>${link(`${area}/sandbox`, t("createTest"), "button primary")}</p>`}
-<p>${rich("fromTerminal", { area })}</p>${pre(curlLine(config.publicUrl, "$API_KEY", kind))}`,
+    none: KINDS[kind].none,
+    belowNone: ({ t, rich, area, context: { config } }) => [
+      config.sandbox && markup`<p>${link(`${area}/sandbox`, t("createTest"), "button primary")}</p>`,
+      markup`<p>${rich("fromTerminal", { area })}</p>`,
+      pre(curlLine(config.publicUrl, "$API_KEY", kind)),
+    ],
   });
 
 const csvPage = (kind: Kind): Page => ({
@@ -103,13 +99,13 @@ const csvPage = (kind: Kind): Page => ({
   },
 });
 
-interface Told {
+interface Story {
   payment: Payment;
   moments: ReturnType<typeof timelineOf>;
   rail: Awaited<ReturnType<typeof railOf>>;
 }
 
-async function findPayment(view: View, kind: Kind): Promise<Told | undefined> {
+async function findPayment(view: View, kind: Kind): Promise<Story | undefined> {
   const { storage, config, rails } = view.context;
   const { id } = merchantOf(view);
   const reference = view.params.reference!;
@@ -132,7 +128,7 @@ async function findPayment(view: View, kind: Kind): Promise<Told | undefined> {
 }
 
 const paymentPage = (kind: Kind): Page =>
-  record<Told>({
+  record<Story>({
     at: `/m/:merchant/${kind}/:reference`,
     title: KINDS[kind].one,
     under: `/m/:merchant/${kind}`,
@@ -177,14 +173,13 @@ const paymentPage = (kind: Kind): Page =>
   });
 
 /** Leads from a payout to the decision about it. */
-function waits(view: View, { merchantId, reference, approval }: Disbursement): Html {
-  const chosen = queryOf({ payment: `${merchantId}/${reference}` });
+function waits(view: View, { merchantId, reference, approval }: Disbursement): Part {
   const why = approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
-  const ways = (["approve", "reject"] as const).map(
-    (how) =>
-      mayDo(view, `payment.${how}`) && [" ", link(pathOf(view, `payment.${how}`) + chosen, view.t(`${how}.opens`))],
+  const values = { payment: `${merchantId}/${reference}` };
+  const ways = (["approve", "reject"] as const).map((how) =>
+    form(view, `payment.${how}`, { values, button: `${how}.opens`, class: "inline" }),
   );
-  return markup`<p>${why}${ways}</p>`;
+  return [markup`<p>${why}</p>`, ways];
 }
 
 export const paymentPages: readonly Page[] = (["disbursements", "checkouts"] as const).flatMap((kind) => [

@@ -10,10 +10,10 @@ import type { ActorName } from "../../domain/audit.ts";
 import type { TextId } from "../../texts/index.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { code, column, facts, link, markup, section, small, soft, tag, under, type Html, type Part } from "./html.ts";
-import { list, type Page } from "./page.ts";
-import { alike, timeline, type Moment } from "./timeline.ts";
-import type { View, Words } from "./view.ts";
+import { code, column, facts, link, markup, section, soft, tag, under, type Html, type Part } from "./html.ts";
+import { list } from "./page.ts";
+import { timeline, type Moment } from "./timeline.ts";
+import { mayDo, type View, type Words } from "./view.ts";
 
 const MOST_LISTED = 100;
 const minutesOf = ({ context: { config } }: View) => config.rails?.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES;
@@ -44,7 +44,8 @@ export const attentionPage = list<Handover & { since: number }>({
     const unknownBefore = context.clock.now() - minutesOf(view) * 60_000;
     const which = { ...(merchant && { merchantId: merchant.id }), unknownBefore, limit: MOST_LISTED };
     const found = await context.storage.listAttention(which);
-    return { items: found.map((each) => ({ ...each, since: (each.conflict?.at ?? each.unknownSince)! })) };
+    const items = found.map((each) => ({ ...each, since: (each.conflict?.at ?? each.unknownSince)! }));
+    return { items, isCut: items.length === MOST_LISTED };
   },
   key: ({ payment }) => payment.reference,
   columns: (view) => [
@@ -55,58 +56,60 @@ export const attentionPage = list<Handover & { since: number }>({
     ]),
     column("whatIsWrong", "", (row) => [
       row.conflict ? tag("failed", view.t("conflict")) : tag("pending", view.t("unknown")),
-      small(view.money(row.payment)),
       under(conflictText(row, view) ?? view.t(row.state === "accepted" ? "notKnownHow" : "notKnownWhether")),
       under(view.t("railNamed", { rail: row.rail })),
       row.proposal && under(proposalText(row.proposal, view)),
-      view.stampSmall(row.since, 16),
     ]),
     column("amount", "number wide", ({ payment }) => view.money(payment)),
     column("since", "wide", ({ since }) => view.stamp(since)),
   ],
-  before: (view, { items }) => items.length > 0 && soft(view.t("attentionMeans", { minutes: minutesOf(view) })),
-  after: ({ t }, { items }) => items.length === MOST_LISTED && soft(t("moreThere")),
-  none: (view) =>
-    markup`<h2>${view.t("nothingNeedsPerson")}</h2><p>${view.t("attentionMeans", { minutes: minutesOf(view) })}</p>`,
+  before: (view) => soft(view.t("attentionMeans", { minutes: minutesOf(view) })),
+  none: "nothingNeedsPerson",
 });
 
 /** The rails that carry payments, for operators: what waits at each, and whether it is paused. */
-export const railsPage: Page = {
+export const railsPage = list<RailState>({
   at: "/rails",
   title: "rails",
+  isWhole: true,
   where: "live",
-  async show(view) {
-    const { t, context } = view;
-    const rails = await readRailStates(context.storage, context.rails!.names);
-    return markup`<h1>${t("rails")}</h1>
-${rails.map((state) => stateOfRail(view, state))}${soft(t("railsMean"))}`;
-  },
-};
-
-function stateOfRail(view: View, state: RailState): Part {
-  const { t, rich, number, root, stamp } = view;
-  const { rail, waiting, accepted, conflicts, oldestUnknownSince, isConfigured, pause } = state;
-  const shown = pause
-    ? tag("stopped", t("paused"))
-    : isConfigured
-      ? tag("active", t("inUse"))
-      : tag("", t("notConfigured"));
-  const paused =
-    pause &&
-    rich("pausedSince", { reason: pause.reason, by: whoIs(pause.by as ActorName, view), time: stamp(pause.at) });
-  const about = { params: { rail }, texts: { rail }, prefix: rail };
-  const content = [
-    paused && markup`<p>${paused}</p>`,
-    facts([
-      [t("waiting"), number(waiting)],
-      [t("accepted"), number(accepted)],
-      [t("conflicts"), conflicts > 0 ? link(`${root}/attention`, number(conflicts)) : 0],
-      [t("oldestUnknown"), oldestUnknownSince === undefined ? t("none") : stamp(oldestUnknownSince)],
+  read: async ({ context }) => ({ items: await readRailStates(context.storage, context.rails!.names) }),
+  key: ({ rail }) => rail,
+  columns: (view) => [
+    column("rail", "names", ({ rail, isConfigured, pause }) => [
+      rail,
+      " ",
+      pause
+        ? tag("stopped", view.t("paused"))
+        : isConfigured
+          ? tag("active", view.t("inUse"))
+          : tag("", view.t("notConfigured")),
+      pause &&
+        under(
+          view.rich("pausedSince", {
+            reason: pause.reason,
+            by: whoIs(pause.by as ActorName, view),
+            time: view.stamp(pause.at),
+          }),
+        ),
     ]),
-    pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about),
-  ];
-  return section(`rail-${rail}`, [rail, " ", shown], content, true);
-}
+    column("waiting", "number", ({ waiting }) => view.number(waiting)),
+    column("accepted", "number", ({ accepted }) => view.number(accepted)),
+    column("conflicts", "number", ({ conflicts }) =>
+      conflicts > 0 ? link(`${view.root}/attention`, view.number(conflicts)) : 0,
+    ),
+    column("oldestUnknown", "wide", ({ oldestUnknownSince: since }) =>
+      since === undefined ? view.t("none") : view.stamp(since),
+    ),
+    mayDo(view, "rail.pause") &&
+      column("action", "", ({ rail, isConfigured, pause }) => {
+        const about = { params: { rail }, texts: { rail }, prefix: rail };
+        return pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about);
+      }),
+  ],
+  none: "error.noRail",
+  after: ({ t }) => soft(t("railsMean")),
+});
 
 /** A payment's way over its rail. Undefined for a payment from before the service had rails. */
 export async function railOf({ context: { storage } }: View, reference: string) {
@@ -133,7 +136,6 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
   const isLost = found.payment.kind === "checkout" && status === "pending" && state === "accepted" && !found.url;
   const needsTwo = !view.context.config.oneOperatorDecides;
   const params = { reference };
-  const runs = alike(exchanges, ({ action, result, detail = "" }) => [action, result, detail].join(" "));
   const unknown = state === "accepted" ? "notKnownHow" : "notKnownWhether";
   const content = [
     conflict
@@ -155,7 +157,7 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
           markup`<h3>${t("whatWasSent")}</h3>`,
           timeline(
             view,
-            runs.map((run) => momentOf(run, view)),
+            exchanges.map((exchange) => momentOf(exchange, view)),
           ),
         ]
       : soft(t("railWasNotAsked")),
@@ -182,17 +184,15 @@ const RESULTS = {
   "not-sent": ["exchange.not-sent", "bad"],
 } as const satisfies Record<StoredExchange["result"], readonly [TextId, Moment["tone"]]>;
 
-/** @param run equal exchanges in a row, of which the last stands for all */
-function momentOf(run: readonly StoredExchange[], { t, time }: Words): Moment {
-  const { at, action, result, latencyMs, detail = "" } = run.at(-1)!;
+function momentOf({ at, action, result, latencyMs, detail = "" }: StoredExchange, { t }: Words): Moment {
   const [become, tone] = RESULTS[result];
-  const values = { action: t(`exchange.${action}`), result: t(become), latencyMs, count: run.length };
-  const said = detail === "" ? undefined : markup`<bdi lang="en">${detail}</bdi>`;
-  if (run.length > 1) {
-    const notes = [[t("sinceLast", { since: time(run[0]!.at) }), " ", said]];
-    return { at, tone, text: t("exchange.several", values), notes };
-  }
+  const values = { action: t(`exchange.${action}`), result: t(become), latencyMs };
   const isCall = action === "pay" || action === "collect" || action === "find";
-  const text = isCall ? t("exchange.timed", values) : t("labelled", { label: values.action, value: values.result });
-  return { at, tone, text, notes: [said] };
+  return {
+    at,
+    tone,
+    text: isCall ? t("exchange.timed", values) : t("labelled", { label: values.action, value: values.result }),
+    like: [action, result, detail].join(" "),
+    notes: [detail !== "" && markup`<bdi lang="en">${detail}</bdi>`],
+  };
 }

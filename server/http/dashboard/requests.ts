@@ -1,6 +1,7 @@
 import document from "../../../generated/openapi.json" with { type: "json" };
 import { masked } from "../../domain/redaction.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
+import type { TextId } from "../../texts/index.ts";
 import { keyName } from "./audit.ts";
 import { code, column, link, markup, pre, tag, under, type Part } from "./html.ts";
 import { choices, list } from "./page.ts";
@@ -28,15 +29,12 @@ export const requestPage = list<Row>({
     reference: { label: "referenceYours", attributes: { type: "search", maxlength: 200 } },
     result: {
       label: "result",
-      ...choices([
-        ["2xx", "result.2xx"],
-        ["4xx", "result.4xx"],
-        ["5xx", "result.5xx"],
-        ["none", "noResponse"],
-      ]),
+      ...choices(
+        Object.keys(RESULTS).map((name) => [name, name === "none" ? "noResponse" : (`result.${name}` as TextId)]),
+      ),
     },
     operation: { label: "operation", ...choices(OPERATIONS.map((name) => [name, { text: name }] as const)) },
-    request: { label: "requestId", isMore: true, attributes: { type: "search", maxlength: 100 } },
+    request: { label: "requestId", attributes: { type: "search", maxlength: 100 } },
   },
   async read(view, cursor) {
     const { id: merchantId } = merchantOf(view);
@@ -70,16 +68,14 @@ export const requestPage = list<Row>({
   after: ({ t, query }, { items }) =>
     query.request !== "" &&
     items.flatMap(({ sent, returned }) => [bodyOf(t("sent"), sent), bodyOf(t("returned"), returned)]),
-  none: ({ t }, isFiltered) =>
-    markup`<h2>${isFiltered ? t("nothingFound") : t("noRequestsYet")}</h2><p>${isFiltered && t("searchWhole")} ${t("logKeeps")}</p>`,
+  none: "noRequestsYet",
 });
 
-function requestCell({ t, rich, area, stampSmall, toPayment }: View, row: Row): Part {
-  const { requestId, method, path, operation, at, reference, merchantsReference, program, keyText, leftOut } = row;
+function requestCell({ t, rich, area, toPayment }: View, row: Row): Part {
+  const { requestId, method, path, operation, reference, merchantsReference, program, keyText, leftOut } = row;
   return [
     link(`${area}/requests?request=${requestId}`, `${method} ${path}`),
     under([operation, " · ", code(requestId)]),
-    stampSmall(at),
     reference !== undefined
       ? under([t("payment"), " ", toPayment({ reference, merchantsReference })])
       : merchantsReference !== undefined && under([t("reference"), " ", markup`<bdi>${merchantsReference}</bdi>`]),

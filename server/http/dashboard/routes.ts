@@ -1,38 +1,30 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
-import { nameOf, pathFor, refused, Refused, scopesOf, typed, type Doer } from "../../actions/action.ts";
+import { nameOf, pathFor, refused, Refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
-import { beingReset } from "../../domain/merchants.ts";
+import { beingReset, type Merchant } from "../../domain/merchants.ts";
 import { hasRight, RIGHTS } from "../../domain/sign-in.ts";
+import { say } from "../../texts/index.ts";
 import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
 import { beginOther, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import { approvalPages } from "./approvals.ts";
+import { approvalPage } from "./approvals.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
-import { asking } from "./forms.ts";
-import { Html, markup } from "./html.ts";
+import { form, sentFor } from "./forms.ts";
+import { back, card, Html, items, markup, pre } from "./html.ts";
 import { dashboardErrors, dashboardHeaders, liveScript, send } from "./layout.ts";
 import { merchantPages } from "./merchants.ts";
 import { overviewPage } from "./overview.ts";
 import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
 import { attentionPage, railsPage } from "./rails.ts";
-import { replayPages } from "./replays.ts";
 import { requestPage } from "./requests.ts";
 import { sandboxPage } from "./sandbox.ts";
 import { settingsPage } from "./settings.ts";
-import {
-  findVisit,
-  limitForms,
-  requireFormToken,
-  requireOwnOrigin,
-  requireSession,
-  signInPages,
-  signOutPages,
-} from "./sign-in.ts";
+import { findVisit, guardForms, requireOwnOrigin, requireSession, signInPages, signOutPages } from "./sign-in.ts";
 import { teamPage } from "./team.ts";
 import {
   actorIn,
@@ -43,7 +35,7 @@ import {
   visitOf,
   wordsIn,
   type DashboardContext,
-  type Done,
+  type View,
 } from "./view.ts";
 import { webhookPages } from "./webhooks.ts";
 
@@ -53,11 +45,10 @@ export const PAGES: readonly Page[] = [
   ...merchantPages,
   ...paymentPages,
   ...balancePages,
-  ...approvalPages,
+  approvalPage,
   attentionPage,
   railsPage,
   ...webhookPages,
-  ...replayPages,
   requestPage,
   sandboxPage,
   settingsPage,
@@ -80,7 +71,7 @@ export function dashboardPages(context: DashboardContext): Router {
   router.use("/dashboard", requireSession(context), limitPages(context));
   // The session may have been ended while the body arrived or the request waited for room.
   router.use("/dashboard", forForms(findVisit(context)), requireSession(context));
-  router.use("/dashboard", limitForms(), requireFormToken);
+  router.use("/dashboard", guardForms());
   router.use(signOutPages(context));
   router.use("/dashboard/m/:merchant", findMerchant(context));
   router.use(serve(context, PAGES));
@@ -138,8 +129,8 @@ const isServed = ({ config, rails }: DashboardContext, where: Page["where"]): bo
 function serve(context: DashboardContext, all: readonly Page[]): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const pages = all.filter(({ where }) => isServed(context, where));
-  const askingPages = ACTION_NAMES.filter((name) => actionOf(name).asks).map(askingPage);
-  for (const page of [...askingPages, ...pages])
+  const asking = ACTION_NAMES.filter((name) => actionOf(name).asks && isServed(context, actionOf(name).where));
+  for (const page of [...asking.map(askingPage), ...pages])
     for (const at of scopesOf(page.at))
       router.get(`/dashboard${at}`, async (req, res) => {
         const { merchantId } = visitOf(res).session;
@@ -161,13 +152,13 @@ async function show(
   pages: readonly Page[],
   page: Page,
   res: Response,
-  done?: Done,
+  told?: Told,
 ): Promise<void> {
-  const view = viewOf(context, res, page.query ?? [], done);
-  if (page.at.startsWith("/merchants/")) await findManaged(context, view.params);
+  // The response to a form shows the page as it is without a query.
+  const view = viewOf(context, res, told ? [] : (page.query ?? []));
   const shown = await page.show(view);
   if (shown === undefined) return;
-  const { body, about, reloads, address }: Shown = shown instanceof Html ? { body: shown } : shown;
+  const { body, about, address }: Shown = shown instanceof Html ? { body: shown } : shown;
   const title = view.text(page.title);
   const nav = pages.flatMap((each) => {
     const at = each.under === undefined ? pathIn(each, view.merchant !== undefined) : undefined;
@@ -184,12 +175,16 @@ async function show(
       nav,
       live: here,
       // The address of a form cannot be loaded, so links lead to the page that shows the same.
-      shownAt: done ? here : (address ?? queryOf(view.query)),
-      reloads,
+      shownAt: told ? here : (address ?? queryOf(view.query)),
     },
-    [done?.isOutOfDate && markup`<p class="notice" role="status">${view.t("outOfDate")}</p>`, body],
+    [told && notice(view, told), body],
   );
 }
+
+/** What an action has done, which only the response to its form says. */
+const notice = ({ said }: View, { title, secret, lines }: Told): Html =>
+  markup`<div class="notice" role="status">${title && markup`<h2>${said(title)}</h2>`}${secret !== undefined && pre(secret, { id: "shown-once" })}
+${lines.map((line) => markup`<p>${said(line)}</p>`)}</div>`;
 
 /** The path of a page among those of a merchant, or of all merchants. */
 const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
@@ -202,21 +197,44 @@ async function findManaged({ storage }: DashboardContext, { merchant = "" }: Rea
   return found;
 }
 
+/** Who acts on what. */
+async function doerOf(context: DashboardContext, at: string, res: Response): Promise<Doer<Merchant | undefined>> {
+  const params = res.req.params as Record<string, string>;
+  const merchant = at.startsWith("/merchants/:merchant") ? await findManaged(context, params) : stateOf(res).merchant;
+  if (at.startsWith("/m/") && !merchant) throw refused(404, "error.noPage");
+  return { context, actor: actorIn(res), params, merchant };
+}
+
+/** The page that says what an action will do, and asks whether to do it. */
 function askingPage(name: ActionName): Page {
-  const { at, button, asks } = actionOf(name);
-  const { question, effects } = asks!;
+  const { at, asks, from = "" } = actionOf(name);
   return {
     at,
-    title: button,
-    under: "",
+    title: "whatWillHappen",
+    under: PAGES.find((page) => page.at === from)?.under ?? from,
     async show(view) {
-      const texts = { name: (await findManaged(view.context, view.params)).name };
-      return asking(view, name, {
-        backTo: view.pathTo("/merchants/:merchant"),
-        question: view.text(question, texts),
-        effects: effects.map((effect) => view.text(effect)),
-        texts,
-      });
+      const { said, context, res } = view;
+      const doer = (await doerOf(context, at, res)) as Doer<never>;
+      const asked = await asks!(doer, readInput(name, res.req.query, false));
+      const { question, about = [], effects, isEmpty, values: more, button, style } = asked;
+      const values = sentFor(name, res.req.query);
+      const query = new URLSearchParams(Object.entries(values).flatMap(([key, all]) => all.map((each) => [key, each])));
+      const address = query.size > 0 ? `?${query}` : "";
+      const content = [
+        about.length > 0 && items(about.map(said), "plain"),
+        items(effects.map(said)),
+        !isEmpty &&
+          form(view, name, {
+            values: { ...values, ...more },
+            button: button && said(button),
+            style,
+            class: "stack",
+            hidesInputs: true,
+          }),
+      ];
+      const body = markup`${back(view.pathTo(from) + address, view.t("backChangeNothing"))}<h1>${said(question)}</h1>
+${card(content, { class: "stack", label: view.t("whatWillHappen") })}`;
+      return { body, address };
     },
   };
 }
@@ -233,27 +251,23 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
   for (const at of scopesOf(entry.at))
     router.post(`/dashboard${at}`, async (req, res) => {
       const { session } = visitOf(res);
-      const params = req.params as Record<string, string>;
       await requireRight(context, name, req, res);
       if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/")))
         throw refused(404, "error.noPage");
-      const merchant = at.startsWith("/merchants/:merchant")
-        ? await findManaged(context, params)
-        : stateOf(res).merchant;
+      const doer = await doerOf(context, at, res);
+      const { merchant, params } = doer;
       // One person may have any number of sessions.
       limits?.person.count(JSON.stringify([session.merchantId, session.name]));
       limits?.team.count(merchant?.id ?? "operators");
-      if (at.startsWith("/m/") && !merchant) throw refused(404, "error.noPage");
-      const doer = { context, actor: actorIn(res), params, merchant } as Doer as Doer<never>;
       const input = readInput(name, req.body);
       const replaced = typed(req.body, "replaces");
-      if (replaced !== "" && entry.replaces && replaced !== nameOf(await entry.replaces(doer, input)))
-        return show(context, pages, page!, res.status(409), { name, isOutOfDate: true });
-      const result = await entry.run(doer, input);
-      const secret = entry.secretIn?.(result);
-      if (secret !== undefined) stateOf(res).shownOnce = secret;
-      if (entry.isShown) return show(context, pages, page!, res, { name, result });
-      const path = typeof leadsTo === "string" ? leadsTo : leadsTo(result, doer);
+      if (replaced !== "" && entry.replaces && replaced !== nameOf(await entry.replaces(doer as Doer<never>, input)))
+        return show(context, pages, page!, res.status(409), { lines: [say("outOfDate")] });
+      const result = await entry.run(doer as Doer<never>, input);
+      const told = entry.says?.(result);
+      if (told?.secret !== undefined) stateOf(res).shownOnce = told.secret;
+      if (told) return show(context, pages, page!, res, told);
+      const path = typeof leadsTo === "string" ? leadsTo : leadsTo(result, doer as Doer<never>);
       seeOther(res, rootOf(context.config.publicUrl) + pathFor(path, merchant, params));
     });
 }

@@ -1,62 +1,46 @@
-import { v5 } from "uuid";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts } from "../../domain/limits.ts";
-import { curlLine } from "../curl-line.ts";
 import { form } from "./forms.ts";
-import { code, column, link, markup, pre, section, soft, table, under, type Column, type Part } from "./html.ts";
-import type { Page } from "./page.ts";
+import { code, column, link, markup, section, soft, under, type Column } from "./html.ts";
+import { list } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
 /** A merchant's settings: API keys, the webhook secret and the default address. */
-export const settingsPage: Page = {
+export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: string }>({
   at: "/m/:merchant/settings",
   title: "settings",
-  async show(view) {
-    const { t, rich, context } = view;
+  isWhole: true,
+  async read(view) {
     const merchant = merchantOf(view);
-    const keys = await context.storage.listKeysOf(merchant.id);
-    const { current } = await context.webhooks.readSecrets(merchant);
-    const nextKey = v5([merchant.id, ...keys.map((key) => key.id)].join(), view.visit.session.id);
-    const address = merchant.webhookUrl;
-    const rows = keys.length > 0 ? table(view, keys, columns(view), ({ id }) => id) : markup`<p>${t("noKeyYet")}</p>`;
-    const ofKeys = [
-      markup`<div data-live>${rows}</div>`,
-      form(view, "key.create", { values: { key: nextKey }, prefix: "new", class: "inline pages" }),
-      soft(t("mostKeys", { most: MOST_KEYS })),
-    ];
-    const rotate = form(view, "secret.rotate", { values: { current } });
-    const ofSecret = markup`${secret(view)}<div class="inline">${form(view, "secret.reveal")}${rotate}</div>`;
-    const ofAddress = [
-      soft(rich("defaultAddress.means")),
-      form(view, "default-webhook.set", { values: { url: address }, class: "inline" }) ??
-        markup`<p>${address === undefined ? t("none") : code(address)}</p>`,
-    ];
-    return markup`<h1>${t("settings")}</h1>${newKey(view)}
-${section("keys", t("apiKeys"), ofKeys)}
-${section("secret", t("webhookSecret"), ofSecret)}
-${section("address", t("defaultAddress"), ofAddress, true)}`;
+    const [items, { current: secret }] = await Promise.all([
+      view.context.storage.listKeysOf(merchant.id),
+      view.context.webhooks.readSecrets(merchant),
+    ]);
+    return { items, secret };
   },
-};
-
-/** A new key, which only the response to its form shows. */
-function newKey(view: View): Part {
-  const made = view.resultOf("key.create");
-  if (!made) return undefined;
-  if ("hash" in made)
-    return markup`<p class="notice" role="status">${view.rich("keyIsKnown", { name: made.name ?? "", hint: made.hint })}</p>`;
-  return markup`<div class="notice" role="status"><h2>${view.t("yourNewKey")}</h2>${pre(made.key, { id: "new-key" })}
-<p>${view.rich("keyShownOnce")}</p>${pre(curlLine(view.context.config.publicUrl, made.key))}</div>`;
-}
-
-/** The secret, which only the response to a form shows. */
-function secret(view: View): Part {
-  const secrets = view.resultOf("secret.rotate") ?? view.resultOf("secret.reveal");
-  if (!secrets) return markup`<p>${view.t("checksSignatures")}</p>`;
-  const earlier = secrets.previous.map((each) =>
-    soft(view.rich("signsToo", { time: view.time(each.expiresAt), secret: each.secret })),
-  );
-  return [pre(secrets.current, { id: "current-secret" }), earlier];
-}
+  before: ({ t }) => markup`<h2>${t("apiKeys")}</h2>`,
+  columns,
+  none: "noKeyYet",
+  after: ({ t }) => soft(t("mostKeys", { most: MOST_KEYS })),
+  below(view, { secret }) {
+    const { t } = view;
+    const url = merchantOf(view).webhookUrl;
+    const ofSecret = [
+      soft(t("checksSignatures")),
+      markup`<div class="inline">${form(view, "secret.reveal")}${form(view, "secret.rotate", { values: { current: secret } })}</div>`,
+    ];
+    const ofAddress = [
+      soft(view.rich("defaultAddress.means")),
+      form(view, "default-webhook.set", { values: { url }, class: "inline" }) ??
+        markup`<p>${url === undefined ? t("none") : code(url)}</p>`,
+    ];
+    return [
+      form(view, "key.create", { prefix: "new", class: "card inline" }),
+      section("secret", t("webhookSecret"), ofSecret),
+      section("address", t("defaultAddress"), ofAddress, true),
+    ];
+  },
+});
 
 function columns(view: View): (Column<ApiKey> | false)[] {
   const { t, rich, area, stampMinute } = view;

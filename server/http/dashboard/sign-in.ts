@@ -79,26 +79,21 @@ export function requireOwnOrigin({ config }: DashboardContext): RequestHandler {
   };
 }
 
-/** Limits the forms of each session, because many of them write to the database. */
-export function limitForms(): RequestHandler {
+/** Limits the forms of each session, because many of them write to the database, and refuses forms without its token. */
+export function guardForms(): RequestHandler {
   const limit = createRequestLimit({
     perMinute: FORMS_PER_MINUTE,
     message: `You have sent more than ${FORMS_PER_MINUTE} forms within a minute. Wait a minute, then send this form again.`,
   });
-  return async (req, res, next) => {
-    if (req.method === "POST") limit.count(visitOf(res).session.id);
-    next();
+  return (req, res, next) => {
+    if (req.method !== "POST") return next();
+    const { session, csrf } = visitOf(res);
+    limit.count(session.id);
+    const [expected, given] = [Buffer.from(csrf), Buffer.from(typed(req.body, "csrf"))];
+    if (given.length === expected.length && timingSafeEqual(given, expected)) return next();
+    throw refused(403, "error.earlierSession");
   };
 }
-
-/** Refuses forms without the session's token. */
-export const requireFormToken: RequestHandler = (req, res, next) => {
-  if (req.method !== "POST") return next();
-  const expected = Buffer.from(visitOf(res).csrf);
-  const given = Buffer.from(typed(req.body, "csrf"));
-  if (given.length === expected.length && timingSafeEqual(given, expected)) return next();
-  throw refused(403, "error.earlierSession");
-};
 
 /** Attempts to sign in that fail, per client address and minute; more get 429. */
 const FAILED_PER_MINUTE = 30;

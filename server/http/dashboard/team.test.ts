@@ -24,36 +24,15 @@ test("a link for a colleague is shown once and signs in one person of the same m
   const made = make(kofi, "  Esi ", { lifetime: "3 days" });
   await says(made, 200, "within 3 days. Role: administrator.");
   const token = await tokenOf(made);
-  await says(kofi.get(team), 200, "1 unused link", not(token));
+  await says(kofi.get(team), 200, /Esi .*An unused link/, not(token));
   const esi = await enter(server, token);
   expect((await esi.get("")).to).toBe(`${area}/disbursements`);
   expect(await trail(server, 2)).toMatchObject([
     { actor: "merchant Esi", action: "dashboard.sign-in", details: { invitedBy: "merchant Kofi" } },
     { actor: "merchant Kofi", action: "dashboard.link", merchantId: id, details: { name: "Esi" } },
   ]);
-  await says(kofi.get(team), 200, /Esi .*1 session.*Let in by Kofi/);
+  await says(kofi.get(team), 200, /Esi .*Since .*Let in by Kofi/);
   expect(JSON.stringify(server.logged())).not.toContain(token);
-});
-
-test("each role is described by the rights that it has on the forms there", async () => {
-  const roles = async (path: string) =>
-    Object.fromEntries(
-      [...(await ada.get(path)).html.matchAll(/<li><strong>(\w+)<\/strong> ([^<]+)/g)].map(([, ...pair]) => pair),
-    );
-  const all = "looks at everything, and may";
-  const viewer = "looks at everything, changes nothing";
-  const support = `${all} replay webhooks, use the sandbox`;
-  expect(await roles("/team")).toEqual({
-    viewer,
-    support,
-    finance: `${all} change balances, decide about payments, use the sandbox`,
-    administrator: `${all} manage merchants, change balances, decide about payments, replay webhooks, use the sandbox, reset the sandbox, change settings, keys and secrets, manage people`,
-  });
-  expect(await roles(team)).toMatchObject({
-    viewer,
-    support,
-    finance: `${all} decide about payments, use the sandbox`,
-  });
 });
 
 test("an operator makes links for operators, and for a merchant on its page", async () => {

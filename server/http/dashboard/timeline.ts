@@ -14,6 +14,8 @@ export interface Moment {
   /** `next` for a future moment. */
   tone: "" | "good" | "bad" | "next";
   text: string;
+  /** Equal for moments that are alike. */
+  like?: string;
   /** The lines below. */
   notes?: Part[];
   /** Messages that were sent or received. */
@@ -22,14 +24,30 @@ export interface Moment {
   link?: string;
 }
 
+/** How many moments in a row that are alike are shown one by one; of more, only the last is shown. */
+const MOST_ALIKE = 2;
+
+/** Groups moments in a row that are alike, if there are many of them. */
+function inRuns(moments: readonly Moment[]): Moment[][] {
+  const runs: Moment[][] = [];
+  for (const moment of moments) {
+    const last = runs.at(-1);
+    if (last && moment.like !== undefined && last[0]!.like === moment.like) last.push(moment);
+    else runs.push([moment]);
+  }
+  return runs.flatMap((run) => (run.length <= MOST_ALIKE ? run.map((moment) => [moment]) : [run]));
+}
+
 export function timeline({ area, t, time }: View, moments: readonly Moment[]): Html {
-  const shown = moments.map(({ at, tone, text, notes = [], texts = [], link: to }) => {
+  const shown = inRuns(moments).map((run) => {
+    const { at, tone, text, notes = [], texts = [], link: to } = run.at(-1)!;
+    const others = run.length > 1 && t("lastInARow", { count: run.length, since: time(run[0]!.at) });
     const sent = texts.map(
       ({ label, text: content }) =>
         markup`<details><summary>${t(label)}</summary>${pre(content, { class: "body" })}</details>`,
     );
     return markup`<li class="${tone}"><p>${to === undefined ? text : link(`${area}/${to}`, text)}</p>
-${notes.map((note) => note && soft(note))}<time class="under" datetime="${timestamp(at)}">${time(at)} UTC</time>${sent}</li>`;
+${[others, ...notes].map((note) => note && soft(note))}<time class="under" datetime="${timestamp(at)}">${time(at)} UTC</time>${sent}</li>`;
   });
   return markup`<ol class="timeline">${shown}</ol>`;
 }
@@ -88,52 +106,25 @@ export function indented(json: string): string {
   }
 }
 
-/** How many attempts in a row with the same result are shown one by one. */
-const MOST_ALIKE = 2;
-
-/** Groups items in a row that are alike, if there are many of them. */
-export function alike<T>(all: readonly T[], likeness: (each: T) => string): T[][] {
-  const runs: T[][] = [];
-  for (const each of all) {
-    const last = runs.at(-1);
-    if (last && likeness(last[0]!) === likeness(each)) last.push(each);
-    else runs.push([each]);
-  }
-  return runs.flatMap((run) => (run.length <= MOST_ALIKE ? run.map((each) => [each]) : [run]));
-}
-
-export const resultOf = ({ httpStatus }: Attempt, { t }: Words) =>
-  httpStatus === undefined ? t("noResponse") : t("statusIs", { status: String(httpStatus) });
-
-/**
- * Describes a delivery's attempts, and the attempt that is due next. If many attempts in a row have the same result, only
- * the last is shown.
- */
+/** Describes a delivery's attempts, and the attempt that is due next. */
 export function attemptMoments(delivery: Delivery, words: Words): Moment[] {
-  const { t, time } = words;
   const { attempts, nextAttemptAt } = delivery;
-  const result = (attempt: Attempt) => attempt.error ?? resultOf(attempt, words);
-  const made = alike(attempts, result).map((run) => {
-    const [first, last] = [run[0]!, run.at(-1)!];
-    const moment = attemptMoment(last, delivery, words);
-    if (run.length === 1) return moment;
-    const note = t("attemptsFromTo", { first: first.number, last: last.number, since: time(first.at) });
-    return { ...moment, text: t("attemptsWith", { count: run.length, result: result(last) }), notes: [note] };
-  });
+  const made = attempts.map((attempt) => attemptMoment(attempt, delivery, words));
   if (nextAttemptAt === undefined) return made;
   const number = (attempts.at(-1)?.number ?? 0) + 1;
-  return [...made, { at: nextAttemptAt, tone: "next", text: t("attempt", { number }) }];
+  return [...made, { at: nextAttemptAt, tone: "next", text: words.t("attempt", { number }) }];
 }
 
 /** Describes an attempt. Every attempt sends the delivery's body. */
-export function attemptMoment(attempt: Attempt, delivery: Delivery, words: Words): Moment {
+function attemptMoment(attempt: Attempt, delivery: Delivery, { t }: Words): Moment {
   const { at, httpStatus, responseBody, error } = attempt;
   const isGood = httpStatus !== undefined && httpStatus >= 200 && httpStatus < 300;
-  const result = resultOf(attempt, words);
+  const result = httpStatus === undefined ? t("noResponse") : t("statusIs", { status: String(httpStatus) });
   return {
     at,
     tone: isGood ? "good" : "bad",
-    text: words.t("attemptIs", { ...attempt, result }),
+    text: t("attemptIs", { ...attempt, result }),
+    like: error ?? result,
     notes: error === undefined ? [] : [markup`<bdi lang="en">${error}</bdi>`],
     texts: [
       { label: "request", text: requestOf(attempt, delivery) },

@@ -1,7 +1,7 @@
 import type { Request, Response } from "express";
 import type { Logger } from "pino";
 import { areaOf, pathFor, refused, typed, type Refused } from "../../actions/action.ts";
-import { actionOf, type ActionName, type ActionResult } from "../../actions/index.ts";
+import { actionOf, type ActionName } from "../../actions/index.ts";
 import { listOf } from "../../actions/payments.ts";
 import type { Config } from "../../config.ts";
 import type { Actor } from "../../domain/audit.ts";
@@ -11,8 +11,18 @@ import { timestamp } from "../../domain/representation.ts";
 import { hasRight, actorOf, type SignInContext } from "../../domain/sign-in.ts";
 import type { Storage } from "../../domain/storage.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { isTextId, numberIn, textIn, TEXTS, type Language, type TextId, type Values } from "../../texts/index.ts";
+import {
+  isTextId,
+  numberIn,
+  textIn,
+  TEXTS,
+  type Language,
+  type Said,
+  type TextId,
+  type Values,
+} from "../../texts/index.ts";
 import type { HandlerContext } from "../handlers.ts";
+import { formatPhoneNumber } from "../pages/countries.ts";
 import { formatAmount } from "../pages/money.ts";
 import type { RequestRoom } from "../request-limit.ts";
 import { stated, stateOf, type Visit } from "../request-state.ts";
@@ -45,7 +55,6 @@ const UNITS = [
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
   const isFrench = language === "fr";
-  const weekdays = new Intl.DateTimeFormat(language, { weekday: "short", timeZone: "UTC" });
   const fill = (id: TextId, values?: Readonly<Record<string, unknown>>, show?: (value: unknown) => string) => {
     const text = textIn(language, id, values, show);
     return isFrench ? spaced(text) : text;
@@ -57,10 +66,21 @@ function wordsOf(language: Language) {
   };
   const word = (area: string, text: string) => (isTextId(`${area}.${text}`) ? fill(`${area}.${text}` as TextId) : text);
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
-  const stamp = (at: number, length: 19 | 16 = 19, named = "") =>
-    markup`<time${named && markup` class="${named}"`} datetime="${timestamp(at)}">${until(at, length)}</time>`;
+  const stamp = (at: number, length: 19 | 16 = 19) =>
+    markup`<time datetime="${timestamp(at)}">${until(at, length)}</time>`;
+  const said = ([id, values]: Said): Html =>
+    new Html(
+      fill(id, values, (value) => {
+        if (typeof value !== "object") return htmlOf(value as string);
+        if (Array.isArray(value)) return said(value as unknown as Said).html;
+        const of = value as { amount?: number; currency: string; time: number; phoneNumber?: string };
+        if (of.amount !== undefined) return htmlOf(amount(of.amount, of.currency));
+        return of.phoneNumber === undefined ? until(of.time, 19) : htmlOf(formatPhoneNumber(of.phoneNumber));
+      }),
+    );
   return {
     language,
+    said,
     /** A text. Numbers are written as in the language, and `count` decides between one and many. */
     t: <Id extends Exclude<TextId, RichId>>(id: Id, ...[values]: Values<Id, string | number | bigint>) =>
       fill(id, values),
@@ -87,12 +107,8 @@ function wordsOf(language: Language) {
     /** A time in UTC as an element. */
     stamp,
     stampMinute: (at: number) => stamp(at, 16),
-    /** A time on narrow screens, which do not show its column. */
-    stampSmall: (at: number, length?: 16) => stamp(at, length, "under small"),
     /** A day, from its form in an address. */
     day,
-    /** The short name of a day of the week. */
-    weekday: (iso: string) => weekdays.format(Date.parse(iso)),
     /** A duration of at least a second in whole units of the largest that fits: `6 days`. */
     duration(milliseconds: number) {
       const [size, unit] = UNITS.find(([each]) => milliseconds >= each)!;
@@ -107,18 +123,10 @@ const LANGUAGES = { en: wordsOf("en"), fr: wordsOf("fr") };
 /** The words in the language of a request. */
 export const wordsIn = (res: Response): Words => LANGUAGES[stateOf(res).language ?? "en"];
 
-/** What a form has done, for the page that is the response to it. */
-export interface Done {
-  name: ActionName;
-  result?: unknown;
-  /** True if it was refused because the page was out of date. */
-  isOutOfDate?: true;
-}
-
 export type View = ReturnType<typeof viewOf>;
 
 /** A request for a page, as the page sees it. @param parameters of the query that the page reads */
-export function viewOf(context: DashboardContext, res: Response, parameters: readonly string[], done?: Done) {
+export function viewOf(context: DashboardContext, res: Response, parameters: readonly string[]) {
   const { req } = res;
   const { merchant } = stateOf(res);
   const root = rootOf(context.config.publicUrl);
@@ -138,13 +146,10 @@ export function viewOf(context: DashboardContext, res: Response, parameters: rea
     /** The parameters in the path. */
     params,
     /** The parameters of the query that the page reads; empty if there is none. */
-    query: Object.fromEntries(parameters.map((name) => [name, done ? "" : typed(req.query, name)])),
+    query: Object.fromEntries(parameters.map((name) => [name, typed(req.query, name)])),
     /** A path of a page or an action, with the parameters of this page or the given ones. */
     pathTo: (at: string, more?: Readonly<Record<string, string>>) =>
       root + pathFor(at, merchant, { ...params, ...more }),
-    /** The result of the form, if this page is the response to it and the form was of this action. */
-    resultOf: <Name extends ActionName>(name: Name) =>
-      done?.name === name ? (done.result as ActionResult<Name>) : undefined,
     /** Finds the names of the merchants of some things, on a page of all merchants. */
     async nameMerchants(things: readonly { merchantId?: string }[]) {
       if (merchant) return;
