@@ -53,17 +53,6 @@ export interface FailureCount {
   payments: number;
 }
 export const MOST_FAILURES_COUNTED = 1_000;
-export const MOST_TIMES = 1_000;
-
-export interface ReceiverAttempt {
-  host: string;
-  /** In sandbox time. */
-  at: number;
-  latencyMs: number;
-  isDelivered: boolean;
-  /** The status of the response, or why there was no response. */
-  result: string;
-}
 
 export interface FiguresQuery {
   merchantId: string;
@@ -77,8 +66,6 @@ export interface FiguresQuery {
 export interface FigureStore {
   /** Counts a merchant's payments of at most 31 days. The result may be a minute old. */
   readFigures(query: FiguresQuery): Promise<Figure[]>;
-  /** How long the newest `MOST_TIMES` final payouts of these days took until they were final, in milliseconds. */
-  readTimes(query: Omit<FiguresQuery, "kind">): Promise<number[]>;
   /** Lists receivers that fail, of one merchant or of all. */
   listFailingReceivers(query: { merchantId?: string | undefined; limit: number }): Promise<FailingReceiver[]>;
   /**
@@ -90,6 +77,4 @@ export interface FigureStore {
   listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<LatePayouts[]>;
   /** Counts why the newest `MOST_FAILURES_COUNTED` failed payments of a merchant in these days failed. */
   countFailures(query: FiguresQuery): Promise<FailureCount[]>;
-  /** Reads the attempts of a merchant's newest `limit` webhooks, the newest webhook first. */
-  readReceiverAttempts(merchantId: string, limit: number): Promise<ReceiverAttempt[]>;
 }

@@ -49,7 +49,7 @@ const BY_STATUS: Readonly<Record<DeliveryFilter, Condition>> = {
 };
 const WITH_ADDRESS: Condition = ["url IS NOT NULL"];
 /** The statuses of events with an address. */
-export const STATUSES = ["pending", "delivered", "ended", "exhausted"] as const;
+const STATUSES = ["pending", "delivered", "ended", "exhausted"] as const;
 /** The clock of the event's merchant, with which `toDelivery` shows the time of the next attempt. */
 export const OFFSET = "(SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
 /** Pending deliveries that are ready or being attempted need no replay. */

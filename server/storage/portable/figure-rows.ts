@@ -1,13 +1,5 @@
 import type { Failure } from "../../domain/records.ts";
-import type {
-  Day,
-  FailingReceiver,
-  FailureCount,
-  Figure,
-  GivenUpReceiver,
-  LatePayouts,
-  ReceiverAttempt,
-} from "../../domain/figures.ts";
+import type { Day, FailingReceiver, FailureCount, Figure, GivenUpReceiver, LatePayouts } from "../../domain/figures.ts";
 import { optional, type Row } from "../rows.ts";
 
 export const toFigure = (row: Row, day: Day): Figure => ({
@@ -50,14 +42,3 @@ export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({
   nextAttemptAt: lane.next_attempt,
   since: counts.since,
 });
-
-export function toReceiverAttempt(row: Row): ReceiverAttempt {
-  const status = optional<number>(row.http_status);
-  return {
-    host: row.host,
-    at: row.at,
-    latencyMs: row.latency_ms,
-    isDelivered: status !== undefined && status >= 200 && status < 300,
-    result: status === undefined ? (optional<string>(row.error) ?? "no response") : `status ${status}`,
-  };
-}

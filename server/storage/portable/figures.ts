@@ -1,17 +1,15 @@
 import {
   MOST_FAILURES_COUNTED,
   MOST_GIVEN_UP_COUNTED,
-  MOST_TIMES,
   MOST_WAITING_COUNTED,
   type FailingReceiver,
   type FigureStore,
   type PaymentKind,
 } from "../../domain/figures.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { toFailingReceiver, toFailureCounts, toGivenUp, toLate, toReceiverAttempt } from "./figure-rows.ts";
-import { STATUSES } from "./event-search.ts";
+import { toFailingReceiver, toFailureCounts, toGivenUp, toLate } from "./figure-rows.ts";
 import { paymentCounts } from "./payment-counts.ts";
-import { afterLane, mergedRanges, type Database, type Executor } from "./query.ts";
+import { afterLane, type Executor } from "./query.ts";
 import { WAITING } from "./queue.ts";
 
 const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
@@ -44,36 +42,10 @@ const FAILURES = (kind: PaymentKind) => `SELECT failure, count(*) AS count FROM 
   WHERE merchant_id = :merchant AND status = 'failed' AND created_at >= :from AND created_at < :end
   ORDER BY created_at DESC LIMIT ${MOST_FAILURES_COUNTED}) AS found GROUP BY failure`;
 
-const FINAL_PAYOUTS = ["success", "failed"].map(
-  (status) => `SELECT created_at, updated_at - created_at AS took FROM disbursements
-    WHERE merchant_id = :merchant AND status = '${status}'
-      AND created_at >= :from AND created_at < :end`,
-);
-const times = (database: Database) =>
-  mergedRanges(database, FINAL_PAYOUTS, "ORDER BY created_at DESC", `LIMIT ${MOST_TIMES}`);
-const TIMES = { sqlite: times("sqlite"), postgres: times("postgres") };
-
-const ATTEMPTS = {
-  sqlite: "a.event_id = e.id",
-  postgres: "a.merchant_id = :merchant AND a.event_id = e.id",
-};
-const lastDeliveries = STATUSES.map(
-  (status) =>
-    `SELECT id, host, seq FROM events WHERE merchant_id = :merchant AND url IS NOT NULL AND status = '${status}'`,
-);
-const receiverAttempts = (database: Database) => `SELECT e.host, a.at, a.latency_ms, a.http_status, a.error
-  FROM (${mergedRanges(database, lastDeliveries, "ORDER BY seq DESC", "LIMIT :limit")}) AS e
-    JOIN attempts a ON ${ATTEMPTS[database]} ORDER BY e.seq DESC, a.number DESC`;
-const RECEIVER_ATTEMPTS = { sqlite: receiverAttempts("sqlite"), postgres: receiverAttempts("postgres") };
-
 export function figures(executor: Executor): FigureStore {
-  const { read, readAll, database } = executor;
+  const { read, readAll } = executor;
   return {
     readFigures: paymentCounts(executor),
-    async readTimes({ merchantId, from, to }) {
-      const values = { merchant: merchantId, from: from * DAY_MS, end: (to + 1) * DAY_MS };
-      return (await read({ text: TIMES[database], values })).map(({ took }) => took as number);
-    },
     async listFailingReceivers({ merchantId, limit }) {
       const found: FailingReceiver[] = [];
       const text = nextLane(merchantId === undefined ? "" : "AND merchant_id = :merchant");
@@ -116,9 +88,6 @@ export function figures(executor: Executor): FigureStore {
     async countFailures({ merchantId, kind, from, to }) {
       const values = { merchant: merchantId, from: from * DAY_MS, end: (to + 1) * DAY_MS };
       return toFailureCounts(await read({ text: FAILURES(kind), values }));
-    },
-    async readReceiverAttempts(merchant, limit) {
-      return (await read({ text: RECEIVER_ATTEMPTS, values: { merchant, limit } })).map(toReceiverAttempt);
     },
   };
 }
