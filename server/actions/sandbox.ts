@@ -1,12 +1,12 @@
 import { actorName } from "../domain/audit.ts";
-import { LONGEST_LATENCY_MS, FORCED_OUTCOMES, type Chaos } from "../domain/outcomes.ts";
+import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
-import { requireActive, setChaos } from "../domain/merchants.ts";
+import { requireActive } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { UpcomingItem } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { say, type Said } from "../texts/index.ts";
-import { action, field, refused, typed, type Doer, type Field } from "./action.ts";
+import { action, field, refused, type Doer } from "./action.ts";
 import { anAmount } from "./merchants.ts";
 
 /** The country and currency of test payments. */
@@ -36,33 +36,6 @@ const phoneNumber = field(
   },
 );
 
-/** What the chaos switch may do, with the largest value of each. */
-export const CHAOS = {
-  latencyMs: LONGEST_LATENCY_MS,
-  failedRequestsPercent: 100,
-  lostResponsesPercent: 100,
-  lostWebhooksPercent: 100,
-} as const satisfies Record<keyof Chaos, number>;
-const CHAOS_NAMES = Object.keys(CHAOS) as (keyof Chaos)[];
-const chaos: Field<Chaos> = {
-  inputs: Object.fromEntries(
-    CHAOS_NAMES.map((name) => [
-      name,
-      { label: `chaos.${name}`, type: "number", attributes: { min: 0, max: CHAOS[name] } },
-    ]),
-  ),
-  /** An empty field is 0. */
-  read: (sent) =>
-    Object.fromEntries(
-      CHAOS_NAMES.map((name) => {
-        const text = typed(sent, name);
-        if (!/^\d*$/.test(text) || Number(text) > CHAOS[name])
-          throw refused(422, "error.chaos", { name, most: CHAOS[name] });
-        return [name, Number(text)];
-      }),
-    ) as unknown as Chaos,
-};
-
 const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
 /** How far a person can move the clock at once. */
 const STEPS = Object.fromEntries(
@@ -87,7 +60,7 @@ function upcoming(item: UpcomingItem): Said {
   const time = { time: item.at };
   if (item.kind === "delivery") {
     const { type, reference } = item;
-    return say(item.step > 0 ? "webhookSentAgain" : "webhookSent", { time, type, reference });
+    return say("webhookSent", { time, type, reference });
   }
   const { kind, merchantsReference: reference, status } = item;
   return say("paymentEnds", { time, kind: say(kind), reference, ends: say(`within.${status}`) });
@@ -178,14 +151,6 @@ export const sandboxActions = {
     },
     run: ({ context, actor, merchant }, { to }) => context.merchantClock.advance(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",
-  }),
-  "sandbox.chaos": action({
-    at: "/m/:merchant/sandbox/chaos",
-    ...IN_SANDBOX,
-    input: { chaos },
-    button: "save",
-    run: ({ context, actor, merchant }, input) => setChaos(context.storage, merchant, input.chaos, actor),
-    leadsTo: "/m/:merchant/sandbox#chaos",
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

@@ -81,7 +81,6 @@ export const NO_CHAOS: Chaos = {
   lostResponsesPercent: 0,
   lostWebhooksPercent: 0,
 };
-export const LONGEST_LATENCY_MS = 10_000;
 
 /** The audit trail's details of a change of the switch. */
 export function chaosDetails(chaos: Chaos = NO_CHAOS): Record<string, string> {

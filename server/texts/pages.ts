@@ -29,7 +29,6 @@ export const pages = {
     "<strong>Ce marchand est {state}.</strong> Il ne peut créer aucun paiement. Les paiements existants suivent leur cours, avec leurs webhooks.",
   ],
   chaosOn: ["Chaos is on.", "Les perturbations sont actives."],
-  changeIt: ["Change it", "Les modifier"],
   oneOperatorSuffices: [
     "One operator suffices to end a payment by hand (ONE_OPERATOR_DECIDES).",
     "Un seul opérateur suffit pour terminer un paiement à la main (ONE_OPERATOR_DECIDES).",
@@ -126,13 +125,10 @@ export const pages = {
   ],
   "error.detail": ["{detail}", "Le serveur répond, en anglais : {detail}"],
   "error.origin": [
-    "The form was not sent by this dashboard. Open it at {address}.",
-    "Le formulaire ne vient pas de ce tableau de bord. Ouvrez-le à l’adresse {address}.",
+    "The form comes from elsewhere. Open {address}.",
+    "Le formulaire vient d’ailleurs. Ouvrez {address}.",
   ],
-  "error.earlierSession": [
-    "The form is from an earlier session. Go back, reload the page, and send it again.",
-    "Le formulaire vient d’une session précédente. Revenez en arrière, rechargez la page et envoyez-le de nouveau.",
-  ],
+  "error.earlierSession": ["Reload the page, and send the form again.", "Rechargez la page et renvoyez le formulaire."],
   "error.role": [
     "Your role, {role}, does not permit this. To {right}, ask somebody with one of these roles: {roles}.",
     "Votre rôle, {role}, ne permet pas cette action ({right}). Adressez-vous à une personne qui a l’un de ces rôles : {roles}.",
@@ -156,21 +152,11 @@ export const pages = {
   "undecided.not-covered": ["The available balance is less.", "Le solde disponible est inférieur."],
   "undecided.unknown": ["It does not wait for approval any more.", "Il n’attend plus d’approbation."],
   "error.chooseTopUp": ["Choose whether to top up or to take out.", "Choisissez d’ajouter ou de retirer."],
-  "error.amount": [
-    "An amount is a whole number in the lowest denomination: 10000 is 100.00.",
-    "Un montant est un nombre entier dans la plus petite unité : 10000 vaut 100,00.",
-  ],
+  "error.amount": ["Give a whole number: 10000 is 100.00.", "Donnez un nombre entier : 10000 vaut 100,00."],
   "error.currency": ["A currency is three capital letters, such as XOF.", "La devise a trois majuscules, comme XOF."],
   "error.beginAgain": ["Begin again from the page before.", "Recommencez depuis la page précédente."],
-  "error.phoneNumber": [
-    "A phone number has 10 to 15 digits and begins with the country code.",
-    "Un numéro de téléphone compte de 10 à 15 chiffres et commence par l’indicatif du pays.",
-  ],
-  "error.heldNumber": [
-    "The sandbox holds back the response to this number. Try it from a program.",
-    "Le bac à sable retient la réponse à ce numéro. Essayez-le depuis un programme.",
-  ],
-  "error.chaos": ["{name}: enter a whole number from 0 to {most}.", "{name} : entrez un nombre entier de 0 à {most}."],
+  "error.phoneNumber": ["Give 10 to 15 digits with the country code.", "Donnez 10 à 15 chiffres avec l’indicatif."],
+  "error.heldNumber": ["Its response is held back: use a program.", "Sa réponse est retenue : utilisez un programme."],
   "error.noWebhook": ["There is no webhook with this id.", "Aucun webhook ne porte cet identifiant."],
   "error.attemptInProgress": ["An attempt is in progress. Wait a moment.", "Une tentative est en cours. Attendez-la."],
   "error.noReplay": ["There is no replay with this id.", "Aucun renvoi ne porte cet identifiant."],

@@ -63,13 +63,10 @@ export const payments = {
   payerUnknown: ["payer unknown", "payeur inconnu"],
   notPaid: ["not paid", "non payé"],
   waitsForOperator: [
-    "Waits for approval, because of a limit of its merchant. An operator must decide.",
-    "Attend une approbation, à cause d’une limite de son marchand. Un opérateur doit décider.",
+    "Waits for an operator: a limit of its merchant.",
+    "Attend un opérateur : limite de son marchand.",
   ],
-  waitsForApproval: [
-    "Waits for approval, because of a limit of its API key.",
-    "Attend une approbation, à cause d’une limite de sa clé d’API.",
-  ],
+  waitsForApproval: ["Waits for approval: a limit of its API key.", "Attend une approbation : limite de sa clé."],
   servicesReference: ["The service’s reference", "Référence du service"],
   whyFailed: ["Why it failed", "Cause de l’échec"],
   payersPage: ["The payer’s page", "Page du payeur"],
@@ -95,10 +92,7 @@ export const payments = {
   eventOf: ["Event {type}", "Événement {type}"],
   seeRequest: ["See the request", "Voir la requête"],
   openOrReplay: ["Open or replay it", "L’ouvrir ou le renvoyer"],
-  sumOfPayouts: [
-    "<strong>{sum}</strong> in {count} payout|<strong>{sum}</strong> in {count} payouts",
-    "<strong>{sum}</strong> en {count} versement|<strong>{sum}</strong> en {count} versements",
-  ],
+  sumOfPayouts: ["<strong>{sum}</strong>, payouts: {count}", "<strong>{sum}</strong>, versements : {count}"],
   payoutTo: ["<bdi>{reference}</bdi>: {amount} to {number}", "<bdi>{reference}</bdi> : {amount} vers {number}"],
   failsAt: ["Fails at (UTC)", "Échoue le (UTC)"],
   chooseReference: ["Choose {reference}", "Choisir {reference}"],
@@ -108,30 +102,18 @@ export const payments = {
     "Versements que personne n’a encore approuvés, les plus anciens d’abord. Un versement échoue 24 heures après sa création si personne ne l’approuve.",
   ],
   noPayoutWaits: ["No payout waits for approval", "Aucun versement n’attend d’approbation"],
-  payoutsApproved: [
-    "{count} payout approved.|{count} payouts approved.",
-    "{count} versement approuvé.|{count} versements approuvés.",
-  ],
-  payoutsRejected: [
-    "{count} payout rejected.|{count} payouts rejected.",
-    "{count} versement refusé.|{count} versements refusés.",
-  ],
-  payoutsNot: [
-    "{count} payout not: {why}|{count} payouts not: {why}",
-    "{count} versement sans décision : {why}|{count} versements sans décision : {why}",
-  ],
+  payoutsApproved: ["Payouts approved: {count}.", "Versements approuvés : {count}."],
+  payoutsRejected: ["Payouts rejected: {count}.", "Versements refusés : {count}."],
+  payoutsNot: ["Payouts not decided: {count}. {why}", "Versements sans décision : {count}. {why}"],
   "undecided.payout.own": [
     "You made it or created its API key, or a sign-in link connects you with the person who did. Somebody else must approve it.",
     "Vous l’avez créé ou avez créé sa clé d’API, ou un lien de connexion vous relie à la personne qui l’a fait. Une autre personne doit l’approuver.",
   ],
   "undecided.payout.operators-only": [
-    "A limit of the merchant asks for this approval, so an operator must decide.",
-    "Une limite du marchand exige cette approbation : un opérateur doit décider.",
+    "A limit of the merchant: an operator decides.",
+    "Limite du marchand : décision d’un opérateur.",
   ],
-  "undecided.payout.suspended": [
-    "The merchant is suspended or closed, so only an operator can approve it.",
-    "Le marchand est suspendu ou fermé : seul un opérateur peut l’approuver.",
-  ],
+  "undecided.payout.suspended": ["The merchant is suspended or closed.", "Le marchand est suspendu ou fermé."],
   whatIsWrong: ["What is wrong", "Problème"],
   conflict: ["conflict", "conflit"],
   unknown: ["unknown", "inconnu"],
@@ -145,10 +127,7 @@ export const payments = {
   notKnownWhether: ["It is not known whether the rail has it.", "On ne sait pas si le rail l’a reçu."],
   theRail: ["The rail", "Le rail"],
   rail: ["Rail", "Rail"],
-  conflictIs: [
-    "<strong>Conflict.</strong> {conflict} A person must look at it.",
-    "<strong>Conflit.</strong> {conflict} Une personne doit l’examiner.",
-  ],
+  conflictIs: ["<strong>Conflict.</strong> {conflict}", "<strong>Conflit.</strong> {conflict}"],
   linkWasLost: [
     "The rail has this checkout, but its response with the payment link was lost, so nobody can pay it. It ends when it expires, unless you end it by hand as failed. The customer is told to start again in the shop.",
     "Le rail a cet encaissement, mais sa réponse avec le lien de paiement s’est perdue : personne ne peut le payer. Il se termine à son expiration, sauf si vous le terminez à la main comme échoué. Le client est invité à recommencer dans la boutique.",
@@ -164,10 +143,7 @@ export const payments = {
   notYetGiven: ["Not yet given to the rail", "Pas encore confié au rail"],
   railHasNotEnded: ["The rail has it, and has not ended it", "Le rail l’a reçu et ne l’a pas terminé"],
   ended: ["Ended", "Terminé"],
-  askedNothing: [
-    "It is asked nothing until an operator resumes it.",
-    "Rien ne lui est demandé tant qu’un opérateur ne le reprend pas.",
-  ],
+  askedNothing: ["Nothing is asked until an operator resumes it.", "Rien n’est demandé avant sa reprise."],
   "conflict.notPaid": [
     "This service reported the checkout as paid. The rail now says that nobody paid {amount}.",
     "Ce service a annoncé l’encaissement comme payé. Le rail dit maintenant que personne n’a payé {amount}.",
@@ -200,8 +176,8 @@ export const payments = {
   inUse: ["in use", "en service"],
   notConfigured: ["not configured", "non configuré"],
   pausedSince: [
-    "Paused since {time} UTC by <bdi>{by}</bdi>: {reason}",
-    "En pause depuis le {time} UTC, par <bdi>{by}</bdi> : {reason}",
+    "since {time} UTC, by <bdi>{by}</bdi>: {reason}",
+    "depuis le {time} UTC, par <bdi>{by}</bdi> : {reason}",
   ],
   accepted: ["Accepted", "Acceptés"],
   conflicts: ["Conflicts", "Conflits"],

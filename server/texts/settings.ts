@@ -19,10 +19,7 @@ export const settings = {
   noKeyYet: ["There is no key yet.", "Il n’y a pas encore de clé."],
   mostKeys: ["A merchant has at most {most} active keys.", "Un marchand a au plus {most} clés actives."],
   webhookSecret: ["Webhook secret", "Secret des webhooks"],
-  signsToo: [
-    "Signs too, until {time} UTC: <code>{secret}</code>",
-    "Signe aussi, jusqu’au {time} UTC : <code>{secret}</code>",
-  ],
+  signsToo: ["Also signs until {time}: <code>{secret}</code>", "Signe jusqu’au {time} : <code>{secret}</code>"],
   checksSignatures: ["Receivers check each webhook with this secret.", "Il sert à vérifier chaque webhook."],
   defaultAddress: ["Default address for webhooks", "Adresse par défaut des webhooks"],
   "defaultAddress.means": [
@@ -82,10 +79,7 @@ export const settings = {
     "Disponible maintenant : {before}. Disponible ensuite : <strong>{after}</strong>.",
   ],
   reasonIs: ["Reason: <bdi>{reason}</bdi>", "Motif : <bdi>{reason}</bdi>"],
-  needsSecondPerson: [
-    "The balance changes once somebody else has approved it, on the page Balances.",
-    "Le solde change dès qu’une autre personne a approuvé ce mouvement, sur la page Soldes.",
-  ],
+  needsSecondPerson: ["Somebody else must approve it under Balances.", "Une autre personne doit l’approuver (Soldes)."],
   manageAMerchant: ["Manage a merchant", "Gérer un marchand"],
   manage: ["Manage", "Gérer"],
   id: ["Id", "Identifiant"],

@@ -17,10 +17,7 @@ export const webhooks = {
   failed: ["Failed", "Échec"],
   searchFirst: ["To replay many webhooks, search for them first.", "Pour en renvoyer plusieurs, recherchez-les."],
   noWebhooksYet: ["No webhooks yet.", "Aucun webhook pour l’instant."],
-  searchedBackTo: [
-    "Searched back to {time} UTC. “Older” continues from there.",
-    "Recherche effectuée jusqu’au {time} UTC. « Plus anciens » continue à partir de là.",
-  ],
+  searchedBackTo: ["Searched back to {time} UTC.", "Recherche effectuée jusqu’au {time} UTC."],
   idSentAs: ["Id, sent as <code>webhook-id</code>", "Identifiant, envoyé comme <code>webhook-id</code>"],
   replayMeans: [
     "The same body is sent with the same id. A receiver that no longer has the id processes the webhook again.",
@@ -104,10 +101,6 @@ export const webhooks = {
   moveForward: ["Move it forward by", "L’avancer de"],
   showWhatWillHappen: ["Show what will happen", "Voir ce qui va se passer"],
   nothingIsDue: ["Nothing is due by then. Create a payment first.", "Rien n’est dû d’ici là. Créez un paiement."],
-  webhookSentAgain: [
-    "{time} UTC: webhook {type} of {reference} is sent again",
-    "{time} UTC : le webhook {type} de {reference} est renvoyé",
-  ],
   webhookSent: [
     "{time} UTC: webhook {type} of {reference} is sent",
     "{time} UTC : le webhook {type} de {reference} est envoyé",

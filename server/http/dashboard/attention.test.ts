@@ -94,7 +94,7 @@ test("an operator has the rail asked again", async () => {
 test("a decision waits for a second operator, also if the first is alone", async () => {
   const { ada, server } = dashboard;
   const reference = await unknown();
-  await says(ada.get(pageOf(reference)), 200, "when a second operator has chosen the same outcome");
+  await says(ada.get(pageOf(reference)), 200, "once a second operator agrees");
   for (const wrong of [{ reason: " " }, { status: "pending" }])
     await says(act(ada, reference, "decide", { ...decision, ...wrong }), 422);
   for (const _ of [1, 2]) await done(act(ada, reference, "decide", decision));
@@ -152,7 +152,7 @@ test("the rails have counts, and are paused with a reason and resumed", async ()
     ["test", "maintenance", 409],
   ] as const)
     await says(ada.post(`/rails/${name}/pause`, { reason }), status);
-  await says(ada.get("/rails"), 200, /Paused since .+ UTC by Ada, operator: maintenance/);
+  await says(ada.get("/rails"), 200, /since .+ UTC, by Ada, operator: maintenance/);
   await done(ada.post("/rails/test/resume"));
   await says(ada.post("/rails/test/resume"), 409);
   expect(await audited()).toEqual(["rail.resume dashboard Ada", "rail.pause dashboard Ada"]);

@@ -35,21 +35,26 @@ describe("a payout that waits for approval", () => {
     const small = await create({ amount: 9_999 });
     await server.pass(1_000);
     expect(await Promise.all([first, small].map(statusOf))).toEqual(["pending", "success"]);
-    const totals = ["GHS 0.05 in 1 payout", "XOF 25,100.00 in 2 payouts"];
+    const totals = ["GHS 0.05, payouts: 1", "XOF 25,100.00, payouts: 2"];
     await says(ada.get("/approvals"), 200, first, second, third, "+225 70 38 10 24 73", ...totals, not(small));
     const chosen = [first, second].map((each) => `payment=${id}/${each}`).join("&");
-    await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve 2 payouts?", totals[1]!);
-    for (const each of [first, second]) await says(decide(ada, "approve", each), 200, "1 payout approved.");
+    await says(ada.get(`/approvals/approve?${chosen}`), 200, "Approve these payouts (2)?", totals[1]!);
+    for (const each of [first, second]) await says(decide(ada, "approve", each), 200, "Payouts approved: 1.");
     await server.pass(1_000);
     expect(await Promise.all([first, second, third].map(statusOf))).toEqual(["success", "success", "pending"]);
-    await says(decide(ada, "approve", first), 200, "1 payout not: It does not wait for approval any more.");
+    await says(decide(ada, "approve", first), 200, "Payouts not decided: 1. It does not wait for approval any more.");
     await says(ada.get(`/approvals/approve?payment=${id}/${first}`), 422);
   });
 
   test("is rejected with a reason, fails with not_approved, and its webhook is sent", async () => {
     const reference = await create();
-    await says(ada.get(`/approvals/reject?payment=${id}/${reference}`), 200, "Reject 1 payout?", "not_approved");
-    await says(decide(ada, "reject", reference, { reason: "Wrong recipient" }), 200, "1 payout rejected.");
+    await says(
+      ada.get(`/approvals/reject?payment=${id}/${reference}`),
+      200,
+      "Reject these payouts (1)?",
+      "not_approved",
+    );
+    await says(decide(ada, "reject", reference, { reason: "Wrong recipient" }), 200, "Payouts rejected: 1.");
     const failed = { status: "failed", failure: { code: "not_approved", message: "The payment was not approved." } };
     expect(await verified(reference)).toMatchObject(failed);
     await server.pass(1_000);
@@ -59,10 +64,10 @@ describe("a payout that waits for approval", () => {
 
   test("because of a limit of its merchant is seen by the merchant's people, who cannot approve it", async () => {
     const reference = await create();
-    const waits = ["Waits for approval, because of a limit of its merchant", "Fails unless somebody approves it"];
+    const waits = ["Waits for an operator: a limit of its merchant.", "Fails unless somebody approves it"];
     await says(kofi.get(`${area}/disbursements/${reference}`), 200, ...waits);
     await says(kofi.get(`${area}/approvals`), 200, reference);
-    await says(decide(kofi, "approve", reference), 200, "so an operator must decide");
+    await says(decide(kofi, "approve", reference), 200, "an operator decides");
     await says(kofi.post("/approvals/approve", payment(reference)), 404);
     expect(await statusOf(reference)).toBe("pending");
   });
@@ -96,7 +101,7 @@ describe("a second person", () => {
       const { reference } = (await server.createPayout({ amount: 9_000 }, { key })).body.data;
       const { text } = await decide(other, "approve", reference);
       const isLeft = (await storage.listWaiting({ limit: 500 })).some((each) => each.reference === reference);
-      expect(text).toContain(isLeft ? "a sign-in link connects you with the person who did" : "1 payout approved.");
+      expect(text).toContain(isLeft ? "a sign-in link connects you with the person who did" : "Payouts approved: 1.");
       return !isLeft;
     },
     async "a change of a balance"(one, other) {
@@ -161,7 +166,7 @@ describe("a balance is changed by hand", () => {
     for (let count = 0; count < 2; count += 1) await done(finance.post(at, page.hidden("/adjust")));
     expect(await available(merchant.id)).toEqual(["XOF 999999"]);
     const more = await finance.get(asked(at, { kind: "withdraw", amount: "1000000" }));
-    expect(more.text).toContain("once somebody else has approved it");
+    expect(more.text).toContain("Somebody else must approve it");
     for (const wrong of [{ amount: "-5" }, { amount: "1.5" }, { currency: "xof" }, { reason: " " }, { kind: "both" }])
       await says(finance.get(asked(at, wrong)), 422);
     expect(await available(merchant.id)).toEqual(["XOF 999999"]);

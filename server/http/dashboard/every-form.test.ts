@@ -55,12 +55,6 @@ const FORMS: Record<string, Fields | ((filled: FilledDashboard) => Fields | Prom
   [`${MERCHANT}/settings/default-webhook`]: { url: "https://other.example/hooks" },
   [`${MERCHANT}/sandbox/disbursements`]: { phoneNumber: "2250700000473", amount: "500" },
   [`${MERCHANT}/sandbox/checkouts`]: { amount: "500" },
-  [`${MERCHANT}/sandbox/chaos`]: {
-    latencyMs: "",
-    failedRequestsPercent: "",
-    lostResponsesPercent: "",
-    lostWebhooksPercent: "5",
-  },
   "/checkouts/:reference": PAY,
   [`${MERCHANT}/sandbox/advance`]: ({ server }) => ({
     by: "",
@@ -184,7 +178,6 @@ test("fields sent twice never make a form fail", async () => {
 const NAMES = ["", " ", "x".repeat(101), "a\u001bb", "a\u200bb", "a\u202eb", "a\u2028b", "a\ue000b"];
 const AMOUNTS = ["0", "-1", "1.5", "", "x", "9007199254740992"];
 const AMOUNT_RULES = ["500", "XOF:", "XOF:1.5", "XOF:1,XOF:2", "xof:1", "XOF:99999999999999999"];
-const PERCENT = "enter a whole number from 0 to";
 const PACE = "The pace is a whole number from 1 to 500 per second.";
 
 test.each<[route: string, field: string, wrong: string[], says?: string]>([
@@ -210,8 +203,6 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   [`${MERCHANT}/sandbox/disbursements`, "amount", AMOUNTS],
   [`${MERCHANT}/sandbox/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
   [`${MERCHANT}/sandbox/checkouts`, "amount", AMOUNTS],
-  [`${MERCHANT}/sandbox/chaos`, "latencyMs", ["10001", "1.5"], PERCENT],
-  [`${MERCHANT}/sandbox/chaos`, "lostResponsesPercent", ["101", "-1"], PERCENT],
   [`${MERCHANT}/sandbox/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
   [`${MERCHANT}/replays/new`, "pace", ["0", "501", "1.5", ""], PACE],
   [`${MERCHANT}/replays/new`, "status", [""], "Choose what to replay"],

@@ -216,6 +216,6 @@ test("what is not set up is not there: a sandbox, its rails, a log of requests, 
   await other.close();
   const { operator, area: at } = live;
   await says(operator.get(`${at}/sandbox`), 404);
-  for (const form of ["reset", "chaos", "advance"]) await says(operator.post(`${at}/sandbox/${form}`), 404);
+  for (const form of ["reset", "advance"]) await says(operator.post(`${at}/sandbox/${form}`), 404);
   await says(operator.get(`${at}/settings`), 200, not("/sandbox"));
 });

@@ -109,7 +109,7 @@ ${continueTo && markup`<meta http-equiv="refresh" content="0; url=${continueTo}"
   ${visit && nav.length > 0 && markup`<nav aria-label="${t("pages")}">${pages}</nav>`}
 </header>
 ${merchant?.state && banner(rich("merchantIsInState", { state: words.word("status", merchant.state) }))}
-${config.sandbox && merchant?.chaos && banner([markup`<strong>${t("chaosOn")}</strong> `, link(`${area}/sandbox#chaos`, t("changeIt"))])}
+${config.sandbox && merchant?.chaos && banner(t("chaosOn"))}
 ${!config.sandbox && visit && config.oneOperatorDecides && banner(t("oneOperatorSuffices"))}
 <main id="main"${attributes({ "data-address": res.req.method === "GET" ? undefined : live })}>
 <p class="alert" id="signed-out" role="alert" hidden>${t("signedOutNow")} <a href="${root}/sign-in">${t("signIn")}</a></p>
