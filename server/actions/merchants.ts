@@ -3,23 +3,23 @@ import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
 import { createMerchant, renameMerchant, type Merchant } from "../domain/merchants.ts";
-import { say, type Said } from "../texts/index.ts";
+import { say, type TextId } from "../texts/index.ts";
 import { action, aName, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
 
 const MANAGED = { needs: "manage merchants", leadsTo: "/merchants/:merchant" } as const;
 
 /** Changes the state of a merchant, after a page that says what will happen. */
-const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"], effects: readonly Said[]) =>
+const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"], effects: readonly TextId[]) =>
   action({
     at: `/merchants/:merchant/${how}`,
     ...MANAGED,
     input: {},
-    button: `${how}.button`,
+    button: `${how}.opens`,
     style: state === undefined ? "primary" : "danger",
     from: MANAGED.leadsTo,
     asks: ({ merchant: { name } }) => ({
       question: say(`${how}.question`, { name }),
-      effects,
+      effects: effects.map((each) => [each] as const),
       button: say(`${how}.button`, { name }),
     }),
     async run({ context, actor, merchant }) {
@@ -115,18 +115,9 @@ export const merchantActions = {
     replaces: async ({ merchant }) => termTexts(merchant.terms),
     run: ({ context, actor, merchant }, { terms }) => context.storage.setMerchantTerms(merchant.id, terms, actor),
   }),
-  "merchant.suspend": changeState("suspend", "suspended", [
-    say("suspend.effect"),
-    say("suspend.payments"),
-    say("suspend.undo"),
-  ]),
-  "merchant.reopen": changeState("reopen", undefined, [say("reopen.effect")]),
-  "merchant.close": changeState("close", "closed", [
-    say("close.effect"),
-    say("close.keys"),
-    say("close.people"),
-    say("close.payments"),
-  ]),
+  "merchant.suspend": changeState("suspend", "suspended", ["suspend.effect", "suspend.payments", "suspend.undo"]),
+  "merchant.reopen": changeState("reopen", undefined, ["reopen.effect"]),
+  "merchant.close": changeState("close", "closed", ["close.effect", "close.keys", "close.people", "close.payments"]),
   "balance.adjust": action({
     at: "/merchants/:merchant/adjust",
     needs: "change balances",

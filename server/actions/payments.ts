@@ -35,7 +35,7 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
   ({
     at: `{scope}/approvals/${how}`,
     needs: "decide about payments",
-    button: how,
+    button: `${how}.opens`,
     from: "{scope}/approvals",
     async asks({ context, merchant }: Doer<Merchant | undefined>, { payments }: { payments: readonly Chosen[] }) {
       const chosenOnes = within(merchant, payments).map((ids) => context.storage.findDisbursement(...ids));
@@ -49,6 +49,7 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
         question: say(`${how}.question`, { count: payouts.length }),
         about: [...sumsOf(payouts), ...lines],
         effects: [say(`${how}.effect`)],
+        button: say(how),
       };
     },
     leadsTo: "{scope}/approvals",

@@ -38,20 +38,16 @@ const phoneNumber = field(
 
 const UNITS_MS = { minutes: 60_000, hours: 3_600_000, days: 86_400_000 };
 /** How far a person can move the clock at once. */
-const STEPS = Object.fromEntries(
-  (
-    [
-      [1, "minutes"],
-      [5, "minutes"],
-      [30, "minutes"],
-      [2, "hours"],
-      [10, "hours"],
-      [1, "days"],
-      [3, "days"],
-      [7, "days"],
-    ] as const
-  ).map(([count, unit]) => [`${count} ${unit}`, say(`duration.${unit}`, { count })]),
-);
+const STEPS = ["1 minutes", "5 minutes", "30 minutes", "2 hours", "10 hours", "1 days", "3 days", "7 days"];
+const [, , USUAL_STEP = ""] = STEPS;
+const stepOf = (step: string) => {
+  const [count = "", unit = ""] = step.split(" ");
+  return [Number(count), unit as keyof typeof UNITS_MS] as const;
+};
+const CHOICES = STEPS.map((step) => {
+  const [count, unit] = stepOf(step);
+  return [step, say(`duration.${unit}`, { count })] as const;
+});
 /** The most moments that the page lists before the clock is moved. */
 const SHOWN = 50;
 
@@ -118,10 +114,11 @@ export const sandboxActions = {
     at: "/m/:merchant/sandbox/advance",
     ...IN_SANDBOX,
     input: {
-      by: field("by", { label: "moveForward", type: "select", options: STEPS }, (text) => {
-        const [count = "30", unit = "minutes"] = text === "" ? [] : text.split(" ");
-        if (text !== "" && !Object.hasOwn(STEPS, text)) throw refused(422, "error.noChoice", { choice: text });
-        return Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+      by: field("by", { label: "moveForward", type: "select", options: Object.fromEntries(CHOICES) }, (text) => {
+        const step = text || USUAL_STEP;
+        if (!STEPS.includes(step)) throw refused(422, "error.noChoice", { choice: text });
+        const [count, unit] = stepOf(step);
+        return count * UNITS_MS[unit];
       }),
       // A time and not a duration, so that loading the page again does not move the clock again.
       to: {

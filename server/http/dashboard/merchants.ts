@@ -77,7 +77,7 @@ const managePage = record<Merchant>({
     const { t } = view;
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
     const stateText = state === "closed" ? t("error.closedForGood") : state ? t("isSuspended") : t("isActive");
-    const changes = ways.map((way) => form(view, `merchant.${way}`, { button: `${way}.opens` }));
+    const changes = ways.map((way) => form(view, `merchant.${way}`));
     const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
     const adjust = form(view, "balance.adjust", { prefix: "adjust", class: "stack" });
     const agree = form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" });

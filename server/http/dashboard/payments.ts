@@ -176,9 +176,7 @@ const paymentPage = (kind: Kind): Page =>
 function waits(view: View, { merchantId, reference, approval }: Disbursement): Part {
   const why = approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
   const values = { payment: `${merchantId}/${reference}` };
-  const ways = (["approve", "reject"] as const).map((how) =>
-    form(view, `payment.${how}`, { values, button: `${how}.opens`, class: "inline" }),
-  );
+  const ways = (["approve", "reject"] as const).map((how) => form(view, `payment.${how}`, { values, class: "inline" }));
   return [markup`<p>${why}</p>`, ways];
 }
 
