@@ -108,7 +108,6 @@ const ALLOWED: readonly Allowed[] = [
   { sql: /^SELECT id FROM merchants WHERE resetting = (1|true) LIMIT 1$/, why: "an index of unfinished resets" },
   { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
   { sql: /^SELECT id, .+ FROM merchants m .*\) AS found WHERE /, why: "one row of each merchant, for the overview" },
-  { sql: /^SELECT e\.host, a\.at, a\.latency_ms, /, why: "the attempts of a limited number of webhooks" },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE expires_real <= /, why: "few rows, when a link is made" },
   { sql: /^SELECT \* FROM dashboard_(links|sessions) WHERE expires_real > .+ LIMIT/, why: "few, of all merchants" },
   { sql: /^DELETE FROM dashboard_(links|sessions) WHERE .+invited_by/, why: "few rows, when access is ended" },
