@@ -1,56 +1,27 @@
 import express, { type Express } from "express";
-import { authenticate } from "./authentication.ts";
-import { createContract } from "./contract.ts";
-import type { ChaosSwitch } from "../domain/outcomes.ts";
-import type { Storage } from "../domain/storage.ts";
 import { ServiceError } from "../domain/errors.ts";
-import type { Merchant } from "../domain/merchants.ts";
-import { modeOf } from "../domain/keys.ts";
+import { createContract, type ContractContext } from "./contract.ts";
 import { dashboardPages } from "./dashboard/routes.ts";
 import type { DashboardContext } from "./dashboard/view.ts";
 import { documentation } from "./docs/routes.ts";
-import { createHandlers } from "./handlers.ts";
 import { noSuchPath, sendErrors } from "./http-error.ts";
 import { checkoutPages } from "./pages/checkout.ts";
 import { probes, type ProbesContext } from "./probes.ts";
 import { observeRequests, type ObserverContext } from "./observe-requests.ts";
 import { railWebhooks, type RailWebhooksContext } from "./rail-webhooks.ts";
-import { callerAt, createFailedKeys } from "./request-limit.ts";
-import type { KeyUses } from "../workers/housekeeping.ts";
+import { createFailedKeys } from "./request-limit.ts";
 
-export interface AppContext extends DashboardContext, ObserverContext, ProbesContext {
-  keyUses: Pick<KeyUses, "note">;
+export interface AppContext
+  extends DashboardContext, ObserverContext, ProbesContext, Omit<ContractContext, "failedKeys"> {
   /** If present, receives the notifications of rails. */
   railWebhooks?: RailWebhooksContext | undefined;
-  /** Aborted when the server stops. */
-  stopping: AbortSignal;
-  chaos: ChaosSwitch;
 }
 
 /** Assembles the HTTP server: its routes, and the order in which a request is checked. */
 export function createApp(context: AppContext): Express {
-  const { config, storage, log, keyUses, chaos, room } = context;
+  const { config, log } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
-  const mode = modeOf(config);
-  const contract = createContract({
-    handlers: createHandlers(context),
-    async authenticate(req) {
-      try {
-        const owner = await authenticate(storage, req.get("x-api-key"), mode);
-        keyUses.note(owner);
-        return owner;
-      } catch (error) {
-        if (error instanceof ServiceError && error.code === "unauthorized") failedKeys.count(callerAt(req.ip));
-        throw error;
-      }
-    },
-    limitsStorageTime: config.database.kind === "postgres",
-    limit: limiter(storage, config.rateLimit),
-    room,
-    disturb: disturber(context),
-    losesResponse: (merchant) => chaos.strikes(merchant, "lostResponsesPercent"),
-    sandbox: config.sandbox,
-  });
+  const contract = createContract({ ...context, failedKeys });
 
   const app = express();
   app.disable("x-powered-by");
@@ -103,27 +74,3 @@ const requireHost: express.RequestHandler = ({ httpVersion, headersDistinct: { h
   if (!isMissing && host.length <= 1 && HOST.test(host[0] ?? "")) return next();
   throw new ServiceError("invalid_request", "Send exactly one valid Host header.");
 };
-
-/**
- * Limits each merchant's requests per second to all processes (D15): to the rate that was agreed with the merchant, or
- * to the usual rate.
- */
-function limiter(storage: Pick<Storage, "takeRequest">, usual: number | undefined) {
-  return async ({ id, terms }: Merchant): Promise<void> => {
-    const perSecond = terms?.rateLimit ?? usual;
-    if (perSecond === undefined || (await storage.takeRequest(id, perSecond))) return;
-    const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
-    throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
-  };
-}
-
-/** Delays a request and fails it before anything is recorded, if its merchant has switched that on (D17). */
-function disturber({ chaos, clock, stopping }: AppContext) {
-  return async (merchant: Merchant): Promise<void> => {
-    const latencyMs = chaos.latencyMs(merchant);
-    // When the server stops, delayed requests go on immediately.
-    if (latencyMs > 0) await clock.sleep(latencyMs, stopping);
-    if (!chaos.strikes(merchant, "failedRequestsPercent")) return;
-    throw new ServiceError("internal_error", "The chaos switch failed this request.");
-  };
-}

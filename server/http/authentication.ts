@@ -30,7 +30,7 @@ export type OperationId = Exclude<keyof operations, `on${string}`>;
  * For each operation, the scopes that permit it: a key needs one of these. Operations of the sandbox, with an empty
  * list, need a key without scopes (D88).
  */
-export const PERMITTED_BY: Readonly<Record<OperationId, readonly Scope[]>> = {
+const PERMITTED_BY: Readonly<Record<OperationId, readonly Scope[]>> = {
   createDisbursement: ["disburse"],
   verifyDisbursement: ["read", "disburse"],
   listDisbursements: ["read"],

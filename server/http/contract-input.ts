@@ -1,20 +1,17 @@
+import { fullFormats } from "ajv-formats/dist/formats.js";
 import type { Request, RequestHandler, Response } from "express";
 import express from "express";
 import { middleware as openApiValidator } from "express-openapi-validator";
 import document from "../../generated/openapi.json" with { type: "json" };
+import { ServiceError, type FieldError } from "../domain/errors.ts";
 import { through } from "./json-body.ts";
-import { formats, toRefusal } from "./request-errors.ts";
-
-/**
- * Input of a handler, with exactly the declared fields. Because of the intersection with a primitive type, spreading
- * the input or its rest does not compile, so a handler names each field that it passes on.
- */
-export type Declared<T> = [T] extends [undefined] ? T : T & bigint;
 
 interface Schema {
   $ref?: string;
   type?: string;
   properties?: Record<string, Schema>;
+  oneOf?: { required?: string[] }[];
+  "x-expects"?: string;
 }
 
 interface Parameter {
@@ -30,23 +27,6 @@ export interface InputDeclaration {
   parameters?: Parameter[];
 }
 
-/**
- * Returns functions that copy what the operation declares from a query and from a body. Undeclared parameters and
- * fields are ignored, so they never reach the domain or the storage.
- */
-export function declaredInput({ parameters = [], requestBody }: InputDeclaration) {
-  const inQuery = parameters.map(resolved).filter((parameter) => parameter.in === "query");
-  const body = requestBody && resolved(requestBody.content["application/json"].schema).properties!;
-  for (const [name, schema] of Object.entries(body ?? {})) {
-    const { type } = resolved(schema);
-    if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
-  }
-  return { query: pick(inQuery.map(({ name }) => name!)), body: body ? pick(Object.keys(body)) : () => undefined };
-}
-
-const pick = (names: readonly string[]) => (given: object) =>
-  Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
-
 /** Follows a reference within the spec. */
 function resolved<T extends { $ref?: string }>(part: T): T {
   if (part.$ref === undefined) return part;
@@ -60,61 +40,80 @@ function isFree({ in: place, schema = {} }: Parameter): boolean {
   return place === "path" && keywords.join() === "type" && resolved(schema).type === "string";
 }
 
-/** True if the operation has constraints to validate. */
-export function isConstrained({ requestBody, parameters = [] }: InputDeclaration): boolean {
-  return requestBody !== undefined || !parameters.every(isFree);
+const pick = (names: readonly string[]) => (given: object) =>
+  Object.fromEntries(Object.entries(given).filter(([name]) => names.includes(name)));
+
+/**
+ * Returns functions that copy what the operation declares from a query and from a body. Undeclared parameters and
+ * fields are ignored, so they never reach the domain or the storage.
+ */
+export function declaredInput({ parameters = [], requestBody }: InputDeclaration) {
+  const declared = parameters.map(resolved);
+  const inQuery = declared.filter((parameter) => parameter.in === "query").map(({ name }) => name!);
+  const body = requestBody && resolved(requestBody.content["application/json"].schema).properties!;
+  for (const [name, schema] of Object.entries(body ?? {})) {
+    const { type } = resolved(schema);
+    if (type === "object" || type === "array") throw new Error(`The parts of ${name} would not be picked`);
+  }
+  return {
+    /** True if there is anything to validate. */
+    isConstrained: body !== undefined || !declared.every(isFree),
+    query: pick(inQuery),
+    body: body ? pick(Object.keys(body)) : () => undefined,
+  };
 }
 
-export interface Validator {
-  /** @throws ServiceError if the request violates the contract */
-  check(req: Request, res: Response): Promise<void>;
-  /** Rejects if the contract is invalid. With an invalid contract the server starts, but every request fails. */
-  prove(): Promise<void>;
-}
-
-/** What the library knows of a group of paths. It holds no state of a server, and building it takes about 30 ms. */
-interface Built {
+/** What the library knows of some paths. It holds no state of a server, and building it takes about 30 ms. */
+interface Validator {
   steps: RequestHandler[];
   /** What all steps but the last have found about a route without parameters. It is the same each time. */
   found: Map<string, object>;
 }
-const built = new Map<string, Built>();
+const validators = new Map<string, Validator>();
+
+const SHARED = "/sandbox/";
+/**
+ * The library's cost per request grows with the number of paths, so each path of payments has a validator of its own. All
+ * paths of the sandbox share one (D22).
+ */
+const groupOf = (path: string): string => (path.startsWith(SHARED) ? SHARED : path);
+
+/** The validator of a path, which is built on first use. */
+function validatorOf(path: string): Validator {
+  const group = groupOf(path);
+  const known = validators.get(group);
+  if (known) return known;
+  const steps = build(Object.keys(document.paths).filter((each) => groupOf(each) === group));
+  const validator = { steps, found: new Map<string, object>() };
+  validators.set(group, validator);
+  return validator;
+}
 
 /** A request to which the library has added what it found about the route. */
 type Routed = Request & { openapi?: object };
 
-/**
- * Creates a validator for some paths of the spec. Its cost per request grows with the number of paths, so pass few
- * paths (D22). It is built on first use.
- */
-export function createValidator(paths: readonly string[]): Validator {
-  const key = paths.join(" ");
-  function validator(): Built {
-    const known = built.get(key) ?? { steps: build(paths), found: new Map() };
-    built.set(key, known);
-    return known;
+/** @throws ServiceError if the request to this path of the spec violates the contract */
+export async function checkInput(path: string, req: Routed, res: Response): Promise<void> {
+  // The library caches one compiled validator per Content-Type value and never evicts it. Normalise the header so
+  // that the cache holds one entry; `readJson` has already checked the original value.
+  req.headers["content-type"] = "application/json";
+  const { steps, found } = validatorOf(path);
+  const route = `${req.method} ${path}`;
+  const known = found.get(route);
+  // To find the route again takes a fifth of the CPU of a create.
+  if (known) req.openapi = { ...known };
+  try {
+    for (const step of known ? steps.slice(-1) : steps) await through(step, req, res);
+  } catch (error) {
+    throw toRefusal(error);
   }
-  return {
-    async check(req: Routed, res) {
-      // The library caches one compiled validator per Content-Type value and never evicts it. Normalise the header so
-      // that the cache holds one entry; `readJson` has already checked the original value.
-      req.headers["content-type"] = "application/json";
-      const { steps, found } = validator();
-      const route = `${req.method} ${(req.route as { path: string }).path}`;
-      const known = found.get(route);
-      // To find the route again takes a fifth of the CPU of a create.
-      if (known) req.openapi = { ...known };
-      try {
-        for (const step of known ? steps.slice(-1) : steps) await through(step, req, res);
-      } catch (error) {
-        throw toRefusal(error);
-      }
-      if (req.openapi && !route.includes(":")) found.set(route, req.openapi);
-    },
-    // The first middleware waits until the document is loaded, and passes any loading error on.
-    prove: () => through(validator().steps[0]!, { app: express() } as unknown as Request, {} as Response),
-  };
+  if (req.openapi && !path.includes("{")) found.set(route, req.openapi);
 }
+
+/** Rejects if the contract is invalid at this path. Then the server starts, but every request to the path fails. */
+export const proveInput = (path: string): Promise<void> =>
+  // The first middleware waits until the document is loaded, and passes any loading error on.
+  through(validatorOf(path).steps[0]!, { app: express() } as unknown as Request, {} as Response);
 
 /** Builds the middleware from a copy of the spec, because the library changes its input. HEAD is as GET (D26). */
 function build(names: readonly string[]): RequestHandler[] {
@@ -143,3 +142,120 @@ function build(names: readonly string[]): RequestHandler[] {
     formats,
   });
 }
+
+const isUri = fullFormats.uri as (text: string) => boolean;
+
+/**
+ * True if the timestamp exists. `Date` rejects leap seconds but reads 30 February as 2 March, so compare the text too.
+ */
+function isTimestamp(text: string): boolean {
+  const time = Date.parse(text);
+  return !Number.isNaN(time) && new Date(time).toISOString() === text;
+}
+
+/** The contract's formats. `uri` must also be a URL that `URL` can parse, since the server will call it. */
+const formats = {
+  "date-time": { type: "string" as const, validate: isTimestamp },
+  uri: { type: "string" as const, validate: (text: string) => isUri(text) && URL.canParse(text) },
+};
+
+/** A fault as the library reports it. */
+interface Reported {
+  path: string;
+  message: string;
+  errorCode?: string;
+}
+
+interface Fault {
+  /** The name of a field; the names of nested fields are joined by dots. Empty for the body itself. */
+  field: string;
+  /** The JSON Schema keyword that failed, or `encoding`. */
+  keyword: string;
+  message: string;
+}
+
+/** Keywords for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
+const WORDED = new Set(["pattern", "format", "minLength", "maxLength"]);
+/** Keywords of a malformed request, which is refused with 400. A value out of range is refused with 422 (D1). */
+const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProperties", "unevaluatedProperties"]);
+
+/**
+ * Converts a validation error into a 400 or 422 that names every invalid field (D1, D2).
+ * Any other error, such as a fault in the server, is returned unchanged.
+ */
+function toRefusal(error: unknown): unknown {
+  const { errors, status } = error as { errors?: Reported[]; status?: number };
+  if (status !== 400 || !errors) return error;
+  const faults = withoutConsequences(errors.map(toFault));
+  const code = faults.some(({ keyword }) => FORM.has(keyword)) ? "invalid_request" : "invalid_value";
+  const message = [...new Set(faults.map(describe))].join("; ");
+  const fields = faults.flatMap(toFields).filter(isNew);
+  return new ServiceError(code, `${message}.`, { ...(fields.length > 0 && { fields }) });
+}
+
+function toFault({ path, message, errorCode = "" }: Reported): Fault {
+  const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
+  // The library sets no error code for an unescaped reserved character in a query parameter.
+  if (/reserved characters/.test(message)) return { field, keyword: "encoding", message };
+  // In place of `type`, the library checks timestamps with a keyword named x-eov-type.
+  return { field, keyword: errorCode.split(".", 1)[0]!.replace("x-eov-", ""), message };
+}
+
+/**
+ * Drops faults that only follow from another fault: further faults of a value whose type is wrong, and the missing
+ * fields of each alternative if no alternative matches.
+ */
+function withoutConsequences(faults: readonly Fault[]): Fault[] {
+  const wrongType = new Set(faults.filter(({ keyword }) => keyword === "type").map(({ field }) => field));
+  const noAlternative = faults.some(({ keyword }) => keyword === "oneOf");
+  return faults.filter(({ field, keyword }) => {
+    if (keyword === "type") return true;
+    if (keyword === "required" && noAlternative && ALTERNATIVES.includes(field)) return false;
+    return !wrongType.has(field);
+  });
+}
+
+function toFields(fault: Fault): FieldError[] {
+  const { field, keyword } = fault;
+  const message = `${describe(fault)}.`;
+  if (keyword === "oneOf") return ALTERNATIVES.map((path) => ({ path, code: "one_of", message }));
+  // `minLength` has the code `min_length` (D2).
+  const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
+  return field === "" || !code ? [] : [{ path: field, code, message }];
+}
+
+/** A value that violates both a pattern and a format gets the same message twice. */
+const isNew = ({ path, message }: FieldError, index: number, all: FieldError[]): boolean =>
+  all.findIndex((other) => other.path === path && other.message === message) === index;
+
+function describe({ field, keyword, message }: Fault): string {
+  if (keyword === "oneOf") return `Send exactly one of ${ALTERNATIVES.join(" and ")}`;
+  if (field === "") return "The body must be a JSON object";
+  if (keyword === "required") return `${field} is required`;
+  if (keyword === "encoding") return `${field} must be percent-encoded`;
+  const expected = WORDED.has(keyword) && EXPECTED.get(field);
+  return expected ? `${field} must be ${expected}` : `${field} ${message}`;
+}
+
+const schemas = Object.values(document.components.schemas as Record<string, Schema>);
+
+/** Groups of fields. A request must have exactly one field of a group. */
+const ALTERNATIVES = schemas.flatMap(({ oneOf = [] }) => oneOf.flatMap(({ required = [] }) => required));
+
+const operations = Object.values(document.paths as Record<string, Record<string, InputDeclaration>>).flatMap((item) =>
+  Object.values(item),
+);
+const inputs: (readonly [name: string | undefined, schema: Schema])[] = [
+  ...schemas.flatMap(({ properties = {} }) => Object.entries(properties)),
+  ...operations
+    .flatMap(({ parameters = [] }) => parameters.map(resolved))
+    .map(({ name, schema = {} }) => [name, schema] as const),
+];
+/** The spec's description of what each request field and query parameter accepts (`x-expects`). */
+const EXPECTED = new Map(
+  inputs.flatMap(([name, schema]) => {
+    const words = resolved(schema)["x-expects"];
+    return words ? [[name, words]] : [];
+  }),
+);

@@ -1,80 +1,56 @@
 import type { Request, RequestHandler, Response, Router } from "express";
 import express from "express";
-import type { operations } from "../../generated/openapi.ts";
 import document from "../../generated/openapi.json" with { type: "json" };
-import type { Actor } from "../domain/audit.ts";
+import type { Config } from "../config.ts";
 import { noteChanges } from "../domain/changes.ts";
-import { ConnectionDropped, type ServiceError } from "../domain/errors.ts";
-import { traceparentOf } from "../domain/telemetry.ts";
+import { ConnectionDropped, ServiceError } from "../domain/errors.ts";
+import { modeOf } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
-import { refusalOf, type OperationId } from "./authentication.ts";
-import {
-  createValidator,
-  declaredInput,
-  isConstrained,
-  type Declared,
-  type InputDeclaration,
-} from "./contract-input.ts";
+import type { ChaosSwitch } from "../domain/outcomes.ts";
+import type { Storage } from "../domain/storage.ts";
+import { traceparentOf } from "../domain/telemetry.ts";
+import type { KeyUses } from "../workers/housekeeping.ts";
+import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
+import { checkInput, declaredInput, proveInput, type InputDeclaration } from "./contract-input.ts";
+import { createHandlers, type HandlerContext } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
-import { beginOther, beginPayment, inTime, type RequestRoom } from "./request-limit.ts";
+import { beginOther, beginPayment, callerAt, inTime, type RequestLimit, type RequestRoom } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
 import { CsvPage } from "./views.ts";
 
-type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
-type Body<Op extends OperationId> = operations[Op] extends {
-  requestBody: { content: { "application/json": infer B } };
-}
-  ? B
-  : undefined;
-type Data<Op extends OperationId> = operations[Op]["responses"][200]["content"]["application/json"]["data"];
-
-/** A request that conforms to the contract. */
-export interface Call<Op extends OperationId> {
-  merchant: Merchant;
-  /** The key of the request, for the audit trail. */
-  actor: Actor;
-  /** The API key of the request. */
-  keyId: string;
-  /** Why the key may not make this create, unless its reference is known. */
-  refusal: ServiceError | undefined;
-  /** The trace context to store with what the request creates. */
-  traceparent: string | undefined;
-  path: Parameters<Op, "path">;
-  query: Declared<Parameters<Op, "query">>;
-  body: Declared<Body<Op>>;
-}
-
-/** One handler per operationId of the spec; a missing handler does not compile. */
-export type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | CsvPage> };
-
-interface Options {
-  handlers: Handlers;
-  /** Finds the request's key and its merchant. */
-  authenticate(req: Request): Promise<KeyOwner>;
-  /** True if a network can delay the storage (D56). */
-  limitsStorageTime: boolean;
-  /** @throws ServiceError if the merchant sends more requests than it may */
-  limit(merchant: Merchant): Promise<void>;
+export interface ContractContext extends HandlerContext {
+  config: Config;
+  storage: Storage;
+  /** Counts requests without a valid key. */
+  failedKeys: RequestLimit;
+  keyUses: Pick<KeyUses, "note">;
+  chaos: ChaosSwitch;
   /** Where requests wait for room when they have arrived completely. */
   room: RequestRoom;
-  /** Delays or fails a request if its merchant has switched that on; not on the paths under /sandbox (D17). */
-  disturb(merchant: Merchant): Promise<void>;
-  /** True if the connection is to be dropped instead of this response, on the same paths. */
-  losesResponse(merchant: Merchant): boolean;
-  /** True to serve the paths under /sandbox (D18). */
-  sandbox: boolean;
+  /** Aborted when the server stops. */
+  stopping: AbortSignal;
 }
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
 type Method = (typeof METHODS)[number];
-interface Operation extends InputDeclaration {
+interface Declaration extends InputDeclaration {
   operationId: OperationId;
 }
-const PATHS = Object.entries(document.paths as Record<string, Partial<Record<Method, Operation>>>);
+interface Operation extends Declaration {
+  path: string;
+  method: Method;
+}
+/** The paths of the spec with their operations. */
+const PATHS = Object.entries(document.paths as Record<string, Partial<Record<Method, Declaration>>>).map(
+  ([path, item]) => ({
+    path,
+    operations: METHODS.flatMap((method) => (item[method] ? [{ ...item[method], path, method }] : [])),
+  }),
+);
 
-/** Each payment path has a separate validator, for speed. All sandbox paths share one (D22). */
-const groupOf = (path: string): string => (path.startsWith("/sandbox/") ? "/sandbox/" : path);
+/** True for the paths that only a sandbox serves (D18). */
+const isControl = (path: string): boolean => path.startsWith("/sandbox/");
 
 export interface Contract {
   router: Router;
@@ -83,80 +59,87 @@ export interface Contract {
 }
 
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
-export function createContract(options: Options): Contract {
-  const served = PATHS.filter(([path]) => options.sandbox || !path.startsWith("/sandbox/"));
-  const groups = Object.entries(Object.groupBy(served, ([path]) => groupOf(path)));
-  const validators = new Map(groups.map(([group, items]) => [group, createValidator(items!.map(([path]) => path))]));
+export function createContract(context: ContractContext): Contract {
+  const served = PATHS.filter(({ path }) => context.config.sandbox || !isControl(path));
+  const handlers = createHandlers(context);
   const router = express.Router({ caseSensitive: true, strict: true });
-  for (const [path, item] of served) {
+  for (const { path, operations } of served) {
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
-    const validator = validators.get(groupOf(path))!;
-    const methods = METHODS.filter((method) => item[method]);
-    for (const method of methods) {
-      const operation = item[method]!;
-      const check = isConstrained(operation) ? validator.check : undefined;
-      route[method](serve(options, operation, { path, method, check }));
-    }
-    const allow = methods.map((method) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ");
+    for (const operation of operations)
+      route[operation.method](serve(context, operation, handlers[operation.operationId] as Handle));
+    const allow = operations.map(({ method }) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ");
     route.all(onlyFor(allow));
   }
 
   async function prove() {
-    // Proves one validator after the other, so that requests are served in between.
-    for (const validator of validators.values()) await validator.prove();
+    // Proves one path after the other, so that requests are served in between.
+    for (const { path } of served) await proveInput(path);
   }
 
   return { router, prove };
 }
 
-const hasBody = ({ headers }: Request) =>
-  headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
-
-interface Place {
-  path: string;
-  method: Method;
-  check: ((req: Request, res: Response) => Promise<void>) | undefined;
+/** Finds the request's key and its merchant. */
+async function identify(context: ContractContext, req: Request, res: Response): Promise<KeyOwner> {
+  const { storage, config, keyUses, failedKeys } = context;
+  try {
+    const owner = await authenticate(storage, req.get("x-api-key"), modeOf(config));
+    keyUses.note(owner);
+    Object.assign(stateOf(res), { merchant: owner.merchant, keyId: owner.keyId });
+    return owner;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "unauthorized") failedKeys.count(callerAt(req.ip));
+    throw error;
+  }
 }
 
 /**
- * Sends a response of 200 as Express would, but does not decide about the type, an ETag and freshness for each
- * response.
+ * Limits each merchant's requests per second to all processes (D15): to the rate that was agreed with the merchant, or
+ * to the usual rate.
  */
-function sendJson(res: Response, body: object): void {
-  const text = JSON.stringify(body);
-  res.setHeader("Content-Type", "application/json; charset=utf-8");
-  res.setHeader("Content-Length", Buffer.byteLength(text));
-  res.end(text);
+async function limitRate({ storage, config }: ContractContext, { id, terms }: Merchant): Promise<void> {
+  const perSecond = terms?.rateLimit ?? config.rateLimit;
+  if (perSecond === undefined || (await storage.takeRequest(id, perSecond))) return;
+  const message = "Too many requests. Retry after the number of seconds in the Retry-After header.";
+  throw new ServiceError("rate_limited", message, { retryAfterSeconds: 1 });
 }
 
+/** Delays a request and fails it before anything is recorded, if its merchant has switched that on (D17). */
+async function disturb({ chaos, clock, stopping }: ContractContext, merchant: Merchant): Promise<void> {
+  const latencyMs = chaos.latencyMs(merchant);
+  // When the server stops, delayed requests go on immediately.
+  if (latencyMs > 0) await clock.sleep(latencyMs, stopping);
+  if (!chaos.strikes(merchant, "failedRequestsPercent")) return;
+  throw new ServiceError("internal_error", "The chaos switch failed this request.");
+}
+
+const hasBody = ({ headers }: Request) =>
+  headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
+
+type Handle = (call: object) => Promise<unknown>;
+
 /** Serves an operation. Requests are refused in the order of the steps (D1). */
-function serve(options: Options, operation: Operation, { path, method, check }: Place): RequestHandler {
-  const { handlers, authenticate, limit, room, disturb, losesResponse, limitsStorageTime } = options;
-  const { operationId, requestBody } = operation;
-  const isControl = path.startsWith("/sandbox/");
-  const isPayment = !isControl && !operationId.startsWith("list");
+function serve(context: ContractContext, operation: Operation, handle: Handle): RequestHandler {
+  const { room, chaos } = context;
+  const { operationId, requestBody, path, method } = operation;
+  const isOfSandbox = isControl(path);
+  const isPayment = !isOfSandbox && !operationId.startsWith("list");
   const input = declaredInput(operation);
-  const handle = handlers[operationId] as (call: object) => Promise<unknown>;
 
   async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
     state.operation = { id: operationId, parameters: req.params as Record<string, string> };
     if (method !== "get") state.changes = [];
-    async function identify() {
-      const owner = await authenticate(req);
-      Object.assign(state, { merchant: owner.merchant, keyId: owner.keyId });
-      return owner;
-    }
-    let { merchant, keyId, scopes } = await identify();
-    await limit(merchant);
-    if (!isControl) await disturb(merchant);
+    let { merchant, keyId, scopes } = await identify(context, req, res);
+    await limitRate(context, merchant);
+    if (!isOfSandbox) await disturb(context, merchant);
     const refusal = refusalOf(operationId, scopes);
     if (requestBody) req.body = await readJson(req, res);
     await through(arrived, req, res);
     const hasWaited = await (isPayment ? beginPayment(room, merchant.id, res) : beginOther(room, merchant.id));
     // The body and the wait may take long. Meanwhile the key may have been revoked or the merchant's clock moved.
-    if (hasWaited || hasBody(req)) ({ merchant, keyId } = await identify());
-    await check?.(req, res);
+    if (hasWaited || hasBody(req)) ({ merchant, keyId } = await identify(context, req, res));
+    if (input.isConstrained) await checkInput(path, req, res);
     const call = {
       merchant,
       actor: `key ${keyId}`,
@@ -168,12 +151,12 @@ function serve(options: Options, operation: Operation, { path, method, check }: 
       body: input.body(req.body),
     };
     const data = await (state.changes ? noteChanges(state.changes, () => handle(call)) : handle(call));
-    if (!isControl && losesResponse(merchant)) throw new ConnectionDropped();
+    if (!isOfSandbox && chaos.strikes(merchant, "lostResponsesPercent")) throw new ConnectionDropped();
     if (data instanceof CsvPage) return data.send(req, res);
     state.returned = { statusCode: 200, data };
-    sendJson(res, state.returned);
+    res.json(state.returned);
   }
 
-  // A sandbox control has no time limit, because it may wait for settlements and webhooks.
-  return isControl || !limitsStorageTime ? answer : (req, res) => inTime(() => answer(req, res));
+  // A control of the sandbox has no time limit, because it may wait for settlements and webhooks.
+  return isOfSandbox ? answer : (req, res) => inTime(() => answer(req, res));
 }

@@ -1,30 +1,48 @@
 import type { Checkouts } from "../domain/checkouts.ts";
 import { NO_CHAOS } from "../domain/outcomes.ts";
 import { setChaos, type Merchant } from "../domain/merchants.ts";
+import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
+import type { ServiceError } from "../domain/errors.ts";
 import { checkoutView, disbursementView } from "../domain/representation.ts";
-import type { ClockMove } from "../domain/time.ts";
+import { sandboxTime, type ClockMove } from "../domain/time.ts";
 import type { MerchantBalances } from "../domain/ledger.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
-import type { RecordQuery } from "../domain/records.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Webhooks } from "../domain/webhooks.ts";
-import type { components } from "../../generated/openapi.ts";
+import type { components, operations } from "../../generated/openapi.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
-import type { Handlers } from "./contract.ts";
-import {
-  balancesView,
-  checkoutCreated,
-  clockView,
-  deliveryView,
-  disbursementCreated,
-  eventView,
-  listView,
-  secretView,
-  statementEntryView,
-  statementTable,
-} from "./views.ts";
+import type { OperationId } from "./authentication.ts";
+import { deliveryView, eventView, listView, secretView, statementTable, view, type CsvPage } from "./views.ts";
+
+type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
+type Body<Op extends OperationId> = operations[Op] extends {
+  requestBody: { content: { "application/json": infer B } };
+}
+  ? B
+  : undefined;
+type Data<Op extends OperationId> = operations[Op]["responses"][200]["content"]["application/json"]["data"];
+
+/** A request that conforms to the contract. */
+interface Call<Op extends OperationId> {
+  merchant: Merchant;
+  /** The key of the request, for the audit trail. */
+  actor: Actor;
+  /** The API key of the request. */
+  keyId: string;
+  /** Why the key may not make this create, unless its reference is known. */
+  refusal: ServiceError | undefined;
+  /** The trace context to store with what the request creates. */
+  traceparent: string | undefined;
+  path: Parameters<Op, "path">;
+  /** Only what the contract declares. */
+  query: Parameters<Op, "query">;
+  body: Body<Op>;
+}
+
+/** One handler per operationId of the spec; a missing handler does not compile. */
+type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | CsvPage> };
 
 export interface HandlerContext {
   config: { publicUrl: string };
@@ -40,44 +58,50 @@ export interface HandlerContext {
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
   const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, balances } = context;
+  const clockOf = (merchant: Merchant) => view("Clock", { now: sandboxTime(merchant, clock.now()) });
   return {
     createDisbursement: async ({ merchant, keyId, body, traceparent, refusal }) =>
-      disbursementCreated(await disbursements.create(merchant, body, { keyId, traceparent, refusal })),
+      view("DisbursementCreated", await disbursements.create(merchant, body, { keyId, traceparent, refusal })),
     verifyDisbursement: async ({ merchant, path }) =>
       disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
-      listView(await storage.listDisbursements(recordQuery(merchant, query)), (one) =>
+      listView(await storage.listDisbursements({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
         disbursementView(one, merchant.name),
       ),
-    createCheckout: async ({ merchant, keyId, body, traceparent, refusal }) =>
-      checkoutCreated(await checkouts.create(merchant, body, { keyId, traceparent, refusal }), config.publicUrl),
+    async createCheckout({ merchant, keyId, body, traceparent, refusal }) {
+      const record = await checkouts.create(merchant, body, { keyId, traceparent, refusal });
+      // The base of the URL is a setting, and never a request's Host header.
+      return view("CheckoutCreated", { ...record, url: `${config.publicUrl}/checkouts/${record.reference}` });
+    },
     verifyCheckout: async ({ merchant, path }) =>
       checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
     listCheckouts: async ({ merchant, query }) =>
-      listView(await storage.listCheckouts(recordQuery(merchant, query)), (one) => checkoutView(one, merchant.name)),
-    listBalances: async ({ merchant }) => balancesView(await balances.list(merchant)),
-    async listStatements({ merchant: { id: merchantId }, query: { from, to, format, limit = DEFAULT_LIMIT, cursor } }) {
-      const page = await storage.listStatement({ merchantId, from: timeOf(from), to: timeOf(to), limit, cursor });
-      return format === "csv" ? statementTable(page) : listView(page, statementEntryView);
+      listView(await storage.listCheckouts({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
+        checkoutView(one, merchant.name),
+      ),
+    listBalances: async ({ merchant }) => view("Balances", { items: await balances.list(merchant) }),
+    async listStatements({ merchant, query: { format, ...query } }) {
+      const period = { from: timeOf(query.from), to: timeOf(query.to) };
+      const page = await storage.listStatement({ ...firstPage(merchant), ...query, ...period });
+      return format === "csv" ? statementTable(page) : listView(page, (entry) => view("StatementEntry", entry));
     },
 
-    readClock: async ({ merchant }) => clockView(merchant, clock.now()),
+    readClock: async ({ merchant }) => clockOf(merchant),
     advanceClock: async ({ merchant, actor, body }) =>
-      clockView(await merchantClock.advance(merchant.id, clockMove(body), actor), clock.now()),
-    resetSandbox: async ({ merchant, actor }) => clockView(await merchantClock.reset(merchant.id, actor), clock.now()),
+      clockOf(await merchantClock.advance(merchant.id, clockMove(body), actor)),
+    resetSandbox: async ({ merchant, actor }) => clockOf(await merchantClock.reset(merchant.id, actor)),
     finishCheckout: async ({ merchant, path, body }) =>
       checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
-    listEvents: async ({ merchant: { id: merchantId }, query: { reference, limit = DEFAULT_LIMIT, cursor } }) =>
-      listView(await storage.listEvents({ merchantId, reference, limit, cursor }), eventView),
-    listDeliveries: async ({
-      merchant: { id: merchantId },
-      query: { reference, status, limit = DEFAULT_LIMIT, cursor },
-    }) => listView(await storage.listDeliveries({ merchantId, reference, status, limit, cursor }), deliveryView),
+    listEvents: async ({ merchant, query }) =>
+      listView(await storage.listEvents({ ...firstPage(merchant), ...query }), eventView),
+    listDeliveries: async ({ merchant, query }) =>
+      listView(await storage.listDeliveries({ ...firstPage(merchant), ...query }), deliveryView),
     replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
     readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
     rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
     readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
-    setBalance: async ({ merchant, actor, body }) => balancesView(await balances.set(merchant, body, actor)),
+    setBalance: async ({ merchant, actor, body }) =>
+      view("Balances", { items: await balances.set(merchant, body, actor) }),
     setChaos: async ({ merchant, actor, body }) => setChaos(storage, merchant, body, actor),
   };
 }
@@ -89,21 +113,10 @@ function clockMove({ seconds, to }: components["schemas"]["ClockAdvance"]): Cloc
 
 const timeOf = (timestamp: string | undefined) => (timestamp === undefined ? undefined : Date.parse(timestamp));
 
-interface RecordListQuery<Status extends string> {
-  merchantsReference?: string;
-  status?: Status;
-  createdAfter?: string;
-  createdBefore?: string;
-  limit?: number;
-  cursor?: string;
-}
+const createdIn = ({ createdAfter, createdBefore }: { createdAfter?: string; createdBefore?: string }) => ({
+  createdAfter: timeOf(createdAfter),
+  createdBefore: timeOf(createdBefore),
+});
 
-/** What to list, with the timestamps of the request as milliseconds. */
-function recordQuery<Status extends string>(
-  { id: merchantId }: Merchant,
-  query: RecordListQuery<Status>,
-): RecordQuery<Status> {
-  const { merchantsReference, status, createdAfter, createdBefore, limit = DEFAULT_LIMIT, cursor } = query;
-  const period = { createdAfter: timeOf(createdAfter), createdBefore: timeOf(createdBefore) };
-  return { merchantId, merchantsReference, status, ...period, limit, cursor };
-}
+/** What is listed if the query says nothing else. */
+const firstPage = ({ id: merchantId }: Merchant) => ({ merchantId, limit: DEFAULT_LIMIT });

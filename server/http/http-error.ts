@@ -58,8 +58,9 @@ export function toHttpError({ code, message, details }: ServiceError): HttpError
   };
 }
 
+const NO_SUCH_PATH = "This path does not exist.";
 export const noSuchPath: RequestHandler = () => {
-  throw new ServiceError("unknown_path", "This path does not exist.");
+  throw new ServiceError("unknown_path", NO_SUCH_PATH);
 };
 
 /** Refuses every method but the allowed ones, such as `GET, HEAD`. */
@@ -86,10 +87,24 @@ export function sendErrors(log: Logger): ErrorRequestHandler {
   };
 }
 
-function toServiceError(error: unknown): ServiceError {
+/** @param bytes the largest body that is read */
+export const tooLarge = (bytes: number | undefined): ServiceError =>
+  new ServiceError("content_too_large", `The request body must not exceed ${bytes} bytes.`);
+
+/** Returns every error as one of §7. An error of Express, such as of a body that cannot be read, has a status. */
+export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   // The path contains a malformed escape such as %zz.
-  if (error instanceof URIError) return new ServiceError("unknown_path", "This path does not exist.");
+  if (error instanceof URIError) return new ServiceError("unknown_path", NO_SUCH_PATH);
+  const { status, expose, limit } = error as { status?: number; expose?: boolean; limit?: number };
+  if (expose && status === 413) return tooLarge(limit);
+  if (expose && status === 415)
+    return new ServiceError("unsupported_media_type", "This Content-Encoding is not supported.");
+  if (expose)
+    return new ServiceError(
+      "invalid_request",
+      "The request body does not match its Content-Length or Content-Encoding.",
+    );
   return new ServiceError(
     "internal_error",
     "The server failed to process the request. Include the x-request-id when you report this.",

@@ -1,8 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { exchange } from "../testing/http.ts";
@@ -42,30 +39,40 @@ async function open({ port }: TestServer, bytes: string | Uint8Array = "", allow
   return { socket, closed, status, send };
 }
 
-describe("malformed HTTP gets an error in the shape of §7, with a request id", () => {
-  test.each<[string, number, () => string | Uint8Array]>([
+const valid = () => `GET ${path}/nothing HTTP/1.0\r\nx-api-key: ${server.key}\r\n\r\n`;
+const chunked = "Transfer-Encoding: chunked\r\n\r\n";
+const create = () => `${POST}${head}${withBody(JSON.stringify(aPayout({ reference: "first" })))}`;
+
+describe("malformed HTTP gets an error in the shape of §7, unusual HTTP is handled, and both have a line in the log", () => {
+  test.each<[string, number | number[], () => string]>([
     ["text that is not HTTP", 400, () => "hello\r\n\r\n"],
     ["a space before a header's colon", 400, () => `${GET}Host : a\r\n\r\n`],
     ["NUL in a header", 400, () => `${GET}Host: a\0b\r\n\r\n`],
     ["a header that is too long", 431, () => `${GET}Host: a\r\nx: ${"x".repeat(20_000)}\r\n\r\n`],
     ["a path that is too long", 431, () => `GET /${"x".repeat(20_000)} HTTP/1.1\r\nHost: a\r\n\r\n`],
     ["two lengths", 400, () => `${POST}${head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`],
-    [
-      "a length and chunks",
-      400,
-      () => `${POST}${head}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
-    ],
-    ["a chunk without a size", 400, () => `${POST}${head}Transfer-Encoding: chunked\r\n\r\nzz\r\n{}`],
+    ["a length and chunks", 400, () => `${POST}${head}Content-Length: 2\r\n${chunked}2\r\n{}\r\n0\r\n\r\n`],
+    ["a chunk without a size", 400, () => `${POST}${head}${chunked}zz\r\n{}`],
     ["a body that ends early", 400, () => `${POST}${head}Content-Length: 100\r\n\r\n{}`],
     ["no Host", 400, () => `${GET}${end}`],
     ["two Hosts", 400, () => `${GET}Host: a\r\nhost: a\r\n${end}`],
     ["a Host with a path", 400, () => `${GET}Host: a/b\r\n${end}`],
     ["CONNECT", 400, () => "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n"],
-  ])("%s: %i", async (_, status, bytes) => {
+    ["HTTP/1.0 without Host", 404, valid],
+    ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
+    ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
+    ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
+    ["the asterisk form", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
+    ["an unknown expectation", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
+    ["a protocol upgrade", 404, () => `${GET}${head}Upgrade: h2c, websocket\r\n${end}`],
+    ["no body where one is required", 400, () => `${POST}${head}${end}`],
+    ["a body where none is expected", 404, () => `${GET}${head}Content-Length: 2\r\n${end}{}`],
+    ["pipelined requests", [200, 404, 409, 404], () => `${create()}${GET}${head}\r\n${create()}${GET}${head}${end}`],
+  ])("%s: %s", async (_, expected, bytes) => {
     const responses = await exchange(server.port, bytes());
-    expect(responses.map((response) => response.status)).toEqual([status]);
-    const requestId = responses[0]!.headers["x-request-id"];
-    expect(server.logged().find((line) => line.requestId === requestId)).toMatchObject({ status });
+    expect(responses.map(({ status }) => status)).toEqual([expected].flat());
+    for (const { status, headers } of responses)
+      expect(server.logged().find(({ requestId }) => requestId === headers["x-request-id"])).toMatchObject({ status });
   });
 });
 
@@ -137,65 +144,33 @@ describe("at the limit, a new connection replaces the oldest one of a stranger",
 });
 
 test.each([
-  ["64", 32],
-  ["256", 192],
-  ["1024", 921],
-  ["1048576", 10_000],
-  ["10", 5],
-  // Another operating system, or a system without a limit.
-  ["unlimited", 9_057],
-])("a process that may open %s files holds %i connections", (files, expected) => {
-  const folder = mkdtempSync(join(tmpdir(), "limits-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, "limits");
-  writeFileSync(
-    file,
-    `Limit          Soft Limit     Hard Limit     Units\nMax open files ${files}     1048576    files\n`,
-  );
-  expect(connectionLimit(file)).toBe(expected);
-  if (files === "unlimited") expect(connectionLimit(join(folder, "nothing"))).toBe(expected);
+  [10, 5],
+  [64, 32],
+  [256, 192],
+  [1_024, 921],
+  [1_048_576, 10_000],
+])("a process that may open %i files holds %i connections", (files, expected) => {
+  expect(connectionLimit(files)).toBe(expected);
 });
 
-describe("unusual but valid HTTP is handled", () => {
-  test.each<[string, number, () => string]>([
-    ["HTTP/1.0 without Host", 404, () => `GET ${path}/nothing HTTP/1.0\r\nx-api-key: ${server.key}\r\n\r\n`],
-    ["an absolute URL", 404, () => `GET http://elsewhere.example${path}/nothing HTTP/1.1\r\n${head}${end}`],
-    ["an invalid absolute URL", 404, () => `GET http://[::1 HTTP/1.1\r\n${head}${end}`],
-    ["a path with a fragment", 404, () => `POST ${path}#f HTTP/1.1\r\n${head}${end}`],
-    ["the asterisk form", 404, () => `OPTIONS * HTTP/1.1\r\n${head}${end}`],
-    ["an unknown expectation", 404, () => `${GET}${head}Expect: the-unexpected\r\n${end}`],
-    ["a protocol upgrade", 404, () => `${GET}${head}Upgrade: h2c, websocket\r\n${end}`],
-    ["no body where one is required", 400, () => `${POST}${head}${end}`],
-    ["a body where none is expected", 404, () => `${GET}${head}Content-Length: 2\r\n${end}{}`],
-  ])("%s: %i", async (_, status, bytes) => {
-    const responses = await exchange(server.port, bytes());
-    expect(responses.map((response) => response.status)).toEqual([status]);
-  });
-
+describe("100 Continue", () => {
   test.each([
     ["has an invalid key", 401, () => "another", 10],
     ["is too large", 413, () => server.key, 1_000_000_000],
-  ])("does not send 100 Continue for a body that %s: %i", async (_, status, key, length) => {
+  ])("is not sent for a body that %s: %i", async (_, status, key, length) => {
     const fields = `Host: x\r\nx-api-key: ${key()}\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n${end}`;
     expect(await (await open(server, POST + fields)).status()).toBe(status);
   });
 
-  test("refuses a key that is revoked while the body is being sent", async () => {
+  test("is sent once the key is checked; a key that is revoked while the body is being sent is refused", async () => {
     const { merchant, key } = await server.addMerchant("Kofi");
     const [own] = await server.storage.listKeysOf(merchant.id);
     const body = JSON.stringify(aPayout());
     const fields = `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n${end}`;
     const { status, send } = await open(server, POST + headOf({ key }) + fields);
-    // The server sends 100 Continue once it has checked the key.
     expect(await status()).toBe(100);
     await server.storage.revokeKey(own!.id, server.clock.now(), "command ada@host");
     expect(await send(body)).toBe(401);
-  });
-
-  test("responds in order to pipelined requests", async () => {
-    const create = `${POST}${head}${withBody(JSON.stringify(aPayout({ reference: "first" })))}`;
-    const responses = await exchange(server.port, `${create}${GET}${head}\r\n${create}${GET}${head}${end}`);
-    expect(responses.map(({ status }) => status)).toEqual([200, 404, 409, 404]);
   });
 });
 

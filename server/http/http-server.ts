@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -267,17 +267,16 @@ function refusal({ status, message }: typeof MALFORMED, requestId: string): stri
 const RESERVED = 64;
 const LARGEST = 10_000;
 
+/** How many files the process may open. Only Linux shows it in a file, and a system may have no limit. */
+function openFilesLimit(): number {
+  const isShown = existsSync("/proc/self/limits");
+  const found = isShown && /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
+  return found ? Number(found[1]) : LARGEST + RESERVED;
+}
+
 /**
  * Returns how many client connections the process can hold: as many as its limit of open files leaves, but at least
- * half of them, and at most 10,000. Only Linux shows that limit in a file.
+ * half of them, and at most 10,000.
  */
-export function connectionLimit(limitsFile = "/proc/self/limits"): number {
-  let text = "";
-  try {
-    text = readFileSync(limitsFile, "utf8");
-  } catch {
-    // Another operating system.
-  }
-  const files = Number(/^Max open files\s+(\d+)/m.exec(text)?.[1] ?? LARGEST + RESERVED);
-  return Math.max(1, Math.min(LARGEST, files - Math.min(files / 2, Math.max(RESERVED, Math.ceil(files / 10)))));
-}
+export const connectionLimit = (files = openFilesLimit()): number =>
+  Math.max(1, Math.min(LARGEST, files - Math.min(files / 2, Math.max(RESERVED, Math.ceil(files / 10)))));

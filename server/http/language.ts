@@ -1,6 +1,5 @@
 import type { Request, RequestHandler } from "express";
 import type { Config } from "../config.ts";
-import { cookieIn } from "./cookies.ts";
 import type { Locale } from "./pages/texts.ts";
 import { stateOf } from "./request-state.ts";
 
@@ -11,6 +10,13 @@ const COOKIE = "language";
 /** The parameter of a link that chooses a language. */
 export const CHOICE = "lang";
 const YEAR_MS = 365 * 24 * 3_600_000;
+
+/** The value of a cookie that the browser has sent. */
+export function cookieIn(req: Request, name: string): string | undefined {
+  const start = `${name}=`;
+  const cookies = (req.headers.cookie ?? "").split(";").map((text) => text.trim());
+  return cookies.find((text) => text.startsWith(start))?.slice(start.length);
+}
 
 const known = (text: unknown): Locale | undefined =>
   typeof text === "string" && Object.hasOwn(LANGUAGES, text) ? (text as Locale) : undefined;

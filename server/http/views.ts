@@ -1,57 +1,49 @@
 import type { Request, Response } from "express";
+import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import { timestamp } from "../domain/representation.ts";
-import type { Attempt, Delivery } from "../domain/deliveries.ts";
-import type { Balance, StatementEntry } from "../domain/ledger.ts";
-import type { Page } from "../domain/pages.ts";
-import { sandboxTime } from "../domain/time.ts";
-import type { Checkout } from "../domain/checkouts.ts";
-import type { Disbursement } from "../domain/disbursements.ts";
-import type { Event } from "../domain/events.ts";
-import type { Merchant } from "../domain/merchants.ts";
-import type { WebhookSecrets } from "../domain/keys.ts";
 import { csvLine } from "../csv.ts";
+import type { Delivery } from "../domain/deliveries.ts";
+import type { Event } from "../domain/events.ts";
+import type { WebhookSecrets } from "../domain/keys.ts";
+import type { StatementEntry } from "../domain/ledger.ts";
+import type { Page } from "../domain/pages.ts";
+import { timestamp } from "../domain/representation.ts";
 
 type Schemas = components["schemas"];
 
-/** The response to creating a disbursement (§2.2). */
-export function disbursementCreated(record: Disbursement): Schemas["DisbursementCreated"] {
-  const { reference, merchantsReference, amount, fee, status } = record;
-  return { reference, merchantsReference, amount, fee, status };
+interface Schema {
+  $ref?: string;
+  format?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+}
+const schemas = document.components.schemas as Record<string, Schema>;
+
+/** Converts a value to what a schema declares: these fields and no others, and times, which are numbers, as timestamps. */
+function declared({ $ref, format, properties, items }: Schema, value: unknown): unknown {
+  if ($ref !== undefined) return declared(schemas[$ref.split("/").at(-1)!]!, value);
+  if (format === "date-time" && typeof value === "number") return timestamp(value);
+  if (items) return (value as unknown[]).map((item) => declared(items, item));
+  if (!properties) return value;
+  const fields = Object.entries(properties).map(([name, schema]) => {
+    const field = (value as Record<string, unknown>)[name];
+    return [name, field === undefined ? undefined : declared(schema, field)] as const;
+  });
+  return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
 }
 
-/**
- * The response to creating a checkout (D6).
- * @param publicUrl the base URL for customers; taken from the configuration, never from a request's Host header
- */
-export function checkoutCreated(record: Checkout, publicUrl: string): Schemas["CheckoutCreated"] {
-  const { reference, merchantsReference, amount, fee, status } = record;
-  return { url: `${publicUrl}/checkouts/${reference}`, reference, merchantsReference, amount, fee, status };
-}
+/** Returns what the contract declares of an object. A field more needs no code here. */
+export const view = <Name extends keyof Schemas>(name: Name, object: object): Schemas[Name] =>
+  declared(schemas[name]!, object) as Schemas[Name];
 
-/** @param now real time */
-export function clockView(merchant: Merchant, now: number): Schemas["Clock"] {
-  return { now: timestamp(sandboxTime(merchant, now)) };
-}
-
-export function secretView({ current, previous }: WebhookSecrets): Schemas["WebhookSecret"] {
-  return {
-    secret: current,
-    previousSecrets: previous.map(({ secret, expiresAt }) => ({ secret, expiresAt: timestamp(expiresAt) })),
-  };
-}
+export const eventView = (event: Event) => view("SandboxEvent", { ...event, body: JSON.parse(event.body) });
+export const deliveryView = (delivery: Delivery) => view("Delivery", { ...delivery, event: delivery.type });
+export const secretView = ({ current, previous }: WebhookSecrets) =>
+  view("WebhookSecret", { secret: current, previousSecrets: previous });
 
 /** A page of any list (D42). */
-export function listView<T, V>({ items, cursor }: Page<T>, view: (item: T) => V): { items: V[]; nextCursor?: string } {
-  return { items: items.map(view), ...(cursor === undefined ? {} : { nextCursor: cursor }) };
-}
-
-export const balancesView = (balances: readonly Balance[]): Schemas["Balances"] => ({
-  items: balances.map(({ currency, available, reserved, enforced }) => ({ currency, available, reserved, enforced })),
-});
-
-export function statementEntryView({ createdAt, ...entry }: StatementEntry): Schemas["StatementEntry"] {
-  return { ...entry, createdAt: timestamp(createdAt) };
+export function listView<T, V>({ items, cursor }: Page<T>, show: (item: T) => V): { items: V[]; nextCursor?: string } {
+  return { items: items.map(show), ...(cursor === undefined ? {} : { nextCursor: cursor }) };
 }
 
 /** A page of a list as a table, which is sent in place of JSON. */
@@ -77,28 +69,8 @@ export class CsvPage {
 const STATEMENT_COLUMNS = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
 
 export function statementTable({ items, cursor }: Page<StatementEntry>): CsvPage {
-  const lines = items.map(statementEntryView).map((entry) => STATEMENT_COLUMNS.map((column) => entry[column]));
+  const lines = items
+    .map((entry) => view("StatementEntry", entry))
+    .map((entry) => STATEMENT_COLUMNS.map((column) => entry[column]));
   return new CsvPage([STATEMENT_COLUMNS, ...lines], cursor);
-}
-
-export function eventView({ id, createdAt, reference, body }: Event): Schemas["SandboxEvent"] {
-  return { id, createdAt: timestamp(createdAt), reference, body: JSON.parse(body) };
-}
-
-export function deliveryView(delivery: Delivery): Schemas["Delivery"] {
-  const { id, type, reference, url, status, createdAt, nextAttemptAt, attempts } = delivery;
-  return {
-    id,
-    event: type,
-    reference,
-    url,
-    status,
-    createdAt: timestamp(createdAt),
-    ...(nextAttemptAt === undefined ? {} : { nextAttemptAt: timestamp(nextAttemptAt) }),
-    attempts: attempts.map(attemptView),
-  };
-}
-
-function attemptView({ at, sentAt, ...rest }: Attempt): Schemas["Attempt"] {
-  return { ...rest, at: timestamp(at), sentAt: timestamp(sentAt) };
 }

@@ -154,6 +154,15 @@ describe("a second person", () => {
   });
 });
 
+test("a decision about a payment under another merchant's path is 404, and changes nothing", async () => {
+  const reference = await create({ amount: 9_000 });
+  const { merchant } = await server.addMerchant("Other");
+  const decision = { status: "failed", reason: "not in the rail's books" };
+  for (const [action, form] of [["decide", decision] as const, ["ask", {}] as const])
+    await says(ada.post(`/m/${merchant.id}/payments/${reference}/${action}`, form), 404);
+  expect(await storage.findHandover(reference)).toMatchObject({ merchantId: id, status: "pending" });
+});
+
 describe("a balance is changed by hand", () => {
   const form = { kind: "top-up", amount: "999999", currency: "XOF", reason: "Bank transfer 118" };
   const asked = (at: string, changes = {}) => `${at}?${new URLSearchParams({ ...form, ...changes })}`;

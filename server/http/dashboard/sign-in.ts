@@ -4,7 +4,7 @@ import { refused, Refused, typed } from "../../actions/action.ts";
 import { findSession, LINK_MS, newToken, signIn, signInFrom, useSession } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
 import type { OpenIdSettings } from "../../openid/settings.ts";
-import { cookieIn } from "../cookies.ts";
+import { cookieIn } from "../language.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { card, link, markup, pre, soft } from "./html.ts";

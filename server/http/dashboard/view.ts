@@ -26,7 +26,6 @@ import { formatPhoneNumber } from "../pages/countries.ts";
 import { formatAmount } from "../pages/money.ts";
 import type { RequestRoom } from "../request-limit.ts";
 import { stated, stateOf, type Visit } from "../request-state.ts";
-import { spaced } from "../spaced.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
 
 /** The dependencies of the dashboard's pages. */
@@ -51,6 +50,9 @@ const UNITS = [
   [60_000, "duration.minutes"],
   [1_000, "duration.seconds"],
 ] as const;
+
+/** French puts a space before some signs and between thousands, at which no line may break. */
+const spaced = (text: string): string => text.replaceAll(/ (?=[:;?!%»])|(?<=«) |(?<=\d) (?=\d{3}\b)/g, "\u00a0");
 
 /** Shows texts in one language. */
 function wordsOf(language: Language) {
