@@ -1,21 +1,17 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
-import { startServer, type TestServer } from "../../testing/server.ts";
+import { startServer } from "../../testing/server.ts";
 import { pages } from "./pages.ts";
 
-let server: TestServer;
-let browser: Browser;
+const [server, browser] = await Promise.all([startServer(), openBrowser()]);
+afterAll(() => Promise.all([browser.close(), server.close()]));
 let page: Page;
 /** Requests to other origins, and resources that the page's policy blocked. */
 let strange: string[];
-
-beforeAll(async () => {
-  [server, browser] = await Promise.all([startServer(), openBrowser()]);
-});
-afterAll(() => Promise.all([browser.close(), server.close()]));
 beforeEach(async () => {
   page = await browser.newPage({ viewport: PHONE });
+  onTestFinished(() => page.close());
   strange = [];
   page.on("request", (request) => {
     if (!request.url().startsWith(`${server.url}/`) && !request.url().startsWith("data:")) strange.push(request.url());
@@ -25,9 +21,6 @@ beforeEach(async () => {
   });
   page.on("pageerror", (error) => strange.push(error.message));
 });
-afterEach(() => page.close());
-
-const payouts = async () => (await server.request("GET", "/v1/disbursements")).body.data.items.length as number;
 
 const PHONE = { width: 380, height: 720 };
 const DESKTOP = { width: 1280, height: 900 };
@@ -36,8 +29,9 @@ const open = (name: string) => page.goto(`${server.url}/docs${name === "index" ?
 
 const width = () => page.evaluate(() => document.documentElement.scrollWidth);
 
-describe.each([...pages.map(({ name }) => name), "search?q=webhook+reference", "an-unknown-page"])("%s", (name) => {
-  test("passes axe in light and dark colours, and scrolls only downwards on a phone and on a desktop", async () => {
+test.each([...pages.map(({ name }) => name), "search?q=webhook+reference", "an-unknown-page"])(
+  "%s passes axe in light and dark colours, and scrolls only downwards on a phone and on a desktop",
+  async (name) => {
     await open(name);
     expect(await width()).toBe(PHONE.width);
     await page.setViewportSize(DESKTOP);
@@ -46,8 +40,8 @@ describe.each([...pages.map(({ name }) => name), "search?q=webhook+reference", "
     await page.emulateMedia({ colorScheme: "dark" });
     expect(await violationsOf(page, ["color-contrast"])).toEqual([]);
     expect(strange).toEqual([]);
-  });
-});
+  },
+);
 
 test("the keyboard leads from the search field to the part that was found", async () => {
   await open("first-payout");
@@ -62,41 +56,32 @@ test("the keyboard leads from the search field to the part that was found", asyn
   expect(strange).toEqual([]);
 });
 
-const operation = () => page.locator("section[aria-labelledby=createDisbursement]");
-const key = () => page.getByLabel("enter your API key");
-
-async function send() {
-  const output = operation().locator("output");
-  await output.evaluate((element) => (element.textContent = ""));
-  await operation().getByRole("button", { name: "Send" }).click();
-  await expect.poll(() => output.textContent()).toMatch(/^\d/);
-  return (await output.textContent())!.slice(0, 3);
-}
-
-describe("the console of the reference", () => {
-  test("creates payouts on this server with the key that was typed, each with a reference of its own", async () => {
-    await open("reference");
-    await server.request("POST", "/sandbox/reset");
-    await operation().getByText("Send this request").click();
-    expect(await send()).toBe("401");
-    await key().fill(server.key);
-    for (const count of [1, 2]) {
-      expect(await send()).toBe("200");
-      expect(await payouts()).toBe(count);
-    }
-    expect(await width()).toBe(PHONE.width);
-    expect(await violationsOf(page)).toEqual([]);
-    expect(strange).toEqual([]);
-  });
-
-  test("keeps the key nowhere but in the page's memory", async () => {
-    await open("reference");
-    await key().fill(server.key);
-    const kept = () =>
-      page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]));
-    expect(await kept()).not.toContain(server.key);
-    await page.reload();
-    expect(await key().inputValue()).toBe("");
-    expect(await kept()).not.toContain(server.key);
-  });
+test("the console of the reference creates payouts with the key that was typed, and keeps it only in memory", async () => {
+  const operation = page.locator("section[aria-labelledby=createDisbursement]");
+  const key = page.getByLabel("enter your API key");
+  const kept = () =>
+    page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]));
+  async function send() {
+    const output = operation.locator("output");
+    await output.evaluate((element) => (element.textContent = ""));
+    await operation.getByRole("button", { name: "Send" }).click();
+    await expect.poll(() => output.textContent()).toMatch(/^\d/);
+    return (await output.textContent())!.slice(0, 3);
+  }
+  await open("reference");
+  await operation.getByText("Send this request").click();
+  expect(await send()).toBe("401");
+  await key.fill(server.key);
+  // Each payout has a reference of its own.
+  for (const count of [1, 2]) {
+    expect(await send()).toBe("200");
+    expect((await server.request("GET", "/v1/disbursements")).body.data.items).toHaveLength(count);
+  }
+  expect(await width()).toBe(PHONE.width);
+  expect(await violationsOf(page)).toEqual([]);
+  expect(await kept()).not.toContain(server.key);
+  await page.reload();
+  expect(await key.inputValue()).toBe("");
+  expect(await kept()).not.toContain(server.key);
+  expect(strange).toEqual([]);
 });
