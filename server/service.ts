@@ -2,7 +2,7 @@ import type { Express } from "express";
 import type { Logger } from "pino";
 import type { Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
-import { createCheckouts, type Checkouts } from "./domain/checkouts.ts";
+import { createCheckouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
 import { createBalances } from "./domain/ledger.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
@@ -67,7 +67,6 @@ interface Options {
 
 export interface Service {
   app: Express;
-  checkouts: Checkouts;
   settlement: Settlement;
   deliveries: QueueWorker;
   /** Takes the due steps of the replays in progress. */
@@ -257,7 +256,6 @@ export function createService(options: Options): Service {
       merchantClock,
       balances,
     }),
-    checkouts,
     settlement,
     deliveries,
     advanceReplays: replay,

@@ -36,7 +36,6 @@ export async function openShop(env: Record<string, string> = {}, rails?: Rails) 
   }
 
   return {
-    checkouts: server.service.checkouts,
     /** The storage of the server, in which a test can make an operation fail. */
     storage: server.storage,
     origin: server.url,

@@ -1,5 +1,5 @@
 import express, { type Request, type RequestHandler, type Response, type Router } from "express";
-import { isPayable, type OpenCheckout } from "../../domain/checkouts.ts";
+import { isPayable, type Checkout, type OpenCheckout } from "../../domain/checkouts.ts";
 import { noteChanges, type Change } from "../../domain/changes.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { onlyFor, toHttpError } from "../http-error.ts";
@@ -7,7 +7,6 @@ import { arrived, through } from "../json-body.ts";
 import { inTime } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
-import { returnAddress } from "./return-address.ts";
 import { pageHeaders, returnPath, showErrors, showForm, showResult, showWaiting, type PageContext } from "./show.ts";
 
 /** A request for a page of a checkout that exists. */
@@ -145,4 +144,29 @@ function leave({ context, opened, res }: Visit): void {
 /** Sends a 303 with the address unchanged. Express's `redirect` would encode the merchant's URL again. */
 function seeOther(res: Response, address: string): void {
   res.status(303).set("Location", address).end();
+}
+
+/**
+ * Returns the URL that the customer returns to (D10): the merchant's `redirectURL` with `reference`,
+ * `merchantsReference` and `status` set. The rest of its query and its fragment are preserved exactly. Merchants must
+ * not trust these parameters, since a customer can forge them; only a webhook or a verify is authoritative.
+ */
+export function returnAddress(redirectURL: string, { reference, merchantsReference, status }: Checkout): string {
+  const address = new URL(redirectURL);
+  const own = { reference, merchantsReference, status };
+  const kept = address.search
+    .slice(1)
+    .split("&")
+    .filter((parameter) => parameter !== "" && !Object.hasOwn(own, nameOf(parameter)));
+  const added = Object.entries(own).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  // The setter drops one leading question mark, which could be part of the merchant's query.
+  address.search = `?${[...kept, ...added].join("&")}`;
+  return address.href;
+}
+
+/** The parameter's decoded name: `%73tatus` is `status`. */
+function nameOf(parameter: string): string {
+  // The constructor drops one leading question mark, too.
+  const [name = ""] = new URLSearchParams(`?${parameter}`).keys();
+  return name;
 }

@@ -1,10 +1,10 @@
 // How the payment page reads and writes amounts, phone numbers and addresses.
 import { expect, test } from "vitest";
 import type { Checkout } from "../../domain/checkouts.ts";
+import { returnAddress } from "./checkout.ts";
 import { countryOf, formatPhoneNumber } from "./countries.ts";
 import { formatAmount } from "./money.ts";
 import { parsePhoneNumber } from "./phone-number.ts";
-import { returnAddress } from "./return-address.ts";
 
 test.each([
   [1, "XOF", "en", "XOF 0.01"],

@@ -2,24 +2,6 @@ import type { PhoneNumberFault } from "./phone-number.ts";
 
 // All texts of the pages. To add a language, add a value of `locale` to the spec (D6) and an entry here.
 
-/** What the page says of a number, which may be without a calling code of its country to show. */
-type Faults = (callingCode?: string) => Record<PhoneNumberFault, string>;
-
-const enFaults: Faults = (callingCode) => ({
-  missing: "Enter the number you want to pay with.",
-  characters: "Use digits only. A leading plus sign, spaces and dashes are fine.",
-  "country-code": `Start with the country code${callingCode === undefined ? "" : `, for example ${callingCode}`}.`,
-  length: "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
-});
-
-const frFaults: Faults = (callingCode) => ({
-  missing: "Saisissez le numéro avec lequel vous voulez payer.",
-  characters: "Saisissez uniquement des chiffres. Le signe + au début, les espaces et les tirets sont acceptés.",
-  "country-code": `Commencez par l’indicatif du pays${callingCode === undefined ? "" : `, par exemple ${callingCode}`}.`,
-  length:
-    "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
-});
-
 const en = {
   testMode: "Test mode: no real money is charged",
   payTo: "Payment to",
@@ -31,7 +13,13 @@ const en = {
     `Include the country code${example === undefined ? "" : `, for example ${example}`}.`,
   operators: (country: string, names: string) => `Operators (${country}): ${names}.`,
   /** @param callingCode of the checkout's country */
-  numberFault: (fault: PhoneNumberFault, callingCode?: string) => enFaults(callingCode)[fault],
+  numberFault: (fault: PhoneNumberFault, callingCode?: string) =>
+    ({
+      missing: "Enter the number you want to pay with.",
+      characters: "Use digits only. A leading plus sign, spaces and dashes are fine.",
+      "country-code": `Start with the country code${callingCode === undefined ? "" : `, for example ${callingCode}`}.`,
+      length: "The number must have 10 to 15 digits, including the country code. Check for missing or extra digits.",
+    })[fault],
   errorPrefix: "Error: ",
   pay: (amount: string) => `Pay ${amount}`,
   cancel: "Cancel payment",
@@ -91,7 +79,14 @@ const fr: typeof en = {
   number: "Votre numéro mobile money",
   numberHint: (example) => `Avec l’indicatif du pays${example === undefined ? "" : `, par exemple ${example}`}.`,
   operators: (country, names) => `Opérateurs (${country})\u00a0: ${names}.`,
-  numberFault: (fault, callingCode) => frFaults(callingCode)[fault],
+  numberFault: (fault, callingCode) =>
+    ({
+      missing: "Saisissez le numéro avec lequel vous voulez payer.",
+      characters: "Saisissez uniquement des chiffres. Le signe + au début, les espaces et les tirets sont acceptés.",
+      "country-code": `Commencez par l’indicatif du pays${callingCode === undefined ? "" : `, par exemple ${callingCode}`}.`,
+      length:
+        "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
+    })[fault],
   errorPrefix: "Erreur\u00a0: ",
   pay: (amount) => `Payer ${amount}`,
   cancel: "Annuler le paiement",
