@@ -71,6 +71,7 @@ const CALLER = "00f067aa0ba902b7";
 const BATCH = 512;
 const MOST_WAITING = 2_048;
 const headers = { traceparent: `00-${TRACE}-${CALLER}-01` };
+const AT_ONCE = "2257038102001";
 let server: TestServer;
 let collector: Collector;
 let receiver: Receiver;
@@ -88,17 +89,13 @@ async function exported() {
   return collector.spans.filter(({ name }) => name !== "commit");
 }
 const named = (name: string) => collector.spans.filter((span) => span.name === name);
+const work = (count: number) => {
+  for (let index = 0; index < count; index += 1) server.telemetry.emit("commit", { items: 1, durationMs: 1 });
+};
+const contextsSent = () => receiver.received.map(({ headers: { traceparent } }) => traceparent);
 
 test("request, settlement and attempts of a payout are one trace, whose ids the receiver gets; each commit is another", async () => {
-  const {
-    clock,
-    createPayout,
-    merchant,
-    key,
-    storage,
-    request: send,
-    pass,
-  } = await start({
+  const { clock, createPayout, merchant, key, storage, request, pass } = await start({
     OTEL_SERVICE_NAME: "payouts",
     OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=ci",
     OTEL_EXPORTER_OTLP_HEADERS: "authorization=Bearer%20token",
@@ -110,8 +107,8 @@ test("request, settlement and attempts of a payout are one trace, whose ids the 
   await pass(2_000);
   receiver.respondWith(204);
   await pass(60_000);
-  await send("GET", "/sandbox/webhook-secret");
-  await send("GET", "/v1/disbursements/2257038102473");
+  await request("GET", "/sandbox/webhook-secret");
+  await request("GET", "/v1/disbursements/2257038102473");
   const spans = (await exported()).filter(({ traceId }) => traceId === TRACE);
 
   expect(spans.map(({ name, kind, status: { code } }) => [name, kind, code])).toEqual([
@@ -120,8 +117,8 @@ test("request, settlement and attempts of a payout are one trace, whose ids the 
     ["webhook attempt", 3, 2],
     ["webhook attempt", 3, 0],
   ]);
-  const [request, settlement, ...attempts] = spans;
-  expect(request).toMatchObject({
+  const [first, settlement, ...attempts] = spans;
+  expect(first).toMatchObject({
     parentSpanId: CALLER,
     attributes: {
       "http.request.method": "POST",
@@ -132,12 +129,11 @@ test("request, settlement and attempts of a payout are one trace, whose ids the 
     },
   });
   // By the server's clock.
-  const took = BigInt(request!.endTimeUnixNano) - BigInt(request!.startTimeUnixNano);
-  expect([BigInt(request!.endTimeUnixNano), took > 0n, took < 60_000_000_000n]).toEqual([begun, true, true]);
+  const took = BigInt(first!.endTimeUnixNano) - BigInt(first!.startTimeUnixNano);
+  expect([BigInt(first!.endTimeUnixNano), took > 0n, took < 60_000_000_000n]).toEqual([begun, true, true]);
   expect(settlement!.attributes).toEqual({ "merchant.id": merchant.id, "settlement.delay_ms": 0 });
-  for (const { parentSpanId } of [settlement!, ...attempts]) expect(parentSpanId).toBe(request!.spanId);
-  const received = receiver.received.map((one) => one.headers["traceparent"]);
-  expect(received).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
+  for (const { parentSpanId } of [settlement!, ...attempts]) expect(parentSpanId).toBe(first!.spanId);
+  expect(contextsSent()).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
   const webhook = { "webhook.id": receiver.received[0]!.headers["webhook-id"] };
   expect(attempts.map(({ attributes }) => attributes)).toMatchObject([
     { ...webhook, "webhook.status": "pending", "http.response.status_code": 500 },
@@ -157,24 +153,21 @@ test("request, settlement and attempts of a payout are one trace, whose ids the 
 
 test("a request without a trace begins one, which its webhook continues", async () => {
   const { createPayout, pass } = await start();
-  await createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" });
+  await createPayout({ webhookURL: receiver.url, phoneNumber: AT_ONCE });
   await pass(0);
   const [request, attempt] = await exported();
   expect(request!.parentSpanId).toBeUndefined();
   expect(attempt).toMatchObject({ traceId: request!.traceId, parentSpanId: request!.spanId });
-  expect(receiver.received[0]!.headers.traceparent).toBe(`00-${request!.traceId}-${attempt!.spanId}-01`);
+  expect(contextsSent()).toEqual([`00-${request!.traceId}-${attempt!.spanId}-01`]);
 });
 
-test("failures of the server are errors, refusals are not, and probes are left out", async () => {
+test("failures of the server are errors, refusals are not, and probes, which are many, are left out", async () => {
   const { createPayout, request } = await start();
   await createPayout({ phoneNumber: "2257038102500" });
   await expect(createPayout({ phoneNumber: "2257038102504" })).rejects.toThrow("socket hang up");
-  await request("GET", "/v1/disbursements/nothing");
-  await request("GET", "/nothing");
-  // Requests of load balancers and Prometheus would fill the collector.
-  for (const probe of ["/healthz", "/readyz", "/metrics"]) await request("GET", probe);
-  const spans = await exported();
-  expect(spans.map(({ name, status: { code } }) => [name, code])).toEqual([
+  for (const path of ["/v1/disbursements/nothing", "/nothing", "/healthz", "/readyz", "/metrics"])
+    await request("GET", path);
+  expect((await exported()).map(({ name, status: { code } }) => [name, code])).toEqual([
     ["createDisbursement", 2],
     ["createDisbursement", 2],
     ["verifyDisbursement", 0],
@@ -184,24 +177,17 @@ test("failures of the server are errors, refusals are not, and probes are left o
 
 test("the sampler decides which traces are sent, and a caller's decision counts first", async () => {
   const { createPayout, pass } = await start({ OTEL_TRACES_SAMPLER: "parentbased_always_off" });
-  await createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" });
+  await createPayout({ webhookURL: receiver.url, phoneNumber: AT_ONCE });
   await createPayout({}, { headers: { traceparent: `00-${TRACE}-${CALLER}-00` } });
   await createPayout({}, { headers });
   await pass(0);
   expect((await exported()).map(({ name, traceId }) => [name, traceId])).toEqual([["createDisbursement", TRACE]]);
   expect(named("commit")).toEqual([]);
-  expect(receiver.received[0]!.headers).not.toHaveProperty("traceparent");
+  expect(contextsSent()).toEqual([undefined]);
 });
 
 test("a collector that fails is logged once, and once more when it works again", async () => {
-  const { createPayout, traces, telemetry, logged } = await start();
-  const lines = () =>
-    logged()
-      .filter(({ msg }) => /the collector/.test(msg))
-      .map(({ level, msg }) => [level, msg]);
-  const work = (count: number) => {
-    for (let index = 0; index < count; index += 1) telemetry.emit("commit", { items: 1, durationMs: 1 });
-  };
+  const { createPayout, traces, logged } = await start();
   collector.respondWith(400);
   for (let requests = 1; requests <= 2; requests += 1) {
     work(BATCH);
@@ -210,36 +196,30 @@ test("a collector that fails is logged once, and once more when it works again",
   expect((await createPayout()).status).toBe(200);
   collector.respondWith(200);
   await traces!.close(60_000);
-  expect(lines()).toEqual([
+  const lines = logged().filter(({ msg }) => /the collector/.test(msg));
+  expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
     [50, "the collector does not accept traces; they are lost"],
     [30, "the collector accepts traces again"],
   ]);
 });
 
-test("while the collector is away the server works, and holds a bounded number of spans", async () => {
-  const { createPayout, telemetry, traces, clock } = await start();
-  collector.respondWith(0);
-  for (let index = 0; index < 20 * BATCH; index += 1) telemetry.emit("commit", { items: 1, durationMs: 1 });
-  expect((await createPayout()).status).toBe(200);
-  collector.respondWith(200);
-  const closing = traces!.close(1_000);
-  await expect.poll(() => collector.spans.length).toBeGreaterThan(0);
-  clock.advance(1_000);
-  await closing;
-  expect(collector.spans.length).toBeLessThanOrEqual(MOST_WAITING);
-});
-
-test("a stop waits for a silent collector no longer than it may", async () => {
+test("while the collector is away the server works, holds a bounded number of spans, and stops in time", async () => {
   const { createPayout, traces, clock } = await start();
   collector.respondWith(0);
-  await createPayout();
+  work(20 * BATCH);
+  await expect.poll(() => collector.requests).toBeGreaterThan(0);
+  expect((await createPayout()).status).toBe(200);
+  // The request that waits keeps the export from ending.
+  collector.respondWith(200);
   let closed = false;
   const closing = traces!.close(800).then(() => (closed = true));
+  await expect.poll(() => collector.spans.length).toBeGreaterThan(0);
   clock.advance(799);
   await new Promise(setImmediate);
   expect(closed).toBe(false);
   clock.advance(1);
   await closing;
+  expect(collector.spans.length).toBeLessThanOrEqual(MOST_WAITING);
 });
 
 describe("without a collector", () => {
@@ -247,61 +227,51 @@ describe("without a collector", () => {
     server = await startServer();
   });
 
-  test.each(["2257038102001", "2257038102473", "2257038102089"])(
-    "the webhooks of a payout to %s belong to the trace of its request",
+  test.each([AT_ONCE, "2257038102473", "2257038102089", "checkout"])(
+    "the webhooks of a payment (%s) belong to the trace of its request, which nothing else shows",
     async (phoneNumber) => {
+      const reported: { spanId: string }[] = [];
+      server.telemetry.on("request", ({ trace }) => trace && reported.push(trace));
+      server.telemetry.on("attempt", ({ trace }) => trace && reported.push(trace));
+      const payment = { webhookURL: receiver.url };
       receiver.respondWith(500);
-      await server.createPayout({ webhookURL: receiver.url, phoneNumber }, { headers });
+      const isCheckout = phoneNumber === "checkout";
+      const created = isCheckout
+        ? await server.createCheckout(payment, { headers })
+        : await server.createPayout({ ...payment, phoneNumber }, { headers });
+      const { reference } = created.body.data;
+      if (isCheckout)
+        await server.request("POST", `/sandbox/checkouts/${reference}/finish`, { body: { outcome: "success" } });
       await server.pass(2_000);
       receiver.respondWith(204);
       await server.pass(60_000);
-      const sent = receiver.received.map(({ headers: { traceparent } }) => String(traceparent));
-      expect(sent).toHaveLength(2);
-      for (const each of sent) expect(each).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
-      const spans = sent.map((each) => each.split("-")[2]);
-      expect(new Set([...spans, CALLER]).size).toBe(3);
+      const [request, ...attempts] = reported;
+      expect(request).toEqual({ traceId: TRACE, parentId: CALLER, spanId: expect.any(String), flags: "01" });
+      expect(attempts).toEqual(
+        [1, 2].map(() => ({ traceId: TRACE, parentId: request!.spanId, spanId: expect.any(String), flags: "01" })),
+      );
+      expect(contextsSent()).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
+      expect(new Set([CALLER, ...reported.map(({ spanId }) => spanId)]).size).toBe(4);
+      expect(server.logged().find(({ method }) => method === "POST")).toMatchObject({ traceId: TRACE });
+
+      const kind = isCheckout ? "checkouts" : "disbursements";
+      const found = await server.request("GET", `/v1/${kind}/${reference}`);
+      const events = await server.request("GET", "/sandbox/events");
+      for (const text of [created.text, found.text, events.text, receiver.received[0]!.text])
+        expect(text).not.toContain(TRACE);
     },
   );
-
-  test("so do those of a checkout, whoever ends it", async () => {
-    const { reference } = (await server.createCheckout({ webhookURL: receiver.url }, { headers })).body.data;
-    await server.request("POST", `/sandbox/checkouts/${reference}/finish`, { body: { outcome: "success" } });
-    await server.pass(0);
-    expect(receiver.received.map(({ headers: { traceparent } }) => String(traceparent).split("-")[1])).toEqual([TRACE]);
-  });
-
-  test("the log has the trace of a request; requests and attempts are reported with their places in it", async () => {
-    const traces: unknown[] = [];
-    server.telemetry.on("request", ({ trace }) => traces.push(trace));
-    server.telemetry.on("attempt", ({ trace }) => traces.push(trace));
-    await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" }, { headers });
-    await server.pass(0);
-    const [request, attempt] = traces as { spanId: string }[];
-    expect(request).toEqual({ traceId: TRACE, parentId: CALLER, spanId: expect.any(String), flags: "01" });
-    expect(attempt).toEqual({ traceId: TRACE, parentId: request!.spanId, spanId: expect.any(String), flags: "01" });
-    expect(server.logged().find(({ route }) => route === "/v1/disbursements")).toMatchObject({ traceId: TRACE });
-  });
 
   test.each([undefined, "00-not-a-trace-01", `00-${"0".repeat(32)}-${CALLER}-01`])(
     "without a valid context (%s) the request works, and nothing is traced",
     async (traceparent) => {
       expect(server.traces).toBeUndefined();
       const sent = { headers: traceparent === undefined ? {} : { traceparent } };
-      const payout = { webhookURL: receiver.url, phoneNumber: "2257038102001" };
+      const payout = { webhookURL: receiver.url, phoneNumber: AT_ONCE };
       expect((await server.createPayout(payout, sent)).status).toBe(200);
       await server.pass(0);
-      expect(receiver.received[0]!.headers).not.toHaveProperty("traceparent");
+      expect(contextsSent()).toEqual([undefined]);
       expect(JSON.stringify(server.logged())).not.toContain("traceId");
     },
   );
-
-  test("no response and no webhook's body shows the trace", async () => {
-    const created = await server.createPayout({ webhookURL: receiver.url, phoneNumber: "2257038102001" }, { headers });
-    await server.pass(0);
-    const { reference } = created.body.data;
-    const found = await server.request("GET", `/v1/disbursements/${reference}`);
-    const events = await server.request("GET", "/sandbox/events");
-    const texts = [created.text, found.text, events.text, receiver.received[0]!.text];
-    for (const text of texts) expect(text).not.toContain(TRACE);
-  });
 });
