@@ -25,11 +25,12 @@ function declared({ $ref, format, properties, items }: Schema, value: unknown): 
   if (format === "date-time" && typeof value === "number") return timestamp(value);
   if (items) return (value as unknown[]).map((item) => declared(items, item));
   if (!properties) return value;
-  const fields = Object.entries(properties).map(([name, schema]) => {
+  const shown: Record<string, unknown> = {};
+  for (const [name, schema] of Object.entries(properties)) {
     const field = (value as Record<string, unknown>)[name];
-    return [name, field === undefined ? undefined : declared(schema, field)] as const;
-  });
-  return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
+    if (field !== undefined) shown[name] = declared(schema, field);
+  }
+  return shown;
 }
 
 /** Returns what the contract declares of an object. A field more needs no code here. */
