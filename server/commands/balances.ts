@@ -1,7 +1,7 @@
 import { adjust, type Balance } from "../domain/ledger.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
-import { formatAmount } from "../http/pages/money.ts";
+import { formatAmount } from "../http/pages/formats.ts";
 import { english } from "../texts/index.ts";
 import { PROGRAM, UsageError } from "./command.ts";
 import { command, listing, type Context } from "./run.ts";

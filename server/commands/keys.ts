@@ -7,7 +7,7 @@ import { command, listing, requireYes, type Context } from "./run.ts";
 import { actorName, personOf } from "../domain/audit.ts";
 import { createLink, LINK_MS, linkAddress, readTeam, type Session, type UnusedLink } from "../domain/sign-in.ts";
 import { dashboardRefusal } from "../config.ts";
-import { formatAmount } from "../http/pages/money.ts";
+import { formatAmount } from "../http/pages/formats.ts";
 import { english } from "../texts/index.ts";
 
 /** Merchants, their API keys, and the audit trail. */

@@ -1,6 +1,6 @@
 import { ATTENTION_AFTER_MINUTES, conflictIn, decide, readRailStates, type Handover } from "../domain/handovers.ts";
 import { timestamp } from "../domain/representation.ts";
-import { formatAmount } from "../http/pages/money.ts";
+import { formatAmount } from "../http/pages/formats.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
 import { command, listing, type Context, type Output } from "./run.ts";

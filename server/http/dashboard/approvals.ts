@@ -1,6 +1,6 @@
 import { MOST_DECIDED, sumsOf } from "../../actions/payments.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import { formatPhoneNumber } from "../pages/countries.ts";
+import { formatPhoneNumber } from "../pages/formats.ts";
 import { pathOf } from "./forms.ts";
 import { attributes, column, items, markup, soft, under } from "./html.ts";
 import { list } from "./page.ts";

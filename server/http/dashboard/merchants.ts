@@ -1,6 +1,6 @@
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import { parsePhoneNumber } from "../pages/phone-number.ts";
+import { parsePhoneNumber } from "../pages/formats.ts";
 import { form } from "./forms.ts";
 import { bdi, card, code, column, link, markup, section, table, under, type Html } from "./html.ts";
 import { list, record, type Page } from "./page.ts";

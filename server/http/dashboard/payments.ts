@@ -4,8 +4,7 @@ import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts
 import { DAY_MS } from "../../domain/time.ts";
 import type { TextId } from "../../texts/index.ts";
 import { curlLine } from "../curl-line.ts";
-import { formatPhoneNumber } from "../pages/countries.ts";
-import { parsePhoneNumber } from "../pages/phone-number.ts";
+import { formatPhoneNumber, parsePhoneNumber } from "../pages/formats.ts";
 import { keyName } from "./audit.ts";
 import { form } from "./forms.ts";
 import { bdi, card, code, column, dim, link, markup, pre, under, type Html, type Part } from "./html.ts";

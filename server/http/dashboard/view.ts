@@ -22,8 +22,8 @@ import {
   type Values,
 } from "../../texts/index.ts";
 import type { HandlerContext } from "../handlers.ts";
-import { formatPhoneNumber } from "../pages/countries.ts";
-import { formatAmount } from "../pages/money.ts";
+import { formatPhoneNumber } from "../pages/formats.ts";
+import { formatAmount } from "../pages/formats.ts";
 import type { RequestRoom } from "../request-limit.ts";
 import { stated, stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";

@@ -6,7 +6,7 @@ import { onlyFor, toHttpError } from "../http-error.ts";
 import { arrived, through } from "../json-body.ts";
 import { inTime } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import { parsePhoneNumber } from "./phone-number.ts";
+import { parsePhoneNumber } from "./formats.ts";
 import { pageHeaders, returnPath, showErrors, showForm, showResult, showWaiting, type PageContext } from "./show.ts";
 
 /** A request for a page of a checkout that exists. */

@@ -2,9 +2,7 @@
 import { expect, test } from "vitest";
 import type { Checkout } from "../../domain/checkouts.ts";
 import { returnAddress } from "./checkout.ts";
-import { countryOf, formatPhoneNumber } from "./countries.ts";
-import { formatAmount } from "./money.ts";
-import { parsePhoneNumber } from "./phone-number.ts";
+import { countryOf, formatAmount, formatPhoneNumber, parsePhoneNumber } from "./formats.ts";
 
 test.each([
   [1, "XOF", "en", "XOF 0.01"],

@@ -9,9 +9,7 @@ import { sandboxTime } from "../../domain/time.ts";
 import { toHttpError, toServiceError } from "../http-error.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates, readStyles } from "../templates.ts";
-import { countryOf } from "./countries.ts";
-import { formatAmount } from "./money.ts";
-import type { PhoneNumberFault } from "./phone-number.ts";
+import { countryOf, formatAmount, type PhoneNumberFault } from "./formats.ts";
 import { texts, type Locale } from "./texts.ts";
 
 const folder = join(import.meta.dirname, "templates");

@@ -1,4 +1,4 @@
-import type { PhoneNumberFault } from "./phone-number.ts";
+import type { PhoneNumberFault } from "./formats.ts";
 
 // All texts of the pages. To add a language, add a value of `locale` to the spec (D6) and an entry here.
 

@@ -1,3 +1,62 @@
+// How pages and exports read and write amounts and phone numbers.
+
+/**
+ * Formats an amount for display, divided by 100 for every currency, including XOF (§1, D14). The decimal point is
+ * inserted into the text and `Intl` accepts a string, so no floating-point arithmetic is involved.
+ * @param amount in the lowest denomination
+ */
+export function formatAmount(amount: number | bigint, currency: string, locale: string): string {
+  const digits = String(amount).replace("-", "").padStart(3, "0");
+  const decimal = `${amount < 0 ? "-" : ""}${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral;
+  // Show the currency code, because several currencies share the symbols `$` and `£`.
+  return formatOf(currency, locale).format(decimal);
+}
+
+/** Making a format takes longer than the page around it. Merchants choose the codes, so few formats are kept. */
+const formats = new Map<string, Intl.NumberFormat>();
+const MOST_FORMATS = 50;
+
+function formatOf(currency: string, locale: string): Intl.NumberFormat {
+  const name = `${locale} ${currency}`;
+  const known = formats.get(name);
+  if (known) return known;
+  if (formats.size >= MOST_FORMATS) formats.clear();
+  const made = new Intl.NumberFormat(locale, {
+    style: "currency",
+    currency,
+    currencyDisplay: "code",
+    minimumFractionDigits: 2,
+    maximumFractionDigits: 2,
+  });
+  formats.set(name, made);
+  return made;
+}
+
+/** Why a number is invalid; `texts.ts` has the message in each language. */
+export type PhoneNumberFault = "missing" | "characters" | "country-code" | "length";
+
+export type PhoneNumber = { digits: string } | { fault: PhoneNumberFault };
+
+/** Spaces, hyphens, dashes, dots, and invisible characters that a pasted number may contain. */
+const SEPARATORS = /[\s\u00ad\u200b-\u200f\u2010-\u2015\u202a-\u202e\u2060-\u2069\u2212.-]/gu;
+
+/**
+ * Parses a phone number as people type it: `+225 07-03…`, `00225 07.03…`, `22507…`. Refuses ambiguous input,
+ * such as a national number without a country code or a zero in parentheses, because the payment is requested from this
+ * number.
+ * @returns 10 to 15 digits without a plus sign, the format of §2.1
+ */
+export function parsePhoneNumber(typed: string): PhoneNumber {
+  const text = typed.replace(SEPARATORS, "");
+  if (text === "") return { fault: "missing" };
+  const digits = text.replace(/^(\+|00)/, "");
+  if (!/^[0-9]+$/.test(digits)) return { fault: "characters" };
+  // No country code begins with 0 (ITU-T E.164).
+  if (digits.startsWith("0")) return { fault: "country-code" };
+  if (digits.length < 10 || digits.length > 15) return { fault: "length" };
+  return { digits };
+}
+
 /** A country with mobile money. */
 interface Country {
   callingCode: string;
