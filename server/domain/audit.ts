@@ -1,20 +1,12 @@
 import { ServiceError } from "./errors.ts";
 import type { Page } from "./pages.ts";
 
-export interface AuditQuery {
-  merchantId?: string;
-  /** The id of an API key. If set, only what was done to this key is listed. */
-  keyId?: string;
-  limit: number;
-  cursor?: string;
-}
-
 export interface AuditLog {
   /**
-   * Lists the newest first.
+   * Lists the newest first: all entries, a merchant's, or what was done to an API key.
    * @throws InvalidCursorError if the list with this `merchantId` and `keyId` never returned the cursor
    */
-  listAudit(query: AuditQuery): Promise<Page<AuditEntry>>;
+  listAudit(query: { merchantId?: string; keyId?: string; limit: number; cursor?: string }): Promise<Page<AuditEntry>>;
   /** Records an action that changes nothing in the storage, such as an export. */
   recordAction(entry: NewEntry): Promise<void>;
 }

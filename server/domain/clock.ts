@@ -21,13 +21,6 @@ export interface Clock {
   follow(database: number): void;
 }
 
-/** The two sources of time of a process. */
-export interface TimeSource {
-  /** The wall clock, which can be set (by hand or by NTP). */
-  wall(): number;
-  monotonic(): number;
-}
-
 /** What a process has noticed about its clock or the clock of the database. */
 export interface ClockReport {
   clock: "process" | "database";
@@ -47,7 +40,7 @@ const SUSPENDED_MS = 1_000;
  */
 export function createSystemClock(
   report: (report: ClockReport) => void = () => {},
-  { wall, monotonic }: TimeSource = systemTime,
+  { wall, monotonic } = { wall: () => Date.now(), monotonic: () => performance.now() },
 ): Clock {
   /** By how much the clock that the server follows is ahead of the monotonic counter. */
   let offset = wall() - monotonic();
@@ -97,8 +90,6 @@ export function createSystemClock(
     },
   };
 }
-
-const systemTime: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };
 
 const sleep = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
   // An abort rejects.

@@ -77,16 +77,8 @@ export interface HandoverReport {
   askAgainAfterMs: number;
 }
 
-/** The effect of a report. `final`: the report made the record final. */
+/** `final`: the report made the record final. */
 export type Recorded = "recorded" | "final" | "conflict" | "unknown-payment";
-
-export interface AttentionQuery {
-  /** All merchants if absent. */
-  merchantId?: string;
-  /** Payments whose outcome has been unknown since this real time, or longer, are found. */
-  unknownBefore: number;
-  limit: number;
-}
 
 /** The number of payments in each state, for metrics. */
 export interface HandoverFigures {
@@ -123,8 +115,11 @@ export interface HandoverStore {
   findHandover(reference: string): Promise<Handover | undefined>;
   /** Reads the requests to the rail about a payment and the rail's responses, in order. */
   listExchanges(reference: string): Promise<StoredExchange[]>;
-  /** Lists payments with conflicts, and payments whose outcome is unknown for too long, oldest first. */
-  listAttention(query: AttentionQuery): Promise<Handover[]>;
+  /**
+   * Lists payments with conflicts, and payments whose outcome has been unknown since this real time or longer, of one
+   * merchant or of all, oldest first.
+   */
+  listAttention(query: { merchantId?: string; unknownBefore: number; limit: number }): Promise<Handover[]>;
   /** Makes a payment due now. Resolves with false if the payment has no open hand-over. */
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;
   /**

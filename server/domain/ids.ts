@@ -4,26 +4,7 @@ import { KEY_PREFIX, type AskedMode } from "./keys.ts";
 /** Returns this many random bytes. */
 export type Random = (length: number) => Uint8Array;
 
-export type ReferencePrefix = "DSB" | "CHK";
-
-/** Generates the identifiers of everything the server creates (D19). */
-export interface Ids {
-  /** A UUIDv7, so that records sort by creation time. */
-  record(now: number): string;
-  /**
-   * `DSB` or `CHK`, the time, and 85 random bits. A checkout's reference must be unguessable, because it opens a public
-   * page. References of the same time begin alike, so that a database writes them to the same page of an index.
-   */
-  reference(prefix: ReferencePrefix, now: number): string;
-  /** `m` and 55 random bits, in 12 characters, because almost every index contains it. */
-  merchant(): string;
-  apiKey(): string;
-  request(): string;
-  /** The id of a trace: 32 hexadecimal digits, not all 0. */
-  trace(): string;
-  /** The id of a piece of work in a trace: 16 hexadecimal digits, not all 0. */
-  span(): string;
-}
+type ReferencePrefix = "DSB" | "CHK";
 
 // Crockford's base 32: five bits per character, without the easily confused I, L, O and U.
 const ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -37,17 +18,27 @@ const lettersOf = (bytes: Uint8Array) => bytes.reduce((letters, byte) => letters
 export const derivedReference = (prefix: ReferencePrefix, bytes: Uint8Array): string =>
   prefix + lettersOf(bytes.subarray(0, TIME_LENGTH + RANDOM_LENGTH));
 
-/** @param mode decides what new keys begin with */
-export function createIds(source: Random, mode: AskedMode = "unset"): Ids {
+export type Ids = ReturnType<typeof createIds>;
+
+/** Generates the identifiers of everything the server creates (D19). @param mode decides what new keys begin with */
+export function createIds(source: Random, mode: AskedMode = "unset") {
   const random = pooled(source);
   const text = (length: number) => lettersOf(random(length));
   return {
-    record: (now) => v7({ msecs: now, random: random(16) }),
-    reference: (prefix, now) => prefix + timeText(now) + text(RANDOM_LENGTH),
+    /** A UUIDv7, so that records sort by creation time. */
+    record: (now: number): string => v7({ msecs: now, random: random(16) }),
+    /**
+     * `DSB` or `CHK`, the time, and 85 random bits. A checkout's reference must be unguessable, because it opens a public
+     * page. References of the same time begin alike, so that a database writes them to the same page of an index.
+     */
+    reference: (prefix: ReferencePrefix, now: number) => prefix + timeText(now) + text(RANDOM_LENGTH),
+    /** `m` and 55 random bits, in 12 characters, because almost every index contains it. */
     merchant: () => `m${text(11).toLowerCase()}`,
     apiKey: () => KEY_PREFIX[mode] + text(32).toLowerCase(),
     request: () => `req_${text(16).toLowerCase()}`,
+    /** 32 hexadecimal digits, not all 0. */
     trace: () => hexId(random(16)),
+    /** The id of a piece of work in a trace: 16 hexadecimal digits, not all 0. */
     span: () => hexId(random(8)),
   };
 }

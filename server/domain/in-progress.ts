@@ -211,14 +211,10 @@ export function withLimitedLists(storage: Storage, lists: InProgress): Storage {
 }
 
 /** How long a request may still wait for the storage, over all its operations, in milliseconds. */
-export interface TimeBudget {
-  leftMs: number;
-}
-
-const budgets = new AsyncLocalStorage<TimeBudget>();
+const budgets = new AsyncLocalStorage<{ leftMs: number }>();
 
 /** Runs `work`, whose operations share the budget. */
-export const withBudget = <T>(budget: TimeBudget, work: () => T): T => budgets.run(budget, work);
+export const withBudget = <T>(budget: { leftMs: number }, work: () => T): T => budgets.run(budget, work);
 
 /**
  * Runs an operation of the storage and takes its time from the caller's budget, if the caller has a budget.

@@ -56,16 +56,10 @@ export interface KeyUse {
 /** Returns a key's SHA-256, the only form in which a key is stored. Keys are random, so they need no slow hash. */
 export const hashKey = (key: string): SecretHash => hash("sha256", key);
 
-/** A webhook secret that a rotation replaced. It signs until `expiresAt` (D12). */
-export interface PreviousSecret {
-  secret: string;
-  expiresAt: number;
-}
-
 export interface WebhookSecrets {
   current: string;
-  /** Newest first. Secrets that have expired may still be listed. */
-  previous: PreviousSecret[];
+  /** What rotations replaced, newest first. Each signs until `expiresAt` (D12), and may be listed longer. */
+  previous: { secret: string; expiresAt: number }[];
 }
 
 export interface Rotation {

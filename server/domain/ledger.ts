@@ -22,15 +22,6 @@ export interface StatementEntry extends Omit<Schemas["StatementEntry"], "created
   createdAt: number;
 }
 
-/** The period of a statement, in sandbox time. The time of its end does not belong to it. */
-export interface StatementQuery {
-  merchantId: string;
-  from?: number | undefined;
-  to?: number | undefined;
-  limit: number;
-  cursor?: string | undefined;
-}
-
 /** Money that an operator adds to a balance, or takes from it. */
 export interface Adjustment {
   id: string;
@@ -51,8 +42,17 @@ export interface LedgerStore {
   adjustBalance(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<boolean>;
   /** Sets a balance of a sandbox (D87). @param id the reference of the entry */
   setBalance(merchantId: string, id: string, setting: Schemas["BalanceSetting"], actor: Actor): Promise<void>;
-  /** Reads a page of a statement, newest first. @throws InvalidCursorError */
-  listStatement(query: StatementQuery): Promise<Page<StatementEntry>>;
+  /**
+   * Reads a page of a statement, newest first. `from` and `to` are sandbox time; `to` does not belong to the period.
+   * @throws InvalidCursorError
+   */
+  listStatement(query: {
+    merchantId: string;
+    from?: number;
+    to?: number;
+    limit: number;
+    cursor?: string;
+  }): Promise<Page<StatementEntry>>;
 }
 
 export const insufficientFunds = ({
@@ -93,9 +93,6 @@ export interface Proposal extends Adjustment {
   at: number;
 }
 
-export type Adjusted = "booked" | "proposed" | "not-covered";
-export type AdjustmentDecided = "booked" | "rejected" | "own" | "not-covered" | "unknown";
-
 export interface AdjustmentStore {
   /**
    * Stores a change that a second person must approve. Repeated with the same id, stores it once, and not at all if it
@@ -109,7 +106,12 @@ export interface AdjustmentStore {
    * Books a proposal, or rejects it. Whoever proposed it cannot approve it (`areTwoPeople`). If the balance does not cover what is taken,
    * the proposal stays. Also "booked" for a proposal that was booked before.
    */
-  decideAdjustment(merchantId: string, id: string, actor: Actor, approves: boolean): Promise<AdjustmentDecided>;
+  decideAdjustment(
+    merchantId: string,
+    id: string,
+    actor: Actor,
+    approves: boolean,
+  ): Promise<"booked" | "rejected" | "own" | "not-covered" | "unknown">;
 }
 
 export const needsSecond = (secondFrom: Amounts | undefined, { amount, currency }: Adjustment): boolean =>
@@ -125,7 +127,7 @@ export async function adjust(
   merchantId: string,
   adjustment: Adjustment,
   actor: Actor,
-): Promise<Adjusted> {
+): Promise<"booked" | "proposed" | "not-covered"> {
   if (needsSecond(secondFrom, adjustment)) return storage.proposeAdjustment(merchantId, adjustment, actor);
   return (await storage.adjustBalance(merchantId, adjustment, actor)) ? "booked" : "not-covered";
 }

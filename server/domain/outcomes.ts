@@ -88,21 +88,17 @@ export function chaosDetails(chaos: Chaos = NO_CHAOS): Record<string, string> {
   return set.length > 0 ? Object.fromEntries(set.map(([name, value]) => [name, String(value)])) : { chaos: "off" };
 }
 
-type Share = Exclude<keyof Chaos, "latencyMs">;
-
-/** Decides what happens to the work of a merchant whose chaos switch is on. */
-export interface ChaosSwitch {
-  /** Returns 0 while the switch is off. */
-  latencyMs(merchant: { chaos?: Chaos }): number;
-  /** True for the share of calls that the merchant has set, in per cent; false while the switch is off. */
-  strikes(merchant: { chaos?: Chaos }, share: Share): boolean;
-}
-
-/** @param chance returns a random number from 0 (inclusive) to 1 (exclusive) */
-export function createChaosSwitch(chance: () => number, sandbox: boolean): ChaosSwitch {
-  if (!sandbox) return { latencyMs: () => 0, strikes: () => false };
+/**
+ * Decides what happens to the work of a merchant whose chaos switch is on.
+ * @param chance returns a random number from 0 (inclusive) to 1 (exclusive)
+ */
+export function createChaosSwitch(chance: () => number, sandbox: boolean) {
   return {
-    latencyMs: ({ chaos }) => chaos?.latencyMs ?? 0,
-    strikes: ({ chaos }, share) => chaos !== undefined && chance() * 100 < chaos[share],
+    latencyMs: ({ chaos }: Chaotic): number => (sandbox ? (chaos?.latencyMs ?? 0) : 0),
+    /** True for the share of calls that the merchant has set, in per cent. */
+    strikes: ({ chaos }: Chaotic, share: Exclude<keyof Chaos, "latencyMs">): boolean =>
+      sandbox && chaos !== undefined && chance() * 100 < chaos[share],
   };
 }
+type Chaotic = { chaos?: Chaos };
+export type ChaosSwitch = ReturnType<typeof createChaosSwitch>;

@@ -28,22 +28,16 @@ export interface SignInStore {
   useSession(hash: SecretHash, idleMs: number): Promise<Session | undefined>;
   /** Finds a session as `useSession` does, without recording a use. */
   findSession(hash: SecretHash, idleMs: number): Promise<Session | undefined>;
-  /** Lists who can see the dashboard, by merchant; operators come first. */
-  listTeam(query: TeamQuery): Promise<Team>;
+  /**
+   * Lists who can see the dashboard, by merchant: the people of one merchant, or all people, operators first.
+   * @param query `idleMs`: as for `useSession`; `limit`: the most sessions, and the most links
+   */
+  listTeam(query: { merchantId?: string; idleMs: number; limit: number }): Promise<Team>;
   /**
    * Ends one session, or all sessions and unused links of a person. Resolves with the number of ended sessions and
    * links.
    */
   endSessions(which: EndedSessions, actor: Actor): Promise<number>;
-}
-
-export interface TeamQuery {
-  /** If set, only the people of this merchant are listed; otherwise all people, and operators. */
-  merchantId?: string;
-  /** Sessions that were not used for this long have ended. */
-  idleMs: number;
-  /** The largest number of sessions, and of links. */
-  limit: number;
 }
 
 /** A person and what they may see. */
@@ -69,7 +63,6 @@ export interface NewSession {
   lifetimeMs: number;
 }
 
-/** A stored session. All times are real time. */
 export interface Session extends Access {
   id: string;
   createdAt: number;
@@ -81,12 +74,7 @@ export interface Session extends Access {
 }
 
 /** A link that nobody has used yet. */
-export interface UnusedLink extends Access {
-  /** Real time. */
-  expiresAt: number;
-  /** As for a session. */
-  invitedBy?: string;
-}
+export type UnusedLink = Omit<Session, "id" | "createdAt" | "usedAt">;
 
 /** Who can see the dashboard: the sessions that have not ended, and the links that can still begin a session. */
 export interface Team {

@@ -64,21 +64,13 @@ export interface Backlog {
   oldestSettlementDueAt?: number;
 }
 
-export interface PaymentSearchQuery {
-  /** The service's or a merchant's reference. */
-  text: string;
-  /** A recipient's or payer's number. */
-  phoneNumber?: string | undefined;
-  /** The largest number of payouts, and the largest number of checkouts. */
-  limit: number;
-}
-
 export interface PaymentSearch {
   /**
-   * Finds the payments of all merchants with a reference or a phone number, newest first. If thousands match, it may
-   * miss newer payments.
+   * Finds the payments of all merchants with a reference or a phone number, newest first: at most `limit` payouts and as
+   * many checkouts. If thousands match, it may miss newer payments.
+   * @param query `text`: the service's or a merchant's reference
    */
-  searchPayments(query: PaymentSearchQuery): Promise<(Disbursement | Checkout)[]>;
+  searchPayments(query: { text: string; phoneNumber?: string; limit: number }): Promise<(Disbursement | Checkout)[]>;
 }
 
 export interface ClockStore {
@@ -88,15 +80,23 @@ export interface ClockStore {
   settleDue(limit: number, merchantId?: string): Promise<number>;
   /**
    * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
-   * nothing. Concurrent moves by `by` add up. Resolves with undefined, and moves nothing, if the move would lead further
+   * nothing. Concurrent moves by `by` add up. Resolves with the real time of the move; with undefined, and moves nothing, if the move would lead further
    * ahead of real time than `mostAheadMs`.
    * @param actor who moves it, for the audit trail; nothing is recorded without one
    */
-  moveClock(merchantId: string, move: ClockMove, mostAheadMs: number, actor?: Actor): Promise<Moved | undefined>;
+  moveClock(
+    merchantId: string,
+    move: ClockMove,
+    mostAheadMs: number,
+    actor?: Actor,
+  ): Promise<{ merchant: Merchant; at: number } | undefined>;
   /** True if a record or delivery of the merchant was due at this real time. Includes claimed deliveries. */
   hasDue(merchantId: string, until: number): Promise<boolean>;
-  /** Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time. */
-  listUpcoming(merchantId: string, until: number, limit: number): Promise<Upcoming>;
+  /**
+   * Lists the first `limit` records and deliveries of the merchant that are due at or before this sandbox time, and how
+   * many there are, at most `MOST_COUNTED`.
+   */
+  listUpcoming(merchantId: string, until: number, limit: number): Promise<{ items: UpcomingItem[]; total: number }>;
   /**
    * Deletes the merchant's records, events and refusal counts, resets its clock to real time, switches chaos off and
    * stops a running replay. Also deletes previous webhook secrets, because an expired secret would become valid again
@@ -105,20 +105,6 @@ export interface ClockStore {
    * @param actor as for `moveClock`
    */
   reset(merchantId: string, actor?: Actor): Promise<void>;
-}
-
-/** A merchant whose clock was moved. */
-export interface Moved {
-  merchant: Merchant;
-  /** When the clock was moved, in real time. */
-  at: number;
-}
-
-/** What will happen to a merchant's records and deliveries, the earliest event first. */
-export interface Upcoming {
-  items: UpcomingItem[];
-  /** The number of all items, at most `MOST_COUNTED`. */
-  total: number;
 }
 
 /** Something that falls due. `at` is in the merchant's sandbox time; `reference` is the service's. */
@@ -144,7 +130,7 @@ export interface Housekeeping {
    * their webhooks and in what rails said; forgets what receivers answered. References, amounts, books and the ids of
    * customers stay. Resolves with the number of these records, and whether no more are old enough.
    */
-  erasePhones(query: ErasureQuery): Promise<Erased>;
+  erasePhones(query: ErasureQuery): Promise<{ erased: number; isDone: boolean }>;
 }
 
 export interface ErasureQuery {
@@ -152,11 +138,6 @@ export interface ErasureQuery {
   /** Real time. */
   before: number;
   limit: number;
-}
-
-export interface Erased {
-  erased: number;
-  isDone: boolean;
 }
 
 export interface PruneQuery {

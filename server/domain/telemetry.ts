@@ -94,42 +94,38 @@ type Subscriber<N extends Name> = (event: TelemetryEvents[N]) => void;
 /** Reports an event. Never throws, and returns when all subscribers have been called. */
 export type Emit = <N extends Name>(name: N, event: TelemetryEvents[N]) => void;
 
-/** The server's event stream: log, metrics and traces subscribe to what the other parts report. */
-export interface Telemetry {
-  emit: Emit;
-  /**
-   * Calls `subscriber` with each event of this name, during the reported work: it must be quick.
-   * @returns a function that ends the subscription
-   */
-  on<N extends Name>(name: N, subscriber: Subscriber<N>): () => void;
-}
-
 /** Reports to nobody. */
 export const silent: Emit = () => undefined;
 
+export type Telemetry = ReturnType<typeof createTelemetry>;
+
 /**
+ * The server's event stream: log, metrics and traces subscribe to what the other parts report.
  * @param failed called with the first error that a subscriber throws; a subscriber's errors affect nothing else
  */
-export function createTelemetry(failed: (error: unknown) => void): Telemetry {
+export function createTelemetry(failed: (error: unknown) => void) {
   const subscribers = new Map<Name, readonly Subscriber<never>[]>();
   const failing = new WeakSet<Subscriber<never>>();
-  return {
-    emit(name, event) {
-      for (const subscriber of (subscribers.get(name) ?? []) as readonly Subscriber<typeof name>[]) {
-        try {
-          subscriber(event);
-        } catch (error) {
-          if (!failing.has(subscriber)) failed(error);
-          failing.add(subscriber);
-        }
+  const emit: Emit = (name, event) => {
+    for (const subscriber of (subscribers.get(name) ?? []) as readonly Subscriber<typeof name>[]) {
+      try {
+        subscriber(event);
+      } catch (error) {
+        if (!failing.has(subscriber)) failed(error);
+        failing.add(subscriber);
       }
-    },
-    on(name, subscriber) {
+    }
+  };
+  return {
+    emit,
+    /** Calls `subscriber` with each event, during the reported work: it must be quick. Returns a function that ends this. */
+    on<N extends Name>(name: N, subscriber: Subscriber<N>): () => void {
       subscribers.set(name, [...(subscribers.get(name) ?? []), subscriber]);
-      return () => {
-        const others = subscribers.get(name)!.filter((other) => other !== subscriber);
-        subscribers.set(name, others);
-      };
+      return () =>
+        void subscribers.set(
+          name,
+          subscribers.get(name)!.filter((other) => other !== subscriber),
+        );
     },
   };
 }

@@ -1,14 +1,14 @@
 // What people and programs learn of the server's work: audit trail, log of requests, backlog and reports.
 import { beforeEach, expect, test } from "vitest";
-import type { ActorName, AuditQuery } from "../../domain/audit.ts";
+import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
 import { REQUESTS_KEPT, type RequestQuery, type LoggedRequest } from "../../domain/request-log.ts";
 import { ACTOR, aKey, DAY, HOUR, LATEST, MINUTE, nextId, pagesOf, SECOND, START, type Current } from "./fixtures.ts";
 
 export function auditTests({ storage, merchant, key: addKey, delivery, claims, report }: Current): void {
-  const audit = async (query: Partial<AuditQuery> = {}) =>
-    (await storage.listAudit({ limit: 100, ...query })).items.toReversed();
-  const actions = async (query?: Partial<AuditQuery>) => (await audit(query)).map(({ action }) => action);
+  type Query = Partial<Parameters<typeof storage.listAudit>[0]>;
+  const audit = async (query: Query = {}) => (await storage.listAudit({ limit: 100, ...query })).items.toReversed();
+  const actions = async (query?: Query) => (await audit(query)).map(({ action }) => action);
 
   /** What somebody does, and the entry that it leaves. What has no effect leaves none. */
   type Step = [act: () => Promise<unknown>, action?: string, details?: object, actor?: ActorName];
