@@ -36,14 +36,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   db: async () => (await import("./commands/table.ts")).GROUPS.db,
   balances: async () => (await import("./commands/table.ts")).GROUPS.balances,
   rails: async () => (await import("./commands/table.ts")).GROUPS.rails,
-  async listen() {
-    const { listen, USAGE: usage } = await import("./commands/listen.ts");
-    return { run: listen, usage: () => usage };
-  },
-  async trigger() {
-    const { trigger, USAGE: usage } = await import("./commands/trigger.ts");
-    return { run: trigger, usage: () => usage };
-  },
+  listen: async () => (await import("./commands/listen.ts")).listen,
+  trigger: async () => (await import("./commands/trigger.ts")).trigger,
 };
 
 /**
@@ -56,6 +50,9 @@ const EXPECTED = new Set([
   "ConfigError",
   "StorageError",
   "ServiceError",
+  "Refused",
+  "StatementError",
+  "TooManyPayments",
   "ResponseError",
   "Unreachable",
 ]);

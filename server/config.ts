@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { readAddress } from "./own-files.ts";
-import { toAmounts, type FeeRule, type Amounts } from "./domain/limits.ts";
+import { readAmounts, type FeeRule, type Amounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import type { TracesSettings } from "./observability/traces.ts";
@@ -324,9 +324,9 @@ function pairs(text: string): Record<string, string> {
 }
 
 function amounts(text: string): Amounts {
-  const read = toAmounts(text.split(",").map((one) => one.trim()));
-  if (typeof read !== "string") return read;
-  throw new Error(`${read}; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000`);
+  const read = readAmounts(text);
+  if (read) return read;
+  throw new Error("is not valid; it must list amounts in the lowest denomination, such as XOF:100000000,GHS:500000");
 }
 
 function boolean(text: string): boolean {

@@ -28,7 +28,7 @@ test("webhook secrets are in no file once there is a key for them, and without i
   const file = join(folder, "secrets.key");
   writeFileSync(file, `${Buffer.alloc(32, 7).toString("base64")}\n`);
   const plain = await start({ SANDBOX_API_KEY: KEY });
-  const merchant = (await runKeys(env, "merchants")).stdout.split(/\s/)[0]!;
+  const merchant = / id: (\S+),/.exec((await runKeys(env, "merchants")).stdout)![1]!;
   const before = (await runKeys(env, "secret", merchant)).stdout;
   const secret = /whsec_\S+/.exec(before)![0];
   await stop(plain);
@@ -114,8 +114,8 @@ describe("first start", () => {
 
   test("a revoked SANDBOX_API_KEY stays revoked, and the start says so", async () => {
     const first = await start({ SANDBOX_API_KEY: KEY });
-    const [id] = /^\S+/.exec((await runKeys(env, "list")).stdout)!;
-    expect((await runKeys(env, "revoke", id)).stdout).toBe(`Revoked ${id}\n`);
+    const [, id] = / id: (\S+),/.exec((await runKeys(env, "list")).stdout)!;
+    expect((await runKeys(env, "revoke", id!)).stdout).toBe(`Revoked ${id}\n`);
     await stop(first);
     const second = await start({ SANDBOX_API_KEY: KEY });
     expect(second.output()).toContain(`The key in SANDBOX_API_KEY (${id}) was revoked and stays invalid.`);

@@ -29,8 +29,8 @@ async function start(changes: NodeJS.ProcessEnv = {}) {
 
 test("two first starts make one merchant; each process sees what the other does", async () => {
   const [first, second] = await Promise.all([start(), start()]);
-  const { stdout } = await runKeys(env, "merchants");
-  expect(stdout.trim().split("\n")).toHaveLength(1);
+  const { stdout } = await runKeys(env, "merchants", "--json");
+  expect(JSON.parse(stdout).items).toHaveLength(1);
 
   const receiver = await startReceiver();
   const payouts = Array.from({ length: 20 }, () => aPayout({ webhookURL: receiver.url }));
@@ -55,7 +55,7 @@ test("a moved clock and a revoked key take effect in every process", async () =>
   const { body } = await second.request("GET", "/sandbox/clock");
   expect(Date.parse(body.data.now)).toBeGreaterThanOrEqual(Date.parse(moved.body.data.now));
 
-  const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;
+  const [, keyId] = / id: (\S+),/.exec((await runKeys(env, "list")).stdout)!;
   expect((await runKeys(env, "revoke", keyId!)).code).toBe(0);
   for (const { request } of [first, second]) expect((await request("GET", "/v1/disbursements/DSB1")).status).toBe(401);
 });
@@ -153,7 +153,7 @@ const RACED = 400;
 // `scripts/faults.full.test.ts` does the same on SQLite.
 test("four processes accept exactly as many payouts of 64 callers as the limit of a day permits", async () => {
   const servers = await Promise.all(Array.from({ length: 4 }, () => start()));
-  const [, keyId] = /^(\S+)/m.exec((await runKeys(env, "list")).stdout)!;
+  const [, keyId] = / id: (\S+),/.exec((await runKeys(env, "list")).stdout)!;
   const counts = new Map<string, number>();
   // A race that runs over midnight has two days, and is repeated.
   for (let day = -1; day !== new Date().getUTCDate();) {

@@ -58,7 +58,7 @@ export async function runFunds({ storage, payouts, seed, print }: FundsOptions):
       kills += 1;
       await launch(port);
     }
-    const [, merchant] = /^(\S+) {2}Sandbox Merchant/m.exec(await command("keys", "merchants"))!;
+    const [, merchant] = / id: (\S+), name: Sandbox Merchant/.exec(await command("keys", "merchants"))!;
     const half = payouts / 2;
 
     const topUp = (amount: number) =>
@@ -66,11 +66,11 @@ export async function runFunds({ storage, payouts, seed, print }: FundsOptions):
     await topUp(half * COST);
     await race("a balance", "funds", "insufficient_funds");
     await topUp(payouts * COST);
-    const keys = await command("keys", "list");
+    const [, key] = / id: (\S+),/.exec(await command("keys", "list"))!;
     // A race that runs over midnight has two days, and is repeated.
     for (let day = -1, round = 0; day !== new Date().getUTCDate(); round += 1) {
       day = new Date().getUTCDate();
-      await command("keys", "limit", keys.split(" ", 1)[0]!, "--per-day", `XOF:${half * AMOUNT}`);
+      await command("keys", "limit", key!, "--per-day", `XOF:${half * AMOUNT}`);
       await race("a limit of the day", `day-${round}`, "limit_exceeded");
     }
     print(`${kills} kills`);

@@ -2,7 +2,7 @@ import { adjust, needsSecond, type Adjustment } from "../domain/ledger.ts";
 import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
-import { createMerchant, renameMerchant, type Merchant } from "../domain/merchants.ts";
+import { createMerchant, type Merchant } from "../domain/merchants.ts";
 import { say, type TextId } from "../texts/index.ts";
 import { action, aName, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
 
@@ -95,7 +95,7 @@ export const merchantActions = {
     ...MANAGED,
     input: { name: aName("nameWhichWebhooksShow") },
     button: "rename",
-    run: ({ context, actor, merchant }, { name }) => renameMerchant({ ...context, actor }, merchant, name),
+    run: ({ context, actor, merchant }, { name }) => context.storage.renameMerchant(merchant.id, name, actor),
   }),
   "merchant.limit": action({
     at: "/merchants/:merchant/limits",

@@ -38,7 +38,7 @@ const scopes: Field<readonly Scope[]> = {
 };
 
 /** The address, if the server would send to it. */
-function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
+export function checkedAddress(text: string, { webhookAllowInsecure }: Config): string {
   if (text.length > 2_048) throw refused(422, "error.longAddress");
   try {
     parseTarget(text, webhookAllowInsecure);

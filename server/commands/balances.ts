@@ -1,7 +1,5 @@
-import { adjust, type Balance } from "../domain/ledger.ts";
+import { adjust } from "../domain/ledger.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import { timestamp } from "../domain/representation.ts";
-import { formatAmount } from "../http/pages/formats.ts";
 import { english } from "../texts/index.ts";
 import { PROGRAM, UsageError } from "./command.ts";
 import { command, listing, type Context } from "./run.ts";
@@ -11,17 +9,13 @@ export const balanceCommands = {
   list: command({
     takes: "[MERCHANT] [--json]",
     summary: "List the balances by merchant and currency: what can be paid out, and what pending payouts reserve.",
-    run: async ({ storage }, { merchant }) => listing({ items: await storage.listBalances(merchant?.id) }, balanceLine),
+    run: ({ storage }, { merchant }) => balancesOf(storage, merchant?.id),
   }),
   statement: command({
     takes: "MERCHANT [--since] [--until] [--limit] [--cursor] [--json]",
     summary: "List what changed a merchant's balances, newest first, with the balance after each change.",
     run: async ({ storage }, { merchant: { id: merchantId }, since: from, until: to, limit, cursor }) =>
-      listing(await storage.listStatement({ merchantId, from, to, limit, cursor }), (entry) => {
-        const { kind, reference, currency, amount, balance, createdAt } = entry;
-        const sums = `${formatAmount(amount, currency, "en")}  balance ${formatAmount(balance, currency, "en")}`;
-        return `${timestamp(createdAt)}  ${kind}  ${reference}  ${sums}`;
-      }),
+      listing(await storage.listStatement({ merchantId, from, to, limit, cursor })),
   }),
   "top-up": command({
     takes: "MERCHANT AMOUNT CURRENCY --reason [--id]",
@@ -37,11 +31,7 @@ export const balanceCommands = {
   proposals: command({
     takes: "[--json]",
     summary: "List changes of balances that a second person must approve, from BALANCE_APPROVAL_FROM on.",
-    run: async ({ storage }) =>
-      listing({ items: await storage.listProposals() }, ({ merchantId, id, currency, amount, reason, by, at }) => {
-        const what = `${amount < 0 ? "withdraw" : "top up"} ${formatAmount(Math.abs(amount), currency, "en")}`;
-        return `${id}  merchant ${merchantId}  ${what}  ${by}  ${timestamp(at)}  ${reason}`;
-      }),
+    run: async ({ storage }) => listing({ items: await storage.listProposals() }),
   }),
   approve: command({
     takes: "MERCHANT ID",
@@ -61,7 +51,7 @@ async function change({ storage, config, actor }: Context, { merchant, ...adjust
   switch (await adjust({ storage, secondFrom: config.secondPersonFrom }, merchant.id, adjustment, actor)) {
     case "proposed": {
       const approval = `  ${PROGRAM} balances approve ${merchant.id} ${adjustment.id}`;
-      return { lines: ["Proposed. From this amount on, somebody else must approve it:", approval] };
+      return `Proposed. From this amount on, somebody else must approve it:\n${approval}`;
     }
     case "not-covered":
       throw new UsageError(`The available balance is less. See \`${PROGRAM} balances list ${merchant.id}\`.`);
@@ -77,9 +67,5 @@ async function decide({ storage, actor }: Context, { id: merchantId }: Merchant,
   return balancesOf(storage, merchantId);
 }
 
-const balancesOf = async (storage: Context["storage"], merchantId: string) => ({
-  lines: (await storage.listBalances(merchantId)).map(balanceLine),
-});
-
-const balanceLine = ({ merchantId, currency, available, reserved }: Balance) =>
-  `merchant ${merchantId}  available ${formatAmount(available, currency, "en")}  reserved ${formatAmount(reserved, currency, "en")}`;
+const balancesOf = async (storage: Context["storage"], merchantId?: string) =>
+  listing({ items: await storage.listBalances(merchantId) });

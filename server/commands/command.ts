@@ -8,21 +8,19 @@ export interface Option {
   /** True if the option may be repeated. Its values form a list. */
   multiple?: boolean;
   meaning: string;
-  /** @param name as it is written on the command line @throws Error if the value is invalid */
-  parse?(text: string, name: string): unknown;
+  /** Returns undefined if the text is not what `meaning` says. @throws Error that says more */
+  parse?(text: string): unknown;
   /** The value if none is given. */
   otherwise?(): unknown;
 }
 type Table = Readonly<Record<string, Option>>;
-type ValueOf<O> = O extends { parse(text: string, name: string): infer Value }
-  ? Value
-  : O extends { value: string }
-    ? string
-    : true;
-/** The values of the options that were given. */
-export type OptionValues<T extends Table> = {
-  readonly [Name in keyof T]?: T[Name] extends { multiple: true } ? ValueOf<T[Name]>[] : ValueOf<T[Name]>;
-};
+type ValueOf<O> = O extends { multiple: true }
+  ? string[]
+  : O extends { parse(text: string): infer Value }
+    ? Exclude<Value, undefined>
+    : O extends { value: string }
+      ? string
+      : true;
 
 /** A command was called in a wrong way. The message says what to do. */
 export class UsageError extends Error {
@@ -46,148 +44,133 @@ type NameOf<Word> = Word extends `[${infer Inner}]`
   : Word extends `--${infer Name}`
     ? Camel<Name>
     : Camel<Lowercase<Word & string>>;
-type Meant<Word> = Word extends `[${infer Inner}]`
-  ? Meant<Inner>
-  : Word extends `--${infer Name extends keyof typeof OPTIONS}`
-    ? (typeof OPTIONS)[Name]
+type Meant<Word, Own> = Word extends `[${infer Inner}]`
+  ? Meant<Inner, Own>
+  : Word extends `--${infer Name}`
+    ? Name extends keyof Own
+      ? Own[Name]
+      : Name extends keyof typeof OPTIONS
+        ? (typeof OPTIONS)[Name]
+        : never
     : Word extends keyof typeof ARGUMENTS
       ? { parse: (typeof ARGUMENTS)[Word] }
       : Word extends "MERCHANT"
         ? { parse(): Merchant }
         : { value: string };
-type Optional<Word> = Word extends `[${string}]`
-  ? Meant<Word> extends { otherwise(): unknown }
+type Optional<Word, Own> = Word extends `[${string}]`
+  ? Meant<Word, Own> extends { otherwise(): unknown }
     ? never
     : Word
   : never;
 /** What a command gets, from how it is called: `MERCHANT [--dry-run]` becomes `{ merchant, dryRun? }`. */
-export type Input<Takes extends string> = {
-  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<Meant<Word>>;
-} & { readonly [Word in Optional<Words<Takes>> as NameOf<Word>]?: ValueOf<Meant<Word>> };
+export type Input<Takes extends string, Own = unknown> = {
+  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>, Own>> as NameOf<Word>]: ValueOf<Meant<Word, Own>>;
+} & { readonly [Word in Optional<Words<Takes>, Own> as NameOf<Word>]?: ValueOf<Meant<Word, Own>> };
 
 /** How a command is called, and what its help says. */
 export interface Syntax {
   /** The arguments, then the options, such as `MERCHANT [URL] --reason [--json]`. What is in brackets is optional. */
   takes: string;
   summary: string;
+  /** Options that only this command has, or that mean something else here. */
+  options?: Table;
 }
-export type SyntaxTable = Readonly<Record<string, Syntax>>;
+type SyntaxTable = Readonly<Record<string, Syntax>>;
 
 /** How to call the program, in the repository and wherever the package is installed. */
 export const PROGRAM = "npx --no -- disbursement-checkout";
 
 const flag = (name: string, { value }: Option): string => `--${name}${value === undefined ? "" : ` ${value}`}`;
 
-function wordsOf({ takes }: Syntax) {
+function wordsOf({ takes, options }: Syntax) {
+  const all: Table = { ...OPTIONS, ...options };
   return (takes === "" ? [] : takes.split(" ")).map((word) => {
     const bare = word.replaceAll(/[[\]]/g, "");
     const isOption = bare.startsWith("--");
     const name = isOption ? bare.slice(2) : bare;
     const parse = Object.hasOwn(ARGUMENTS, name) && { parse: ARGUMENTS[name as keyof typeof ARGUMENTS] };
-    const meant: Option = isOption ? OPTIONS[name as keyof typeof OPTIONS] : { value: name, meaning: "", ...parse };
+    const meant: Option = isOption ? all[name]! : { value: name, meaning: "", ...parse };
     const text = isOption ? flag(name, meant) : name;
     return { name, isOption, meant, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
   });
 }
-const optionsOf = (syntax: Syntax): Record<string, Option> =>
-  Object.fromEntries(
-    wordsOf(syntax)
-      .filter(({ isOption }) => isOption)
-      .map(({ name, meant }) => [name, meant]),
-  );
 
 /** `deliveries MERCHANT [--status STATUS] …` */
-export const synopsis = (name: string, syntax: Syntax): string =>
-  [name, ...wordsOf(syntax).map(({ text }) => text)].join(" ");
+const synopsis = (name: string, syntax: Syntax): string => [name, ...wordsOf(syntax).map(({ text }) => text)].join(" ");
 
-/** The lines that explain the options of a table. */
-export function meaningsOf(table: Table): string {
-  const flags = Object.entries(table).map(([name, option]) => [flag(name, option), option.meaning] as const);
-  const width = Math.max(...flags.map(([text]) => text.length));
-  return flags.map(([text, meaning]) => `  ${text.padEnd(width)}  ${meaning}`).join("\n");
-}
+const called = (group: string, rest: string) => ["Usage:", PROGRAM, ...(group === "" ? [] : [group]), rest].join(" ");
 
-/** What `--help` prints after a group, or after one of its commands. */
+/** What `--help` prints after a group, or after one of its commands. @param group empty for a command without a group */
 export function usageOf(group: string, commands: SyntaxTable, one = ""): string {
-  const explained = Object.hasOwn(commands, one) ? [commands[one]!] : Object.values(commands);
-  const options = Object.assign({}, ...explained.map(optionsOf)) as Record<string, Option>;
+  const command = Object.hasOwn(commands, one) ? commands[one] : undefined;
+  const words = (command ? [command] : Object.values(commands)).flatMap(wordsOf).filter(({ isOption }) => isOption);
+  const meanings = new Map(words.map(({ name, meant }) => [flag(name, meant), meant.meaning]));
+  const width = Math.max(...[...meanings.keys()].map((text) => text.length));
+  const options = [...meanings].map(([text, meaning]) => `  ${text.padEnd(width)}  ${meaning}`).join("\n");
   const entries = Object.entries(commands).map(([name, each]) => `  ${synopsis(name, each)}\n      ${each.summary}`);
-  const parts = Object.hasOwn(commands, one)
-    ? [`Usage: ${PROGRAM} ${group} ${synopsis(one, commands[one]!)}`, commands[one]!.summary]
-    : [`Usage: ${PROGRAM} ${group} COMMAND`, entries.join("\n")];
-  return [...parts, ...(Object.keys(options).length === 0 ? [] : [meaningsOf(options)])].join("\n\n");
+  const parts = command
+    ? [called(group, synopsis(one, command)), command.summary, options]
+    : [called(group, "COMMAND"), entries.join("\n"), options];
+  return parts.filter((part) => part !== "").join("\n\n");
 }
 
 /**
  * Parses the arguments of a command.
- * @throws UsageError if they do not fit the command
+ * @throws UsageError if they do not fit the command, or are secret
  */
 export function parseCommand<C extends Syntax>(
   group: string,
   commands: Readonly<Record<string, C>>,
-  [name = "", ...rest]: readonly string[],
+  [name = "", ...args]: readonly string[],
 ) {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new UsageError(usageOf(group, commands));
-  if (rest.some((text) => /postgres(ql)?:\/\//i.test(text))) {
+  refuseSecrets(args);
+  const usage = called(group, synopsis(name, command));
+  const words = wordsOf(command);
+  const [options, places] = [words.filter(({ isOption }) => isOption), words.filter(({ isOption }) => !isOption)];
+  const types = options.map(({ name: option, meant: { value, multiple = false } }) => {
+    return [option, { type: value === undefined ? "boolean" : "string", multiple }] as const;
+  });
+  const { positionals, values } = explained(usage, () =>
+    parseArgs({ args: [...args], options: Object.fromEntries(types), allowPositionals: true }),
+  );
+  const required = places.filter(({ isOptional }) => !isOptional);
+  if (positionals.length < required.length || positionals.length > places.length) throw new UsageError(usage);
+  const given = { ...values, ...Object.fromEntries(positionals.map((text, at) => [places[at]!.name, text])) };
+  const input = words.flatMap(({ name: word, isOption, meant: { parse, otherwise, meaning } }) => {
+    const text = given[word];
+    if (text === undefined && !otherwise) return [];
+    const known = text === undefined ? otherwise!() : parse ? explained(usage, () => parse(text as string)) : text;
+    if (known === undefined) throw new UsageError(`--${word} is not valid: ${meaning}.\n${usage}`);
+    const camel = (isOption ? word : word.toLowerCase()).replace(/[-_](.)/g, (_, letter: string) =>
+      letter.toUpperCase(),
+    );
+    return [[camel, known] as const];
+  });
+  const missing = options.find((word) => !word.isOptional && !(word.name in values));
+  if (missing) throw new UsageError(`Give ${missing.text}: ${missing.meant.meaning}.\n${usage}`);
+  return { command, input: Object.fromEntries(input) as Record<string, unknown> };
+}
+
+/** Throws an error of `work` with how the command is called. */
+function explained<T>(usage: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
+  }
+}
+
+function refuseSecrets(args: readonly string[]): void {
+  const has = (pattern: RegExp) => args.some((text) => pattern.test(text));
+  if (has(/postgres(ql)?:\/\//i))
     throw new UsageError(
       "An argument is the URL of a database. Every user of this machine can read arguments, also a password in them; " +
         "set DATABASE_URL, or for the destination of a copy DATABASE_URL_TO.",
     );
-  }
-  const usage = `Usage: ${PROGRAM} ${group} ${synopsis(name, command)}`;
-  const { positionals, values } = parseOptions(optionsOf(command), rest, usage);
-  const words = wordsOf(command);
-  const places = words.filter(({ isOption }) => !isOption);
-  const required = places.filter(({ isOptional }) => !isOptional);
-  if (positionals.length < required.length || positionals.length > places.length) throw new UsageError(usage);
-  const given = places.slice(0, positionals.length).map((place, at) => {
-    return [place.name.toLowerCase(), parsed(place.meant, positionals[at]!, place.name, usage)] as const;
-  });
-  const missing = words.find((word) => word.isOption && !word.isOptional && !(word.name in values));
-  if (missing) throw new UsageError(`Give ${missing.text}: ${missing.meant.meaning}.\n${usage}`);
-  const added = words.flatMap(({ name: option, meant: { otherwise } }) => (otherwise ? [[option, otherwise()]] : []));
-  const input = Object.entries({ ...Object.fromEntries(added), ...values, ...Object.fromEntries(given) }).map(
-    ([word, value]) => [word.replace(/[-_](.)/g, (_, letter: string) => letter.toUpperCase()), value],
-  );
-  return { command, input: Object.fromEntries(input) as Record<string, unknown> };
-}
-
-function parsed({ value, parse }: Option, given: unknown, name: string, usage: string): unknown {
-  if (!parse) return value === undefined ? true : given;
-  try {
-    return Array.isArray(given) ? given.map((text: string) => parse(text, name)) : parse(given as string, name);
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
-  }
-}
-
-/**
- * Parses arguments with the options of a table.
- * @throws UsageError if an option is unknown or its value invalid, or an argument is a secret
- */
-export function parseOptions<T extends Table>(
-  table: T,
-  args: readonly string[],
-  usage: string,
-): { positionals: string[]; values: OptionValues<T> } {
-  if (args.some((text) => /(^|[=\s])((sk|whsec)_|(test|live)_[0-9a-z]{16})/.test(text))) {
+  if (has(/(^|[=\s])((sk|whsec)_|(test|live)_[0-9a-z]{16})/))
     throw new UsageError("An argument is a key or secret. Every user of this machine can read arguments; pass the id.");
-  }
-  const types = Object.entries(table).map(([name, { value, multiple = false }]) => {
-    return [name, { type: value === undefined ? "boolean" : "string", multiple }] as const;
-  });
-  let result;
-  try {
-    result = parseArgs({ args: [...args], options: Object.fromEntries(types), allowPositionals: true });
-  } catch (error) {
-    throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
-  }
-  const values = Object.entries(result.values).map(([name, given]) => [
-    name,
-    parsed(table[name]!, given, `--${name}`, usage),
-  ]);
-  return { positionals: result.positionals, values: Object.fromEntries(values) as OptionValues<T> };
 }
 
 // Makes texts from outside safe to print. Merchants, receivers and servers choose them, and a terminal obeys the escape

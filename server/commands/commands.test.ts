@@ -12,6 +12,8 @@ import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
 import { aPayout, type TestServer } from "../testing/server.ts";
 
+/** An empty list. */
+const NONE = /^items: \[\]$/;
 const ACTOR = `command ${userInfo().username}@${hostname()}`;
 let rail: TestRail;
 let receiver: Receiver;
@@ -79,23 +81,25 @@ describe("merchants and keys", () => {
   test("a new key works immediately, and is refused immediately after it is revoked", async () => {
     await rows(["keys create {M} --name Payroll", 0, /: (?<key>live_\w+)$/]);
     expect(await pay(known.key!)).toMatch(/^DSB/);
-    const listed = await run("keys list");
-    expect(listed).not.toContain(known.key);
-    const hint = known.key!.slice(-4);
-    const [, keyId] = new RegExp(
-      `^(\\S+)  …${hint}  merchant ${known.M}  Payroll  may do everything  .+  active$`,
-      "m",
-    ).exec(listed)!;
-    known.keyId = keyId!;
-    await rows(["keys revoke {keyId}", 0, "Revoked {keyId}"], ["keys list", 0, / revoked \d{4}-/]);
+    known.hint = known.key!.slice(-4);
+    expect(await run("keys list")).not.toContain(known.key);
+    await rows(
+      [
+        "keys list",
+        0,
+        / id: (?<keyId>\S+), [^\n]+, name: Payroll, createdAt: \S+ \}/,
+        "merchantId: {M}, hint: {hint}, ",
+      ],
+      ["keys revoke {keyId}", 0, "Revoked {keyId}"],
+      ["keys list", 0, / name: Payroll, .*revokedAt: \d{4}-/],
+    );
     expect(await pay(known.key!)).toBe("unauthorized");
   });
 
   test("a key with scopes may do only that, and lists and the audit trail show the scopes", async () => {
     await rows(
       ["keys create {M} --name Shop --scopes checkout,read", 0, /: (?<key>live_\w+)$/],
-      ["keys list", 0, /  Shop  may read, checkout  created /],
-      ["keys audit {M}", 0, /  key\.create  .*  name Shop  scopes read,checkout$/m],
+      ["keys audit {M}", 0, /action: key\.create, .* name: Shop, scopes: "read,checkout" /],
     );
     expect(await pay(known.key!)).toBe("key_not_permitted");
     const shop = { name: "Shop", scopes: ["read", "checkout"], createdAt: expect.stringMatching(/Z$/) };
@@ -109,27 +113,41 @@ describe("merchants and keys", () => {
     await rows([
       "keys limit {keyId} --per-payment XOF:9999 --recipients 2257038102473",
       0,
-      "{keyId}  limits perPayment XOF:9999  recipients 2257038102473",
+      'id: {keyId}\nlimits: { perPayment: { XOF: 9999 }, recipients: [ "2257038102473" ] }',
     ]);
     expect(await pay(known.key!)).toBe("limit_exceeded");
     await rows(
-      ["keys limit {keyId}", 0, "{keyId}  no limits"],
+      ["keys limit {keyId}", 0, "id: {keyId}\nlimits: none"],
       ["keys limit-merchant {id} --per-day XOF:10000", 0],
-      ["keys merchants", 0, "{id}  Limited  limits perDay XOF:10000"],
+      [
+        "keys merchants",
+        0,
+        "{ id: {id}, name: Limited, state: active, limits: { perDay: { XOF: 10000 } }, createdAt: ",
+      ],
     );
     expect(await pay(known.key!)).toMatch(/^DSB/);
     expect(await pay(known.key!)).toBe("limit_exceeded");
-    const text = "disbursementFee 250+7  checkoutFee 0  rateLimit 2000";
+    const terms = "disbursementFee: { basisPoints: 250, fixed: 7 }";
     await rows(
       ["keys limit-merchant {id}", 0],
-      ["keys merchant-terms {id} --disbursement-fee 250+7 --checkout-fee 0 --rate-limit 2000", 0, `{id}  ${text}`],
-      ["keys merchants", 0, `{id}  Limited  ${text}`],
+      [
+        "keys merchant-terms {id} --disbursement-fee 250+7 --checkout-fee 0 --rate-limit 2000",
+        0,
+        terms,
+        "rateLimit: 2000",
+      ],
+      ["keys merchants", 0, `{ id: {id}, name: Limited, state: active, terms: { ${terms}`],
       ["keys merchant-terms {id} --checkout-fee 10000", 2, /^checkoutFee must be up to 9999 basis points, /],
     );
     expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(257);
     await rows(
-      ["keys merchant-terms {id}", 0, "{id}  fees and rate limit as the server's settings say"],
-      ["keys audit {id}", 0, /  key\.limit  .*  perPayment XOF:9999  recipients 2257038102473$/m, `  ${text}`],
+      ["keys merchant-terms {id}", 0, "id: {id}\nterms: as the server's settings say"],
+      [
+        "keys audit {id}",
+        0,
+        /action: key\.limit, .* perPayment: XOF:9999, recipients: "2257038102473"/,
+        "disbursementFee: 250+7",
+      ],
     );
     expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(100);
   });
@@ -137,10 +155,10 @@ describe("merchants and keys", () => {
   test("a merchant is renamed, suspended, reopened, and closed for good", async () => {
     await rows(
       ['keys create-merchant "  Kofi & Söhne "', 0, CREATED],
-      ["keys merchants", 0, "{id}  Kofi & Söhne"],
+      ["keys merchants", 0, "{ id: {id}, name: Kofi & Söhne, state: active, "],
       ["keys rename-merchant {id} New", 0],
       ["keys suspend-merchant {id}", 0],
-      ["keys merchants", 0, "{id}  New  suspended"],
+      ["keys merchants", 0, "{ id: {id}, name: New, state: suspended, "],
     );
     expect(await pay(known.key!)).toBe("merchant_suspended");
     await rows(
@@ -176,15 +194,15 @@ describe("people", () => {
     );
     known.reference = await pay(known.key!);
     await rows(
-      ["keys approvals {id}", 0, /^\S+  merchant \S+  XOF\s100\.00  to 2257038102473  fails at \S+Z$/],
+      ["keys approvals {id}", 0, /phoneNumber: "2257038102473", amount: XOF.100\.00, currency: XOF, failsAt: \S+Z \}$/],
       [
         "keys approve {id} {reference}",
         2,
         /^You made it or created its API key, or .+ Somebody else must approve it\.$/,
       ],
       ['keys reject {id} {reference} --reason "A test"', 0, "Rejected {reference}"],
-      ["keys audit {id}", 0, /  payment\.reject  .*  reason A test$/m],
-      ["keys approvals {id}", 0, /^None\.$/],
+      ["keys audit {id}", 0, /action: payment\.reject, .* reason: A test /],
+      ["keys approvals {id}", 0, NONE],
     );
     expect(await server.storage.findDisbursement(known.id!, known.reference!)).toMatchObject({
       status: "failed",
@@ -196,11 +214,11 @@ describe("people", () => {
     await rows(
       ["keys limit-merchant {M}", 0],
       ["keys approve {M} {reference}", 0, "Approved {reference}"],
-      ["keys approvals", 0, /^None\.$/],
+      ["keys approvals", 0, NONE],
     );
   });
 
-  test("a link signs in once; sessions are listed and ended", async () => {
+  test("a link signs in once", async () => {
     const signIn = async (typed: string) => {
       const said = await run(typed);
       const [, address, token] = /^(http:\/\/\S+)\/dashboard\/sign-in\?token=([\w-]{43})\nIt works once, /.exec(said)!;
@@ -213,40 +231,16 @@ describe("people", () => {
       expect(await run("keys audit")).not.toContain(token);
       return first.headers.getSetCookie()[0]!.split(";", 1)[0]!;
     };
-    const isSignedIn = async (cookie: string) =>
-      (await fetch(`${server.url}/dashboard/team`, { headers: { cookie }, redirect: "manual" })).status === 200;
     terminal.env.PUBLIC_URL = server.url;
     await signIn("keys dashboard-link {M} --name Esi");
     const ama = await signIn("keys dashboard-link --name Ama --role viewer");
+    const { status } = await fetch(`${server.url}/dashboard/team`, { headers: { cookie: ama }, redirect: "manual" });
+    expect(status).toBe(200);
     await rows(
       ["keys dashboard-link {M} --name Yaw", 0, "within 10 minutes, for this merchant only."],
-      [
-        "keys sessions",
-        0,
-        /^(?<session>\S+)  Ama  operator  viewer  since \S+Z  last seen \S+Z$/m,
-        /^\S+  Esi  merchant \S+  administrator  since /m,
-        /^unused link  Yaw  merchant \S+  administrator  works until \S+Z$/m,
-      ],
+      ["keys audit {M}", 0, /actor: merchant Esi, action: dashboard\.sign-in, /],
+      ["keys audit", 0, /action: dashboard\.link, merchantId: "", /],
     );
-    const { items } = await json("keys sessions {M}");
-    expect(items).toMatchObject([
-      { kind: "session", name: "Esi", role: "merchant", may: "administrator", lastSeenAt: expect.stringMatching(/Z$/) },
-      { kind: "link", name: "Yaw" },
-    ]);
-    expect(await isSignedIn(ama)).toBe(true);
-    await rows(
-      ["keys end-sessions {M} --name Esi", 0, "Ended: 1"],
-      ["keys end-sessions --session {session}", 0, "Ended: 1"],
-      ["keys sessions", 0, /^unused link[^\n]+$/],
-      [
-        "keys audit {M}",
-        0,
-        /  merchant Esi  dashboard\.sign-in  /,
-        / dashboard\.sign-out  .+  name Esi  session all$/m,
-      ],
-      ["keys audit", 0, /  dashboard\.link  all merchants  /],
-    );
-    expect(await isSignedIn(ama)).toBe(false);
     delete terminal.env.PUBLIC_URL;
   });
 });
@@ -260,7 +254,7 @@ describe("balances", () => {
     await rows([
       'balances top-up {id} 20200 XOF --reason "Bank transfer 17"',
       0,
-      /available XOF.202\.00  reserved XOF.0\.00$/,
+      /available: XOF.202\.00, reserved: XOF.0\.00, /,
     ]);
     // The reference of the refused payout is free.
     expect(await pay(known.key!, { reference: "p1" })).toMatch(/^DSB/);
@@ -269,7 +263,7 @@ describe("balances", () => {
     await server.pass(0);
     await rows(
       ["balances list {id} --json", 0, '"available": 10100,\n      "reserved": 0'],
-      ['balances withdraw {id} 10100 XOF --reason "To the bank"', 0, /available XOF.0\.00/],
+      ['balances withdraw {id} 10100 XOF --reason "To the bank"', 0, /available: XOF.0\.00/],
       ['balances withdraw {id} 1 XOF --reason "Too much"', 2, /^The available balance is less\./],
     );
   });
@@ -278,24 +272,28 @@ describe("balances", () => {
     terminal.env.BALANCE_APPROVAL_FROM = "XOF:1000000";
     await rows(
       ["keys create-merchant Approved", 0, /^Merchant (?<id>\S+)\n/],
-      ["balances top-up {id} 999999 XOF --reason Transfer", 0, /available XOF.9,999\.99/],
+      ["balances top-up {id} 999999 XOF --reason Transfer", 0, /available: "XOF.9,999\.99"/],
       [
         "balances top-up {id} 1000000 XOF --reason Transfer",
         0,
         /^Proposed\..* somebody else must approve it:\n.*balances approve \S+ (?<change>\S+)$/,
       ],
-      ["balances proposals", 0, /^\S+  merchant \S+  top up XOF.10,000\.00  command .+  Transfer$/],
+      ["balances proposals", 0, /amount: "XOF.10,000\.00", .*reason: Transfer/, /by: command /],
       ["balances approve {id} {change}", 2, /^You proposed it, or .+ Somebody else must approve it\.$/],
     );
     expect(await server.storage.decideAdjustment(known.id!, known.change!, "dashboard Grace", true)).toBe("booked");
     await rows(
-      ["balances approve {id} {change}", 0, /available XOF.19,999\.99/],
+      ["balances approve {id} {change}", 0, /available: "XOF.19,999\.99"/],
       ["balances reject {id} {change}", 2, /^It does not wait for approval any more/],
       ["balances top-up {id} 2000000 XOF --reason Transfer", 0],
-      ["balances proposals", 0, /^(?<change>\S+)/],
+      ["balances proposals", 0, /\bid: (?<change>[\w-]+)/],
       ["balances reject {id} {change}", 0, "Rejected {change}"],
-      ["balances proposals", 0, /^None\.$/],
-      ["balances statement {id}", 0, /^\S+Z  top-up  \S+  XOF.10,000\.00  balance XOF.19,999\.99\n\S+Z  top-up  /],
+      ["balances proposals", 0, NONE],
+      [
+        "balances statement {id}",
+        0,
+        /kind: top-up, .* amount: "XOF.10,000\.00", balance: "XOF.19,999\.99", createdAt: \S+Z /,
+      ],
     );
     expect(await statement()).toEqual([
       ["top-up", 1_000_000, 1_999_999],
@@ -309,9 +307,9 @@ describe("rails", () => {
   test("a payment is listed, shown, and asked about again", async () => {
     const reference = await lose();
     await rows(
-      ["rails attention", 0, /^DSB\S+  payout-.*rail test\n  unknown since \S+Z$/],
-      ["rails show {reference}", 0, /pay: unknown after 0 ms  time-out/],
-      ["rails list", 0, /^test  1 waiting, 0 accepted, 0 conflicts, oldest unknown since \S+Z/],
+      ["rails attention", 0, /reference: DSB.* rail: test, .*unknownSince: \S+Z/],
+      ["rails show {reference}", 0, /action: pay, latencyMs: 0, result: unknown, detail: time-out/],
+      ["rails list", 0, /rail: test, waiting: 1, accepted: 0, conflicts: 0, oldestUnknownSince: \S+Z/],
     );
     const at = expect.stringMatching(/Z$/);
     expect(await json("rails show {reference}")).toMatchObject({
@@ -322,10 +320,7 @@ describe("rails", () => {
     rail.found.push({ status: "success", railReference: "TX-7" });
     await server.pass(0);
     expect(await statusOf(reference)).toBe("success");
-    await rows(
-      ["rails show {reference}", 0, "\n  the rail's reference: TX-7\n"],
-      ["rails ask {reference}", 2, "has ended already"],
-    );
+    await rows(["rails show {reference}", 0, "railReference: TX-7"], ["rails ask {reference}", 2, "has ended already"]);
   });
 
   test("a person decides alone if a setting says so, otherwise with another operator", async () => {
@@ -338,7 +333,7 @@ describe("rails", () => {
     await rows(
       [decide, 0, "Proposed: failed."],
       [decide, 0, "Proposed: failed."],
-      ["rails attention", 0, "proposed failed: unpaid"],
+      ["rails attention", 0, "proposal: { status: failed, reason: unpaid, "],
     );
     const esi = await signedIn(server, { name: "Esi" });
     await esi.post(`/m/${known.M}/payments/${second}/decide`, { status: "failed", reason: "I see the same" });
@@ -353,7 +348,7 @@ describe("rails", () => {
     await rows(
       ["rails attention {M}", 0, "The rail now says that it did not pay"],
       ['rails close {reference} --reason "paid again by hand"', 0],
-      ["rails attention", 0, /^None\.$/],
+      ["rails attention", 0, NONE],
       ["rails close {reference} --reason r", 2, "no open conflict"],
     );
   });
@@ -364,7 +359,7 @@ describe("rails", () => {
       ["rails pause other --reason r", 2, "There is no rail other. Known: test."],
       ["rails pause test --reason maintenance", 0],
       ["rails pause test --reason maintenance", 2, "is paused already"],
-      ["rails list", 0, /\n  paused by command \S+ since \S+Z: maintenance/],
+      ["rails list", 0, /pause: \{ rail: test, at: \S+Z, by: command \S+, reason: maintenance/],
       ["rails resume test", 0],
       ["rails resume test", 2, "is not paused"],
     );
@@ -373,7 +368,7 @@ describe("rails", () => {
 
 describe("webhooks", () => {
   test("shows the secret, and after a rotation both secrets sign", async () => {
-    await rows(["keys secret {M}", 0, /^Webhook secret: (?<secret>whsec_\S+)$/]);
+    await rows(["keys secret {M}", 0, /^secret: (?<secret>whsec_\S+)\npreviousSecrets: \[\]$/]);
     // Signatures carry real time, which the verification compares with this machine's.
     server.clock.advance(Date.now() - server.clock.now());
     await isSigned(known.secret!);
@@ -384,7 +379,7 @@ describe("webhooks", () => {
     });
     expect(rotated.secret).not.toBe(known.secret);
     for (const secret of [known.secret!, rotated.secret]) await isSigned(secret);
-    await rows(["keys secret {M}", 0, /^Webhook secret: \S+\nPrevious secret, signs until \S+Z: whsec_\S+$/]);
+    await rows(["keys secret {M}", 0, /^secret: \S+\npreviousSecrets:\n  - \{ secret: whsec_\S+, expiresAt: \S+Z \}$/]);
     const entry = { at: expect.stringMatching(/Z$/), actor: ACTOR, merchantId: known.M, details: {} };
     const actions = ["secret.reveal", "secret.rotate", "secret.reveal"];
     expect((await json("keys audit {M} --limit 3")).items).toEqual(actions.map((action) => ({ ...entry, action })));
@@ -401,10 +396,14 @@ describe("webhooks", () => {
       [
         "keys deliveries {M} --reference {reference}",
         0,
-        /^msg_\S+  \S+Z  disbursement\.completed  DSB\S+  delivered  http\S+\n  attempt 1  \S+Z  \d+ ms  status 204\n  attempt 2  \S+Z  \d+ ms  status 204$/,
+        /event: disbursement\.completed, .* status: delivered, .*number: 1, .*httpStatus: 204.*number: 2, .*httpStatus: 204/,
       ],
       ["keys deliveries {M} --reference {merchants}", 0, "{delivery}"],
-      ["keys audit {M} --limit 1", 0, `${ACTOR}  delivery.replay  merchant {M}  delivery {delivery}  status delivered`],
+      [
+        "keys audit {M} --limit 1",
+        0,
+        `actor: ${ACTOR}, action: delivery.replay, merchantId: {M}, details: { delivery: {delivery}, status: delivered`,
+      ],
     );
   });
 
@@ -433,18 +432,14 @@ describe("webhooks", () => {
     const filter = `--status failed --host ${host} --since 2020-01-01 --until 9999-01-01`;
     await rows(
       ["keys replay {M} --status failed", 2, /^2 deliveries match\. Nothing was done; add --yes to do it\.$/],
-      ["keys deliveries {M} --status delivered --reference {reference}", 0, /^None\.$/],
-      [`keys replay {M} ${filter} --dry-run`, 0, `2 deliveries match.\n  2 to ${host}`],
-      [
-        `keys replay {M} ${filter} --pace 50 --yes`,
-        0,
-        /^2 deliveries match\.\nReplay (?<replay>\S+) started, 50 per second$/,
-      ],
+      ["keys deliveries {M} --status delivered --reference {reference}", 0, NONE],
+      [`keys replay {M} ${filter} --dry-run`, 0, "count: 2\nisExact: true\nhosts:\n  - {", host],
+      [`keys replay {M} ${filter} --pace 50 --yes`, 0, /^id: (?<replay>\S+)\n[^]*pace: 50\nexpected: 2/],
       ["keys replay {M} --status failed --yes", 2, /^Another replay of this merchant is running\./],
     );
     for (let seconds = 0; seconds < 3; seconds += 1) await server.pass(1_000);
     for (const { id } of failed) expect(receivedFor(id)).toHaveLength(2);
-    await rows(["keys replay {M} --status failed --yes", 0, /^0 deliveries match\.$/]);
+    await rows(["keys replay {M} --status failed --yes", 0, "count: 0\nisExact: true\nhosts: []"]);
     const when = expect.stringMatching(/Z$/);
     const dates = { since: "2020-01-01T00:00:00.000Z", until: "9999-01-01T00:00:00.000Z" };
     expect((await json("keys replays {M}")).items).toEqual([
@@ -470,16 +465,16 @@ describe("webhooks", () => {
       [
         "keys replay {M} --type disbursement.completed --status delivered --pace 1 --yes",
         0,
-        /Replay (?<replay>\S+) started, 1 per second$/,
+        /^id: (?<replay>\S+)\n[^]*pace: 1\n/,
       ],
       ["keys stop-replay {M} {replay}", 0, "Stopped {replay}"],
       ["keys stop-replay {M} {replay}", 0, "{replay} is stopped already."],
-      ["keys replays {M}", 0, / stopped  \d+ of \d+ replayed, 0 skipped, 1 per second\n  status delivered  type /],
+      ["keys replays {M}", 0, /replayed: \d+, skipped: 0, state: stopped, /],
       [
         "keys audit {M} --limit 2",
         0,
-        "  replay.stop  merchant {M}  replay {replay}",
-        "  replay {replay}  status delivered  type ",
+        "action: replay.stop, merchantId: {M}, details: { replay: {replay} }",
+        "action: replay.start, ",
       ],
     );
   });
@@ -490,13 +485,9 @@ describe("webhooks", () => {
       const first = await json(`keys ${list} {M} --limit 2`);
       const second = await json(`keys ${list} {M} --limit 1 --cursor ${first.nextCursor}`);
       expect([...first.items, ...second.items].map(({ id }) => id)).toEqual(made);
-      await rows([
-        `keys ${list} {M} --limit 1`,
-        0,
-        /^msg_\w+ [^]+\nThere are more\. For the next page add: --cursor \S+$/,
-      ]);
+      await rows([`keys ${list} {M} --limit 1`, 0, /^items:\n  - \{ id: msg_[^\n]+\nnextCursor: \S+$/]);
     }
-    await rows(["keys events {M} --since 9999-01-01T00:00:00Z", 0, /^None\.$/]);
+    await rows(["keys events {M} --since 9999-01-01T00:00:00Z", 0, NONE]);
     expect((await json("keys deliveries {M} --since 2020-01-01 --limit 3")).items).toHaveLength(3);
   });
 
@@ -513,7 +504,12 @@ describe("webhooks", () => {
     await rows(
       ["keys default-webhook {M} --none", 0, /^Removed$/],
       ["keys default-webhook {M}", 0, /^None\.$/],
-      ["keys audit {M} --limit 2", 0, `  default-webhook.set  merchant {M}  receiver ${new URL(url).host}`],
+      [
+        "keys audit {M} --limit 2",
+        0,
+        "action: default-webhook.set, merchantId: {M}, details: { receiver: ",
+        new URL(url).host,
+      ],
     );
     expect(await run("keys audit {M}")).not.toContain("confidential");
   });
@@ -558,23 +554,20 @@ const REFUSALS: Row[] = [
   ["keys secret nobody", 2, NO_MERCHANT],
   ["keys audit nobody", 2, NO_MERCHANT],
   ["balances top-up nobody 1 XOF --reason r", 2, NO_MERCHANT],
-  ["keys create {M} --scopes pay", 2, /^--scopes must be one of read, disburse, checkout\.\n/],
+  ["keys create {M} --scopes pay", 2, /^--scopes is not valid: .+ read, disburse, checkout\.\nUsage: /],
   ["keys reject {M} DSB1", 2, /^Give --reason TEXT: why, for the audit trail\.\nUsage: /],
   ["keys limit nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
-  ["keys limit k --per-day 5", 2, /^The limit perDay is not valid\. It lists values with commas, such as XOF:/],
+  ["keys limit k --per-day 5", 2, /^perDay must be at most 200 amounts .+, such as XOF:/],
   ["keys revoke nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
-  ["keys end-sessions", 2, /^Give either --name, for all .+, or --session for one session\.$/],
-  ["keys end-sessions --name A --session b", 2, /^Give either --name/],
-  ["keys end-sessions --name nobody", 2, /^No operator has such a session or link\. List them with/],
   ["keys replay {M} msg_nothing", 2, /^You have no delivery with this id\.$/],
   ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
   ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
-  ["keys replay {M} --status failed --pace 501", 2, /^--pace must be a whole number from 1 to 500\.\n/],
+  ["keys replay {M} --status failed --pace 501", 2, /^--pace is not valid: deliveries per second, 1 to 500; /],
   ["keys stop-replay {M} nothing", 2, /^The merchant has no replay nothing\. List them with the command replays\.$/],
-  ["keys deliveries {M} --type lost", 2, /^--type must be one of disbursement\.completed, /],
-  ["keys deliveries {M} --status lost", 2, /^--status must be one of pending, .+\nUsage: /],
-  ["keys deliveries {M} --since yesterday", 2, /^--since must be a time in UTC, such as /],
-  ["keys deliveries {M} --limit 0", 2, /^--limit must be a whole number from 1 to 1000\.\n/],
+  ["keys deliveries {M} --type lost", 2, /^--type is not valid: one of disbursement\.completed, /],
+  ["keys deliveries {M} --status lost", 2, /^--status is not valid: pending, .+\nUsage: /],
+  ["keys deliveries {M} --since yesterday", 2, /^--since is not valid: a time in UTC, such as /],
+  ["keys deliveries {M} --limit 0", 2, /^--limit is not valid: entries on a page, 1 to 1000; /],
   ["keys deliveries {M} --cursor x", 2, /^cursor must be a nextCursor that this list returned\.$/],
   [
     "keys default-webhook {M} ftp://confidential.example",
@@ -583,19 +576,19 @@ const REFUSALS: Row[] = [
   ],
   ["keys default-webhook {M} http://a:confidential@b.example", 2, /^Refused: .+ contains a user name or password\. /],
   ["balances top-up {M} 1 XOF", 2, /^Give --reason TEXT: why/],
-  ["balances top-up {M} 1.5 XOF --reason r", 2, /^AMOUNT must be a whole number/],
-  ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^AMOUNT must be/],
-  ["balances withdraw {M} 0 XOF --reason r", 2, /^AMOUNT must be/],
-  ["balances top-up {M} 1 xof --reason r", 2, /^CURRENCY must be three/],
+  ["balances top-up {M} 1.5 XOF --reason r", 2, /^An amount is a whole number/],
+  ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^An amount is/],
+  ["balances withdraw {M} 0 XOF --reason r", 2, /^An amount is/],
+  ["balances top-up {M} 1 xof --reason r", 2, /^A currency is three capital/],
   ["rails decide DSB1 --reason r", 2, /^Give --outcome OUTCOME: how the payment has ended, success or failed\.\n/],
   ["rails show DSBunknown", 2, /^There is no payment DSBunknown on a rail\. .+ which begins with DSB or CHK/],
   ["db prune", 2, /^Give --older-than AGE: in days or hours, such as 90d or 12h\.\n/],
   ["db prune --older-than", 2, /argument missing/],
-  ["db prune --older-than 0d", 2, /^--older-than must be a number of days or hours, such as 90d or 12h\.\nUsage: /],
-  ["db prune --older-than 90", 2, /^--older-than must be a number of days or hours/],
+  ["db prune --older-than 0d", 2, /^--older-than is not valid: in days or hours, such as 90d or 12h\.\nUsage: /],
+  ["db prune --older-than 90", 2, /^--older-than is not valid: in days or hours/],
   ["db prune --older-than 90d --yes", 2, /^Unknown option '--yes'/],
   ["db reconcile --rail mobile --from 2026-11-20", 2, /^Give --to DAY: the last day/],
-  ["db reconcile --rail mobile --from soon", 2, /^--from must be a day \(UTC\)/],
+  ["db reconcile --rail mobile --from soon", 2, /^--from is not valid: the first day \(UTC\)/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-19", 2, /^--to must not be before --from\.$/],
   ["db reconcile --rail mobile --from 2026-11-20 --to 2026-11-20", 2, /^The configuration has no rail mobile\./],
 ];

@@ -62,13 +62,12 @@ describe("SQLite", () => {
   test("migrates explicitly, after a check that changes nothing", async () => {
     writeFileSync(path, "");
     await rows(
-      ["db migrate --check", 1, /^Version 0\. Pending migrations:\n  001-baseline\.sql/],
-      ["db status", 0, /^Version: 0; pending migrations: 001-baseline\.sql$/m, "shown after `db migrate`"],
-      ["db migrate", 0, /^Migrated from version 0 to 1\.$/],
-      ["db migrate --check", 0, /^Version 1\. No migration is pending\.$/],
-      ["db migrate", 0, /^Version 1\. Nothing to do\.$/],
+      ["db migrate --check", 1, /^version: 0\npending:\n  - 001-baseline\.sql\nisWrong: true$/],
+      ["db status", 0, /^version: 0\npendingMigrations:\n  - 001-baseline\.sql$/m],
+      ["db migrate", 0, /^from: 0\nto: 1$/],
+      ["db migrate --check", 0, /^version: 1\npending: \[\]\nisWrong: false$/],
+      ["db migrate", 0, /^from: 1\nto: 1$/],
     );
-    expect(await json("db migrate")).toEqual({ from: 1, to: 1 });
     expect(await json("db status")).toMatchObject({ version: 1, pendingMigrations: [], work: { pendingPayouts: 0 } });
   });
 
@@ -93,18 +92,18 @@ describe("SQLite", () => {
     served.close();
     await storage.close();
     const beside = createTerminal({ DATABASE_URL: `sqlite:${copy}` });
-    await beside.rows(["db check", 0, /^Checked \d+ pages .+ Nothing is damaged\.$/]);
+    await beside.rows(["db check", 0, /^pages: \d+\nfindings: \[\]\nisWrong: false$/]);
     expect(await beside.json("db status")).toMatchObject({ inUse: false, work: WORK });
     await rows([
       "db status",
       0,
-      /^SQLite: .+server\.db\nNo server is using it\.\nMode: sandbox\nVersion: \d+\nSize: \d+\.\d MiB\nPending: 2 payouts, 1 checkouts, 2 deliveries\nDeliveries due: 1, the oldest since \S+Z\nDeliveries failed: 1$/,
+      /^storage: sqlite\nfile: .+server\.db\ninUse: false\n[^]+, oldestDueAt: \S+Z \}\nmode: sandbox$/,
     ]);
     const damaged = new DatabaseSync(path);
     damaged.exec("DELETE FROM disbursements");
     damaged.close();
     const found =
-      /^The database is damaged:\n  4 events of no payout or checkout\n  The entries of merchant \S+ in XOF do not/;
+      /^pages: \d+\nfindings:\n  - 4 events of no payout or checkout\n  - The entries of merchant \S+ in XOF do not/;
     await rows(["db check", 1, found]);
   });
 
@@ -140,7 +139,7 @@ describe("SQLite", () => {
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
     await stop(await testProcess(env));
-    await rows(["keys merchants", 0, /^\S+  Before$/]);
+    await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
   });
 });
 
@@ -154,9 +153,9 @@ describe("PostgreSQL", () => {
 
   test("migrates explicitly, after a check that changes nothing", async () => {
     await rows(
-      ["db migrate --check", 1, /^Version 0\. Pending migrations:\n  001-baseline\.sql$/],
-      ["db migrate", 0, /^Migrated from version 0 to 1\.$/],
-      ["db migrate --check", 0, /^Version 1\. No migration is pending\.$/],
+      ["db migrate --check", 1, /^version: 0\npending:\n  - 001-baseline\.sql\nisWrong: true$/],
+      ["db migrate", 0, /^from: 0\nto: 1$/],
+      ["db migrate --check", 0, /^version: 1\npending: \[\]\nisWrong: false$/],
     );
   });
 
@@ -178,7 +177,7 @@ describe("PostgreSQL", () => {
     const { service, server, most } = status.connections;
     expect([0, service, server, most]).toEqual([0, service, server, most].toSorted((one, other) => one - other));
     const printed = await createTerminal(env).run("db status");
-    expect(printed).toMatch(/^PostgreSQL \d+\S*.*: test_\w+ at 127\.0\.0\.1:\d+\nConnections: \d+ of this service; /);
+    expect(printed).toMatch(/^storage: postgres\nhost: 127\.0\.0\.1\nport: \d+\ndatabase: test_\w+\n/);
     expect(printed + JSON.stringify(status)).not.toContain(password);
     await storage.close();
   });

@@ -1,13 +1,19 @@
-import { timestamp } from "../domain/representation.ts";
+import { closeSync, openSync, writeSync } from "node:fs";
 import { readCopyDestination } from "../config.ts";
+import type { RailEntry } from "../domain/rails.ts";
+import { reconcile, type Difference } from "../domain/reconciliation.ts";
+import { timestamp } from "../domain/representation.ts";
+import { DAY_MS } from "../domain/time.ts";
+import { openRails } from "../rails/open.ts";
+import { DIFFERENCE_HEADER, differenceLine, readStatement } from "../rails/reconciliation-csv.ts";
 import { databaseAt } from "../storage/open.ts";
-import type { DatabaseStatus } from "../storage/status.ts";
-import { reconcileRail } from "./rails.ts";
-import { command, databaseCommand, type DatabaseContext } from "./run.ts";
+import { UsageError } from "./command.ts";
+import { command, databaseCommand, type Context } from "./run.ts";
 
 /** Events per transaction. A server must be able to write between two steps. */
 const STEP = 500;
-const mebibytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+/** The largest number of payments here, and of differences that are printed. A CSV file has all differences. */
+const MOST = { payments: 2_000_000, printed: 100 };
 
 export const databaseCommands = {
   status: databaseCommand({
@@ -15,37 +21,26 @@ export const databaseCommands = {
     summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
     async run({ config: { database }, clock }) {
       const { place, schema, bytes, mode, work } = await databaseAt(database).readStatus(clock.now());
-      const { version, pending } = schema;
-      return {
-        lines: [
-          ...placeLines(place),
-          `Mode: ${mode ?? "not decided; the first server decides it"}`,
-          `Version: ${version}${pending.length === 0 ? "" : `; pending migrations: ${pending.join(", ")}`}`,
-          `Size: ${mebibytes(bytes)}`,
-          ...(work ? workLines(work) : ["Payouts and deliveries: shown after `db migrate`"]),
-        ],
-        json: { ...place, version, pendingMigrations: pending, bytes, work, mode },
-      };
+      const { version, pending: pendingMigrations } = schema;
+      return { ...place, version, pendingMigrations, bytes, work, mode };
     },
   }),
   migrate: databaseCommand({
     takes: "[--check] [--json]",
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
-    run: (context, { check }) => (check ? checkSchema(context) : migrate(context)),
+    async run({ config: { database }, clock }, { check }) {
+      if (!check) return databaseAt(database).migrate();
+      const { schema } = await databaseAt(database).readStatus(clock.now());
+      return { ...schema, isWrong: schema.pending.length > 0 };
+    },
   }),
   check: databaseCommand({
     takes: "[--json]",
     summary:
-      "Check the books, and every page, index and record of a SQLite database. It exits with 1 if something is wrong.",
+      "Check the books, and every page, index and record of a SQLite file (PostgreSQL: pg_amcheck). It exits with 1 if something is wrong.",
     async run({ config }) {
       const checked = await databaseAt(config.database).check();
-      const { findings, pages } = checked;
-      const sound =
-        pages === undefined
-          ? "The books are right. PostgreSQL checks its pages and indexes with its own program, pg_amcheck."
-          : `Checked ${pages} pages with their indexes and records, and the books. Nothing is damaged.`;
-      const damaged = ["The database is damaged:", ...findings.map((finding) => `  ${finding}`)];
-      return { lines: findings.length > 0 ? damaged : [sound], json: checked, isWrong: findings.length > 0 };
+      return { ...checked, isWrong: checked.findings.length > 0 };
     },
   }),
   prune: command({
@@ -64,14 +59,36 @@ export const databaseCommands = {
           if (after !== undefined) await clock.sleep(performance.now() - begun);
         }
       }
-      const what = `${total.events} events with ${total.attempts} attempts, ${mebibytes(total.bytes)} of bodies`;
-      return { lines: [`${dryRun ? "Would delete" : "Deleted"}: ${what}`], json: { dryRun, ...total } };
+      return { dryRun, ...total };
     },
   }),
   reconcile: command({
     takes: "--rail --from --to [--statement] [--csv] [--json]",
     summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
-    run: reconcileRail,
+    async run(context, { rail, from, to, statement, csv }) {
+      const { storage, actor } = context;
+      if (to < from) throw new UsageError("--to must not be before --from.");
+      const listed = statement === undefined ? await listOf(context, rail) : undefined;
+      const listThere = listed?.there ?? (() => readStatement(statement!, from));
+      const shown: Difference[] = [];
+      const file = csv === undefined ? undefined : opened(csv);
+      if (file !== undefined) writeSync(file, DIFFERENCE_HEADER);
+      const onDifference = (difference: Difference) => {
+        if (shown.length < MOST.printed) shown.push(difference);
+        if (file !== undefined) writeSync(file, differenceLine(difference));
+      };
+      try {
+        const details = { rail, from: timestamp(from).slice(0, 10), to: timestamp(to).slice(0, 10) };
+        await storage.recordAction({ actor, action: "rail.reconcile", merchantId: "", details });
+        const period = { from, to: to + DAY_MS };
+        const result = await reconcile({ storage, rail, period, listThere, most: MOST.payments, onDifference });
+        const count = Object.values(result.differences).reduce((sum, each) => sum + each, 0);
+        return { ...result, shown, notShown: count - shown.length, isWrong: count > 0 };
+      } finally {
+        if (file !== undefined) closeSync(file);
+        await listed?.rails.close();
+      }
+    },
   }),
   backup: databaseCommand({
     takes: "FILE",
@@ -90,14 +107,10 @@ export const databaseCommands = {
     async run({ config: { database, mode }, clock }, { file, replace = false }) {
       const suffix = `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}`;
       const { version, kept } = await databaseAt(database).restore(file, { replace, suffix, mode });
-      return {
-        lines: [
-          `Restored ${file}, of version ${version}. A server migrates it when it starts.`,
-          ...(kept === undefined ? [] : [`The old database is kept: ${kept}`]),
-          "The database does not know what happened after the backup: references used since then are free again, and",
-          "payouts and webhooks that were pending are processed again.",
-        ],
-      };
+      return `Restored ${file}, of version ${version}. A server migrates it when it starts.
+${kept === undefined ? "" : `The old database is kept: ${kept}\n`}\
+The database does not know what happened after the backup: references used since then are free again, and
+payouts and webhooks that were pending are processed again.`;
     },
   }),
   copy: databaseCommand({
@@ -106,54 +119,50 @@ export const databaseCommands = {
     onlyAdvises: true,
     async run({ config, env }) {
       const copied = await databaseAt(config.database).copyTo(readCopyDestination(env));
-      return {
-        lines: [
-          "Copied and compared:",
-          ...copied.map(({ table, tally: { rows, sums } }) => {
-            return `  ${table}: ${rows}${sums[0] === undefined ? "" : `, amounts ${sums[0]} in all`}`;
-          }),
-          "Set DATABASE_URL to the new database and start the servers. Never start one on the old database again: it would",
-          "settle the same payouts and send the same webhooks. Cursors of lists of payouts, of checkouts and of the audit",
-          "trail are invalid from now on; cursors of events and deliveries stay valid.",
-        ],
-      };
+      const tables = copied.map(({ table, tally: { rows, sums } }) => {
+        return `  ${table}: ${rows}${sums[0] === undefined ? "" : `, amounts ${sums[0]} in all`}`;
+      });
+      return `Copied and compared:
+${tables.join("\n")}
+Set DATABASE_URL to the new database and start the servers. Never start one on the old database again: it would
+settle the same payouts and send the same webhooks. Cursors of lists of payouts, of checkouts and of the audit
+trail are invalid from now on; cursors of events and deliveries stay valid.`;
     },
   }),
 };
 
-async function checkSchema({ config, clock }: DatabaseContext) {
-  const { schema } = await databaseAt(config.database).readStatus(clock.now());
-  const { version, pending } = schema;
-  const isWrong = pending.length > 0;
-  const lines = isWrong
-    ? [`Version ${version}. Pending migrations:`, ...pending.map((name) => `  ${name}`)]
-    : [`Version ${version}. No migration is pending.`];
-  return { lines, json: schema, isWrong };
+function opened(path: string): number {
+  try {
+    return openSync(path, "w", 0o600);
+  } catch (error) {
+    throw new UsageError(`--csv cannot be written: ${(error as Error).message}`);
+  }
 }
 
-async function migrate({ config }: DatabaseContext) {
-  const migrated = await databaseAt(config.database).migrate();
-  const { from, to } = migrated;
-  const line = from === to ? `Version ${to}. Nothing to do.` : `Migrated from version ${from} to ${to}.`;
-  return { lines: [line], json: migrated };
-}
-
-function placeLines(place: DatabaseStatus["place"]): string[] {
-  if (place.storage === "sqlite")
-    return [`SQLite: ${place.file}`, place.inUse ? "A server is using it." : "No server is using it."];
-  const { host, port, database, serverVersion, connections } = place;
-  const { service, server, most } = connections;
-  return [
-    `PostgreSQL ${serverVersion}: ${database} at ${host}:${port}`,
-    `Connections: ${service} of this service; ${server} of ${most} on the server`,
-  ];
-}
-
-function workLines(work: NonNullable<DatabaseStatus["work"]>): string[] {
-  const since = work.oldestDueAt === undefined ? "" : `, the oldest since ${timestamp(work.oldestDueAt)}`;
-  return [
-    `Pending: ${work.pendingPayouts} payouts, ${work.pendingCheckouts} checkouts, ${work.pendingDeliveries} deliveries`,
-    `Deliveries due: ${work.dueDeliveries}${since}`,
-    `Deliveries failed: ${work.failedDeliveries}`,
-  ];
+/** Opens the rail. An error of the rail means misuse or an outage, and is not a difference between payments. */
+async function listOf({ config: { rails: settings }, clock }: Context, name: string) {
+  const setting = settings?.rails.find((each) => each.name === name);
+  if (!settings || !setting)
+    throw new UsageError(
+      `The configuration has no rail ${name}. Set RAIL_URL or RAILS as for the server, or give --statement FILE.csv.`,
+    );
+  const refuse = (error: unknown): never => {
+    throw new UsageError(`The payments of the rail ${name} cannot be read: ${(error as Error).message}`);
+  };
+  const rails = await openRails({ ...settings, rails: [setting], routes: [] }, { clock, warn: () => undefined }).catch(
+    refuse,
+  );
+  const list = rails.get(name)!.list;
+  if (!list) {
+    await rails.close();
+    throw new UsageError(`The rail ${name} lists no payments. Give its statement: --statement FILE.csv.`);
+  }
+  async function* there(period: { from: number; to: number }): AsyncGenerator<RailEntry> {
+    try {
+      yield* list!(period, new AbortController().signal);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+  return { rails, there };
 }

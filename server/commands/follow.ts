@@ -20,15 +20,16 @@ interface Happened extends Pick<Message, "id" | "body"> {
 /** What happens while events are followed, for people and programs. */
 export type FollowEvent =
   | { type: "connected" }
-  | {
+  | ({
       type: "attempt";
-      happened: Happened;
+      id: string;
+      event: string;
+      reference: string;
       attempt: number;
-      response: Response;
       /** `pending`: there is another attempt, after this time. */
       status: "pending" | "delivered" | "ended" | "exhausted";
       nextInMs?: number;
-    }
+    } & Response)
   | { type: "lost"; reason: string }
   | { type: "reconnected" };
 
@@ -41,7 +42,7 @@ interface Options {
   tell(event: FollowEvent): void;
   /** Resolves after so many milliseconds, or when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<unknown>;
-  /** Ends after the attempt in progress. */
+  /** Ends after the request or attempt in progress. */
   stopping: AbortSignal;
 }
 
@@ -78,8 +79,7 @@ export async function followEvents({
   }
 
   async function readSecrets(): Promise<string[]> {
-    const path = "/sandbox/webhook-secret";
-    const { secret, previousSecrets } = await remote.send<Schemas["WebhookSecret"]>("GET", path, undefined, stopping);
+    const { secret, previousSecrets } = await remote.send<Schemas["WebhookSecret"]>("GET", "/sandbox/webhook-secret");
     return [secret, ...previousSecrets.map((each) => each.secret)];
   }
 
@@ -87,14 +87,15 @@ export async function followEvents({
   async function deliver(happened: Happened): Promise<boolean> {
     let refusals = 0;
     for (let attempt = 1; !stopping.aborted; attempt += 1) {
-      const { id, body } = happened;
+      const { body, ...told } = happened;
+      const { id } = told;
       const response = await receiver.receive({ id, body, secrets: await readSecrets() });
       const verdict = verdictOf(response.httpStatus);
       if (response.httpStatus !== undefined) refusals += 1;
       const refused = refusals < MOST_REFUSALS ? "pending" : "exhausted";
       const status = verdict === "failed" ? refused : verdict;
       const nextInMs = pauseAfter(attempt);
-      tell({ type: "attempt", happened, attempt, response, status, ...(status === "pending" && { nextInMs }) });
+      tell({ type: "attempt", ...told, attempt, ...response, status, ...(status === "pending" && { nextInMs }) });
       if (status !== "pending") return true;
       await sleep(nextInMs, stopping);
     }
@@ -103,10 +104,10 @@ export async function followEvents({
 
   /** Sends the events after the last one. */
   async function round(): Promise<void> {
-    if (last === undefined) advance((await readEvents(remote, stopping, 1)).items[0]?.id ?? "");
+    if (last === undefined) advance((await readEvents(remote, 1)).items[0]?.id ?? "");
     if (!isConnected) tell({ type: "connected" });
     isConnected = true;
-    for await (const happened of eventsAfter(remote, stopping, last!)) {
+    for await (const happened of eventsAfter(remote, last!)) {
       const isWanted = wanted?.includes(happened.event) ?? true;
       if (stopping.aborted || (isWanted && !(await deliver(happened)))) return;
       advance(happened.id);
@@ -121,7 +122,6 @@ export async function followEvents({
       failures = 0;
       await sleep(POLL_MS, stopping);
     } catch (error) {
-      if (stopping.aborted) return;
       if (!isTemporary(error)) throw error;
       if (failures === 0) tell({ type: "lost", reason: (error as Error).message });
       failures += 1;
@@ -131,10 +131,9 @@ export async function followEvents({
 }
 
 /** Reads a page of the list of events, newest first. */
-async function readEvents(remote: Remote, stopping: AbortSignal, limit: number, cursor?: string) {
+async function readEvents(remote: Remote, limit: number, cursor?: string) {
   const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
-  const path = `/sandbox/events?${query}`;
-  const page = await remote.send<Schemas["SandboxEventList"]>("GET", path, undefined, stopping);
+  const page = await remote.send<Schemas["SandboxEventList"]>("GET", `/sandbox/events?${query}`);
   const items = page.items.map(({ id, reference, body }): Happened => {
     return { id, event: body.event, reference, body: JSON.stringify(body) };
   });
@@ -146,18 +145,18 @@ async function readEvents(remote: Remote, stopping: AbortSignal, limit: number, 
  * event, because the sandbox was reset or pruned, has only later events. No event appears behind another one later
  * (D42). Pages between are read again, so that only their cursors are kept meanwhile.
  */
-async function* eventsAfter(remote: Remote, stopping: AbortSignal, id: string): AsyncGenerator<Happened> {
-  const newest = await readEvents(remote, stopping, 1);
+async function* eventsAfter(remote: Remote, id: string): AsyncGenerator<Happened> {
+  const newest = await readEvents(remote, 1);
   const cursors: string[] = [];
   let page = newest;
   while (!page.items.some((each) => each.id === id) && page.nextCursor !== undefined) {
     cursors.push(page.nextCursor);
-    page = await readEvents(remote, stopping, PAGE, page.nextCursor);
+    page = await readEvents(remote, PAGE, page.nextCursor);
   }
   const known = page.items.findIndex((each) => each.id === id);
   yield* page.items.slice(0, known === -1 ? undefined : known).toReversed();
   for (const cursor of cursors.slice(0, -1).toReversed())
-    yield* (await readEvents(remote, stopping, PAGE, cursor)).items.toReversed();
+    yield* (await readEvents(remote, PAGE, cursor)).items.toReversed();
   if (cursors.length > 0) yield* newest.items;
 }
 
@@ -193,7 +192,7 @@ export function forwardTo(url: string): Receiver {
 }
 
 /** A receiver that forwards nothing and responds with this status after this delay. */
-export function respondWith({ status = 200, delayMs = 0 }): Receiver {
+export function respondWith({ status = 200, delayMs = 0 }: { status?: number; delayMs?: number }): Receiver {
   return {
     async receive() {
       await wait(Math.min(delayMs, ATTEMPT_TIMEOUT_MS));

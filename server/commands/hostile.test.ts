@@ -5,14 +5,14 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { serve } from "../testing/http.ts";
 import { followEvents, respondWith, type FollowEvent } from "./follow.ts";
-import { printJson, printLines } from "./listen.ts";
+import { jsonOf, lineOf } from "./listen.ts";
 import { printableLines } from "./command.ts";
 import { createRemote, requireSandbox } from "./remote.ts";
 import { trigger } from "./trigger.ts";
 
 const ESCAPES = "\u001b]0;title\u0007\u009b2J\u202etxt\r\u2028";
 const RAW = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-const now = () => new Date(0);
+const now = new Date(0);
 const EVENTS = "GET /sandbox/events";
 const SECRET = "GET /sandbox/webhook-secret";
 /** What the server responds: a value, which is sent as JSON, or a function. */
@@ -40,9 +40,9 @@ beforeEach(async () => {
 });
 afterEach(() => server.close());
 
-const remote = () => createRemote({ "base-url": server.url }, { API_KEY: "key" });
+const remote = () => createRemote({ baseUrl: server.url }, { API_KEY: "key" });
 const triggered = (event: string, ...args: string[]) =>
-  trigger(
+  trigger.run(
     [event, "--base-url", server.url, ...args],
     { API_KEY: "key" },
     {
@@ -74,14 +74,14 @@ test("prints no escape sequences of an error, a name or a delivery, also as JSON
   answers[EVENTS] = { data: { items: [{ id: "1", reference: ESCAPES, body: { event: ESCAPES } }] } };
   const told: FollowEvent[] = [...(await listen()), { type: "lost", reason: ESCAPES }];
   for (const event of told) {
-    expect.soft(printLines(now, false)(event)).not.toMatch(RAW);
-    const json = printJson(now)(event);
+    expect.soft(lineOf(event, now)).not.toMatch(RAW);
+    const json = jsonOf(event, now);
     expect.soft(json).not.toMatch(RAW);
     expect.soft(JSON.parse(json)).toMatchObject({ type: event.type });
   }
   expect(told.map(({ type }) => type)).toEqual(["connected", "attempt", "lost"]);
   // JSON still says exactly what the server sent.
-  expect(JSON.parse(printJson(now)(told[1]!)).reference).toBe(ESCAPES);
+  expect(JSON.parse(jsonOf(told[1]!, now)).reference).toBe(ESCAPES);
 });
 
 test("prints no escape sequences of an event that it triggered, or of a refusal", async () => {

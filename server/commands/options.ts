@@ -1,3 +1,4 @@
+import { anAmount, merchantActions } from "../actions/merchants.ts";
 import { checkedReason } from "../domain/audit.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
@@ -6,63 +7,50 @@ import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import { PACE } from "../domain/webhooks.ts";
 import { ROLES } from "../domain/sign-in.ts";
+import { english } from "../texts/index.ts";
 import { v7 } from "uuid";
 
+const { currency } = merchantActions["balance.adjust"].input;
 const OUTCOMES = ["success", "failed"] as const;
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
 const LIMIT_MAX = 1_000;
 
-type Parse<T> = (text: string, name: string) => T;
-
 const oneOf =
-  <T extends string>(values: readonly T[]): Parse<T> =>
-  (text, name) => {
-    const value = values.find((each) => each === text);
-    if (value === undefined) throw new Error(`${name} must be one of ${values.join(", ")}.`);
-    return value;
-  };
+  <T extends string>(values: readonly T[]) =>
+  (text: string) =>
+    values.find((each) => each === text);
 
-const matching =
-  <T = string>(pattern: RegExp, rule: string, read: (text: string) => T = (text) => text as T): Parse<T> =>
-  (text, name) => {
+/** @param read returns NaN for a text that is not valid after all */
+export const matching =
+  <T = string>(pattern: RegExp, read = (text: string) => text as T) =>
+  (text: string) => {
     const value = pattern.test(text) ? read(text) : undefined;
-    if (value === undefined || Number.isNaN(value)) throw new Error(`${name} must ${rule}.`);
-    return value;
+    return Number.isNaN(value) ? undefined : value;
   };
 
 const numberUpTo = (most: number) =>
-  matching(/^\d+$/, `be a whole number from 1 to ${most}`, (text) =>
-    Number(text) >= 1 && Number(text) <= most ? Number(text) : Number.NaN,
-  );
-const time = matching(
-  /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/,
-  "be a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z",
-  Date.parse,
-);
-const day = matching(/^\d{4}-\d\d-\d\d$/, "be a day (UTC), such as 2026-11-21", Date.parse);
+  matching(/^\d+$/, (text) => (Number(text) >= 1 && Number(text) <= most ? Number(text) : Number.NaN));
+const time = matching(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?Z)?$/, Date.parse);
+const day = matching(/^\d{4}-\d\d-\d\d$/, Date.parse);
 const age = matching(
   /^[1-9]\d{0,4}[dh]$/,
-  "be a number of days or hours, such as 90d or 12h",
   (text) => Number.parseInt(text, 10) * (text.endsWith("d") ? 86_400_000 : 3_600_000),
 );
 
-function scopes(list: string, name: string): Scope[] {
-  const given = new Set(list.split(",").map((scope) => oneOf(SCOPES)(scope.trim(), name)));
-  return SCOPES.filter((scope) => given.has(scope));
+function scopes(list: string): Scope[] | undefined {
+  const given = new Set(list.split(",").map((text) => oneOf(SCOPES)(text.trim())));
+  return given.has(undefined) ? undefined : SCOPES.filter((scope) => given.has(scope));
 }
 
-const term = (value: string, { meaning, example }: { meaning: string; example: string }) => ({
-  value,
-  meaning: `${meaning}, such as ${example}`,
-});
+/** An option whose meaning the dashboard explains with the same texts. */
+const explained = (
+  value: string,
+  id: `limit.${keyof typeof LIMITS}` | `term.${keyof typeof TERMS}`,
+  { example }: { example: string },
+) => ({ value, meaning: `${english(id)}: ${english(`${id}.means`)}, such as ${example}` });
 
 /** The checks of arguments. Others are texts, and MERCHANT is the id of a merchant that exists. */
-export const ARGUMENTS = {
-  AMOUNT: matching(/^[1-9]\d*$/, "be a whole number of the lowest denomination, such as 10000 for 100.00", (text) =>
-    Number.isSafeInteger(Number(text)) ? Number(text) : Number.NaN,
-  ),
-  CURRENCY: matching(/^[A-Z]{3}$/, "be three capital letters, such as XOF"),
-};
+export const ARGUMENTS = { AMOUNT: anAmount, CURRENCY: (text: string) => currency.read({ currency: text }) };
 
 /** Every option of the commands in `table.ts`. */
 export const OPTIONS = {
@@ -75,10 +63,10 @@ export const OPTIONS = {
     value: "REFERENCE",
     meaning: "of the service, such as DSB… or CHK…; deliveries takes the merchant's, too",
   },
-  type: { value: "EVENT", parse: oneOf(EVENT_TYPES), meaning: "such as disbursement.completed" },
+  type: { value: "EVENT", parse: oneOf(EVENT_TYPES), meaning: `one of ${EVENT_TYPES.join(", ")}` },
   host: { value: "HOST", meaning: "of the receiver, with its port if its address has one" },
-  since: { value: "TIME", parse: time, meaning: "in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
-  until: { value: "TIME", parse: time, meaning: "in UTC; events of this time or later are left out" },
+  since: { value: "TIME", parse: time, meaning: "a time in UTC, such as 2026-11-21 or 2026-11-21T09:30:00Z" },
+  until: { value: "TIME", parse: time, meaning: "a time in UTC; events of this time or later are left out" },
   pace: {
     value: "N",
     parse: numberUpTo(PACE.most),
@@ -104,16 +92,15 @@ export const OPTIONS = {
     parse: scopes,
     meaning: `the only operations of the key, such as read,disburse; known are ${SCOPES.join(", ")}`,
   },
-  "per-payment": term("AMOUNTS", LIMITS.perPayment),
-  "per-day": term("AMOUNTS", LIMITS.perDay),
-  countries: term("LIST", LIMITS.countries),
-  currencies: term("LIST", LIMITS.currencies),
-  recipients: term("LIST", LIMITS.recipients),
-  "approval-from": term("AMOUNTS", LIMITS.approvalFrom),
-  "disbursement-fee": term("FEE", TERMS.disbursementFee),
-  "checkout-fee": term("FEE", TERMS.checkoutFee),
-  "rate-limit": term("N", TERMS.rateLimit),
-  session: { value: "ID", meaning: "of one session, as the command sessions lists it" },
+  "per-payment": explained("AMOUNTS", "limit.perPayment", LIMITS.perPayment),
+  "per-day": explained("AMOUNTS", "limit.perDay", LIMITS.perDay),
+  countries: explained("LIST", "limit.countries", LIMITS.countries),
+  currencies: explained("LIST", "limit.currencies", LIMITS.currencies),
+  recipients: explained("LIST", "limit.recipients", LIMITS.recipients),
+  "approval-from": explained("AMOUNTS", "limit.approvalFrom", LIMITS.approvalFrom),
+  "disbursement-fee": explained("FEE", "term.disbursementFee", TERMS.disbursementFee),
+  "checkout-fee": explained("FEE", "term.checkoutFee", TERMS.checkoutFee),
+  "rate-limit": explained("N", "term.rateLimit", TERMS.rateLimit),
   none: { meaning: "remove the address" },
   yes: { meaning: "do it; without it, only say what would be done" },
   "older-than": { value: "AGE", parse: age, meaning: "in days or hours, such as 90d or 12h" },
@@ -123,9 +110,10 @@ export const OPTIONS = {
   outcome: { value: "OUTCOME", parse: oneOf(OUTCOMES), meaning: "how the payment has ended, success or failed" },
   id: {
     value: "ID",
-    parse: matching(/^[\w-]{8,64}$/, "have 8 to 64 letters, digits, - or _"),
+    parse: matching(/^[\w-]{8,64}$/),
     otherwise: v7,
-    meaning: "of this change; repeated with the same ID, the command takes effect once",
+    meaning:
+      "8 to 64 letters, digits, - or _ that name this change; repeated with the same ID, the command takes effect once",
   },
   reason: { value: "TEXT", parse: checkedReason, meaning: "why, for the audit trail" },
   rail: { value: "NAME", meaning: "of a rail in the configuration" },

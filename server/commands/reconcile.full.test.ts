@@ -112,7 +112,7 @@ describe("db reconcile", () => {
       "--csv",
       file("by-rail-found.csv"),
     );
-    expect(stdout).toMatch(/^Matched: 1\./);
+    expect(stdout).toMatch(/^matched: 1\n/);
     expect(readFileSync(file("by-rail-found.csv"), "utf8")).toContain("\r\nmissing here,BANK-8,");
   }, 90_000);
 
@@ -120,8 +120,7 @@ describe("db reconcile", () => {
     const secondDay = ["--rail", "mobile", "--from", "2026-11-21", "--to", "2026-11-21"];
     const { code, stdout } = await reconcile(...secondDay, "--statement", writeStatement("equal.csv"));
     const onFirstDay = (Date.UTC(2026, 10, 21) - START) / 1_000;
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`Matched: ${PAYMENTS - onFirstDay}.`)]);
-    expect(stdout).toContain("No differences.");
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`matched: ${PAYMENTS - onFirstDay}\n`)]);
     const { stdout: trail } = await runCommand(other, "keys", "audit");
     expect(trail).toMatch(/rail\.reconcile.*mobile.*2026-11-21/);
   }, 90_000);

@@ -23,6 +23,8 @@ async function run(...args: string[]) {
   const { code, stdout, stderr } = await runCommand(terminal.env, ...args);
   return { code, text: (stdout + stderr).trimEnd() };
 }
+const payout = async () => (await server.createPayout()).body.data.reference as string;
+let changes = 0;
 const anotherMerchant = async () => (await server.addMerchant("Kofi Goods")).merchant.id;
 
 /** Commands that write, with their arguments. What a command says after a failure is decided in one place for all. */
@@ -37,7 +39,32 @@ const WRITING: Record<string, (merchant: string) => string[] | Promise<string[]>
     await server.storage.adjustBalance(id, change, "server app@host");
     return [id, "1", "XOF", ...REASON];
   },
-  "rails decide": async () => [(await server.createPayout()).body.data.reference, "--outcome", "failed", ...REASON],
+  "balances approve": async (id) => {
+    changes += 1;
+    const change = { id: `proposed-${changes}`, amount: 1, currency: "XOF", reason: "a transfer" };
+    await server.storage.proposeAdjustment(id, change, "dashboard Grace");
+    return [id, change.id];
+  },
+  "keys approve": async (id) => {
+    await server.storage.setMerchantLimits(id, { approvalFrom: { XOF: 1 } }, "server app@host");
+    const reference = await payout();
+    await server.storage.setMerchantLimits(id, undefined, "server app@host");
+    return [id, reference];
+  },
+  "rails decide": async () => [await payout(), "--outcome", "failed", ...REASON],
+  "rails ask": async () => [await payout()],
+  "rails pause": async () => {
+    await server.storage.resumeRail("test", "server app@host");
+    return ["test", ...REASON];
+  },
+  "rails close": async () => {
+    const reference = await payout();
+    for (const status of ["success", "failed"] as const) {
+      const report = { exchanges: [], answer: { status }, askAgainAfterMs: 0 };
+      await server.storage.recordNotification("test", reference, report);
+    }
+    return [reference, ...REASON];
+  },
 };
 
 test.each(Object.entries(WRITING))("%s says the truth, whatever fails after a write", async (command, argsOf) => {
@@ -82,7 +109,7 @@ test("a top-up that fails after its commit is booked once, however often it is r
   expect(code).toBe(1);
   const [, reference, given] = /balance\.top-up merchant \S+ reference (\S+) currency XOF.* --id (\S+): /.exec(text)!;
   expect(given).toBe(reference);
-  expect((await topUp("--id", given!)).text).toMatch(/available XOF.7\.00/);
+  expect((await topUp("--id", given!)).text).toMatch(/available: XOF.7\.00/);
   expect((await run("balances", "top-up", id, "800", "XOF", "--reason", "Other", "--id", given!)).text).toBe(
     `The id ${given} belongs to another change: top-up, 700 XOF. Give this change another id.`,
   );
@@ -102,7 +129,7 @@ test("a command whose server ends before it replies does not know what was recor
   server.storage.adjustBalance = adjustBalance;
   await terminal.reconnect();
   expect([code, text]).toEqual([1, expect.stringContaining("It is not known whether this was recorded")]);
-  expect((await run(...args, "--id", / --id (\S+): /.exec(text)![1]!)).text).toMatch(/available XOF.7\.00/);
+  expect((await run(...args, "--id", / --id (\S+): /.exec(text)![1]!)).text).toMatch(/available: XOF.7\.00/);
   expect(await balanceOf(id)).toBe(700);
 });
 

@@ -1,16 +1,14 @@
-// What the commands share that talk to a running server.
+// What the commands share that talk to a running sandbox.
 import { readFileSync } from "node:fs";
-import { distance } from "fastest-levenshtein";
 import { readConfig } from "../config.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { UsageError, printableStart } from "./command.ts";
+import { parseCommand, printableStart, UsageError, usageOf, type Input, type Printer, type Syntax } from "./command.ts";
 
-/** The options of these commands. */
-export const REMOTE_OPTIONS = {
+const REMOTE_OPTIONS = {
   "base-url": {
     value: "URL",
     parse: baseUrl,
-    meaning: "of the server; by default the one that runs here, else http://127.0.0.1:3000",
+    meaning: "of the server, without user and password; by default the one that runs here, else http://127.0.0.1:3000",
   },
   "api-key-file": {
     value: "FILE",
@@ -20,23 +18,49 @@ export const REMOTE_OPTIONS = {
 
 const TIMEOUT_MS = 30_000;
 
-function baseUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password) return text.replace(/\/+$/, "");
-  throw new Error("--base-url must be an http or https URL without user and password, such as http://127.0.0.1:3000.");
+interface Context {
+  env: NodeJS.ProcessEnv;
+  printer: Printer;
+  /** Prepares requests. @throws UsageError if the server is no sandbox, or as `createRemote` does */
+  connect(): Promise<Remote>;
 }
 
-/** Returns the name that is most similar to a mistyped name. */
-export function nearest(word: string, names: readonly string[]): string {
-  const away = (name: string) => distance(word.toLowerCase(), name.toLowerCase());
-  return names.toSorted((a, b) => away(a) - away(b))[0]!;
+/** A command without a group. Its options name a server, beside the options of its own. */
+export function remoteCommand<const Takes extends string, const Own extends Syntax["options"] & {}>(
+  name: string,
+  {
+    run,
+    ...entry
+  }: Syntax & { takes: Takes; options: Own; run(context: Context, input: Input<Takes, Own>): Promise<void> },
+) {
+  const takes = `${entry.takes} [--base-url] [--api-key-file]`;
+  const table = { [name]: { ...entry, takes, options: { ...entry.options, ...REMOTE_OPTIONS } } };
+  return {
+    usage: () => usageOf("", table, name),
+    async run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0> {
+      const { input } = parseCommand("", table, [name, ...args]);
+      async function connect() {
+        const remote = createRemote(input as Parameters<typeof createRemote>[0], env);
+        await requireSandbox(remote);
+        return remote;
+      }
+      await run({ env, printer, connect }, input as Input<Takes, Own>);
+      return 0;
+    },
+  };
+}
+
+function baseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  const isValid = url && /^https?:$/.test(url.protocol) && !url.username && !url.password;
+  return isValid ? text.replace(/\/+$/, "") : undefined;
 }
 
 /** @throws UsageError unless there is an event of this name */
-export function eventNamed(name: string, hint = ""): EventType {
+export function eventNamed(name: string): EventType {
   const event = EVENT_TYPES.find((each) => each === name);
   if (event) return event;
-  throw new UsageError(`There is no event ${name}. Did you mean ${nearest(name, EVENT_TYPES)}?${hint}`);
+  throw new UsageError(`There is no event ${name}. There are ${EVENT_TYPES.join(", ")}.`);
 }
 
 /** The server refused a request, or responded with something that no server of the contract sends. */
@@ -62,7 +86,7 @@ export interface Remote {
    * Sends a request and returns `data` of the response, or the whole body if it has no `data`.
    * @throws ResponseError, Unreachable
    */
-  send<Data>(method: "GET" | "POST", path: string, body?: object, signal?: AbortSignal): Promise<Data>;
+  send<Data>(method: "GET" | "POST", path: string, body?: object): Promise<Data>;
 }
 
 /**
@@ -71,39 +95,29 @@ export interface Remote {
  * @throws UsageError if there is no key, ConfigError if the environment variables that name a server are invalid
  */
 export function createRemote(
-  options: { "base-url"?: string; "api-key-file"?: string },
+  options: { baseUrl?: string; apiKeyFile?: string },
   env: Readonly<Record<string, string | undefined>>,
 ): Remote {
-  const { "base-url": base = readConfig(env).publicUrl, "api-key-file": file } = options;
+  const { baseUrl: base = readConfig(env).publicUrl, apiKeyFile: file } = options;
   const key = file === undefined ? env.API_KEY?.trim() : keyIn(file);
   if (!key) throw new UsageError("There is no API key. Set the variable API_KEY, or give --api-key-file FILE.");
   if (!/^[\x21-\x7e]+$/.test(key)) throw new UsageError("The API key contains characters that no key has.");
   return {
     baseUrl: base,
     key,
-    async send<Data>(method: "GET" | "POST", path: string, body?: object, stopping?: AbortSignal) {
+    async send<Data>(method: "GET" | "POST", path: string, body?: object) {
       const headers = { "x-api-key": key, ...(body && { "content-type": "application/json" }) };
-      // AbortSignal.any would keep a part of each request in memory as long as `stopping`, for which `listen` polls.
-      const ending = new AbortController();
-      const stop = () => ending.abort(stopping?.reason);
-      const timer = setTimeout(() => ending.abort(new DOMException("The time is over.", "TimeoutError")), TIMEOUT_MS);
-      stopping?.addEventListener("abort", stop, { once: true });
-      if (stopping?.aborted) stop();
       const request = {
         method,
         headers,
         ...(body && { body: JSON.stringify(body) }),
         redirect: "error",
-        signal: ending.signal,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
       } as const;
       const [status, content] = await fetch(base + path, request)
         .then(async (response) => [response.status, await response.text()] as const)
         .catch((error: Error & { cause?: { code?: string } }) => {
           throw new Unreachable(`${base} does not respond (${error.cause?.code ?? error.name}).`, { cause: error });
-        })
-        .finally(() => {
-          clearTimeout(timer);
-          stopping?.removeEventListener("abort", stop);
         });
       return dataOf(status, content) as Data;
     },

@@ -1,6 +1,7 @@
 // Runs a command of the table: checks what it was given, opens what it works on, and prints what it says.
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { stringify } from "yaml";
 import { readConfig, type Config } from "../config.ts";
 import { describeChanges, noteChanges, truthful, type Change } from "../domain/changes.ts";
 import { createSystemClock, type Clock } from "../domain/clock.ts";
@@ -11,6 +12,8 @@ import type { Page } from "../domain/pages.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
+import { formatAmount } from "../http/pages/formats.ts";
+import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
 import { requireNoOther } from "../storage/mode.ts";
 import { databaseAt, openStorage } from "../storage/open.ts";
@@ -22,8 +25,8 @@ import {
   PROGRAM,
   UsageError,
   usageOf,
-  printable,
   printableJson,
+  printableLines,
   type Input,
   type Printer,
   type Syntax,
@@ -42,22 +45,20 @@ export interface Context extends DatabaseContext, MerchantContext {
   webhooks: Webhooks;
 }
 
-/** The result of a command. It is printed as lines, or as JSON if the command has the option `json` and it is set. */
-export interface Output {
-  lines: readonly string[];
-  json?: unknown;
-  /** True if a check has found something wrong. The exit code is then 1. */
-  isWrong?: boolean;
-}
+/**
+ * What a command says: a text, or a value that is printed as YAML, or with `--json` as JSON. With `isWrong` a check has
+ * found something, and the exit code is 1.
+ */
+type Output = string | object;
 
-/** A command of the table. A result without JSON is only text. */
+/** A command of the table. */
 interface Entry<Takes extends string, Gets> extends Syntax {
   takes: Takes;
   /** True if the command may create the database. Other commands expect an existing database. */
   creates?: boolean;
   /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
   onlyAdvises?: boolean;
-  run(context: Gets, input: Input<Takes>): Promise<Output | string>;
+  run(context: Gets, input: Input<Takes>): Promise<Output>;
 }
 export type Command = Entry<string, never> & { opensStorage: boolean };
 
@@ -73,12 +74,8 @@ export const databaseCommand = <const Takes extends string>(entry: Entry<Takes, 
   opensStorage: false,
 });
 
-/** A page of a list. @param lines the lines that are printed for an item without `--json` */
-export function listing<T>({ items, cursor }: Page<T>, lines: (item: T) => string | string[]): Output {
-  const more = cursor === undefined ? [] : [`There are more. For the next page add: --cursor ${cursor}`];
-  const printed = items.length === 0 ? ["None."] : items.flatMap(lines);
-  return { lines: [...printed, ...more], json: { items, ...(cursor !== undefined && { nextCursor: cursor }) } };
-}
+/** A page of a list. @param view what is printed of an item */
+export const listing = <T, V = T>(page: Page<T>, view = (item: T) => item as unknown as V) => listView(page, view);
 
 /** @throws UsageError unless the caller has confirmed what the command would do */
 export function requireYes({ yes }: { yes?: true }, would: string): void {
@@ -101,11 +98,31 @@ export function commandGroup(group: string, commands: Readonly<Record<string, Co
     const result = await noteChanges(changes, work).catch((error: unknown) => {
       throw withChanges(error, changes, chosen.takes.includes("[--id]") ? input.id : undefined);
     });
-    const { lines, json, isWrong = false } = typeof result === "string" ? { lines: [result], json: result } : result;
-    printer.log(input.json ? printableJson(json, 2, inJson) : lines.map(printable).join("\n"));
-    return isWrong ? 1 : 0;
+    printer.log(input.json ? printableJson(result, 2, inJson) : printableLines(textOf(result)));
+    return typeof result === "object" && "isWrong" in result && result.isWrong ? 1 : 0;
   }
   return { run, commands, usage: ([name]: readonly string[]) => usageOf(group, commands, name) };
+}
+
+const inLine = (part: unknown) => stringify(part, { collectionStyle: "flow", lineWidth: 0 }).trimEnd();
+
+/** A value as YAML, with a line for each field and for each entry of a list. */
+function textOf(value: Output): string {
+  if (typeof value === "string") return value;
+  const parts = Object.entries(JSON.parse(JSON.stringify(value, inText)) as object).flatMap(([name, part]) => {
+    if (!Array.isArray(part) || part.length === 0) return [`${name}: ${inLine(part)}`];
+    return [`${name}:`, ...part.map((each) => `  - ${inLine(each)}`)];
+  });
+  return parts.join("\n");
+}
+
+const MONEY = new Set(["amount", "fee", "balance", "available", "reserved"]);
+/** People read amounts as on pages. */
+function inText(this: { currency?: unknown }, name: string, value: unknown) {
+  const { currency } = this;
+  return MONEY.has(name) && typeof value === "number" && typeof currency === "string"
+    ? formatAmount(value, currency, "en")
+    : inJson(name, value);
 }
 
 /** Converts what JSON cannot have, and times, which are ISO 8601 as in responses of the API. */

@@ -61,14 +61,14 @@ test("sets the fields that are overridden", async () => {
 });
 
 test.each<[typed: string, code: number, message: string | RegExp]>([
-  ["disbursement.complete", 2, "There is no event disbursement.complete. Did you mean disbursement.completed?"],
-  ["checkout.failed --override ammount=5", 2, "A CheckoutRequest has no field ammount. Did you mean amount?"],
-  ["checkout.failed --override toString=5", 2, "A CheckoutRequest has no field toString."],
+  ["disbursement.complete", 2, "There is no event disbursement.complete. There are disbursement.completed, "],
+  ["checkout.failed --override ammount=5", 2, "The request for checkout.failed has no field ammount. It has amount, "],
+  ["checkout.failed --override toString=5", 2, "The request for checkout.failed has no field toString."],
   ["checkout.failed --override amount", 2, "--override amount must have the form FIELD=VALUE."],
-  ["checkout.failed --override amount=1.5", 2, "amount must be a whole number."],
+  ["checkout.failed --override amount=1.5", 2, "amount"],
   ["checkout.failed --override amount=0", 2, "amount"],
   ["disbursement.failed --override phoneNumber=2257038102001", 2, "phoneNumber must end in 002"],
-  ["", 2, /^Usage: /],
+  ["", 2, /^Give an EVENT, or --list/],
   ["checkout.failed more", 2, /^Usage: /],
   ["checkout.failed --api-key-file /nowhere/at/all", 2, "The API key cannot be read: ENOENT"],
   ["checkout.failed --api-key-file {folder}/wrong", 2, "This API key is not valid."],
@@ -88,7 +88,7 @@ test("reads the key from a file, and says where one is expected; lists the event
   await rows(
     ["trigger checkout.failed --base-url {url} --api-key-file {folder}/key", 0],
     ["trigger checkout.failed --base-url {url}", 2, "Set the variable API_KEY, or give --api-key-file FILE."],
-    ["trigger --list", 0, /disbursement\.completed[^]+Fields: reference, amount[^]+checkout\.cancelled/],
+    ["trigger --list", 0, /^disbursement\.completed: [^\n]*amount[^]+checkout\.cancelled: /],
   );
 });
 

@@ -77,78 +77,6 @@ const amountsText = (amounts: Amounts): string =>
     .map(([currency, amount]) => `${currency}:${amount}`)
     .join(",");
 
-/** The names of limits, as people write them, and their meaning. */
-export const LIMITS = {
-  perPayment: { example: "XOF:5000000", meaning: "the most of one payout, for each currency that may be paid" },
-  perDay: { example: "XOF:20000000,GHS:90000", meaning: "the most of all payouts of a day (UTC), for each currency" },
-  countries: { example: "CI,GH", meaning: "the only countries" },
-  currencies: { example: "XOF,GHS", meaning: "the only currencies" },
-  recipients: { example: "2250700000001", meaning: "the only phone numbers" },
-  approvalFrom: { example: "XOF:1000000", meaning: "the amount from which on a payout waits for approval" },
-} as const satisfies Record<keyof Limits, { example: string; meaning: string }>;
-const NAMES = Object.keys(LIMITS) as (keyof Limits)[];
-
-/** Limits as people write them, such as `XOF:5000000` for `perPayment`. */
-export type LimitTexts = { readonly [Name in keyof Limits]?: string | undefined };
-
-export function limitTexts(limits: Limits | undefined): Record<string, string> {
-  const texts = Object.entries(limits ?? {}).map(([name, value]) => [
-    name,
-    Array.isArray(value) ? value.join(",") : amountsText(value as Amounts),
-  ]);
-  return Object.fromEntries(texts) as Record<string, string>;
-}
-
-const PATTERNS = { countries: /^[A-Z]{2}$/, currencies: /^[A-Z]{3}$/, recipients: /^\d{10,15}$/ };
-/** How many values a limit may have. The number is small, because each create reads the values. */
-const MOST = 200;
-
-/** Reads what people have written under some of these names; without any, it is undefined. */
-export function readTexts<Name extends string, All>(
-  names: readonly Name[],
-  texts: Readonly<Partial<Record<Name, string | undefined>>>,
-  parse: (name: Name, text: string) => unknown,
-): All | undefined {
-  const given = names.filter((name) => (texts[name] ?? "").trim() !== "");
-  if (given.length === 0) return undefined;
-  return Object.fromEntries(given.map((name) => [name, parse(name, texts[name]!.trim())])) as All;
-}
-
-/** @throws ServiceError `invalid_value` */
-export const parseLimits = (texts: LimitTexts): Limits | undefined =>
-  readTexts(NAMES, texts, (name, text) =>
-    parsedLimit(
-      name,
-      text.split(",").map((each) => each.trim()),
-    ),
-  );
-
-function parsedLimit(name: keyof Limits, values: readonly string[]): Amounts | string[] {
-  if (values.length > MOST) throw invalid(name, `can have at most ${MOST} values`);
-  if (name === "countries" || name === "currencies" || name === "recipients") {
-    if (!values.every((value) => PATTERNS[name].test(value))) throw invalid(name, "is not valid");
-    return [...new Set(values)];
-  }
-  const amounts = toAmounts(values);
-  if (typeof amounts === "string") throw invalid(name, amounts);
-  return amounts;
-}
-
-/** Reads amounts such as `XOF:5000000`. Returns what is wrong with them as text. */
-export function toAmounts(values: readonly string[]): Amounts | string {
-  const pairs = values.map((value) => /^([A-Z]{3}):(\d+)$/.exec(value));
-  const entries = pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])] as const);
-  if (!entries.every(([, amount]) => Number.isSafeInteger(amount))) return "is not valid";
-  if (new Set(entries.map(([currency]) => currency)).size < entries.length) return "has a currency twice";
-  return Object.fromEntries(entries);
-}
-
-const invalid = (name: keyof Limits, what: string) =>
-  new ServiceError(
-    "invalid_value",
-    `The limit ${name} ${what}. It lists values with commas, such as ${LIMITS[name].example}.`,
-  );
-
 /** A fee rule: basis points of the amount plus a fixed part in the lowest denomination (D14). */
 export interface FeeRule {
   basisPoints: number;
@@ -170,42 +98,99 @@ export interface Terms {
   rateLimit?: number;
 }
 
-/** The names of terms, as people write them, and their meaning. */
-export const TERMS = {
-  disbursementFee: {
-    example: "80+100",
-    meaning: "fee of a payout: basis points, and perhaps + a fixed part in the lowest denomination",
-  },
-  checkoutFee: { example: "350", meaning: "fee of a checkout, written like the fee of a payout" },
-  rateLimit: { example: "50", meaning: "requests per second" },
-} as const satisfies Record<keyof Terms, { example: string; meaning: string }>;
-const TERM_NAMES = Object.keys(TERMS) as (keyof Terms)[];
-
-/** Terms as people write them. */
-export type TermTexts = { readonly [Name in keyof Terms]?: string | undefined };
-
-export function termTexts(terms: Terms | undefined): Record<string, string> {
-  const texts = Object.entries(terms ?? {}).map(([name, value]: [string, FeeRule | number]) => [
-    name,
-    typeof value === "number" ? String(value) : `${value.basisPoints}${value.fixed > 0 ? `+${value.fixed}` : ""}`,
-  ]);
-  return Object.fromEntries(texts) as Record<string, string>;
+/** How people write a value. `read` returns undefined for a text that is not `what`. */
+interface Written<Value> {
+  what: string;
+  example: string;
+  read(text: string): Value | undefined;
+  write(value: Value): string;
 }
 
-/** @throws ServiceError `invalid_value` */
-export const parseTerms = (texts: TermTexts): Terms | undefined => readTexts(TERM_NAMES, texts, parsedTerm);
+/** How many values a limit may have. The number is small, because each create reads the values. */
+const MOST = 200;
+const valuesIn = (text: string) => text.split(",").map((value) => value.trim());
+
+/** Reads amounts such as `XOF:5000000,GHS:90000`; undefined if the text is not valid. */
+export function readAmounts(text: string): Amounts | undefined {
+  const pairs = valuesIn(text).map((value) => /^([A-Z]{3}):(\d+)$/.exec(value));
+  const amounts = new Map(pairs.map((pair) => [pair?.[1] ?? "", Number(pair?.[2])]));
+  const isValid = amounts.size === pairs.length && [...amounts.values()].every(Number.isSafeInteger);
+  return isValid && amounts.size <= MOST ? Object.fromEntries(amounts) : undefined;
+}
+
+const amounts = (example: string): Written<Amounts> => ({
+  what: `at most ${MOST} amounts in the lowest denomination, each in another currency`,
+  example,
+  read: readAmounts,
+  write: amountsText,
+});
+
+const list = (example: string, pattern: RegExp): Written<readonly string[]> => ({
+  what: `at most ${MOST} values with commas`,
+  example,
+  read(text) {
+    const values = [...new Set(valuesIn(text))];
+    return values.length <= MOST && values.every((value) => pattern.test(value)) ? values : undefined;
+  },
+  write: (values) => values.join(","),
+});
 
 /** The largest values are the same as for the settings, so that the fee of the largest amount is an exact integer. */
-function parsedTerm(name: keyof Terms, text: string): FeeRule | number {
-  const [, first, fixed = "0"] = /^(\d{1,10})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
-  const [one, other] = [Number(first), Number(fixed)];
-  if (name === "rateLimit") {
-    if (!text.includes("+") && one >= 1 && one <= 1_000_000) return one;
-    throw invalidTerm(name, "must be a whole number from 1 to 1000000");
-  }
-  if (one <= 9_999 && other <= 1_000_000_000) return { basisPoints: one, fixed: other };
-  throw invalidTerm(name, "must be up to 9999 basis points, and perhaps + a fixed part up to 1000000000");
+const fee = (example: string): Written<FeeRule> => ({
+  what: "up to 9999 basis points, and perhaps + a fixed part up to 1000000000",
+  example,
+  read(text) {
+    const [, first, second = "0"] = /^(\d{1,4})(?:\s*\+\s*(\d{1,10}))?$/.exec(text) ?? [];
+    const [basisPoints, fixed] = [Number(first), Number(second)];
+    return first !== undefined && fixed <= 1_000_000_000 ? { basisPoints, fixed } : undefined;
+  },
+  write: ({ basisPoints, fixed }) => `${basisPoints}${fixed > 0 ? `+${fixed}` : ""}`,
+});
+
+const rate: Written<number> = {
+  what: "a whole number from 1 to 1000000",
+  example: "50",
+  read: (text) => (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000_000 ? Number(text) : undefined),
+  write: String,
+};
+
+export const LIMITS = {
+  perPayment: amounts("XOF:5000000"),
+  perDay: amounts("XOF:20000000,GHS:90000"),
+  countries: list("CI,GH", /^[A-Z]{2}$/),
+  currencies: list("XOF,GHS", /^[A-Z]{3}$/),
+  recipients: list("2250700000001", /^\d{10,15}$/),
+  approvalFrom: amounts("XOF:1000000"),
+} satisfies { [Name in keyof Limits]-?: Written<NonNullable<Limits[Name]>> };
+
+export const TERMS = {
+  disbursementFee: fee("80+100"),
+  checkoutFee: fee("350"),
+  rateLimit: rate,
+} satisfies { [Name in keyof Terms]-?: Written<NonNullable<Terms[Name]>> };
+
+type Texts<All> = Readonly<Partial<Record<keyof All, string>>>;
+
+/** Reads what people have written; undefined if they have written nothing. @throws ServiceError `invalid_value` */
+function read<All extends object>(table: object, texts: Texts<All>): All | undefined {
+  const given = Object.entries<string | undefined>(texts).filter(([, text]) => text?.trim());
+  if (given.length === 0) return undefined;
+  return Object.fromEntries(
+    given.map(([name, text]) => {
+      const { what, example, read: parse } = table[name as never] as Written<unknown>;
+      const value = parse(text!.trim());
+      if (value !== undefined) return [name, value];
+      throw new ServiceError("invalid_value", `${name} must be ${what}, such as ${example}.`);
+    }),
+  ) as All;
 }
 
-const invalidTerm = (name: keyof Terms, rule: string) =>
-  new ServiceError("invalid_value", `${name} ${rule}, such as ${TERMS[name].example}.`);
+function textsOf(table: object, values: object = {}): Record<string, string> {
+  const write = (name: string, value: unknown) => (table[name as never] as Written<unknown>).write(value);
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, write(name, value)]));
+}
+
+export const parseLimits = (texts: Texts<Limits>) => read<Limits>(LIMITS, texts);
+export const limitTexts = (limits: Limits | undefined) => textsOf(LIMITS, limits);
+export const parseTerms = (texts: Texts<Terms>) => read<Terms>(TERMS, texts);
+export const termTexts = (terms: Terms | undefined) => textsOf(TERMS, terms);

@@ -36,20 +36,14 @@ export interface Merchant {
   terms?: Terms;
 }
 
-/** The secrets of a new merchant. The ids of its customers are derived with `customers`. */
-export interface MerchantSecrets {
-  webhook: string;
-  customers: string;
-}
-
 /** A method with an `actor` records the action in the audit trail, in the same transaction (D41). */
 export interface MerchantStore {
   /** Runs `work` while no other process is in this method, so that two first starts create one merchant. */
   exclusively<T>(work: () => Promise<T>): Promise<T>;
-  /** Stores a merchant, unless one with this id is stored. */
+  /** Stores a merchant, unless one with this id is stored. The ids of its customers are derived with a secret. */
   insertMerchant(
     merchant: Pick<Merchant, "id" | "name" | "createdAt">,
-    secrets: MerchantSecrets,
+    secrets: Record<"webhook" | "customers", string>,
     actor: Actor,
     firstKey?: ApiKey,
   ): Promise<void>;
@@ -60,11 +54,9 @@ export interface MerchantStore {
    * another state.
    */
   setMerchantState(id: string, state: Merchant["state"], actor: Actor): Promise<boolean>;
-  /** Replaces the limits of a merchant, or with undefined removes them. */
   setMerchantLimits(id: string, limits: Limits | undefined, actor: Actor): Promise<void>;
-  /** Replaces the terms that were agreed with a merchant. With undefined, the server's settings apply. */
   setMerchantTerms(id: string, terms: Terms | undefined, actor: Actor): Promise<void>;
-  /** Replaces the limits of a key, or with undefined removes them. Resolves with false if there is no such key. */
+  /** Resolves with false if there is no such key. */
   setKeyLimits(keyId: string, limits: Limits | undefined, actor: Actor): Promise<boolean>;
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
@@ -111,7 +103,6 @@ export interface MerchantStore {
    * Sets the address for events whose request gave none (D40), or removes it. Events that exist keep their destination.
    */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
-  /** Sets what the chaos switch of the merchant's sandbox does, or with undefined switches it off (D17). */
   setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
 }
 
@@ -165,10 +156,6 @@ export async function createMerchant(context: MerchantContext, name: string, fir
   await storage.insertMerchant(merchant, secrets, actor, key);
   return { ...merchant, clockOffset: 0 };
 }
-
-/** @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters */
-export const renameMerchant = ({ storage, actor }: MerchantContext, { id }: Merchant, name: string): Promise<void> =>
-  storage.renameMerchant(id, checkedName(name), actor);
 
 /** The refusal of requests that would see what a reset has not deleted yet. */
 export const beingReset = (): ServiceError =>
@@ -255,24 +242,18 @@ export class KeyTakenError extends Error {
   override name = "KeyTakenError";
 }
 
-export interface FirstMerchant {
-  /** The text of a newly created key; absent if the merchant had a key or `wanted` was given. */
-  newKey?: string;
-  /** The id of the wanted key, if it has been revoked. It stays revoked. */
-  revokedKeyId?: string;
-}
-
 /**
  * Ensures that there is a merchant with a key, so that a new server can be used immediately.
  * @param name what a new merchant is called; its webhooks show this name
  * @param wanted a key that the merchant must have (SANDBOX_API_KEY); other keys stay unchanged
+ * @returns the text of a newly created key; the id of the wanted key, if it has been revoked: it stays revoked
  * @throws KeyTakenError if the wanted key belongs to another merchant
  */
 export async function prepareFirstMerchant(
   context: MerchantContext,
   name: string,
   wanted?: string,
-): Promise<FirstMerchant> {
+): Promise<{ newKey?: string; revokedKeyId?: string }> {
   const { storage } = context;
   const known = wanted === undefined ? undefined : await storage.findKey(hashKey(wanted));
   if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
@@ -281,21 +262,13 @@ export async function prepareFirstMerchant(
   // A person who has closed all merchants does not expect a new key.
   if (!existing && merchants.length > 0 && wanted === undefined) return {};
   const merchant = existing ?? (await createMerchant(context, name));
-  if (wanted !== undefined) return ensureKey(context, merchant, wanted, known);
+  if (wanted !== undefined) {
+    if (known && known.merchantId !== merchant.id)
+      throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
+    if (!known) await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text: wanted });
+    return {};
+  }
   // An interrupted start may have left a merchant without a key.
   const keys = await storage.listKeysOf(merchant.id);
   return keys.length > 0 ? {} : { newKey: await createKey(context, merchant.id, { name: FIRST_KEY }) };
-}
-
-async function ensureKey(
-  context: MerchantContext,
-  merchant: Merchant,
-  text: string,
-  known: ApiKey | undefined,
-): Promise<FirstMerchant> {
-  if (known && known.merchantId !== merchant.id) {
-    throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
-  }
-  if (!known) await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text });
-  return {};
 }

@@ -1,6 +1,7 @@
 import type { HandoverStore, HandoverSummary } from "./handovers.ts";
 import type { RailEntry } from "./rails.ts";
 import { timestamp } from "./representation.ts";
+import { DAY_MS } from "./time.ts";
 
 /** What can differ between this service ("here") and a rail ("there"). */
 export const DIFFERENCES = {
@@ -40,16 +41,7 @@ export interface Total {
   there: Sum;
 }
 
-export interface Reconciliation {
-  /** Payments that both sides have and that do not differ. */
-  matched: number;
-  /** Payments here that the rail need not have: not paid, or not yet given to the rail. */
-  notExpected: number;
-  differences: Record<DifferenceKind, number>;
-  totals: Total[];
-}
-
-export interface Period {
+interface Period {
   /** Real time. */
   from: number;
   to: number;
@@ -59,7 +51,7 @@ export interface Period {
  * By how much the period of the rail's list is longer than the compared period. A rail may create a payment the next
  * day, or have another clock.
  */
-const MARGIN_MS = { before: 3_600_000, after: 86_400_000 };
+const MARGIN_MS = { before: 3_600_000, after: DAY_MS };
 const ON_A_PAGE = 500;
 
 /** Too many payments to compare at a time. */
@@ -78,37 +70,32 @@ interface Options {
   onDifference(difference: Difference): void;
 }
 
-/** A payment here, and the entries of the rail's list about it. */
-interface Known extends Omit<HandoverSummary, "railReference"> {
-  there?: { railReference: string | undefined };
-}
-
 /**
  * Compares the payments that were created here in a period with the rail's payments. Keeps this service's payments in
- * memory, and reads the rail's payments as a stream.
+ * memory, and reads the rail's payments as a stream. `matched` counts the payments that do not differ, `notExpected` the
+ * payments here that the rail need not have: not paid, or not yet given to the rail.
  * @throws TooManyPayments
  */
-export async function reconcile(options: Options): Promise<Reconciliation> {
+export async function reconcile(options: Options) {
   const { storage, rail, period, listThere, onDifference } = options;
   const totals = new Map<string, Total>();
-  const differences = Object.fromEntries(Object.keys(DIFFERENCES).map((kind) => [kind, 0])) as Record<
-    DifferenceKind,
-    number
-  >;
+  const kinds = Object.keys(DIFFERENCES) as DifferenceKind[];
+  const differences = Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<DifferenceKind, number>;
   const differ = (difference: Difference) => {
     differences[difference.kind] += 1;
     onDifference(difference);
   };
-  const here = await readHere(options);
+  const { here, ours } = await readHere(options);
   for (const payment of here.values())
     add(totals, "here", payment.createdAt, { ...payment, fee: payment.railFee ?? 0 });
 
-  const ourReferenceOf = createSearch(options);
+  /** The rail's own references of the payments that it has listed, by ours. */
+  const listed = new Map<string, string | undefined>();
   let matched = 0;
   const around = { from: period.from - MARGIN_MS.before, to: period.to + MARGIN_MS.after };
   for await (const entry of listThere(around)) {
     const { createdAt, railReference } = entry;
-    const reference = entry.reference ?? (await ourReferenceOf(railReference!));
+    const reference = entry.reference ?? ours.get(railReference!);
     const payment = reference === undefined ? undefined : here.get(reference);
     if (reference === undefined || !payment) {
       const isWithin = createdAt >= period.from && createdAt < period.to;
@@ -119,78 +106,42 @@ export async function reconcile(options: Options): Promise<Reconciliation> {
       differ({ kind: "missing-here", reference: reference ?? railReference!, there: entry });
       continue;
     }
+    const isAgain = listed.has(reference);
     // A list that grows while it is read may show an entry again.
-    if (payment.there && railReference !== undefined && payment.there.railReference === railReference) continue;
+    if (isAgain && railReference !== undefined && listed.get(reference) === railReference) continue;
     add(totals, "there", payment.createdAt, entry);
-    if (payment.there) {
-      differ({ kind: "twice-there", reference, here: payment, there: entry });
-      continue;
-    }
-    payment.there = { railReference };
-    const kinds = await differencesOf(payment, entry, storage);
-    if (kinds.length === 0) matched += 1;
-    for (const kind of kinds) differ({ kind, reference, here: payment, there: entry });
+    if (!isAgain) listed.set(reference, railReference);
+    const found = isAgain ? (["twice-there"] as const) : await differencesOf(payment, entry, storage);
+    if (found.length === 0) matched += 1;
+    for (const kind of found) differ({ kind, reference, here: payment, there: entry });
   }
 
-  let notExpected = 0;
-  for (const { there, ...payment } of here.values()) {
-    if (there) continue;
-    if (isExpectedThere(payment)) differ({ kind: "missing-there", reference: payment.reference, here: payment });
-    else notExpected += 1;
-  }
-  const sorted = [...totals.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total);
-  return { matched, notExpected, differences, totals: sorted };
-}
-
-/** The payments that were created here in a period, page by page. */
-async function* pagesOf({ storage, rail }: Options, period: Period): AsyncGenerator<HandoverSummary[]> {
-  for (let after: HandoverSummary | undefined; ;) {
-    const page = await storage.readHandovers(rail, period, after, ON_A_PAGE);
-    yield page;
-    after = page.at(-1);
-    if (after === undefined) return;
-  }
+  const missing = [...here.values()].filter(({ reference }) => !listed.has(reference));
+  const expected = missing.filter(isExpectedThere);
+  for (const payment of expected) differ({ kind: "missing-there", reference: payment.reference, here: payment });
+  const sorted = [...totals].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, total]) => total);
+  return { matched, notExpected: missing.length - expected.length, differences, totals: sorted };
 }
 
 /**
- * Finds our reference by the rail's reference. Most lists have our references, so the rail's references are read only
- * when they are first needed.
+ * Reads the payments that were created here in the period, and our references by the rail's: also of payments around the
+ * period, because the rail may have created one of its entries earlier or later than we did.
  */
-function createSearch(options: Options): (railReference: string) => Promise<string | undefined> {
-  const { period } = options;
-  async function readAll() {
-    const known = new Map<string, string>();
-    const around = { from: period.from - MARGIN_MS.after, to: period.to + MARGIN_MS.before };
-    for await (const page of pagesOf(options, around))
-      for (const { reference, railReference } of page)
-        if (railReference !== undefined) known.set(railReference, reference);
-    return known;
-  }
-  let all: ReturnType<typeof readAll> | undefined;
-  return async (railReference) => (await (all ??= readAll())).get(railReference);
-}
-
-async function readHere(options: Options): Promise<Map<string, Known>> {
-  const { period, most } = options;
-  const here = new Map<string, Known>();
-  // The driver returns equal texts of a result as separate texts in memory, so equal texts are shared here.
-  const texts = new Map<string, string>();
-  const shared = <T extends string>(text: T) => (texts.get(text) ?? (texts.set(text, text), text)) as T;
-  for await (const page of pagesOf(options, period)) {
-    for (const { railReference: _, ...each } of page) {
-      const { merchantId, currency, status, state } = each;
-      here.set(each.reference, {
-        ...each,
-        merchantId: shared(merchantId),
-        currency: shared(currency),
-        status: shared(status),
-        state: shared(state),
-      });
+async function readHere({ storage, rail, period, most }: Options) {
+  const here = new Map<string, HandoverSummary>();
+  const ours = new Map<string, string>();
+  const around = { from: period.from - MARGIN_MS.after, to: period.to + MARGIN_MS.before };
+  for (let after: HandoverSummary | undefined; ;) {
+    const page = await storage.readHandovers(rail, around, after, ON_A_PAGE);
+    for (const { railReference, ...payment } of page) {
+      if (railReference !== undefined) ours.set(railReference, payment.reference);
+      if (payment.createdAt >= period.from && payment.createdAt < period.to) here.set(payment.reference, payment);
     }
     if (here.size > most)
       throw new TooManyPayments(`The period has more than ${most.toLocaleString("en")} payments. Choose fewer days.`);
+    after = page.at(-1);
+    if (!after) return { here, ours };
   }
-  return here;
 }
 
 /** Failed and cancelled payments have moved no money, so a rail that refused them need not know them. */
@@ -234,6 +185,3 @@ function add(
   sum.amount += BigInt(amount);
   sum.fee += BigInt(fee);
 }
-
-export const isDifferent = ({ differences }: Reconciliation): boolean =>
-  Object.values(differences).some((count) => count > 0);

@@ -28,7 +28,7 @@ export const differenceLine = (difference: Difference): string =>
   csvLine(Object.values(COLUMNS).map((read) => read(difference) ?? ""));
 
 /** A statement that cannot be read. The message names the line. */
-export class StatementError extends Error {
+class StatementError extends Error {
   override name = "StatementError";
 }
 
