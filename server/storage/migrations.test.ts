@@ -75,4 +75,17 @@ describe("a migration of SQLite", () => {
     for (const use of [migrate, schemaOf]) expect(() => use(db)).toThrow(/^A development version made the database, /);
     expect(schema()).toEqual(before);
   });
+
+  test("refuses a database whose first migration lacked a column that it has today, in any table", () => {
+    migrate(db);
+    for (const [table, column] of [
+      ["merchants", "resetting"],
+      ["events", "leased_until"],
+    ]) {
+      db.exec(`ALTER TABLE ${table} RENAME COLUMN ${column} TO other`);
+      expect(() => migrate(db)).toThrow(/^A development version made the database, /);
+      db.exec(`ALTER TABLE ${table} RENAME COLUMN other TO ${column}`);
+    }
+    expect(migrate(db)).toEqual({ from: latest, to: latest });
+  });
 });

@@ -19,18 +19,6 @@ export function readMigrations(folder: URL): Migration[] {
 }
 
 /**
- * @param columns the columns of payouts
- * @throws StorageError if they are of a development version, before `001-baseline.sql` was what it is
- */
-export function requireKnown(columns: readonly unknown[]): void {
-  if (columns.length === 0 || columns.includes("details")) return;
-  throw new StorageError(
-    "A development version made the database, and no migration leads from its schema to this one. Set DATABASE_URL to a " +
-      "new database, or start the version that made this one.",
-  );
-}
-
-/**
  * Returns the migrations that a schema of version `current` still lacks.
  * @throws StorageError if a newer server created the schema
  */

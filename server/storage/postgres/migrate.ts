@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseError, type ClientBase } from "pg";
+import { requireKnown } from "../columns.ts";
 import {
   missingMigrations,
   readMigrations,
-  requireKnown,
   schemaAt,
   type Migrated,
   type Migration,
@@ -115,10 +115,16 @@ async function versionOf(client: ClientBase): Promise<number | undefined> {
     return undefined;
   }
   // Under some settings of a role, the views of information_schema are read for minutes.
+  // Under some settings of a role, the views of information_schema are read for minutes.
   const { rows: columns } = await client.query<{ name: string }>(
-    "SELECT attname AS name FROM pg_attribute WHERE attrelid = to_regclass('disbursements') AND attnum > 0",
+    `SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+       JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped`,
   );
-  requireKnown(columns.map(({ name }) => name));
+  requireKnown(
+    migrations,
+    columns.map(({ name }) => name),
+  );
   const found = await client.query<{ version: number }>(
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );

@@ -1,15 +1,11 @@
 import type { DatabaseSync } from "node:sqlite";
-import {
-  missingMigrations,
-  readMigrations,
-  requireKnown,
-  schemaAt,
-  type Migrated,
-  type Schema,
-} from "../migrations.ts";
+import { requireKnown } from "../columns.ts";
+import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
 import { explained, inUnusedFile, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
+const COLUMNS = `SELECT m.name || '.' || c.name AS name FROM sqlite_schema m, pragma_table_info(m.name) c
+  WHERE m.type = 'table'`;
 
 /** Applies the missing migrations in one transaction. */
 export function migrate(db: DatabaseSync, all = migrations): Migrated {
@@ -62,8 +58,9 @@ function versionOf(db: DatabaseSync): number {
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
   requireKnown(
+    migrations,
     db
-      .prepare("PRAGMA table_info(disbursements)")
+      .prepare(COLUMNS)
       .all()
       .map(({ name }) => name),
   );
