@@ -4,8 +4,6 @@ import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema
 import { explained, inUnusedFile, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
-const COLUMNS = `SELECT m.name || '.' || c.name AS name FROM sqlite_schema m, pragma_table_info(m.name) c
-  WHERE m.type = 'table'`;
 
 /** Applies the missing migrations in one transaction. */
 export function migrate(db: DatabaseSync, all = migrations): Migrated {
@@ -57,12 +55,10 @@ function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
+  const describe = (table: unknown) => db.prepare(`PRAGMA table_info("${table}")`).all();
   requireKnown(
     migrations,
-    db
-      .prepare(COLUMNS)
-      .all()
-      .map(({ name }) => name),
+    tables.flatMap((table) => describe(table.name).map(({ name }) => `${table.name}.${name}`)),
   );
   return version;
 }
