@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 
 /** Debian installs the program in a folder that is only on root's PATH. */
 const PATH = `${process.env.PATH}:/usr/sbin`;
