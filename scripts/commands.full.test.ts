@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { reservePort } from "./testing/reserve-port.ts";
+import { reservePort } from "../conformance/target/reserve-port.ts";
 import { blocksOf, isShell, type Block } from "./commands/documents.ts";
 import { Terminal } from "./commands/terminal.ts";
 

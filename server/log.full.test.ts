@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createLog } from "./log.ts";
 import { fillLog } from "./testing/http.ts";
 import { testFolder } from "./testing/places.ts";
-import { reservePort } from "../scripts/testing/reserve-port.ts";
+import { reservePort } from "../conformance/target/reserve-port.ts";
 
 /** Starts the server with this standard output. Its banner cannot be read, so the test asks until it responds. */
 async function start(stdout: number | "pipe") {

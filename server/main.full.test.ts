@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
 import { runKeys, runServer, type ServerProcess } from "./testing/process.ts";
-import { reservePort } from "../scripts/testing/reserve-port.ts";
+import { reservePort } from "../conformance/target/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aCheckout, aPayout } from "./testing/server.ts";
 import { stop, testFolder, testProcess } from "./testing/places.ts";

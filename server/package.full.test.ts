@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { pages } from "./http/docs/pages.ts";
 import { installPacked, type Project } from "../scripts/testing/packed.ts";
-import { reservePort } from "../scripts/testing/reserve-port.ts";
+import { reservePort } from "../conformance/target/reserve-port.ts";
 import { startReceiver, type Receiver } from "./testing/receiver.ts";
 
 const API_KEY = "a-key-for-the-packed-server";

@@ -4,7 +4,7 @@ import { createHttpClient } from "./testing/http.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
 import { launchServer, runKeys, runServer } from "./testing/process.ts";
-import { reservePort } from "../scripts/testing/reserve-port.ts";
+import { reservePort } from "../conformance/target/reserve-port.ts";
 import { startReceiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 import { testProcess } from "./testing/places.ts";

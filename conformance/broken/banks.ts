@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isMissing, toolchains, withCommand } from "../examples/examples.ts";
-import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../target/reserve-port.ts";
 import { startSubject } from "../merchants/receiver/process.ts";
 import { optionsFor, runTrial } from "./trial.ts";
 

@@ -14,7 +14,7 @@ import type { Report } from "../results.ts";
 import { startCertify } from "../testing/command-line.ts";
 import { requirement, sampleReport } from "../testing/sample-report.ts";
 import { examples, isMissing, withCommand } from "./examples.ts";
-import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../target/reserve-port.ts";
 import { outage } from "./receivers.ts";
 
 const timeout = 600_000;

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../results.ts";
 import { judgeReceiver, readReceiverOptions } from "../merchants/receiver/command.ts";
-import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../target/reserve-port.ts";
 import { withCommand, type Example } from "./examples.ts";
 
 export const outage = join(import.meta.dirname, "receivers/outage.mjs");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startLoadBalancer } from "../../server/testing/load-balancer.ts";
 import { runKeys, startProcess, type ServerProcess } from "../../server/testing/process.ts";
-import { reservePort } from "../testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { DATABASES } from "./database.ts";
 
 const suite = fileURLToPath(new URL("../../conformance/certify.ts", import.meta.url));

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runCommand, startProcess, type ServerProcess } from "../../server/testing/process.ts";
-import { reservePort } from "../testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { seededRandom } from "../../server/testing/random.ts";
 import { DATABASES, type Storage } from "./database.ts";
 import { violationsOf } from "./world.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { MOMO, readMomoFile } from "../../server/rails/examples/momo-simulator.ts";
 import { startOwnPostgres } from "../../server/testing/own-postgres.ts";
-import { reservePort } from "../testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { everyItem } from "./audit.ts";
 import { createCaller } from "./caller.ts";
 import { DATABASES, postgresDatabase, type Storage } from "./database.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { reservePort } from "../testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 
 const MAIN = fileURLToPath(new URL("../../server/main.ts", import.meta.url));
 /** Low enough that idle sockets reach it. */

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client } from "pg";
 import { startPostgresProxy } from "../../server/testing/postgres-proxy.ts";
-import { reservePort } from "../testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { Missing } from "./world.ts";
 
 const run = promisify(execFile);

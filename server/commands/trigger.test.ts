@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createTerminal } from "../testing/commands.ts";
 import { startProcess } from "../testing/process.ts";
-import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 
 let server: TestServer;

@@ -1,18 +1,17 @@
-import { readMigrations } from "./migrations.ts";
+import { readMigrations, type Migration } from "./migrations.ts";
+import { StorageError } from "./storage-error.ts";
 
 /** The columns of a table, with their types in PostgreSQL. */
 export type Columns = Readonly<Record<string, string>>;
 
-const NAME_AND_TYPE = "([a-z_]+) (double precision|[a-z]+)";
+const NAME_AND_TYPE = "([a-z_]+) (double precision|[A-Za-z]+)";
 const CREATED = /^CREATE TABLE (\w+) \(\n(.*?)^\)/gms;
 const COLUMN = new RegExp(`^  ${NAME_AND_TYPE}`, "gm");
 const ADDED = new RegExp(`^ALTER TABLE (\\w+) ADD COLUMN ${NAME_AND_TYPE}`, "gm");
 
-/** The tables, as the migrations of PostgreSQL declare them. */
-function readTables(): Map<string, Columns> {
-  const sql = readMigrations(new URL("postgres/migrations/", import.meta.url))
-    .map((migration) => migration.sql)
-    .join("\n");
+/** The tables, as these migrations declare them. */
+function readTables(migrations: readonly Migration[]): Map<string, Columns> {
+  const sql = migrations.map((migration) => migration.sql).join("\n");
   const tables = new Map<string, Record<string, string>>();
   for (const [, table, body] of sql.matchAll(CREATED))
     tables.set(table!, Object.fromEntries([...body!.matchAll(COLUMN)].map(([, name, type]) => [name, type])));
@@ -21,10 +20,28 @@ function readTables(): Map<string, Columns> {
 }
 
 /** The columns of each table. */
-export const SCHEMA: ReadonlyMap<string, Columns> = readTables();
+export const SCHEMA: ReadonlyMap<string, Columns> = readTables(
+  readMigrations(new URL("postgres/migrations/", import.meta.url)),
+);
 
 /** Returns the columns of a table. @param names of some of its columns, in their order; otherwise all */
 export function columnsOf(table: string, names?: readonly string[]): Columns {
   const columns = SCHEMA.get(table)!;
   return names ? Object.fromEntries(names.map((name) => [name, columns[name]!])) : columns;
+}
+
+/**
+ * @param columns the columns of a database, as `table.column`
+ * @throws StorageError if a column of the first migration is missing: a development version made the database, whose first
+ *   migration was another
+ */
+export function requireKnown([first]: readonly Migration[], columns: readonly unknown[]): void {
+  if (!columns.some((column) => String(column).startsWith("disbursements."))) return;
+  const has = new Set(columns);
+  for (const [table, expected] of readTables([first!]))
+    if (!Object.keys(expected).every((column) => has.has(`${table}.${column}`)))
+      throw new StorageError(
+        "A development version made the database, and no migration leads from its schema to this one. Set DATABASE_URL to a " +
+          "new database, or start the version that made this one.",
+      );
 }

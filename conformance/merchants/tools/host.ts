@@ -5,7 +5,7 @@ import type { JsonSchemaType, JsonSchemaValidator, jsonSchemaValidator, Transpor
 import { CannotRun } from "../../cli/probe.ts";
 import { startGroup } from "../client/launch.ts";
 import type { Environment as ClientEnvironment } from "../client/protocol.ts";
-import { freePort } from "../../target/free-port.ts";
+import { reservePort } from "../../target/reserve-port.ts";
 import { addressOf, isListening } from "../receiver/process.ts";
 import type { Returned } from "./map.ts";
 
@@ -129,7 +129,7 @@ export function opener({ command, url, token, limitMs }: Target): Open {
   return async (environment) => {
     const sdk = await loadClient();
     validators ??= createValidators(sdk);
-    const PORT = url === undefined ? "" : String(await freePort());
+    const PORT = url === undefined ? "" : String(await reservePort());
     const started = command === undefined ? undefined : startGroup(command, { ...environment, PORT });
     let written = "";
     const note = (chunk: Buffer) => void (written = (written + chunk.toString()).slice(-longestLog));

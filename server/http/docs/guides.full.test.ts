@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vi
 import { blocksOf } from "../../../scripts/commands/documents.ts";
 import { Terminal } from "../../../scripts/commands/terminal.ts";
 import { startProcess, type ServerProcess } from "../../testing/process.ts";
-import { reservePort } from "../../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../../conformance/target/reserve-port.ts";
 
 const KEY = "a-key-for-the-guides-0000";
 let server: ServerProcess;

@@ -5,7 +5,7 @@ import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
 import { UnknownOutcome } from "../../storage/storage-error.ts";
 import { createTestRail, railsOf } from "../../testing/rail.ts";
 import { MERCHANT, openShop } from "../../testing/shop.ts";
-import { storageNames } from "../../testing/storage-names.ts";
+import { storageNames } from "../../testing/dashboard.ts";
 
 const shop = await openShop();
 afterAll(() => shop.close());

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { RailError, type Rail, type RailCall, type RailPayment } from "../module.ts";
-import { reservePort } from "../../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../../conformance/target/reserve-port.ts";
 import { railSuite, startFaultyGateway, type FaultyGateway } from "../suite/index.ts";
 import { MOMO, startMomoSimulator, type MomoSimulator } from "./momo-simulator.ts";
 import createMomoRail, { uuidOf } from "./momo.ts";

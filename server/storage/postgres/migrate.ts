@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientBase } from "pg";
+import { requireKnown } from "../columns.ts";
 import {
   missingMigrations,
   readMigrations,
@@ -104,6 +105,16 @@ async function versionOf(client: ClientBase): Promise<number | undefined> {
     if (names.length > 0) throw new Error("it contains the tables of another program");
     return undefined;
   }
+  // Under some settings of a role, the views of information_schema are read for minutes.
+  const { rows: columns } = await client.query<{ name: string }>(
+    `SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+       JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped`,
+  );
+  requireKnown(
+    migrations,
+    columns.map(({ name }) => name),
+  );
   const found = await client.query<{ version: number }>(
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );

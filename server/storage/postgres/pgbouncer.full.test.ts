@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test, type TestContext } from "vitest";
-import { reservePort } from "../../../scripts/testing/reserve-port.ts";
+import { reservePort } from "../../../conformance/target/reserve-port.ts";
 import { createFakeClock } from "../../testing/clock.ts";
 import { testProcess, useDatabase } from "../../testing/places.ts";
 import { runServer } from "../../testing/process.ts";

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { requireKnown } from "../columns.ts";
 import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
 import { explained, openDatabase } from "./database.ts";
 
@@ -51,5 +52,10 @@ function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
   const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
   if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
+  const describe = (table: unknown) => db.prepare(`PRAGMA table_info("${table}")`).all();
+  requireKnown(
+    migrations,
+    tables.flatMap((table) => describe(table.name).map(({ name }) => `${table.name}.${name}`)),
+  );
   return version;
 }
