@@ -42,19 +42,12 @@ type Report = (problem: string) => void;
 /** Reads the settings of one rail from the variables RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE. */
 export function singleRail(
   url: string,
-  files: { apiKey: string | undefined; webhookSecret: string | undefined },
+  { apiKey, webhookSecret }: { apiKey: string | undefined; webhookSecret: string | undefined },
   report: Report,
 ): RailsSettings {
-  const secrets = secretsOf(
-    ["RAIL_API_KEY_FILE", files.apiKey],
-    ["RAIL_WEBHOOK_SECRET_FILE", files.webhookSecret],
-    report,
-  );
-  return {
-    rails: [{ name: "rail", url, ...secrets }],
-    routes: [{ rail: "rail" }],
-    attentionAfterMinutes: ATTENTION_AFTER_MINUTES,
-  };
+  const secrets = secretsOf(["RAIL_API_KEY_FILE", apiKey], ["RAIL_WEBHOOK_SECRET_FILE", webhookSecret], report);
+  const rails = [{ name: "rail", url, ...secrets }];
+  return { rails, routes: [{ rail: "rail" }], attentionAfterMinutes: ATTENTION_AFTER_MINUTES };
 }
 
 /** What an operator calls a file of secrets, and its path. */
@@ -62,10 +55,18 @@ type SecretFile = readonly [name: string, path: string | undefined];
 
 /** Reads the secrets of a rail that is a service. */
 function secretsOf([keyName, keyFile]: SecretFile, [secretName, secretFile]: SecretFile, report: Report) {
+  const read = (name: string, file: string | undefined): string => {
+    try {
+      return file === undefined ? "" : secretIn(file);
+    } catch (error) {
+      report(`${name} ${(error as Error).message}`);
+      return "";
+    }
+  };
   if (keyFile === undefined) report(`${keyName} is missing: the file with this service's API key at the rail`);
-  const apiKey = secretIn(keyName, keyFile, report);
+  const apiKey = read(keyName, keyFile);
   // One secret per line: the current secret and, during a rotation, earlier secrets.
-  const webhookSecrets = secretIn(secretName, secretFile, report).split(/\s+/).filter(Boolean);
+  const webhookSecrets = read(secretName, secretFile).split(/\s+/).filter(Boolean);
   if (!webhookSecrets.every((secret) => SECRET.test(secret)))
     report(`${secretName} must contain a secret that begins with whsec_ in each line (they are not shown)`);
   return { apiKey, webhookSecrets };
@@ -166,16 +167,18 @@ function refuseOthers(fields: Fields, known: readonly string[], place: string, a
 
 const isNumberFrom = (least: number, value: unknown) => Number.isInteger(value) && (value as number) >= least;
 
-/** Reads a secret from a file; empty without a file. The text of a problem never shows the secret. */
-export function secretIn(name: string, file: string | undefined, report: Report): string {
-  if (file === undefined) return "";
-  let text: string;
+/** Reads a file that a setting names. @throws Error whose message goes after the name of the setting */
+export function textIn(file: string): string {
   try {
-    text = readFileSync(file, "utf8").trim();
+    return readFileSync(file, "utf8").trim();
   } catch (error) {
-    report(`${name} cannot be read: ${(error as Error).message}`);
-    return "";
+    throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
   }
-  if (!/^[\x21-\x7e\s]+$/.test(text)) report(`${name} must contain printable ASCII characters (they are not shown)`);
-  return text;
+}
+
+/** Reads a secret from a file. @throws Error as `textIn` does; its message never shows the secret */
+export function secretIn(file: string): string {
+  const text = textIn(file);
+  if (/^[\x21-\x7e\s]+$/.test(text)) return text;
+  throw new Error("must contain printable ASCII characters (they are not shown)");
 }
