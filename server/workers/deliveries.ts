@@ -29,8 +29,8 @@ export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery
 /** Delivers webhooks at least once (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
   const { storage } = options;
-  const noteResult = afterOutages(options);
-  return createQueueWorker({
+  const noteResult = afterOutages(storage, () => worker.wake());
+  const worker = createQueueWorker<ClaimedDelivery>({
     ...options,
     queue: {
       promoteDue: (limit, merchantId) => storage.promoteDue(limit, merchantId),
@@ -48,6 +48,7 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
       return status !== "prevented";
     },
   });
+  return worker;
 }
 
 /** Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status. */
@@ -106,7 +107,7 @@ function nextStep(step: number, at: number, result: AttemptResult, chance: () =>
  * Returns a function that notices receivers that work again after an outage, and makes their waiting deliveries due
  * earlier (D13): with each success two more, until the receiver fails again or none waits.
  */
-function afterOutages({ storage, onEnd }: Pick<DeliveryOptions, "storage" | "onEnd">) {
+function afterOutages(storage: Pick<DeliveryQueue, "advanceRetries">, onReady: () => void) {
   /** The failures of each receiver since its last success; 0 for a receiver that works again. */
   const failures = new Map<string, number>();
 
@@ -123,6 +124,6 @@ function afterOutages({ storage, onEnd }: Pick<DeliveryOptions, "storage" | "onE
     const least = isKnown ? 1 : LEAST_WAITING;
     if ((await storage.advanceRetries(lane, { least, limit: DUE_WITH_SUCCESS })) === 0) return;
     note(0);
-    onEnd();
+    onReady();
   };
 }
