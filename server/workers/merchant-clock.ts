@@ -12,7 +12,7 @@ const WAIT_MS = 10;
 /** Records per transaction. A larger transaction would block the event loop for longer than requests should wait. */
 const BATCH = 50;
 
-export type Settlement = ReturnType<typeof createSettlement>;
+type Settlement = ReturnType<typeof createSettlement>;
 
 export const createSettlement = (storage: Pick<ClockStore, "settleDue">, stopping: AbortSignal) => ({
   /** Settles every due record, or only the due records of one merchant. Resolves with their number. */

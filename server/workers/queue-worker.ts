@@ -57,7 +57,7 @@ export interface QueueWorkerOptions<C extends Claimed> {
 }
 
 /** This process's part of the work that several processes on one database share. */
-export interface Share {
+interface Share {
   /** False if other processes search for entries. */
   searches: boolean;
   /** True if another process could take over the claims of this one. */
