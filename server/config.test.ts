@@ -231,7 +231,7 @@ describe("invalid values are reported with what is expected", () => {
   });
 
   test.each([
-    [{ RAIL_API_KEY_FILE: "/nowhere" }, "RAIL_URL is missing: "],
+    [{ RAIL_API_KEY_FILE: "KEY" }, "RAIL_URL must be an http or https URL"],
     [{ RAIL_URL: "https://rail.example" }, "RAIL_API_KEY_FILE is missing: "],
     [{ RAIL_URL: "ftp://rail.example", RAIL_API_KEY_FILE: "KEY" }, "RAIL_URL must be an http or https URL"],
     [{ RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: "/nowhere" }, "RAIL_API_KEY_FILE cannot be read: "],
@@ -239,7 +239,7 @@ describe("invalid values are reported with what is expected", () => {
       { RAIL_URL: "https://rail.example", RAIL_API_KEY_FILE: "KEY", RAIL_WEBHOOK_SECRET_FILE: "KEY" },
       "RAIL_WEBHOOK_SECRET_FILE must contain a secret that begins with whsec_",
     ],
-    [{ RAILS: "/nowhere" }, "RAILS must be a readable file: "],
+    [{ RAILS: "/nowhere" }, "RAILS cannot be read: "],
     [{ RAILS: "KEY", RAIL_URL: "https://rail.example" }, "RAILS and RAIL_URL are set: "],
   ])("%j is refused, without the content of files", (env: Record<string, string>, problem) => {
     const key = fileWith("hunter2-hunter2");

@@ -7,7 +7,7 @@ import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
 import { ROLES, roleOf } from "./domain/sign-in.ts";
 import type { TracesSettings } from "./observability/traces.ts";
 import type { Grant, OpenIdSettings } from "./openid/provider.ts";
-import { readRailsFile, secretIn, singleRail, textIn, type RailsSettings } from "./rails/settings.ts";
+import { secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 import { toSealingKeys } from "./storage/sealing.ts";
 
@@ -81,10 +81,10 @@ const DISBURSEMENT_FEE = feeSettings("DISBURSEMENT", 100);
 const CHECKOUT_FEE = feeSettings("CHECKOUT", 480);
 
 const RAIL = {
-  url: optional("RAIL_URL", webAddress),
-  apiKey: optional("RAIL_API_KEY_FILE", String),
-  webhookSecret: optional("RAIL_WEBHOOK_SECRET_FILE", String),
-  file: optional("RAILS", String),
+  url: optional("RAIL_URL", String),
+  apiKeyFile: optional("RAIL_API_KEY_FILE", String),
+  webhookSecretFile: optional("RAIL_WEBHOOK_SECRET_FILE", String),
+  all: optional("RAILS", (file) => ({ file, text: textIn(file) })),
 };
 /** The variables that a sandbox refuses. */
 export const RAIL_VARIABLES = variablesOf(RAIL);
@@ -217,15 +217,14 @@ export function readConfig(env: Env, { server = false } = {}) {
 
 /** Reads the rails and the files that they name. Undefined if none is set. */
 function readRails(env: Env, report: Report): RailsSettings | undefined {
-  const { file, url, ...files } = valuesOf(RAIL, env, report);
-  const isOneRail = [env.RAIL_URL, files.apiKey, files.webhookSecret].some(Boolean);
-  if (file !== undefined && !isOneRail) return readRailsFile(file, report);
-  if (file !== undefined)
+  const { all, ...service } = valuesOf(RAIL, env, report);
+  const isOneRail = Object.values(service).some(Boolean);
+  if (all && isOneRail)
     report(
       "RAILS and RAIL_URL are set: RAILS names all rails, so remove RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE",
     );
-  else if (env.RAIL_URL) return singleRail(url ?? "", files, report);
-  else if (isOneRail) report("RAIL_URL is missing: the address of the rail without /v1");
+  else if (all) return toRails(all, report);
+  else if (isOneRail) return singleRail(service, (field, problem) => report(`${RAIL[field as "url"][0]} ${problem}`));
   return undefined;
 }
 
