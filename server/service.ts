@@ -22,7 +22,7 @@ import { createDeliveryWorker } from "./workers/deliveries.ts";
 import { createHandoverWorker } from "./workers/handovers.ts";
 import { createKeyUses, createRetention, PRUNE_EVENTS_EVERY_MS, RECORD_USES_EVERY_MS } from "./workers/housekeeping.ts";
 import { startLoop, untilDone } from "./workers/loop.ts";
-import { createMerchantClock, createSettlement } from "./workers/merchant-clock.ts";
+import { createMerchantClock, createSettle } from "./workers/merchant-clock.ts";
 import { advanceReplays, createSingleReplay } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
 
@@ -130,10 +130,10 @@ export function createService(options: Options) {
       onFinal: wake,
     });
   const queues = handovers ? [deliveries, handovers] : [deliveries];
-  const settlement = createSettlement(storage, stopping);
-  const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
+  const settle = createSettle(storage, stopping);
+  const merchantClock = createMerchantClock({ storage, settle, deliveries, stopping });
   const settleDue = async () => {
-    if ((await settlement.settle()) > 0) wake();
+    if ((await settle()) > 0) wake();
   };
   const replay = () => advanceReplays(storage, draining, wake);
   const { kind } = config.database;
@@ -166,12 +166,12 @@ export function createService(options: Options) {
   const shared = { storage: limited, clock, ids, routeOf: rails?.routeOf, settleDelayMs, stopping, wake, handOver };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
   const balances = createBalances({ storage: limited, clock, ids, balances: config.balances });
-  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
+  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle });
   const webhooks = createWebhooks({
     storage: limited,
     clock,
     random,
-    attempt: createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake }),
+    attempt: createSingleReplay({ storage, clock, stopping, onReady: wake }),
   });
 
   return {
@@ -204,7 +204,7 @@ export function createService(options: Options) {
       merchantClock,
       balances,
     }),
-    settlement,
+    settle,
     deliveries,
     /** Takes the due steps of the replays in progress. */
     advanceReplays: replay,

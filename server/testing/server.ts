@@ -117,10 +117,10 @@ export async function startServer(options: TestServerOptions = {}) {
 
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ settlement, deliveries, advanceReplays, handovers }: Service): Promise<void> {
+async function untilIdle({ settle, deliveries, advanceReplays, handovers }: Service): Promise<void> {
   await advanceReplays();
   for (let done = 1; done > 0;) {
-    done = (await settlement.settle()) + ((await handovers?.begin()) ?? 0);
+    done = (await settle()) + ((await handovers?.begin()) ?? 0);
     await handovers?.idle();
     done += await deliveries.begin();
     await deliveries.idle();

@@ -1,42 +1,39 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Actor } from "../domain/audit.ts";
-import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { MOST_AHEAD_MS, type ClockMove } from "../domain/time.ts";
 import type { ClockStore } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
+import { PAUSE_MS } from "./loop.ts";
 import type { QueueWorker } from "./queue-worker.ts";
-
-/** The pause between checks while another process does the due work, in real milliseconds. */
-const WAIT_MS = 10;
 
 /** Records per transaction. A larger transaction would block the event loop for longer than requests should wait. */
 const BATCH = 50;
 
-type Settlement = ReturnType<typeof createSettlement>;
+/** Settles every due record, or only the due records of one merchant. Resolves with their number. */
+export type Settle = (merchantId?: string) => Promise<number>;
 
-export const createSettlement = (storage: Pick<ClockStore, "settleDue">, stopping: AbortSignal) => ({
-  /** Settles every due record, or only the due records of one merchant. Resolves with their number. */
-  async settle(merchantId?: string): Promise<number> {
+export const createSettle =
+  (storage: Pick<ClockStore, "settleDue">, stopping: AbortSignal): Settle =>
+  async (merchantId) => {
     for (let settled = 0; ;) {
       const count = await storage.settleDue(BATCH, merchantId);
       settled += count;
       if (count < BATCH || stopping.aborted) return settled;
     }
-  },
-});
+  };
 
 interface Options {
   storage: Pick<ClockStore, "moveClock" | "hasDue" | "reset"> & Pick<MerchantStore, "findMerchant">;
-  clock: Clock;
-  settlement: Settlement;
-  deliveries: QueueWorker;
+  settle: Settle;
+  deliveries: Pick<QueueWorker, "begin">;
   stopping: AbortSignal;
 }
 
 export type MerchantClock = ReturnType<typeof createMerchantClock>;
 
 /** Moves the sandbox time of merchants (D18). */
-export function createMerchantClock({ storage, clock, settlement, deliveries, stopping }: Options) {
+export function createMerchantClock({ storage, settle, deliveries, stopping }: Options) {
   return {
     /**
      * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item dated when it
@@ -50,10 +47,11 @@ export function createMerchantClock({ storage, clock, settlement, deliveries, st
       const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
       if (!moved) throw tooFar(move);
       while (!stopping.aborted) {
-        const done = (await settlement.settle(merchantId)) + (await deliveries.begin(merchantId));
+        const done = (await settle(merchantId)) + (await deliveries.begin(merchantId));
         if (done > 0) continue;
         if (!(await storage.hasDue(merchantId, moved.at))) return moved.merchant;
-        if (!(await deliveries.nextEnd(merchantId))) await clock.sleep(WAIT_MS, stopping);
+        // Attempts are in progress, here or in another process.
+        await sleep(PAUSE_MS);
       }
       throw new ServiceError(
         "internal_error",

@@ -1,4 +1,3 @@
-import { EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
@@ -32,8 +31,6 @@ const LANES_PER_SCAN = 512;
 const CLAIMED_PER_SCAN = 64;
 /** How many attempts begin in a turn of the event loop, so that requests do not wait for all of them. */
 const BEGUN_PER_TURN = 4;
-/** The event that any attempt has ended. */
-const ANY = "any";
 /** Sorts after every host. */
 const LAST_HOST = "\uffff";
 
@@ -72,6 +69,7 @@ export interface Underway<C extends Claimed> {
   ending: AbortController;
   /** True if the attempt was ended because its claim lapsed. */
   hasLapsed: boolean;
+  ended: Promise<void>;
 }
 
 export type QueueWorker = ReturnType<typeof createQueueWorker>;
@@ -86,8 +84,6 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   let keeping: Loop[] = [];
   const underway = new Map<string, Underway<C>>();
   const prevented: C[] = [];
-  /** When an attempt has ended, emits the id of its entry, its merchant's id, and `ANY`. */
-  const ends = new EventEmitter().setMaxListeners(0);
   const hasLapsed = ({ heldUntil }: HeldClaim<C>) => heldUntil <= clock.counter();
 
   /**
@@ -102,10 +98,10 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       current.claim = claim;
       return false;
     }
-    const entry: Underway<C> = { claim, ending: new AbortController(), hasLapsed: false };
+    const entry: Underway<C> = { claim, ending: new AbortController(), hasLapsed: false, ended: Promise.resolve() };
     attempts.begin(lane);
     underway.set(id, entry);
-    void make(entry);
+    entry.ended = make(entry);
     return true;
   }
 
@@ -118,7 +114,6 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
     }
     attempts.end(lane);
     underway.delete(id);
-    for (const event of [id, lane.merchantId, ANY]) ends.emit(event);
     // The limits may now allow another attempt.
     search?.wake();
   }
@@ -197,7 +192,7 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
 
   /** Resolves when no attempt is in progress. */
   async function idle() {
-    while (underway.size > 0) await once(ends, ANY);
+    while (underway.size > 0) await Promise.all([...underway.values()].map(({ ended }) => ended));
   }
 
   return {
@@ -218,12 +213,6 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
     wake: () => search?.wake(),
     /** Ends the search for entries. */
     drain: async () => search?.stop(),
-    /** Resolves with true when an attempt of this merchant ends, or immediately with false if none is in progress. */
-    async nextEnd(merchantId: string) {
-      const isWorking = [...underway.values()].some(({ claim }) => claim.lane.merchantId === merchantId);
-      if (isWorking) await once(ends, merchantId);
-      return isWorking;
-    },
     /** Ends the attempts in progress, because the server stops. */
     end() {
       for (const { ending } of underway.values()) ending.abort(new Error("The server stopped meanwhile."));
@@ -236,10 +225,6 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       await idle();
       await Promise.all(keeping.map((loop) => loop.stop()));
       await queue.renew(prevented.splice(0), 0).catch(() => undefined);
-    },
-    /** Resolves when an attempt of the entry ends in this process, or the signal is aborted. */
-    async attemptOf(id: string, signal: AbortSignal) {
-      await once(ends, id, { signal }).catch(() => undefined);
     },
   };
 }
