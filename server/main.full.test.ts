@@ -124,12 +124,6 @@ describe("first start", () => {
 });
 
 describe("failed start", () => {
-  test.each(["--no-deprecation", "--throw-deprecation"])("Node's %s changes nothing", async (NODE_OPTIONS) => {
-    const server = await start({ NODE_OPTIONS, SANDBOX_API_KEY: KEY });
-    const { request } = server.client(KEY);
-    expect((await request("POST", "/v1/disbursements", { body: aPayout() })).status).toBe(200);
-  });
-
   test("reports a port in use and how to fix it", async () => {
     const taken = createServer();
     await once(taken.listen(0, "127.0.0.1"), "listening");

@@ -1,22 +1,19 @@
 // Runs several real processes on one PostgreSQL database.
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { setTimeout as sleep } from "node:timers/promises";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createHttpClient } from "./testing/http.ts";
+import { startLoadBalancer, type LoadBalancer } from "./testing/load-balancer.ts";
+import { useDatabase } from "./testing/places.ts";
 import { startPostgresProxy } from "./testing/postgres-proxy.ts";
-import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./testing/postgres.ts";
 import { launchServer, runKeys, runServer } from "./testing/process.ts";
 import { reservePort } from "../conformance/target/reserve-port.ts";
-import { startReceiver } from "./testing/receiver.ts";
+import { startReceiver, type Receiver } from "./testing/receiver.ts";
 import { aPayout } from "./testing/server.ts";
 import { testProcess } from "./testing/places.ts";
 
 const KEY = "a-key-for-tests-of-processes";
-let database: TestDatabase;
+const database = useDatabase();
 let env: NodeJS.ProcessEnv;
-
-beforeAll(async () => {
-  database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
-});
-afterAll(() => database.drop());
 beforeEach(async () => {
   await database.empty();
   env = { DATABASE_URL: database.url, SANDBOX_API_KEY: KEY, SETTLE_DELAY_MS: "50" };
@@ -147,30 +144,94 @@ test("a command does not wait for the database", async () => {
   expect(stderr).toMatch(/^Cannot open the PostgreSQL database: .*ECONNREFUSED.*\. Check DATABASE_URL\.\n$/);
 });
 
-/** The payouts of the race below. The limit permits half of them. `npm run faults -- funds` has longer races. */
-const RACED = 400;
+/** How many webhooks may be outstanding, so that the load is the same on machines of any speed. */
+const OUTSTANDING = 4;
+/** The callers pause during a restart, so that the starting processes have the processor. */
+const PAUSE_MS = 10;
+const PAYOUTS_PER_STEP = 20;
+/** A machine that is too busy refuses payouts without a restart too. The refusal promises that nothing was recorded. */
+const OVERLOADED = /overloaded\. Nothing was recorded/;
 
-// `scripts/faults.full.test.ts` does the same on SQLite.
-test("four processes accept exactly as many payouts of 64 callers as the limit of a day permits", async () => {
-  const servers = await Promise.all(Array.from({ length: 4 }, () => start()));
-  const [, keyId] = / id: (\S+),/.exec((await runKeys(env, "list")).stdout)!;
-  const counts = new Map<string, number>();
-  // A race that runs over midnight has two days, and is repeated.
-  for (let day = -1; day !== new Date().getUTCDate();) {
-    day = new Date().getUTCDate();
-    counts.clear();
-    await runKeys(env, "limit", keyId!, "--per-day", `XOF:${(RACED / 2) * 100}`);
-    let next = 0;
-    const call = async () => {
-      while (next < RACED) {
-        const body = aPayout({ amount: 100 });
-        const { request } = servers[next++ % servers.length]!;
-        const { status, body: sent } = await request("POST", "/v1/disbursements", { body });
-        const result = `${status} ${sent.code ?? ""}`;
-        counts.set(result, (counts.get(result) ?? 0) + 1);
-      }
-    };
-    await Promise.all(Array.from({ length: 64 }, call));
+describe("a rolling restart", () => {
+  let receiver: Receiver;
+  let balancer: LoadBalancer;
+  beforeEach(async () => {
+    receiver = await startReceiver();
+    onTestFinished(receiver.close);
+    balancer = await startLoadBalancer();
+    onTestFinished(balancer.close);
+  });
+
+  async function join() {
+    const drain = { DRAIN_DELAY_MS: "1500", SHUTDOWN_TIMEOUT_MS: "15000" };
+    const server = await start({ SETTLE_DELAY_MS: "20", LOG_LEVEL: "error", ...drain });
+    await balancer.add(server.port);
+    return server;
   }
-  expect(Object.fromEntries(counts)).toEqual({ "200 ": RACED / 2, "422 limit_exceeded": RACED / 2 });
-}, 300_000);
+
+  /**
+   * Creates payouts until the returned `end` is called. Two of three payouts are final immediately, and a worker settles
+   * the third payout.
+   */
+  function startLoad() {
+    const { request, close } = createHttpClient({ port: balancer.port, key: KEY, sandbox: true });
+    let sent = 0;
+    const failures: string[] = [];
+    const created: string[] = [];
+    let isEnded = false;
+    async function call(index: number) {
+      for (let round = 0; !isEnded; round += 1) {
+        const phoneNumber = (index + round) % 3 === 0 ? "2257038102473" : "2257038102001";
+        const body = aPayout({ phoneNumber, webhookURL: receiver.url });
+        sent += 1;
+        const response = await request("POST", "/v1/disbursements", { body }).catch(() => undefined);
+        if (response?.status === 200) created.push(response.body.data.reference);
+        else if (OVERLOADED.test(response?.body?.message)) sent -= 1;
+        else failures.push(response ? `${response.status} ${response.body?.message}` : "no response");
+        await receiver.until(sent - OUTSTANDING);
+        await sleep(PAUSE_MS);
+      }
+    }
+    const calling = Promise.all(Array.from({ length: 3 }, (_, index) => call(index)));
+    return {
+      failures,
+      created,
+      async progress() {
+        const goal = created.length + PAYOUTS_PER_STEP;
+        while (created.length < goal && failures.length === 0) await sleep(5);
+      },
+      async end() {
+        isEnded = true;
+        await calling;
+        await close();
+      },
+    };
+  }
+
+  test("fails no request, pays nothing twice and makes each attempt once", async () => {
+    const old = await Promise.all([join(), join(), join()]);
+    const running = [...old];
+    const load = startLoad();
+    await load.progress();
+    for (const { kill, ended, port } of old) {
+      kill("SIGTERM");
+      expect(await ended).toMatchObject({ code: 0, stderr: "" });
+      balancer.remove(port);
+      running.push(await join());
+      await load.progress();
+    }
+    await load.end();
+    const { failures, created } = load;
+    const printed = failures.length > 0 ? running.map(({ output }) => output()) : [];
+    expect([...failures, ...printed]).toEqual([]);
+
+    await receiver.until(created.length);
+    const delivered = receiver.received.map(({ body }) => body.data.reference as string);
+    expect(delivered.toSorted()).toEqual(created.toSorted());
+    const stored = await database.run("SELECT reference FROM disbursements");
+    expect(stored.map(({ reference }) => reference as string).toSorted()).toEqual(created.toSorted());
+    const attempts = () =>
+      database.run("SELECT count(*)::int AS all, count(DISTINCT event_id)::int AS events FROM attempts");
+    await expect.poll(attempts).toEqual([{ all: created.length, events: created.length }]);
+  });
+});
