@@ -59,8 +59,7 @@ async function backupOf(mode: NodeJS.ProcessEnv, name: string): Promise<string> 
   return file;
 }
 
-const LIVE_DATABASE =
-  /^The database belongs to a live service, and SANDBOX=true asks for a sandbox, which could delete/;
+const LIVE_DATABASE = /^The database belongs to a live service, and SANDBOX=true asks for a sandbox\. /;
 const NOT_SET = /^The database belongs to a live service, and SANDBOX is not set, which starts a sandbox\. /;
 const SANDBOX_DATABASE = /^The database belongs to a sandbox, and SANDBOX=false asks for a live service\. /;
 const UNDECIDED = /^The database has merchants, and no server has stored whether it belongs to /;

@@ -134,7 +134,7 @@ describe("SQLite", () => {
     const restored =
       /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;
     await more(
-      [`db restore ${backup}`, 2, / has data\. Add --replace to put /],
+      [`db restore ${backup}`, 2, / exists\. Add --replace to put /],
       [`db restore ${backup} --replace`, 0, restored],
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
