@@ -127,7 +127,7 @@ describe("SQLite", () => {
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
-    const server = await testProcess(env);
+    const server = await testProcess({ ...env, SANDBOX_API_KEY: undefined });
     await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
     await stop(server);
     const { rows: more, known } = createTerminal(env);
@@ -138,7 +138,7 @@ describe("SQLite", () => {
       [`db restore ${backup} --replace`, 0, restored],
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
-    await stop(await testProcess(env));
+    await stop(await testProcess({ ...env, SANDBOX_API_KEY: undefined }));
     await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
   });
 });

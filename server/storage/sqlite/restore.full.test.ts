@@ -145,7 +145,7 @@ test.each<[string, (file: string) => void, RegExp]>([
 });
 
 test("a backup to a disk that becomes full leaves nothing behind, and a later one succeeds", async ({ skip }) => {
-  const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux, root and a loop device");
+  const disk = mountSmallDisk() ?? skip("mounting a disk needs Linux and root");
   onTestFinished(() => disk.close());
   const before = readdirSync(disk.folder);
   const file = `${disk.folder}/copy.db`;
