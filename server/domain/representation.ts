@@ -84,3 +84,16 @@ export const failureIn = ({ status, failure }: Disbursement | Checkout): Failure
 export function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {
   return { id, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber };
 }
+
+/** Returns a row as a line of comma-separated values (RFC 4180), as spreadsheet programs read it. */
+export const csvLine = (values: readonly (string | number)[]): string => `${values.map(cell).join(",")}\r\n`;
+
+/**
+ * Spreadsheet programs treat a text that begins with one of these characters as a formula, which could send data away; a
+ * leading apostrophe prevents this. In some languages a semicolon or a tab begins a new cell.
+ */
+function cell(text: string | number): string {
+  if (typeof text === "number") return String(text);
+  const safe = text.replace(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'");
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,13 +1,12 @@
 import type { Request, Response } from "express";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
-import { csvLine } from "../csv.ts";
 import type { Delivery } from "../domain/deliveries.ts";
 import type { Event } from "../domain/events.ts";
 import type { WebhookSecrets } from "../domain/keys.ts";
 import type { StatementEntry } from "../domain/ledger.ts";
 import type { Page } from "../domain/pages.ts";
-import { timestamp } from "../domain/representation.ts";
+import { csvLine, timestamp } from "../domain/representation.ts";
 
 type Schemas = components["schemas"];
 

@@ -3,7 +3,7 @@ import { Router, type CookieOptions, type Request, type RequestHandler, type Res
 import { refused, Refused, typed } from "../../actions/action.ts";
 import { findSession, LINK_MS, newToken, signIn, signInFrom, useSession } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
-import type { OpenIdSettings } from "../../openid/settings.ts";
+import type { OpenIdSettings } from "../../openid/provider.ts";
 import { cookieIn } from "../language.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";

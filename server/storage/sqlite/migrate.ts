@@ -50,12 +50,15 @@ export function migrateSqlite(path: string): Migrated {
 
 function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
-  const describe = (table: unknown) => db.prepare(`PRAGMA table_info("${table}")`).all();
-  requireKnown(
-    migrations,
-    tables.flatMap((table) => describe(table.name).map(({ name }) => `${table.name}.${name}`)),
-  );
+  const columns = db
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    .all()
+    .flatMap((table) =>
+      db
+        .prepare(`PRAGMA table_info("${table.name}")`)
+        .all()
+        .map(({ name }) => `${table.name}.${name}`),
+    );
+  requireKnown(migrations, columns, version > 0);
   return version;
 }
