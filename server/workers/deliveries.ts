@@ -2,7 +2,7 @@ import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
 import { childOf, readTraceparent, traceparentOf, type Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
-import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
+import { nextStep } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
 
@@ -92,16 +92,6 @@ async function makeAttempt(
     trace,
   });
   return next.status;
-}
-
-/** The delivery's state after an attempt (D13). */
-function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
-  const { httpStatus, retryAfter, sentAt, latencyMs } = result;
-  const verdict = verdictOf(httpStatus);
-  if (verdict !== "failed") return { status: verdict, step };
-  const delay = nextAttemptDelayMs({ attempts: step, random: chance, httpStatus, retryAfter, now: sentAt });
-  if (delay === undefined) return { status: "exhausted", step };
-  return { status: "pending", step, nextAttemptAt: at + latencyMs + delay };
 }
 
 /**
