@@ -6,15 +6,15 @@ import type { Clock } from "../../domain/clock.ts";
 import { ConnectionDropped } from "../../domain/errors.ts";
 import type { HandoverStore } from "../../domain/handovers.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { textIn, type Language, type TextId } from "../../texts/index.ts";
 import { toHttpError, toServiceError } from "../http-error.ts";
+import { languageOf } from "../language.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates, readStyles } from "../templates.ts";
 import { countryOf, formatAmount, type PhoneNumberFault } from "./formats.ts";
-import { texts, type Locale } from "./texts.ts";
 
-const folder = join(import.meta.dirname, "templates");
-const render = loadTemplates(folder);
-const { css, policy } = readStyles(join(folder, "page.css"));
+const render = loadTemplates(import.meta.dirname);
+const { css, policy } = readStyles(join(import.meta.dirname, "page.css"));
 
 /** The dependencies of the pages. */
 export interface PageContext {
@@ -25,45 +25,72 @@ export interface PageContext {
   log: Logger;
 }
 
-/** Headers of every response under /checkouts. The URL is secret, and pages must not be framed or cached. */
+/** A request for a page of a checkout that exists. */
+export interface Visit {
+  context: PageContext;
+  opened: OpenCheckout;
+  req: Request;
+  res: Response;
+}
+
+/** The URL of a page is secret, so no search engine may keep it. `commonHeaders` forbids framing and caching. */
 export const pageHeaders: RequestHandler = (_req, res, next) => {
-  res.set({
-    "Content-Security-Policy": policy,
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "X-Robots-Tag": "noindex",
-  });
+  res.set({ "Content-Security-Policy": policy, "X-Robots-Tag": "noindex" });
   next();
 };
 
-/** A page, with the values of its template. */
+/** What `page.eta` shows: the form to pay, or what has become of the payment. */
 interface Page {
-  template: "pay" | "waiting" | "result" | "error";
-  locale: Locale;
-  title: string;
+  heading: string;
   /** 200 by default. */
   status?: number | undefined;
   /** Value of the `Refresh` header: seconds until the page reloads, optionally with another URL to load. */
   refresh?: string | undefined;
-  [value: string]: unknown;
+  form?: { typed: string; fault: string | undefined; hint: string; isBusy: boolean };
+  /** The drawing above the heading, unless the page has a form. */
+  mark?: "success" | "failed" | "cancelled" | "expired" | "waiting" | "error";
+  warning?: string | undefined;
+  lines?: string[];
+  link?: { to: string; text: string } | undefined;
+  footnote?: string | undefined;
+  requestId?: string | undefined;
 }
 
+/** What a page is sent with. The checkout is unknown if it could not be found. */
+interface Answer extends Pick<Visit, "context" | "res"> {
+  opened?: OpenCheckout | undefined;
+}
+
+type Say = (id: TextId, values?: Readonly<Record<string, string | number>>) => string;
+const sayIn =
+  (language: Language): Say =>
+  (id, values) =>
+    textIn(language, id, values);
+
 /** Sends a self-contained page, without scripts, images or fonts. */
-function sendPage({ config }: PageContext, res: Response, page: Page): void {
-  const { template, status = 200, refresh, ...values } = page;
-  // A service that charges nobody says so on every page.
-  const html = render(template, { ...values, t: texts[page.locale], css, charges: !config.sandbox });
+function sendPage({ context, opened, res }: Answer, language: Language, page: Page): void {
+  const { status = 200, refresh, ...values } = page;
+  const { heading, form } = page;
+  const say = sayIn(language);
+  const title = opened ? `${heading} – ${opened.merchant.name}` : heading;
   if (refresh !== undefined) res.set("Refresh", refresh);
+  const html = render("page", {
+    ...values,
+    title: form?.fault === undefined ? title : say("pay.errorIn", { title }),
+    payment: opened && paymentOf(opened),
+    // A service that charges nobody says so on every page.
+    isSandbox: context.config.sandbox,
+    css,
+    language,
+    say,
+  });
   res.status(status).type("html").send(html);
 }
 
 /** What every page about a checkout shows. */
-function summaryOf({ checkout, merchant }: OpenCheckout) {
+function paymentOf({ checkout, merchant }: OpenCheckout) {
   const { reference, merchantsReference, amount, currency, locale } = checkout;
   return {
-    locale,
     reference,
     // Unicode isolates keep a right-to-left name from reversing the text around it.
     merchant: `\u2068${merchant.name}\u2069`,
@@ -87,73 +114,98 @@ interface Rejected {
  * Shows the payment form.
  * @param rejected the previous submission, if it was refused
  */
-export function showForm(context: PageContext, res: Response, opened: OpenCheckout, rejected?: Rejected): void {
-  const { checkout, merchant } = opened;
-  const t = texts[checkout.locale];
-  const summary = summaryOf(opened);
+export function showForm(visit: Visit, { status, typed, fault }: Partial<Rejected> = {}): void {
+  const { checkout } = visit.opened;
+  const say = sayIn(checkout.locale);
   const country = countryOf(checkout.country);
-  const countryName = new Intl.DisplayNames(checkout.locale, { type: "region" }).of(checkout.country)!;
-  const fault = rejected?.fault && t.numberFault(rejected.fault, country?.callingCode);
-  sendPage(context, res, {
-    ...summary,
-    template: "pay",
-    status: rejected?.status,
-    title: `${fault ? t.errorPrefix : ""}${t.pay(summary.amount)} – ${merchant.name}`,
-    fault,
-    numberHint: t.numberHint(country?.example),
-    operators: country && t.operators(countryName, country.operators.join(", ")),
-    busy: rejected?.status === 503,
-    typed: rejected?.typed ?? "",
-    minutesLeft: Math.ceil((checkout.due!.at - context.clock.now()) / 60_000),
+  const example = (text = "") => text && say("pay.example", { text });
+  const hint = [say("pay.hint", { example: example(country?.example) })];
+  if (country) {
+    const name = new Intl.DisplayNames(checkout.locale, { type: "region" }).of(checkout.country)!;
+    hint.push(say("pay.operators", { country: name, names: country.operators.join(", ") }));
+  }
+  sendPage(visit, checkout.locale, {
+    status,
+    heading: say("pay.pay", { amount: paymentOf(visit.opened).amount }),
+    form: {
+      typed: typed ?? "",
+      fault: fault && say(`pay.${fault}`, { example: example(country?.callingCode) }),
+      hint: hint.join(" "),
+      isBusy: status === 503,
+    },
+    footnote: say("pay.timeLeft", { count: Math.ceil((checkout.due!.at - visit.context.clock.now()) / 60_000) }),
   });
 }
 
 /** How long a person may read that their number was not used, before the page is replaced. */
 const READING_SECONDS = 15;
 
-/**
- * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
- *
- * @param response `opening`: the rail has not opened its page yet; that page will take the place of this page.
- * `unopened`: the rail has the checkout, but the response with the address of its page was lost, so that nobody can
- * pay. Any other value: this is the response to the form, with `other-number` if the payment is made with a number
- * other than the number in the form. The browser then loads the return page, which looks the same: reloading the return
- * page does not submit the form again (D10).
- */
-export function showWaiting(
-  context: PageContext,
-  res: Response,
-  opened: OpenCheckout,
-  response?: "submitted" | "other-number" | "opening" | "unopened",
-): void {
-  const { checkout, merchant } = opened;
-  const { locale, reference } = checkout;
-  const { waiting } = texts[locale];
-  const unopened = response === "unopened" ? waiting.unopened : undefined;
-  const title = `${(unopened ?? waiting).heading} – ${merchant.name}`;
+/** The interval after which a waiting page reloads itself grows with the time waited. */
+function pauseOf({ context, opened: { checkout, merchant } }: Visit): string {
   const waitedSeconds = (sandboxTime(merchant, context.clock.now()) - checkout.updatedAt) / 1_000;
-  const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
-  const otherNumber = response === "other-number";
-  const isOpening = response === "opening" || unopened !== undefined;
-  const back = isOpening ? reference : response ? returnPath(reference) : "return";
-  const refresh = isOpening ? pause : response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
-  const payer = checkout.customer?.phoneNumber.slice(-3);
-  const page = { template: "waiting", title, refresh, back, payer, otherNumber, isOpening, unopened } as const;
-  sendPage(context, res, { ...summaryOf(opened), ...page });
+  return String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
 }
 
 /**
- * Shows the result of a checkout.
- * @param leaving true to send the browser on to the merchant immediately (D10); requires a `redirectURL`
+ * Shows that a payment is in progress.
+ *
+ * @param response if this is the response to the form, with `other-number` if the payment is made with a number other
+ * than the number in the form. The browser then loads the return page, which looks the same: reloading the return page
+ * does not submit the form again (D10).
  */
-export function showResult(context: PageContext, res: Response, opened: OpenCheckout, leaving = false): void {
-  const { checkout, merchant } = opened;
-  const { locale, reference } = checkout;
+export function showWaiting(visit: Visit, response?: "submitted" | "other-number"): void {
+  const { locale, reference, customer } = visit.opened.checkout;
+  const say = sayIn(locale);
+  const isOther = response === "other-number";
+  const back = response ? returnPath(reference) : "return";
+  const payer = customer && say("pay.payer", { ending: customer.phoneNumber.slice(-3) });
+  sendPage(visit, locale, {
+    mark: "waiting",
+    heading: say("pay.waiting"),
+    warning: isOther ? say("pay.otherNumber") : undefined,
+    lines: [...(payer ? [payer] : []), say("pay.confirm")],
+    link: { to: back, text: say("pay.check") },
+    footnote: say("pay.leave"),
+    refresh: response ? `${isOther ? READING_SECONDS : 0}; url=${back}` : pauseOf(visit),
+  });
+}
+
+/**
+ * Shows that the rail has not opened its page for paying yet, which will take the place of this page.
+ * @param isLost the rail has the checkout, but the response with the address of its page was lost: nobody can pay
+ */
+export function showOpening(visit: Visit, isLost: boolean): void {
+  const { locale, reference } = visit.opened.checkout;
+  const say = sayIn(locale);
+  sendPage(visit, locale, {
+    ...(isLost
+      ? { mark: "error", heading: say("pay.unopened"), lines: [say("pay.unopened.text")] }
+      : { mark: "waiting", heading: say("pay.opening"), lines: [] }),
+    link: { to: reference, text: say("pay.check") },
+    refresh: pauseOf(visit),
+  });
+}
+
+/**
+ * Shows the outcome of a checkout.
+ * @param leaving true to redirect to the merchant immediately (D10); requires a `redirectURL`
+ */
+export function showResult(visit: Visit, leaving = false): void {
+  const { opened } = visit;
+  const { locale, reference, redirectURL } = opened.checkout;
+  const say = sayIn(locale);
   const result = resultOf(opened);
-  const title = `${texts[locale].results[result].heading} – ${merchant.name}`;
-  const back = checkout.redirectURL === undefined ? undefined : returnPath(reference);
-  const refresh = leaving ? `0; url=${back}` : undefined;
-  sendPage(context, res, { ...summaryOf(opened), template: "result", title, refresh, result, back, leaving });
+  const { merchant } = paymentOf(opened);
+  const to = returnPath(reference);
+  sendPage(visit, locale, {
+    mark: result,
+    heading: say(`pay.${result}`),
+    lines: [say(`pay.${result}.text`)],
+    ...(redirectURL === undefined
+      ? { footnote: say("pay.close") }
+      : { link: { to, text: say(leaving ? "pay.goingBack" : "pay.back", { merchant }) } }),
+    refresh: leaving ? `0; url=${to}` : undefined,
+  });
 }
 
 /** Customers see whether they cancelled or the checkout expired; for merchants both are `cancelled` (D3). */
@@ -186,23 +238,26 @@ export function showErrors(context: PageContext): ErrorRequestHandler {
     if (status >= 500 && known !== error) context.log.error({ err: error, requestId }, "unexpected error");
     // An unexpected error does not prove that an attempt to pay recorded nothing.
     const notCharged = known === error && changes?.length === 0;
-    const locale = opened?.checkout.locale ?? preferred(req, res);
-    const unchecked = status >= 500 && !notCharged;
-    const text = texts[locale].errors[unchecked ? "unchecked" : kindOf(status)];
-    const refresh = unchecked ? loadAgain(req) : undefined;
+    const isUnchecked = status >= 500 && !notCharged;
+    if (!opened) res.vary("Accept-Language");
+    const language = opened?.checkout.locale ?? languageOf(req);
+    const say = sayIn(language);
+    const id = isUnchecked ? "pay.unchecked" : problemOf(status);
     const back = opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`;
-    const page = { status, template: "error", locale, title: text.heading, refresh } as const;
-    sendPage(context, res.set(headers), { ...page, text, notCharged, back, requestId });
+    sendPage({ context, opened, res: res.set(headers) }, language, {
+      status,
+      mark: "error",
+      heading: say(id),
+      lines: [say(`${id}.text`), ...(notCharged ? [say("pay.notCharged")] : [])],
+      link: back === undefined ? undefined : { to: back, text: say("pay.again") },
+      footnote: say("pay.requestId"),
+      requestId,
+      refresh: isUnchecked ? loadAgain(req) : undefined,
+    });
   };
 }
 
-function kindOf(status: number): "not-found" | "not-understood" | "failed" {
-  if (status === 404) return "not-found";
-  return status < 500 ? "not-understood" : "failed";
-}
-
-/** The browser's preferred language, for pages without a checkout. */
-function preferred(req: Request, res: Response): Locale {
-  res.vary("Accept-Language");
-  return (req.acceptsLanguages(Object.keys(texts)) || "en") as Locale;
+function problemOf(status: number): "pay.notFound" | "pay.notUnderstood" | "pay.broken" {
+  if (status === 404) return "pay.notFound";
+  return status < 500 ? "pay.notUnderstood" : "pay.broken";
 }
