@@ -17,7 +17,7 @@ export const checkoutPage = {
     "Un numéro compte 10 à 15 chiffres, indicatif compris. Vérifiez qu’il n’en manque pas et qu’il n’y en a pas en trop.",
   ],
   "pay.errorIn": ["Error: {title}", "Erreur\u00a0: {title}"],
-  "pay.pay": ["Pay {amount}", "Payer {amount}"],
+  "pay.form": ["Pay {amount}", "Payer {amount}"],
   "pay.cancel": ["Cancel payment", "Annuler le paiement"],
   "pay.timeLeft": [
     "You have {count}\u00a0minute left to pay.|You have {count}\u00a0minutes left to pay.",
@@ -29,6 +29,7 @@ export const checkoutPage = {
   ],
   "pay.waiting": ["Waiting for your payment", "Paiement en cours"],
   "pay.opening": ["Opening the payment…", "Ouverture du paiement…"],
+  "pay.opening.text": ["This page updates automatically.", "Cette page se met à jour automatiquement."],
   "pay.unopened": ["This payment cannot be opened", "Ce paiement ne peut pas être ouvert"],
   "pay.unopened.text": [
     "You have not paid. Please go back to the shop and start the payment again there.",
@@ -42,7 +43,7 @@ export const checkoutPage = {
     "This payment had already been started with another number. The number you entered was not used.",
     "Ce paiement avait déjà été lancé avec un autre numéro. Le numéro que vous avez saisi n’a pas été utilisé.",
   ],
-  "pay.confirm": [
+  "pay.waiting.text": [
     "If your phone asks you to confirm the payment, please confirm it. This page updates automatically.",
     "Si votre téléphone vous demande de confirmer, faites-le sur l’appareil. Cette page se met à jour automatiquement.",
   ],

@@ -6,7 +6,7 @@ import type { Clock } from "../../domain/clock.ts";
 import { ConnectionDropped } from "../../domain/errors.ts";
 import type { HandoverStore } from "../../domain/handovers.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { textIn, type Language, type TextId } from "../../texts/index.ts";
+import { textIn, type TextId } from "../../texts/index.ts";
 import { toHttpError, toServiceError } from "../http-error.ts";
 import { languageOf } from "../language.ts";
 import { stateOf } from "../request-state.ts";
@@ -39,52 +39,45 @@ export const pageHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** What `page.eta` shows: the form to pay, or what has become of the payment. */
-interface Page {
-  heading: string;
+/** What a page says, with the texts `pay.STATE` and `pay.STATE.text`: the form, a state of the payment, or an error. */
+type State =
+  | "form"
+  | "opening"
+  | "unopened"
+  | "waiting"
+  | "success"
+  | "failed"
+  | "cancelled"
+  | "expired"
+  | "notFound"
+  | "notUnderstood"
+  | "broken"
+  | "unchecked";
+
+/** The values of `page.eta`. */
+interface Values {
   /** 200 by default. */
   status?: number | undefined;
   /** Value of the `Refresh` header: seconds until the page reloads, optionally with another URL to load. */
   refresh?: string | undefined;
-  form?: { typed: string; fault: string | undefined; hint: string; isBusy: boolean };
-  /** The drawing above the heading, unless the page has a form. */
-  mark?: "success" | "failed" | "cancelled" | "expired" | "waiting" | "error";
-  warning?: string | undefined;
-  lines?: string[];
-  link?: { to: string; text: string } | undefined;
-  footnote?: string | undefined;
-  requestId?: string | undefined;
+  /** Where the link of the page leads. */
+  link?: string | undefined;
+  [name: string]: unknown;
 }
 
-/** What a page is sent with. The checkout is unknown if it could not be found. */
-interface Answer extends Pick<Visit, "context" | "res"> {
-  opened?: OpenCheckout | undefined;
-}
-
-type Say = (id: TextId, values?: Readonly<Record<string, string | number>>) => string;
-const sayIn =
-  (language: Language): Say =>
-  (id, values) =>
-    textIn(language, id, values);
+/** A request for a page. The checkout is unknown if it could not be found. */
+type Asked = Omit<Visit, "opened"> & { opened?: OpenCheckout | undefined };
 
 /** Sends a self-contained page, without scripts, images or fonts. */
-function sendPage({ context, opened, res }: Answer, language: Language, page: Page): void {
-  const { status = 200, refresh, ...values } = page;
-  const { heading, form } = page;
-  const say = sayIn(language);
-  const title = opened ? `${heading} – ${opened.merchant.name}` : heading;
+function sendPage({ context, opened, req, res }: Asked, state: State, { status = 200, refresh, ...values }: Values) {
+  if (!opened) res.vary("Accept-Language");
   if (refresh !== undefined) res.set("Refresh", refresh);
-  const html = render("page", {
-    ...values,
-    title: form?.fault === undefined ? title : say("pay.errorIn", { title }),
-    payment: opened && paymentOf(opened),
-    // A service that charges nobody says so on every page.
-    isSandbox: context.config.sandbox,
-    css,
-    language,
-    say,
-  });
-  res.status(status).type("html").send(html);
+  const language = opened?.checkout.locale ?? languageOf(req);
+  const say = (id: TextId, given?: Readonly<Record<string, string | number>>) => textIn(language, id, given);
+  // A service that charges nobody says so on every page.
+  const { sandbox } = context.config;
+  const page = { ...values, state, language, say, css, sandbox, payment: opened && paymentOf(opened) };
+  res.status(status).type("html").send(render("page", page));
 }
 
 /** What every page about a checkout shows. */
@@ -92,6 +85,7 @@ function paymentOf({ checkout, merchant }: OpenCheckout) {
   const { reference, merchantsReference, amount, currency, locale } = checkout;
   return {
     reference,
+    name: merchant.name,
     // Unicode isolates keep a right-to-left name from reversing the text around it.
     merchant: `\u2068${merchant.name}\u2069`,
     amount: formatAmount(amount, currency, locale),
@@ -114,26 +108,16 @@ interface Rejected {
  * Shows the payment form.
  * @param rejected the previous submission, if it was refused
  */
-export function showForm(visit: Visit, { status, typed, fault }: Partial<Rejected> = {}): void {
-  const { checkout } = visit.opened;
-  const say = sayIn(checkout.locale);
-  const country = countryOf(checkout.country);
-  const example = (text = "") => text && say("pay.example", { text });
-  const hint = [say("pay.hint", { example: example(country?.example) })];
-  if (country) {
-    const name = new Intl.DisplayNames(checkout.locale, { type: "region" }).of(checkout.country)!;
-    hint.push(say("pay.operators", { country: name, names: country.operators.join(", ") }));
-  }
-  sendPage(visit, checkout.locale, {
+export function showForm(visit: Visit, { status, typed = "", fault }: Partial<Rejected> = {}): void {
+  const { locale, country, due } = visit.opened.checkout;
+  sendPage(visit, "form", {
     status,
-    heading: say("pay.pay", { amount: paymentOf(visit.opened).amount }),
-    form: {
-      typed: typed ?? "",
-      fault: fault && say(`pay.${fault}`, { example: example(country?.callingCode) }),
-      hint: hint.join(" "),
-      isBusy: status === 503,
-    },
-    footnote: say("pay.timeLeft", { count: Math.ceil((checkout.due!.at - visit.context.clock.now()) / 60_000) }),
+    typed,
+    fault,
+    country: countryOf(country),
+    countryName: new Intl.DisplayNames(locale, { type: "region" }).of(country),
+    minutesLeft: Math.ceil((due!.at - visit.context.clock.now()) / 60_000),
+    isBusy: status === 503,
   });
 }
 
@@ -154,58 +138,28 @@ function pauseOf({ context, opened: { checkout, merchant } }: Visit): string {
  * does not submit the form again (D10).
  */
 export function showWaiting(visit: Visit, response?: "submitted" | "other-number"): void {
-  const { locale, reference, customer } = visit.opened.checkout;
-  const say = sayIn(locale);
-  const isOther = response === "other-number";
-  const back = response ? returnPath(reference) : "return";
-  const payer = customer && say("pay.payer", { ending: customer.phoneNumber.slice(-3) });
-  sendPage(visit, locale, {
-    mark: "waiting",
-    heading: say("pay.waiting"),
-    warning: isOther ? say("pay.otherNumber") : undefined,
-    lines: [...(payer ? [payer] : []), say("pay.confirm")],
-    link: { to: back, text: say("pay.check") },
-    footnote: say("pay.leave"),
-    refresh: response ? `${isOther ? READING_SECONDS : 0}; url=${back}` : pauseOf(visit),
-  });
+  const { reference, customer } = visit.opened.checkout;
+  const otherNumber = response === "other-number";
+  const link = response ? returnPath(reference) : "return";
+  const refresh = response ? `${otherNumber ? READING_SECONDS : 0}; url=${link}` : pauseOf(visit);
+  sendPage(visit, "waiting", { link, refresh, otherNumber, payer: customer?.phoneNumber.slice(-3) });
 }
 
 /**
  * Shows that the rail has not opened its page for paying yet, which will take the place of this page.
  * @param isLost the rail has the checkout, but the response with the address of its page was lost: nobody can pay
  */
-export function showOpening(visit: Visit, isLost: boolean): void {
-  const { locale, reference } = visit.opened.checkout;
-  const say = sayIn(locale);
-  sendPage(visit, locale, {
-    ...(isLost
-      ? { mark: "error", heading: say("pay.unopened"), lines: [say("pay.unopened.text")] }
-      : { mark: "waiting", heading: say("pay.opening"), lines: [] }),
-    link: { to: reference, text: say("pay.check") },
-    refresh: pauseOf(visit),
-  });
-}
+export const showOpening = (visit: Visit, isLost: boolean): void =>
+  sendPage(visit, isLost ? "unopened" : "opening", { link: visit.opened.checkout.reference, refresh: pauseOf(visit) });
 
 /**
  * Shows the outcome of a checkout.
  * @param leaving true to redirect to the merchant immediately (D10); requires a `redirectURL`
  */
 export function showResult(visit: Visit, leaving = false): void {
-  const { opened } = visit;
-  const { locale, reference, redirectURL } = opened.checkout;
-  const say = sayIn(locale);
-  const result = resultOf(opened);
-  const { merchant } = paymentOf(opened);
-  const to = returnPath(reference);
-  sendPage(visit, locale, {
-    mark: result,
-    heading: say(`pay.${result}`),
-    lines: [say(`pay.${result}.text`)],
-    ...(redirectURL === undefined
-      ? { footnote: say("pay.close") }
-      : { link: { to, text: say(leaving ? "pay.goingBack" : "pay.back", { merchant }) } }),
-    refresh: leaving ? `0; url=${to}` : undefined,
-  });
+  const { reference, redirectURL } = visit.opened.checkout;
+  const link = redirectURL === undefined ? undefined : returnPath(reference);
+  sendPage(visit, resultOf(visit.opened), { link, leaving, refresh: leaving ? `0; url=${link}` : undefined });
 }
 
 /** Customers see whether they cancelled or the checkout expired; for merchants both are `cancelled` (D3). */
@@ -239,25 +193,18 @@ export function showErrors(context: PageContext): ErrorRequestHandler {
     // An unexpected error does not prove that an attempt to pay recorded nothing.
     const notCharged = known === error && changes?.length === 0;
     const isUnchecked = status >= 500 && !notCharged;
-    if (!opened) res.vary("Accept-Language");
-    const language = opened?.checkout.locale ?? languageOf(req);
-    const say = sayIn(language);
-    const id = isUnchecked ? "pay.unchecked" : problemOf(status);
-    const back = opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`;
-    sendPage({ context, opened, res: res.set(headers) }, language, {
+    const back = req.path.endsWith("/return") ? "../" : "";
+    sendPage({ context, opened, req, res: res.set(headers) }, isUnchecked ? "unchecked" : problemOf(status), {
       status,
-      mark: "error",
-      heading: say(id),
-      lines: [say(`${id}.text`), ...(notCharged ? [say("pay.notCharged")] : [])],
-      link: back === undefined ? undefined : { to: back, text: say("pay.again") },
-      footnote: say("pay.requestId"),
-      requestId,
       refresh: isUnchecked ? loadAgain(req) : undefined,
+      link: opened && back + opened.checkout.reference,
+      notCharged,
+      requestId,
     });
   };
 }
 
-function problemOf(status: number): "pay.notFound" | "pay.notUnderstood" | "pay.broken" {
-  if (status === 404) return "pay.notFound";
-  return status < 500 ? "pay.notUnderstood" : "pay.broken";
+function problemOf(status: number): State {
+  if (status === 404) return "notFound";
+  return status < 500 ? "notUnderstood" : "broken";
 }
