@@ -16,7 +16,7 @@ import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit, listen, ListenError, type HttpServer } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
-import { logTelemetry, prettyLine, watchLoopDelay } from "./observability/log-telemetry.ts";
+import { logTelemetry, prettyLine } from "./observability/log-telemetry.ts";
 import type { Traces } from "./observability/traces.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
@@ -126,7 +126,6 @@ async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
   // Handle signals first: a program that reads the banner may send a signal at once.
   stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget });
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  watchLoopDelay(telemetry.emit);
   letHeapGrow();
 }
 
