@@ -46,7 +46,7 @@ interface MetricsContext {
 type Described = readonly [help: string, labels?: string, buckets?: readonly number[]];
 
 /** What this process counts. Counters end in `_total`, histograms have buckets, and all others are gauges. */
-const COUNTED = {
+export const COUNTED = {
   server_info: ["The server, as labels.", "version environment storage role"],
   http_requests_total: [
     "Requests by operation and status. The status is none if the connection ended before a response.",
@@ -84,7 +84,7 @@ const COUNTED = {
 } satisfies Record<string, Described>;
 
 /** Work that all processes share. It is read from the storage for each scrape. */
-const SHARED = {
+export const SHARED = {
   settlements_due: ["Payments whose final status is due, in all processes; 10000 if more."],
   settlement_oldest_due_seconds: ["For how long the oldest due payment has been due; 0 if no payment is due."],
   payouts_oldest_pending_seconds: [
@@ -106,7 +106,7 @@ const SHARED = {
 } satisfies Record<string, Described>;
 
 /** Makes the metrics of a table. Returns what adds a value to a counter or histogram, or sets a gauge. */
-function makeMetrics<Name extends string>(registry: Registry, table: Readonly<Record<Name, Described>>) {
+export function makeMetrics<Name extends string>(registry: Registry, table: Readonly<Record<Name, Described>>) {
   const made = Object.entries<Described>(table).map(([name, [help, labels, buckets]]) => {
     const about = { name, help, labelNames: labels?.split(" ").filter(Boolean) ?? [], registers: [registry] };
     if (buckets) return [name, new Histogram({ ...about, buckets: [...buckets] })] as const;
