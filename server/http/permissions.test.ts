@@ -1,7 +1,7 @@
 // What a key may do, and who may create: every operation with every kind of key, and every refusal of a create with a
 // reference that the merchant has used (D1). A retry of a payment that exists is never told that nothing was recorded, and
 // a key that may not read the payment learns nothing about it.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { SCOPES, type Scope } from "../domain/keys.ts";
 import { createKey, type Merchant } from "../domain/merchants.ts";
@@ -29,15 +29,12 @@ const ACTOR = "command ada@host";
 const PATHS = { payout: "/v1/disbursements", checkout: "/v1/checkouts" } as const;
 type Kind = keyof typeof PATHS;
 
-let server: TestServer;
-let live: TestServer;
 /** Whether a rail of the live server carries payments. */
 let isServed = true;
-beforeAll(async () => {
-  const rails = railsOf(createTestRail());
-  const routed = { ...rails, routeOf: (payment: never) => (isServed ? rails.routeOf(payment) : undefined) };
-  [server, live] = await Promise.all([startServer(), startServer({ env: { SANDBOX: "false" }, rails: routed })]);
-});
+const rails = railsOf(createTestRail());
+const routed = { ...rails, routeOf: (payment: never) => (isServed ? rails.routeOf(payment) : undefined) };
+const server = await startServer();
+const live = await startServer({ env: { SANDBOX: "false" }, rails: routed });
 afterAll(() => Promise.all([server.close(), live.close()]));
 
 const keyWith = (scopes: readonly Scope[], { id } = server.merchant) => createKey(server.merchants, id, { scopes });

@@ -1,20 +1,17 @@
 // What the contract's operations say if the storage fails after they have recorded something.
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { failingStorage, type Failure, type FailingStorage } from "../testing/failing-storage.ts";
-import { aCheckout, aPayout, startServer, type TestServer, type TestServerOptions } from "../testing/server.ts";
+import { aCheckout, aPayout, startServer, type TestServerOptions } from "../testing/server.ts";
 import { start } from "../testing/table.ts";
 
-let server: TestServer;
 let failing: FailingStorage;
 const openStorage: TestServerOptions["openStorage"] = (how) => {
   failing = failingStorage(openSqlite(":memory:", how));
   return failing.storage;
 };
-beforeAll(async () => {
-  server = await startServer({ openStorage });
-});
+const server = await startServer({ openStorage });
 afterAll(() => server.close());
 
 async function aDelivery(): Promise<string> {
