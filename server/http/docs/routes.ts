@@ -35,6 +35,10 @@ const policyOf = (path: string): string =>
 const render = loadTemplates(join(import.meta.dirname, "templates"));
 const read = (file: string): string => readFileSync(join(import.meta.dirname, file), "utf8");
 
+/** Sends a page that is made for a request. */
+const sendPage = (res: Response, html: string): Response =>
+  res.set("Content-Security-Policy", policyOf("")).type("html").send(html);
+
 /** A body with its hash, which is the same in every process. */
 const withHash = (body: Buffer) => ({ body, hash: createHash("sha256").update(body).digest("base64url") });
 
@@ -82,9 +86,6 @@ export function documentation(settings: Settings): Router {
     if (isZipped) res.set("Content-Encoding", "gzip");
     res.type(extname(req.path) || "html").send(body);
   };
-  /** Sends a page that is made for a request. */
-  const sendPage = (res: Response, html: string) =>
-    res.set("Content-Security-Policy", policyOf("")).type("html").send(html);
   const sendSearch: RequestHandler = (req, res) => {
     const query = typeof req.query["q"] === "string" ? req.query["q"].slice(0, 200) : "";
     const body = render("search", { query, found: search(sections(""), query) });

@@ -39,20 +39,9 @@ export const pageHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** What a page says, with the texts `pay.STATE` and `pay.STATE.text`: the form, a state of the payment, or an error. */
-type State =
-  | "form"
-  | "opening"
-  | "unopened"
-  | "waiting"
-  | "success"
-  | "failed"
-  | "cancelled"
-  | "expired"
-  | "notFound"
-  | "notUnderstood"
-  | "broken"
-  | "unchecked";
+type StateOf<Id> = Id extends `pay.${infer Name}.text` ? Name : never;
+/** What a page shows: the form; or a state of the payment or an error, with the texts `pay.STATE` and `pay.STATE.text`. */
+type State = "form" | StateOf<TextId>;
 
 /** The values of `page.eta`. */
 interface Values {
@@ -97,18 +86,15 @@ function paymentOf({ checkout, merchant }: OpenCheckout) {
 /** Path of the return page, relative to the checkout's page, so that it works behind a proxy that adds a prefix. */
 export const returnPath = (reference: string): string => `${reference}/return`;
 
+/** A submission that was refused. What the customer typed stays in the field. */
 interface Rejected {
-  status: 422 | 503;
-  /** What the customer typed; it stays in the field. */
-  typed: string;
+  status?: 422 | 503;
+  typed?: string;
   fault?: PhoneNumberFault;
 }
 
-/**
- * Shows the payment form.
- * @param rejected the previous submission, if it was refused
- */
-export function showForm(visit: Visit, { status, typed = "", fault }: Partial<Rejected> = {}): void {
+/** Shows the payment form. */
+export function showForm(visit: Visit, { status, typed = "", fault }: Rejected = {}): void {
   const { locale, country, due } = visit.opened.checkout;
   sendPage(visit, "form", {
     status,
