@@ -1,4 +1,5 @@
 import { actions } from "./actions.ts";
+import { checkoutPage } from "./checkout-page.ts";
 import { pages } from "./pages.ts";
 import { payments } from "./payments.ts";
 import { settings } from "./settings.ts";
@@ -8,7 +9,7 @@ export type Language = "en" | "fr";
 /** A text in English and in French. `{name}` stands for a value, and `|` is between the forms for one and for many. */
 export type Text = readonly [english: string, french: string];
 
-export const AREAS = { pages, payments, webhooks, settings, actions };
+export const AREAS = { pages, payments, webhooks, settings, actions, checkoutPage };
 /**
  * Every text for people, by its id.
  *
@@ -23,6 +24,7 @@ export const TEXTS = {
   ...webhooks,
   ...settings,
   ...actions,
+  ...checkoutPage,
 } as const satisfies Record<string, Text>;
 
 type Texts = typeof TEXTS;
