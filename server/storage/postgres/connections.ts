@@ -126,14 +126,14 @@ export interface Statement {
  * @throws DatabaseError if the database refuses the statement, ConnectionLost otherwise
  */
 export async function send(client: PoolClient, statement: Statement, deadline: number): Promise<Result> {
-  const { name: _, ...unnamed } = statement;
   const left = Math.floor(deadline - performance.now());
   if (left <= 0) throw new ConnectionLost(TOO_SLOW);
+  const sent = {
+    ...statement,
+    name: keepsStatements(client) ? statement.name : undefined,
+    query_timeout: Math.min(left, QUERY_TIMEOUT_MS),
+  };
   try {
-    const sent = {
-      ...(keepsStatements(client) ? statement : unnamed),
-      ...(left < QUERY_TIMEOUT_MS && { query_timeout: left }),
-    };
     const { rows, rowCount, command } = await client.query<Record<string, unknown>>(sent);
     return { rows, count: rowCount ?? 0, command };
   } catch (error) {

@@ -117,12 +117,7 @@ async function replaceBy(
   const target = isMissing ? resolve(path) : realpathSync(path);
   const [copy, kept] = [`${target}.restoring`, `${target}.${suffix}`];
   // Keeps other programs out until the new file is in its place. A damaged database has none, and no server can start on it.
-  const db = explained(path, () =>
-    ifSound(
-      () => openDatabase(target),
-      () => undefined,
-    ),
-  );
+  const db = explained(path, () => ifSound(() => openDatabase(target)));
   let isReplaced = false;
   try {
     const mode = modeAfterRestore(modeOf(source), db ? modeOf(db) : {}, asked);
@@ -131,10 +126,7 @@ async function replaceBy(
     explained(path, () => {
       prepare(copy, mode);
       // Makes the old database a single complete file.
-      ifSound(
-        () => db?.exec("PRAGMA journal_mode = DELETE"),
-        () => undefined,
-      );
+      ifSound(() => db?.exec("PRAGMA journal_mode = DELETE"));
       if (!isMissing) linkSync(target, kept);
       // SQLite would apply a log that is left behind, of a damaged or missing file, to the new file.
       if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);

@@ -113,17 +113,20 @@ export function explained<T>(path: string, work: () => T): T {
   }
 }
 
-/**
- * Reads a file that no other program uses, and changes nothing. @throws StorageError in place of any error of `read`
- */
-export function inUnusedFile<T>(path: string, read: (db: DatabaseSync) => T): T {
+/** Opens a file that no other program uses, to read it and to change nothing. */
+function openToRead(path: string): DatabaseSync {
+  // A connection that may write removes the files beside the database when it closes. But such a connection would also
+  // apply a log that a crash left behind, which only a process that uses the database should do.
+  const readOnly = !existsSync(path) || existsSync(`${realpathSync(path)}-wal`);
+  return new DatabaseSync(path, { readOnly });
+}
+
+/** Runs `work` on a file that no other program uses. @throws StorageError in place of any error of `work` */
+export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, open = openToRead): T {
   return explained(path, () => {
-    // A connection that may write removes the files beside the database when it closes. But such a connection would also
-    // apply a log that a crash left behind, which only a process that uses the database should do.
-    const readOnly = !existsSync(path) || existsSync(`${realpathSync(path)}-wal`);
-    const db = new DatabaseSync(path, { readOnly });
+    const db = open(path);
     try {
-      return read(db);
+      return work(db);
     } finally {
       db.close();
     }

@@ -41,21 +41,18 @@ export const sqliteMode = (path: string): FoundMode => (existsSync(path) ? inUnu
 
 /** A damaged database has no mode. */
 export const modeOf = (db: DatabaseSync): FoundMode =>
-  ifSound(
-    () => {
-      const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
-      return isMade ? toMode(db.prepare(MODE).get()!) : {};
-    },
-    () => ({}),
-  );
+  ifSound(() => {
+    const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
+    return isMade ? toMode(db.prepare(MODE).get()!) : {};
+  }) ?? {};
 
 /** Returns what `read` returns, or for a damaged file what `otherwise` returns. */
-export function ifSound<T>(read: () => T, otherwise: (error: Error) => T): T {
+export function ifSound<T, U = undefined>(read: () => T, otherwise?: (error: Error) => U): T | U {
   try {
     return read();
   } catch (error) {
     if (troubleOf(error) !== "damaged") throw error;
-    return otherwise(error as Error);
+    return otherwise?.(error as Error) as U;
   }
 }
 

@@ -66,6 +66,8 @@ interface Job {
   work: () => unknown;
   resolve: (value: any) => void;
   reject: (error: unknown) => void;
+  /** True if no request waits for the job. */
+  isSoon: boolean;
   /** True if the job's commit must be flushed to disk. */
   flushed: boolean;
 }
@@ -79,9 +81,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
   let jobs: Job[] = [];
   /** True if the jobs' commit is due without further delay. */
   let isDue = false;
-  /** True if a request waits for one of the jobs. */
-  let isAwaited = false;
-  /** The timer that will commit jobs that no request waits for. */
+  /** The timer that will commit jobs that no request waits for, when the pace allows. */
   let timer: NodeJS.Timeout | undefined;
   /** True while commits are flushed to disk, as `openDatabase` sets it. */
   let flushing = true;
@@ -131,38 +131,29 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     if (batch.length === 0) return;
     const begun = performance.now();
     run(batch);
-    if (!isAwaited) pace(performance.now() - begun);
-    isAwaited = false;
+    if (batch.every(({ isSoon }) => isSoon)) pace(performance.now() - begun);
   }
 
-  function commitThisTurn() {
-    if (!isDue) setImmediate(flush);
-    isDue = true;
-  }
-
-  /** Plans a commit when the pace allows, unless a commit is planned already. */
-  function commitSoon() {
-    if (isDue || timer) return;
-    const delay = pace();
-    if (delay === 0) commitThisTurn();
-    else timer = setTimeout(flush, delay);
-  }
-
-  function add<T>(work: () => T, { soon = false, flushed = true } = {}): Promise<T> {
-    if (soon) commitSoon();
-    else {
-      commitThisTurn();
-      isAwaited = true;
+  function add<T>(work: () => T, { isSoon = false, flushed = true } = {}): Promise<T> {
+    if (!isDue && !(isSoon && timer)) {
+      const delay = isSoon ? pace() : 0;
+      if (delay > 0) timer = setTimeout(flush, delay);
+      else {
+        isDue = true;
+        setImmediate(flush);
+      }
     }
-    return new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, flushed }));
+    return new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, isSoon, flushed }));
   }
 
   return {
     write: (work) => add(work),
     writeNew: (work) => (jobs.length < CAPACITY ? add(work) : Promise.reject(overloaded())),
-    writeSoon: (work) => add(work, { soon: true }),
-    writeUnflushed: (work) => add(work, { soon: true, flushed: false }),
+    writeSoon: (work) => add(work, { isSoon: true }),
+    writeUnflushed: (work) => add(work, { isSoon: true, flushed: false }),
     writeApart: (work) =>
-      new Promise((resolve, reject) => void setImmediate(run, [{ work, resolve, reject, flushed: false }])),
+      new Promise(
+        (resolve, reject) => void setImmediate(run, [{ work, resolve, reject, isSoon: true, flushed: false }]),
+      ),
   };
 }
