@@ -1,12 +1,11 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { timestamp } from "../domain/representation.ts";
 import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
 import { say, type Said, type TextId } from "../texts/index.ts";
 import { action, refused, typed, type Field } from "./action.ts";
 
 /** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
-export const SEARCH = ["status", "type", "host", "reference", "from", "to"] as const;
+const SEARCH = ["status", "type", "host", "reference", "from", "to"] as const;
 export type TypedSearch = Record<(typeof SEARCH)[number], string>;
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
@@ -43,14 +42,6 @@ export function describeSearch(search: DeliverySearch): Said[] {
     createdBefore !== undefined && say("search.before", { time: { time: createdBefore } }),
   ].filter((each) => each !== false);
 }
-
-/** What a person would type for a search. */
-export function typedFor(search: DeliverySearch): TypedSearch {
-  const { status = "", type = "", host = "", reference = "", createdAfter, createdBefore } = search;
-  return { status, type, host, reference, from: typedTime(createdAfter), to: typedTime(createdBefore) };
-}
-
-const typedTime = (at?: number) => (at === undefined ? "" : timestamp(at).slice(0, -1));
 
 /** People may paste a whole address. */
 const hostOf = (host: string): string => (host.includes("://") && URL.parse(host)?.host) || host.toLowerCase();

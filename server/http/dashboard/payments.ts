@@ -1,3 +1,4 @@
+import { MOST_DECIDED, sumsOf } from "../../actions/payments.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
@@ -6,13 +7,14 @@ import type { TextId } from "../../texts/index.ts";
 import { curlLine } from "../curl-line.ts";
 import { formatPhoneNumber, parsePhoneNumber } from "../pages/formats.ts";
 import { keyName } from "./audit.ts";
-import { form } from "./forms.ts";
-import { bdi, card, code, column, dim, link, markup, pre, under, type Html, type Part } from "./html.ts";
+import { form, pathOf } from "./forms.ts";
+import { attributes, bdi, card, code, column, dim, items, link, markup, pre, soft, under } from "./html.ts";
+import type { Html, Part } from "./html.ts";
 import { checkChoices, choices, list, record, type Filters, type Page } from "./page.ts";
 import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
-import { dayOf, merchantOf, type View, type Words } from "./view.ts";
+import { dayOf, mayDo, merchantOf, type View, type Words } from "./view.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
@@ -172,15 +174,59 @@ const paymentPage = (kind: Kind): Page =>
   });
 
 /** Leads from a payout to the decision about it. */
-function waits(view: View, { merchantId, reference, approval }: Disbursement): Part {
-  const why = approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
-  const values = { payment: `${merchantId}/${reference}` };
+function waits(view: View, payout: Disbursement): Part {
+  const why = payout.approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
+  const values = { payment: chosenBy(payout) };
   const ways = (["approve", "reject"] as const).map((how) => form(view, `payment.${how}`, { values, class: "inline" }));
   return [markup`<p>${why}</p>`, ways];
 }
 
-export const paymentPages: readonly Page[] = (["disbursements", "checkouts"] as const).flatMap((kind) => [
-  listPage(kind),
-  csvPage(kind),
-  paymentPage(kind),
-]);
+/** The value of a payout's input in the forms. */
+const chosenBy = ({ merchantId, reference }: Disbursement) => `${merchantId}/${reference}`;
+/** When a waiting payout fails. A merchant reads times of its own clock, and the page of all merchants has real time. */
+const failsAt = ({ merchant }: View, { due }: Disbursement) => due!.at + (merchant?.clockOffset ?? 0);
+
+/** Payouts that wait for approval (D93): of a merchant or, for operators, of all. */
+const approvalPage = list<Disbursement>({
+  at: "{scope}/approvals",
+  title: "approvals",
+  isStill: true,
+  isWhole: true,
+  async read({ context, merchant }) {
+    const found = await context.storage.listWaiting({ merchantId: merchant?.id, limit: MOST_DECIDED });
+    return { items: found, isCut: found.length === MOST_DECIDED };
+  },
+  columns: (view) => [
+    column("payout", "", (payout) => {
+      const { merchantId, merchantsReference, approval } = payout;
+      const label = view.t("chooseReference", { reference: merchantsReference });
+      const input = { form: "chosen", type: "checkbox", name: "payment", value: chosenBy(payout), "aria-label": label };
+      return [
+        markup`<label class="tick"><input${attributes(input)}> ${view.toPayment(payout)}</label>`,
+        view.whose(merchantId) && under(view.whose(merchantId)),
+        approval!.level === "operator" && under(view.t("needsOperator")),
+      ];
+    }),
+    column("recipient", "wide line", ({ customer, country }) => [
+      formatPhoneNumber(customer.phoneNumber),
+      under(country),
+    ]),
+    column("amount", "number", view.money),
+    column("failsAt", "wide", (payout) => view.stampMinute(failsAt(view, payout))),
+  ],
+  before: ({ t }) => soft(t("approvalsMeaning")),
+  after: (view, found) =>
+    found.items.length > 0 && [
+      items(sumsOf(found.items).map(view.said), "plain"),
+      mayDo(view, "payment.approve") &&
+        markup`<form class="inline" id="chosen" method="get">
+<button class="primary" formaction="${pathOf(view, "payment.approve")}">${view.t("approve.opens")}</button>
+<button class="danger" formaction="${pathOf(view, "payment.reject")}">${view.t("reject.opens")}</button></form>`,
+    ],
+  none: "noPayoutWaits",
+});
+
+export const paymentPages: readonly Page[] = [
+  ...(["disbursements", "checkouts"] as const).flatMap((kind) => [listPage(kind), csvPage(kind), paymentPage(kind)]),
+  approvalPage,
+];

@@ -10,7 +10,6 @@ import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
 import { beginOther, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import { approvalPage } from "./approvals.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { form, sentFor } from "./forms.ts";
@@ -22,8 +21,7 @@ import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
 import { attentionPage, railsPage } from "./rails.ts";
 import { requestPage } from "./requests.ts";
-import { sandboxPage } from "./sandbox.ts";
-import { settingsPage } from "./settings.ts";
+import { sandboxPage, settingsPage } from "./settings.ts";
 import { findVisit, guardForms, requireOwnOrigin, requireSession, signInPages, signOutPages } from "./sign-in.ts";
 import { teamPage } from "./team.ts";
 import {
@@ -45,7 +43,6 @@ export const PAGES: readonly Page[] = [
   ...merchantPages,
   ...paymentPages,
   ...balancePages,
-  approvalPage,
   attentionPage,
   railsPage,
   ...webhookPages,

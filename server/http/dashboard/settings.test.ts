@@ -58,8 +58,7 @@ describe("an API key", () => {
     await says(kofi.get(path), 200, 'value="XOF:500,GHS:7"');
     const details = { key: keyId, perPayment: "XOF:500,GHS:7", countries: "CI" };
     expect(await trail(server)).toMatchObject([{ actor: "merchant Kofi", action: "key.limit", details }]);
-    const says501 = "A limit of this API key refuses this payout: per payment XOF:500,GHS:7. Nothing was recorded.";
-    expect(await create(501)).toMatchObject({ statusCode: 422, code: "limit_exceeded", message: says501 });
+    expect(await create(501)).toMatchObject({ statusCode: 422, code: "limit_exceeded" });
     await says(kofi.post(`${path}/keys/limits`, { key: "unknown" }), 404);
     expect([(await create(500)).statusCode, (await create(501)).statusCode]).toEqual([200, 422]);
     await done(save({}));

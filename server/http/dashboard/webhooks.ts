@@ -1,4 +1,4 @@
-import { describeSearch, searchOf, STATUSES, typedFor, type TypedSearch } from "../../actions/webhooks.ts";
+import { describeSearch, searchOf, STATUSES, type TypedSearch } from "../../actions/webhooks.ts";
 import type { Delivery, DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
 import { EVENT_TYPES } from "../../domain/events.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
@@ -182,14 +182,14 @@ const replayRecord = record<Progress>({
     return facts(results, "tiles");
   },
   facts(view, { replay }) {
-    const { t, number, area, stamp } = view;
+    const { t, number, stamp } = view;
     const { skipped, pace, filter, startedAt, startedBy, endedAt, state, stoppedBy } = replay;
     const who = stoppedBy ? t("stoppedBy", { who: whoIs(stoppedBy, view) }) : t("stoppedByReset");
     return [
       [t("queuedToBeSent"), shareOf(replay, view)],
       [t("skipped"), number(skipped)],
       [t("pace"), t("perSecond", { pace })],
-      [t("which"), link(`${area}/webhooks${queryOf(typedFor(filter))}`, whichOf(filter, view))],
+      [t("which"), whichOf(filter, view)],
       [t("started"), [stamp(startedAt), under(whoIs(startedBy, view))]],
       endedAt !== undefined && [t("endedAt"), [stamp(endedAt), state === "stopped" && under(who)]],
     ];
