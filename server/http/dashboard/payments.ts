@@ -1,3 +1,4 @@
+import { choices } from "../../actions/action.ts";
 import { MOST_DECIDED, sumsOf } from "../../actions/payments.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
@@ -10,11 +11,11 @@ import { keyName } from "./audit.ts";
 import { form, pathOf } from "./forms.ts";
 import { attributes, bdi, card, code, column, dim, items, link, markup, pre, soft, under } from "./html.ts";
 import type { Html, Part } from "./html.ts";
-import { checkChoices, choices, list, record, type Filters, type Page } from "./page.ts";
+import { checkSearch, list, record, type Filters, type Page } from "./page.ts";
 import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
-import { dayOf, mayDo, merchantOf, type View, type Words } from "./view.ts";
+import { mayDo, merchantOf, type View, type Words } from "./view.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
@@ -35,13 +36,13 @@ const KINDS = {
 } as const satisfies Record<Kind, object>;
 
 const filtersOf = (kind: Kind): Filters => ({
-  search: { label: "referenceOrPhoneNumber", attributes: { type: "search", maxlength: 200 } },
+  search: { label: "referenceOrPhoneNumber", type: "search", attributes: { maxlength: 200 } },
   status: {
     label: "status",
-    ...choices(KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const)),
+    ...choices(Object.fromEntries(KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const))),
   },
-  from: { label: "from", attributes: { type: "date" } },
-  to: { label: "to", attributes: { type: "date" } },
+  from: { label: "from", type: "date" },
+  to: { label: "to", type: "date" },
 });
 
 function searchIn({ query }: View): PaymentSearch {
@@ -51,9 +52,9 @@ function searchIn({ query }: View): PaymentSearch {
     ...(search !== "" && { search }),
     ...("digits" in number && { phoneNumber: number.digits }),
     ...(status !== "" && { status }),
-    ...(from !== "" && { createdAfter: dayOf(from) }),
+    ...(from !== "" && { createdAfter: Date.parse(from) }),
     // The last day is included.
-    ...(to !== "" && { createdBefore: dayOf(to) + DAY_MS }),
+    ...(to !== "" && { createdBefore: Date.parse(to) + DAY_MS }),
   };
 }
 
@@ -94,7 +95,7 @@ const csvPage = (kind: Kind): Page => ({
   under: `/m/:merchant/${kind}`,
   query: [...Object.keys(filtersOf(kind)), "cursor"],
   async show(view) {
-    checkChoices(view, filtersOf(kind));
+    checkSearch(view, filtersOf(kind));
     await sendCsv(view.context, kind, searchIn(view), view.res);
     return undefined;
   },
@@ -133,7 +134,6 @@ const paymentPage = (kind: Kind): Page =>
     at: `/m/:merchant/${kind}/:reference`,
     title: KINDS[kind].one,
     under: `/m/:merchant/${kind}`,
-    missing: "error.noPayment",
     find: (view) => findPayment(view, kind),
     back: ({ area, t }) => [`${area}/${kind}`, t(kind)],
     about: ({ payment }) => payment.merchantsReference,

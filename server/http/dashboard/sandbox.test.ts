@@ -79,9 +79,10 @@ describe("the clock", () => {
   });
 });
 
-test("every page of the merchant says that the chaos switch is on, which does not act on the dashboard", async () => {
-  const chaos = { latencyMs: 50, failedRequestsPercent: 100, lostResponsesPercent: 0, lostWebhooksPercent: 100 };
-  await server.storage.setChaos(merchantId, chaos, "command ada@host");
+test("the chaos switch is set by a form, and every page says that it is on, but it does not act there", async () => {
+  await done(submit("chaos", { latencyMs: "50", failedRequestsPercent: "100" }));
+  const chaos = { latencyMs: 50, failedRequestsPercent: 100, lostResponsesPercent: 0, lostWebhooksPercent: 0 };
+  expect(await server.storage.findMerchant(merchantId)).toMatchObject({ chaos });
   for (const name of ["disbursements", "settings"]) await says(visitor.get(`${area}/${name}`), 200, "Chaos is on.");
   await done(pay());
 });

@@ -1,3 +1,4 @@
+import { chaosTexts } from "../../actions/sandbox.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts } from "../../domain/limits.ts";
 import { sandboxTime } from "../../domain/time.ts";
@@ -54,11 +55,13 @@ export const sandboxPage: Page = {
     const payout = form(view, "sandbox.disbursement", { class: "inline" });
     const time = view.stamp(sandboxTime(merchant, context.clock.now()));
     const clock = form(view, "sandbox.advance", { values: { by: "30 minutes" }, class: "inline" });
+    const chaos = form(view, "sandbox.chaos", { values: chaosTexts(merchant), class: "inline" });
     const reset = form(view, "sandbox.reset", { texts: { name: merchant.name } });
     return markup`<h1>${t("sandbox")}</h1>
 <div class="columns">${section("payout", t("testDisbursement"), payout && [payout, soft(rich("testDisbursement.hint", { docs: `${context.config.publicUrl}/docs` }))])}
 ${section("checkout", t("testCheckout"), form(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }))}</div>
 ${section("clock", t("clock"), [markup`<p>${rich("timeOfMerchant", { time })}</p>`, clock], true)}
+${section("chaos", t("chaos"), chaos)}
 ${section("reset", t("reset"), reset && [soft(t("reset.hint")), reset])}`;
   },
 };

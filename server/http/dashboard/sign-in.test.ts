@@ -162,7 +162,11 @@ describe("the language", () => {
     const french = { "accept-language": "fr" };
     await says(submit("x", french), 403, "Ce lien a déjà servi");
     const visitor = await enter(server, await newLink(server));
-    await says(visitor.get("/nothing", french), 404, "Cette page n’existe pas.");
-    await says(visitor.post("/team/links", { name: "Esi", role: "owner" }, french), 422, "Choisissez un rôle");
+    await says(visitor.get("/nothing", french), 404, "Ce que vous cherchez n’est pas ici");
+    await says(
+      visitor.post("/team/links", { name: "Esi", role: "owner" }, french),
+      422,
+      "Rôle : « owner » ne convient pas",
+    );
   });
 });
