@@ -42,7 +42,7 @@ export type Values<Id extends TextId, Value> = [Names<Id>] extends [never]
 
 /** What people will read, before its language is known: a text with its values. */
 export type Said = readonly [id: TextId, values?: Readonly<Record<string, SaidValue>> | undefined];
-type SaidValue =
+export type SaidValue =
   | string
   | number
   | Said
@@ -81,6 +81,12 @@ export function textIn(
     })
     .join("");
 }
+
+/** A text with its values, which may be texts, without elements of HTML. */
+export const plain = (language: Language, [id, values]: Said): string =>
+  textIn(language, id, values, (value) =>
+    Array.isArray(value) ? plain(language, value as unknown as Said) : String(value),
+  );
 
 /** For programs and for the command line. */
 export const english = (id: TextId, values?: Readonly<Record<string, string | number>>): string =>
