@@ -4,14 +4,12 @@ import type { Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
 import { createCheckouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
-import { createBalances } from "./domain/ledger.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { RailPayment, Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
-import { createWebhooks } from "./domain/webhooks.ts";
 import type { Recorded } from "./domain/handovers.ts";
 import { createApp } from "./http/app.ts";
 import { railWebhookPath } from "./http/rail-webhooks.ts";
@@ -223,14 +221,8 @@ export function createService(options: Options): Service {
   const routeOf = options.rails?.routeOf;
   const shared = { storage: limited, clock, ids, routeOf, settleDelayMs, stopping, wake, handOver };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
-  const balances = createBalances({ storage: limited, clock, ids, balances: config.balances });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
-  const webhooks = createWebhooks({
-    storage: limited,
-    clock,
-    random,
-    attempt: createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake }),
-  });
+  const attempt = createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake });
 
   return {
     app: createApp({
@@ -252,9 +244,8 @@ export function createService(options: Options): Service {
       chaos,
       disbursements,
       checkouts,
-      webhooks,
+      attempt,
       merchantClock,
-      balances,
     }),
     settlement,
     deliveries,

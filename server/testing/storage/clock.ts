@@ -126,8 +126,7 @@ export function resetTests(current: Current): void {
   test("deletes one merchant's records and resets its clock; keys and secret stay", async () => {
     const [reset, kept] = [await busyMerchant(), await busyMerchant()];
     const { merchant, id } = reset;
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
-    const { current: secret } = await storage.rotateSecret(id, "whsec_new", rotation);
+    const { current: secret } = await storage.rotateSecret(id, "whsec_new", ACTOR);
     const [claimed] = await claims({ merchantId: id });
     await storage.reset(id);
 

@@ -2,6 +2,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
+import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { REQUESTS_KEPT, type RequestQuery, type LoggedRequest } from "../../domain/request-log.ts";
 import { ACTOR, aKey, DAY, HOUR, LATEST, MINUTE, nextId, pagesOf, SECOND, START, type Current } from "./fixtures.ts";
 
@@ -19,7 +20,6 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
     const key = aKey(id, { name: "Shop", scopes: ["read", "disburse"] });
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };
     const keyLimits = { key: key.id, perDay: "XOF:7,GHS:9", countries: "CI,GH" };
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: program };
     const url = "https://merchant.example:8443/hook?token=confidential";
     const chaos = { latencyMs: 250, failedRequestsPercent: 0, lostResponsesPercent: 5, lostWebhooksPercent: 0 };
     const { id: webhook } = await delivery(id);
@@ -57,12 +57,12 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
       [() => storage.setMerchantState(id, "suspended", ACTOR)],
       [() => storage.setMerchantState(id, undefined, ACTOR), "merchant.reopen"],
       [() => storage.setMerchantState(id, undefined, ACTOR)],
-      [() => storage.rotateSecret(id, "whsec_new", rotation), "secret.rotate", {}, program],
+      [() => storage.rotateSecret(id, "whsec_new", program), "secret.rotate", {}, program],
       [() => storage.revealSecrets(id, ACTOR), "secret.reveal"],
       [() => storage.setDefaultWebhook(id, url, ACTOR), "default-webhook.set", { receiver: "merchant.example:8443" }],
       [() => storage.setDefaultWebhook(id, undefined, ACTOR), "default-webhook.remove"],
       [() => storage.setChaos(id, chaos, ACTOR), "sandbox.chaos", { latencyMs: "250", lostResponsesPercent: "5" }],
-      [() => storage.setChaos(id, undefined, ACTOR), "sandbox.chaos", { chaos: "off" }],
+      [() => storage.setChaos(id, NO_CHAOS, ACTOR), "sandbox.chaos", { chaos: "off" }],
       [() => storage.requestReplay(id, "msg_nothing", ACTOR)],
       [async () => report((await claims())[0]!, { status: "ended", step: 1 })],
       [() => storage.requestReplay(id, webhook, ACTOR), "delivery.replay", replay("ended")],
