@@ -97,8 +97,7 @@ export interface MerchantStore {
   rotateSecret(merchantId: string, secret: string, actor: Actor): Promise<WebhookSecrets>;
   /** Sets or removes the address for events whose request gave none (D40). Events that exist keep their destination. */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
-  /** Sets the chaos switch of a sandbox. With 0 in every field it is off. */
-  setChaos(merchantId: string, chaos: Chaos, actor: Actor): Promise<void>;
+  setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
 }
 
 export interface KeyOwner extends Pick<ApiKey, "scopes"> {

@@ -83,7 +83,7 @@ export const NO_CHAOS: Chaos = {
 };
 
 /** The audit trail's details of a change of the switch. */
-export function chaosDetails(chaos: Chaos): Record<string, string> {
+export function chaosDetails(chaos: Chaos = NO_CHAOS): Record<string, string> {
   const set = Object.entries(chaos).filter(([, value]) => value > 0);
   return set.length > 0 ? Object.fromEntries(set.map(([name, value]) => [name, String(value)])) : { chaos: "off" };
 }

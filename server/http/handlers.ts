@@ -114,7 +114,8 @@ export function createHandlers(context: HandlerContext): Handlers {
     },
     async setChaos({ merchant, actor, body }) {
       const chaos = { ...NO_CHAOS, ...body };
-      await storage.setChaos(merchant.id, chaos, actor);
+      const isOn = Object.values(chaos).some((value) => value > 0);
+      await storage.setChaos(merchant.id, isOn ? chaos : undefined, actor);
       return chaos;
     },
   };

@@ -207,8 +207,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
       }),
     setChaos: (merchantId, chaos, actor) =>
       write(function* () {
-        const isOn = Object.values(chaos).some((value) => value > 0);
-        yield* run(SET_CHAOS, { merchant: merchantId, chaos: isOn ? JSON.stringify(chaos) : null });
+        yield* run(SET_CHAOS, { merchant: merchantId, chaos: chaos ? JSON.stringify(chaos) : null });
         yield* recordAction({ actor, action: "sandbox.chaos", merchantId, details: chaosDetails(chaos) });
       }),
   };

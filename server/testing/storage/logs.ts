@@ -2,7 +2,6 @@
 import { beforeEach, expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
-import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { REQUESTS_KEPT, type RequestQuery, type LoggedRequest } from "../../domain/request-log.ts";
 import { ACTOR, aKey, DAY, HOUR, LATEST, MINUTE, nextId, pagesOf, SECOND, START, type Current } from "./fixtures.ts";
 
@@ -62,7 +61,7 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
       [() => storage.setDefaultWebhook(id, url, ACTOR), "default-webhook.set", { receiver: "merchant.example:8443" }],
       [() => storage.setDefaultWebhook(id, undefined, ACTOR), "default-webhook.remove"],
       [() => storage.setChaos(id, chaos, ACTOR), "sandbox.chaos", { latencyMs: "250", lostResponsesPercent: "5" }],
-      [() => storage.setChaos(id, NO_CHAOS, ACTOR), "sandbox.chaos", { chaos: "off" }],
+      [() => storage.setChaos(id, undefined, ACTOR), "sandbox.chaos", { chaos: "off" }],
       [() => storage.requestReplay(id, "msg_nothing", ACTOR)],
       [async () => report((await claims())[0]!, { status: "ended", step: 1 })],
       [() => storage.requestReplay(id, webhook, ACTOR), "delivery.replay", replay("ended")],

@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { hashKey, MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import type { Merchant } from "../../domain/merchants.ts";
-import { NO_CHAOS } from "../../domain/outcomes.ts";
 import { ACTOR, aKey, concurrently, DAY, HOUR, MINUTE, nextId, START, type Current } from "./fixtures.ts";
 
 const secretOf = (name: string) => ({ hash: hashKey(name), lifetimeMs: HOUR });
@@ -176,7 +175,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, delivery, 
     await storage.setChaos(id, chaos, ACTOR);
     await delivery(id);
     expect((await claims())[0]!.merchant).toMatchObject({ chaos });
-    for (const end of [() => storage.setChaos(id, NO_CHAOS, ACTOR), () => storage.reset(id)]) {
+    for (const end of [() => storage.setChaos(id, undefined, ACTOR), () => storage.reset(id)]) {
       await storage.setChaos(id, chaos, ACTOR);
       expect(await ownerOf(adas!)).toEqual({ ...ada!, chaos });
       await end();
