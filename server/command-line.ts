@@ -52,7 +52,6 @@ const EXPECTED = new Set([
   "ServiceError",
   "Refused",
   "StatementError",
-  "TooManyPayments",
   "ResponseError",
   "Unreachable",
 ]);

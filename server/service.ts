@@ -3,14 +3,12 @@ import { withPort, type Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
 import { createCheckouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
-import { createBalances } from "./domain/ledger.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
 import type { Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
-import { createWebhooks } from "./domain/webhooks.ts";
 import { createApp } from "./http/app.ts";
 import { listen } from "./http/http-server.ts";
 import { railWebhookPath } from "./http/rail-webhooks.ts";
@@ -165,14 +163,8 @@ export function createService(options: Options) {
   const handOver = () => handovers?.wake();
   const shared = { storage: limited, clock, ids, routeOf: rails?.routeOf, settleDelayMs, stopping, wake, handOver };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
-  const balances = createBalances({ storage: limited, clock, ids, balances: config.balances });
   const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle });
-  const webhooks = createWebhooks({
-    storage: limited,
-    clock,
-    random,
-    attempt: createSingleReplay({ storage, clock, stopping, onReady: wake }),
-  });
+  const attempt = createSingleReplay({ storage, clock, stopping, onReady: wake });
 
   return {
     app: createApp({
@@ -200,9 +192,8 @@ export function createService(options: Options) {
       chaos,
       disbursements,
       checkouts,
-      webhooks,
+      attempt,
       merchantClock,
-      balances,
     }),
     settle,
     deliveries,

@@ -12,7 +12,7 @@ import { createLink, linkAddress } from "./domain/sign-in.ts";
 import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { modeOf } from "./domain/keys.ts";
-import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
+import { prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit, ListenError } from "./http/http-server.ts";
@@ -180,9 +180,6 @@ async function signInLink(
 }
 
 function explain(error: unknown): unknown {
-  if (error instanceof KeyTakenError) {
-    return new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]).message;
-  }
   const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
   if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
   const expected = [ConfigError, StorageError, ListenError, ServiceError, RailsError].some(

@@ -9,8 +9,7 @@ import type { Merchant } from "../domain/merchants.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
-import type { Webhooks } from "../domain/webhooks.ts";
-import { plain, say, type Said, type SaidValue, type TextId, type Values } from "../texts/index.ts";
+import { plain, say, textIn, type Said, type SaidValue, type TextId, type Values } from "../texts/index.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
@@ -19,7 +18,6 @@ export interface ActionContext extends SignInContext {
   storage: Storage;
   disbursements: Disbursements;
   checkouts: Checkouts;
-  webhooks: Webhooks;
   merchantClock: MerchantClock;
   rails?: Rails | undefined;
 }

@@ -1,4 +1,4 @@
-import { adjust, needsSecond, type Adjustment } from "../domain/ledger.ts";
+import { needsSecond, type Adjustment } from "../domain/ledger.ts";
 import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
@@ -139,8 +139,9 @@ export const merchantActions = {
       };
     },
     async run({ context: { storage, config }, actor, merchant }, { id, ...input }) {
-      const secondFrom = config.secondPersonFrom;
-      const result = await adjust({ storage, secondFrom }, merchant.id, adjustmentOf(input, id), actor);
+      const asked = adjustmentOf(input, id);
+      const isProposed = needsSecond(config.secondPersonFrom, asked);
+      const result = await storage.adjustBalance(merchant.id, asked, actor, isProposed);
       if (result === "not-covered") throw refused(409, "undecided.not-covered");
       return result;
     },

@@ -1,6 +1,6 @@
 import type { Decided, Disbursement } from "../domain/disbursements.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import { decide, type Handover } from "../domain/handovers.ts";
+import type { Handover } from "../domain/handovers.ts";
 import { say, type Said } from "../texts/index.ts";
 import { action, aReason, choice, missing, refused, type Doer, type Field } from "./action.ts";
 
@@ -131,7 +131,8 @@ export const paymentActions = {
     style: "danger",
     async run(doer, decision) {
       const { payment } = await handoverOf(doer);
-      const result = await decide(doer.context, payment.reference, decision, doer.actor);
+      const { storage, config } = doer.context;
+      const result = await storage.decideByHand(payment.reference, decision, doer.actor, !config.oneOperatorDecides);
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
       if (result === "not-pending") throw refused(409, "error.done");
     },

@@ -1,8 +1,8 @@
 import document from "../../generated/openapi.json" with { type: "json" };
 import { actorName } from "../domain/audit.ts";
-import { FORCED_OUTCOMES, NO_CHAOS, type Chaos } from "../domain/outcomes.ts";
+import { chaosOf, FORCED_OUTCOMES, NO_CHAOS, type Chaos } from "../domain/outcomes.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
-import { requireActive, setChaos, type Merchant } from "../domain/merchants.ts";
+import { requireActive, type Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { UpcomingItem } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
@@ -116,7 +116,8 @@ export const sandboxActions = {
         if (!(error instanceof ConnectionDropped)) throw error;
       }
       await record(doer, { disbursement: reference });
-      return (await context.storage.findDisbursementByMerchantsReference(merchant.id, reference))!;
+      const named = { merchantId: merchant.id, merchantsReference: reference, limit: 1 };
+      return (await context.storage.listDisbursements(named)).items[0]!;
     },
     leadsTo: ({ reference }) => `/m/:merchant/disbursements/${reference}`,
   }),
@@ -178,7 +179,7 @@ export const sandboxActions = {
     input: { chaos: someChaos },
     button: "save",
     replaces: async ({ merchant }) => chaosTexts(merchant),
-    run: ({ context, actor, merchant }, { chaos }) => setChaos(context.storage, merchant, chaos, actor),
+    run: ({ context, actor, merchant }, { chaos }) => context.storage.setChaos(merchant.id, chaosOf(chaos), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

@@ -1,9 +1,9 @@
 import { v5 } from "uuid";
 import type { Config } from "../config.ts";
 import { actorName } from "../domain/audit.ts";
-import { SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
+import { newSecret, SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
-import { createKey, KeyExistsError, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { createKey, KeyExistsError, type Merchant } from "../domain/merchants.ts";
 import { ROLES, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions, type Role } from "../domain/sign-in.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import { say, type Said } from "../texts/index.ts";
@@ -114,7 +114,8 @@ export const settingsActions = {
     style: "danger",
     async run(doer, { key }) {
       await ownKey(doer, key);
-      await revokeKey({ ...doer.context, actor: doer.actor }, key);
+      const { storage, clock } = doer.context;
+      await storage.revokeKey(key, clock.now(), doer.actor);
     },
   }),
   "key.limit": action({
@@ -135,7 +136,7 @@ export const settingsActions = {
     ...SETTINGS,
     input: {},
     button: "revealSecret",
-    run: ({ context, actor, merchant }) => context.webhooks.revealSecrets(merchant, actor),
+    run: ({ context, actor, merchant }) => context.storage.revealSecrets(merchant.id, actor),
     says: saysSecrets,
   }),
   "secret.rotate": action({
@@ -147,10 +148,10 @@ export const settingsActions = {
     button: "rotateSecret",
     style: "danger",
     async replaces({ context, merchant }) {
-      const { current } = await context.webhooks.readSecrets(merchant);
+      const { current } = await context.storage.readSecrets(merchant.id);
       return { current };
     },
-    run: ({ context, actor, merchant }) => context.webhooks.rotateSecret(merchant, actor),
+    run: ({ context, actor, merchant }) => context.storage.rotateSecret(merchant.id, newSecret(context.random), actor),
     says: saysSecrets,
   }),
   "default-webhook.set": action({

@@ -1,4 +1,4 @@
-import { adjust } from "../domain/ledger.ts";
+import { needsSecond } from "../domain/ledger.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import { english } from "../texts/index.ts";
 import { PROGRAM, UsageError } from "./command.ts";
@@ -48,7 +48,8 @@ export const balanceCommands = {
 type Change = { merchant: Merchant; id: string; amount: number; currency: string; reason: string };
 
 async function change({ storage, config, actor }: Context, { merchant, ...adjustment }: Change) {
-  switch (await adjust({ storage, secondFrom: config.secondPersonFrom }, merchant.id, adjustment, actor)) {
+  const isProposed = needsSecond(config.secondPersonFrom, adjustment);
+  switch (await storage.adjustBalance(merchant.id, adjustment, actor, isProposed)) {
     case "proposed": {
       const approval = `  ${PROGRAM} balances approve ${merchant.id} ${adjustment.id}`;
       return `Proposed. From this amount on, somebody else must approve it:\n${approval}`;

@@ -1,4 +1,4 @@
-import { createKey, createMerchant, revokeKey, type Merchant } from "../domain/merchants.ts";
+import { createKey, createMerchant, type Merchant } from "../domain/merchants.ts";
 import { parseLimits, parseTerms } from "../domain/limits.ts";
 import { PROGRAM, UsageError } from "./command.ts";
 import { LIMITED } from "./options.ts";
@@ -29,7 +29,7 @@ export const keyCommands = {
     creates: true,
     async run(context, { name }) {
       const key = context.ids.apiKey();
-      const { id } = await createMerchant(context, name.trim(), key);
+      const { id } = await createMerchant(context, name.trim(), { name: "First key", text: key });
       return `Merchant ${id}\nKey (shown only once): ${key}`;
     },
   }),
@@ -108,8 +108,8 @@ export const keyCommands = {
   revoke: command({
     takes: "KEY_ID",
     summary: "Revoke a key.",
-    async run(context, { keyId }) {
-      if (await revokeKey(context, keyId)) return `Revoked ${keyId}`;
+    async run({ storage, clock, actor }, { keyId }) {
+      if (await storage.revokeKey(keyId, clock.now(), actor)) return `Revoked ${keyId}`;
       throw unknownKey(keyId);
     },
   }),

@@ -1,4 +1,4 @@
-import { ATTENTION_AFTER_MINUTES, conflictIn, decide, readRailStates, type Handover } from "../domain/handovers.ts";
+import { ATTENTION_AFTER_MINUTES, conflictIn, readRailStates, type Handover } from "../domain/handovers.ts";
 import { formatAmount } from "../http/pages/formats.ts";
 import { english } from "../texts/index.ts";
 import { UsageError } from "./command.ts";
@@ -66,7 +66,9 @@ export const railCommands = {
     takes: "REFERENCE --outcome --reason",
     summary: "End a payment by hand. A second operator must confirm, unless ONE_OPERATOR_DECIDES=true.",
     async run(context, { reference, outcome, reason }) {
-      switch (await decide(context, reference, { status: outcome, reason }, context.actor)) {
+      const { storage, config, actor } = context;
+      const decision = { status: outcome, reason };
+      switch (await storage.decideByHand(reference, decision, actor, !config.oneOperatorDecides)) {
         case "decided":
           return `The payment has ended as ${outcome}.`;
         case "proposed":

@@ -11,7 +11,6 @@ import type { Merchant, MerchantContext } from "../domain/merchants.ts";
 import type { Page } from "../domain/pages.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { Storage } from "../domain/storage.ts";
-import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { formatAmount } from "../http/pages/formats.ts";
 import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
@@ -42,7 +41,6 @@ export interface DatabaseContext {
 /** What a command on an open storage gets, which may be the storage of a running server. */
 export interface Context extends DatabaseContext, MerchantContext {
   storage: Storage;
-  webhooks: Webhooks;
 }
 
 /**
@@ -135,9 +133,8 @@ async function onStorage(shared: DatabaseContext, { run }: Command, input: Recor
   const { config, clock } = shared;
   const storage = await openStorage(config.database, { clock, server: false, secretKeys: config.secretKeys });
   try {
-    const webhooks = createWebhooks({ storage, clock, random: randomBytes, attempt: storage.requestReplay });
     const ids = createIds(randomBytes, config.mode);
-    const context: Context = { ...shared, storage, webhooks, ids, random: randomBytes, actor: operator("command") };
+    const context: Context = { ...shared, storage, ids, random: randomBytes, actor: operator("command") };
     const { merchant: id } = input;
     const merchant = typeof id === "string" && { merchant: await merchantOf(storage, id) };
     return await run(context as never, { ...input, ...merchant } as never);

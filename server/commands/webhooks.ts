@@ -1,5 +1,6 @@
 import { checkedAddress } from "../actions/settings.ts";
-import { startReplay, deliveriesOfPayment } from "../domain/webhooks.ts";
+import { newSecret } from "../domain/keys.ts";
+import { startReplay, deliveriesOfPayment, replayDelivery } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { UsageError } from "./command.ts";
 import { SEARCH, searchIn } from "./options.ts";
@@ -12,12 +13,13 @@ export const webhookCommands = {
   secret: command({
     takes: "MERCHANT [--json]",
     summary: "Show the webhook secret, and previous secrets that still sign.",
-    run: async ({ webhooks, actor }, { merchant }) => secretView(await webhooks.revealSecrets(merchant, actor)),
+    run: async ({ storage, actor }, { merchant }) => secretView(await storage.revealSecrets(merchant.id, actor)),
   }),
   "rotate-secret": command({
     takes: "MERCHANT [--json]",
     summary: "Create a new webhook secret. The previous secret signs for another 24 hours.",
-    run: async ({ webhooks, actor }, { merchant }) => secretView(await webhooks.rotateSecret(merchant, actor)),
+    run: async ({ storage, random, actor }, { merchant }) =>
+      secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),
   }),
   "default-webhook": command({
     takes: "MERCHANT [URL] [--none]",
@@ -54,13 +56,13 @@ export const webhookCommands = {
     takes: `MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]`,
     summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
     async run(context, { merchant, deliveryId, pace, dryRun, yes, ...search }) {
-      const { storage, webhooks, actor } = context;
+      const { storage, actor } = context;
       const { id: merchantId } = merchant;
       const filter = searchIn(search);
       const isSearch = Object.keys(filter).length > 0;
       if (deliveryId !== undefined) {
         if (isSearch || dryRun || yes) throw new UsageError("Give either a DELIVERY_ID or --status.");
-        await webhooks.replay(merchant, deliveryId, actor);
+        await replayDelivery(storage, storage.requestReplay, merchantId, deliveryId, actor);
         return `Replay of ${deliveryId} requested`;
       }
       if (!isSearch)

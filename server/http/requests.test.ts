@@ -3,7 +3,7 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
-import { createKey, revokeKey } from "../domain/merchants.ts";
+import { createKey } from "../domain/merchants.ts";
 import { aPayout, startServer } from "../testing/server.ts";
 import { start, table } from "../testing/table.ts";
 
@@ -195,7 +195,7 @@ describe("the API key", () => {
     const read = () => server.request("GET", "/sandbox/clock", { key });
     expect((await read()).status).toBe(200);
     const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key.slice(-4))!;
-    await revokeKey(server.merchants, id);
+    await server.storage.revokeKey(id, server.clock.now(), "command ada@host");
     expect((await read()).status).toBe(401);
     expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
   });

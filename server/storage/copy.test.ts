@@ -64,7 +64,7 @@ async function fill(storage: Storage) {
   const [key, revoked] = [aKey(ada.id), aKey(kofi.id)];
   for (const each of [key, revoked]) await storage.insertKey(each, ACTOR);
   await storage.revokeKey(revoked.id, START + 1, ACTOR);
-  await storage.rotateSecret(ada.id, "whsec_second", { keepMs: DAY, maxPrevious: 5, actor: ACTOR });
+  await storage.rotateSecret(ada.id, "whsec_second", ACTOR);
   await storage.setDefaultWebhook(kofi.id, "https://kofi.example/hook", ACTOR);
   const chaos = { latencyMs: 9, failedRequestsPercent: 0, lostResponsesPercent: 0, lostWebhooksPercent: 0 };
   await storage.setChaos(kofi.id, chaos, ACTOR);

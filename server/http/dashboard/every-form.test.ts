@@ -23,7 +23,7 @@ const PAY = { action: "pay", phoneNumber: "2250700000129" };
 const SEARCH = Object.fromEntries(["type", "host", "reference", "from", "to"].map((name) => [name, ""]));
 const oneKey = async ({ server, id }: FilledDashboard) => (await server.storage.listKeysOf(id))[0]!.id;
 async function sessionOf({ server }: FilledDashboard, wanted: string): Promise<string> {
-  const { sessions } = await server.storage.listTeam({ idleMs: 3_600_000, limit: 100 });
+  const { sessions } = await server.storage.listTeam();
   return sessions.find(({ name }) => name === wanted)!.id;
 }
 
@@ -114,7 +114,7 @@ async function stored({ server: { storage }, id, area, operator }: FilledDashboa
     payments: [await storage.listDisbursements(page), await storage.listCheckouts(page)],
     webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
     replays: await storage.listReplays(id, 50),
-    team: await storage.listTeam({ idleMs: 3_600_000, limit: 100 }),
+    team: await storage.listTeam(),
     settings: (await operator.get(`${area}/settings`)).html.replaceAll(/http:\/\/127\.0\.0\.1:\d+|req_\w+/g, ""),
   };
 }

@@ -69,15 +69,15 @@ async function issuesOf(view: View): Promise<Part[]> {
 
   const issues = [
     failing
-      .toSorted((a, b) => b.waiting - a.waiting)
-      .map(({ merchantId: id, host, waiting: count, since }) => {
+      .toSorted((a, b) => b.count - a.count)
+      .map(({ merchantId: id, host = "", count, since }) => {
         const text = t("webhooksWait", { count });
         const webhooks = counted(id, "webhooks", { status: "pending", host }, text, count < MOST_WAITING_COUNTED);
         return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
       }),
     givenUp
-      .toSorted((a, b) => b.failed - a.failed)
-      .map(({ merchantId: id, host, failed: count, since }) => {
+      .toSorted((a, b) => b.count - a.count)
+      .map(({ merchantId: id, host = "", count, since }) => {
         const text = t("webhooksFailed", { count });
         const webhooks = counted(id, "webhooks", { status: "failed", host }, text, count < MOST_GIVEN_UP_COUNTED);
         return rich("receiverGaveUp", { host, of: of(id), webhooks, time: stamp(since) });
@@ -90,7 +90,7 @@ async function issuesOf(view: View): Promise<Part[]> {
     ]),
     issueOf(waiting, t("approvalsWait"), `${area}/approvals`, t("decideAboutThem")),
     issueOf(changes, t("changesWait"), `${root}/balances`, t("decideAboutThem")),
-    late.map(({ merchantId: id, payouts: count, since }) => {
+    late.map(({ merchantId: id, count, since }) => {
       const text = t("payoutsPending", { count });
       const payouts = counted(id, "disbursements", { status: "pending" }, text, count < MOST_WAITING_COUNTED);
       return rich("payoutsAreLate", { payouts, of: of(id), minutes, time: stamp(since + shift) });

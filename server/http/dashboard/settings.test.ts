@@ -112,10 +112,11 @@ test("the default address for webhooks is set and removed", async () => {
 describe("the audit trail", () => {
   test("is in French for a browser that prefers it, also its details, and has amounts with sign and currency", async () => {
     const { merchant } = await server.addMerchant("Kofi & Sons");
-    await storage.proposeAdjustment(
+    await storage.adjustBalance(
       merchant.id,
       { id: "bank-118", currency: "XOF", amount: -1_000_000, reason: "Bank" },
       "dashboard Ada",
+      true,
     );
     const filter = { createdAfter: Date.parse("2026-11-02T09:30:00Z") };
     const replay = { id: "r", merchantId: merchant.id, filter, pace: 20, expected: 7 };

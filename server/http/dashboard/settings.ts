@@ -16,7 +16,7 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
     const merchant = merchantOf(view);
     const [items, { current: secret }] = await Promise.all([
       view.context.storage.listKeysOf(merchant.id),
-      view.context.webhooks.readSecrets(merchant),
+      view.context.storage.readSecrets(merchant.id),
     ]);
     return { items, secret };
   },

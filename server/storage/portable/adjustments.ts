@@ -26,17 +26,23 @@ const toProposal = (row: Row): Proposal => ({
 /** Changes of balances that a second person must approve (D93). */
 export function adjustments({ read, write, lockAccount, book }: Executor): AdjustmentStore {
   return {
-    proposeAdjustment(merchantId, adjustment, actor) {
+    adjustBalance(merchantId, adjustment, actor, needsSecond = false) {
       const entry = entryId();
       return write(
         function* () {
+          // Adjustments of a merchant take turns, so that each finds the earlier ones.
           const merchant = yield* lockMerchant(merchantId, "orders");
+          const details = detailsOf(adjustment);
+          if (!needsSecond) {
+            const isCovered = yield* adjustLocked({ lockAccount, book }, merchant, adjustment, { actor, details });
+            return isCovered ? "booked" : "not-covered";
+          }
           if (yield* wasRecorded(merchantId, entry)) return "proposed";
           const recorded = yield* recordedAs(merchant, adjustment);
           if (recorded) return recorded;
           const by = yield* eyesOf(actor, merchantId);
           yield* run(INSERT, { merchant: merchantId, ...valuesOf(adjustment), by });
-          yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
+          yield* recordAction({ actor, action: "balance.propose", merchantId, details }, entry);
           return "proposed";
         },
         { repeatable: true },

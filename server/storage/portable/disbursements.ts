@@ -5,7 +5,6 @@ import { recordList } from "./record-lists.ts";
 
 const STATUSES: readonly Disbursement["status"][] = ["pending", "success", "failed"];
 
-const SELECT_BY_REFERENCE = `SELECT * FROM disbursements WHERE merchant_id = :merchant AND merchants_reference = :reference`;
 const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, merchants_reference, count)
   VALUES (:merchant, :reference, 1)
   ON CONFLICT (merchant_id, merchants_reference) DO UPDATE SET count = r.count + 1 RETURNING count`;
@@ -14,12 +13,8 @@ const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, merchants_referen
 type Tuned = "insertDisbursement" | "findDisbursement";
 
 export function disbursements(executor: Executor): Omit<DisbursementStore, Tuned> {
-  const { read, write } = executor;
+  const { write } = executor;
   return {
-    async findDisbursementByMerchantsReference(merchant, reference) {
-      const [row] = await read({ text: SELECT_BY_REFERENCE, values: { merchant, reference } });
-      return row && toDisbursement(row);
-    },
     listDisbursements: recordList(executor, { table: "disbursements", statuses: STATUSES, toRecord: toDisbursement }),
     countRefusal: (merchant, reference) =>
       write(

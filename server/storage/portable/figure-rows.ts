@@ -1,5 +1,5 @@
 import type { Failure } from "../../domain/records.ts";
-import type { Day, FailingReceiver, FailureCount, Figure, GivenUpReceiver, LatePayouts } from "../../domain/figures.ts";
+import type { Day, FailureCount, Figure } from "../../domain/figures.ts";
 import { optional, type Row } from "../rows.ts";
 
 export const toFigure = (row: Row, day: Day): Figure => ({
@@ -8,19 +8,6 @@ export const toFigure = (row: Row, day: Day): Figure => ({
   currency: row.currency,
   payments: row.payments,
   amount: BigInt(row.amount_high) * 100_000_000n + BigInt(row.amount_low),
-});
-
-export const toGivenUp = (merchant: Row, row: Row): GivenUpReceiver => ({
-  merchantId: merchant.id,
-  host: row.host,
-  failed: row.count,
-  since: row.since,
-});
-
-export const toLate = (merchant: Row, counts: Row): LatePayouts => ({
-  merchantId: merchant.id,
-  payouts: counts.count,
-  since: merchant.since,
 });
 
 function codeOf({ failure }: Row): string | undefined {
@@ -34,11 +21,3 @@ export const toFailureCounts = (rows: readonly Row[]): FailureCount[] =>
     code,
     payments: of.reduce((total, { count }) => total + (count as number), 0),
   }));
-
-export const toFailingReceiver = (lane: Row, counts: Row): FailingReceiver => ({
-  merchantId: lane.merchant_id,
-  host: lane.host,
-  waiting: counts.count,
-  nextAttemptAt: lane.next_attempt,
-  since: counts.since,
-});

@@ -2,20 +2,19 @@ import {
   MOST_FAILURES_COUNTED,
   MOST_GIVEN_UP_COUNTED,
   MOST_WAITING_COUNTED,
-  type FailingReceiver,
+  type Issue,
   type FigureStore,
   type PaymentKind,
 } from "../../domain/figures.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { toFailingReceiver, toFailureCounts, toGivenUp, toLate } from "./figure-rows.ts";
+import { toFailureCounts } from "./figure-rows.ts";
 import { paymentCounts } from "./payment-counts.ts";
 import { afterLane, type Executor } from "./query.ts";
 import { WAITING } from "./queue.ts";
 
 const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
 /** The index that finds these rows is on merchant, host and time. */
-const nextLane = (which: string) => `SELECT merchant_id, host,
-    next_attempt_at + (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS next_attempt FROM events
+const nextLane = (which: string) => `SELECT merchant_id, host FROM events
   WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
 const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT created_at
   FROM events WHERE merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
@@ -47,7 +46,7 @@ export function figures(executor: Executor): FigureStore {
   return {
     readFigures: paymentCounts(executor),
     async listFailingReceivers({ merchantId, limit }) {
-      const found: FailingReceiver[] = [];
+      const found: Issue[] = [];
       const text = nextLane(merchantId === undefined ? "" : "AND merchant_id = :merchant");
       let place: { merchant: string; host: string } = { merchant: merchantId ?? "", host: "" };
       while (found.length < limit) {
@@ -55,7 +54,7 @@ export function figures(executor: Executor): FigureStore {
         if (!lane) break;
         place = { merchant: lane.merchant_id, host: lane.host };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
-        found.push(toFailingReceiver(lane, counts!));
+        found.push({ merchantId: place.merchant, host: place.host, count: counts!.count, since: counts!.since });
       }
       return found;
     },
@@ -70,7 +69,9 @@ export function figures(executor: Executor): FigureStore {
         values: { merchant: id as string, after: from as number },
       }));
       const found = await readAll(queries);
-      return found.flatMap((rows, index) => rows.map((row) => toGivenUp(merchants[index]!, row)));
+      return found.flatMap((rows, index) =>
+        rows.map(({ host, count, since }) => ({ merchantId: merchants[index]!.id, host, count, since })),
+      );
     },
     async listLate({ merchantId, before, limit }) {
       const values = { merchant: merchantId ?? "", before, limit };
@@ -83,7 +84,7 @@ export function figures(executor: Executor): FigureStore {
         values: { merchant: id as string, before: before + (clock_offset as number) },
       }));
       const found = await readAll(queries);
-      return merchants.map((merchant, index) => toLate(merchant, found[index]![0]!));
+      return merchants.map(({ id, since }, index) => ({ merchantId: id, count: found[index]![0]!.count, since }));
     },
     async countFailures({ merchantId, kind, from, to }) {
       const values = { merchant: merchantId, from: from * DAY_MS, end: (to + 1) * DAY_MS };

@@ -104,16 +104,6 @@ export function ledgerStore({ read, write, lockAccount, book }: Executor): Ledge
       }));
       return balances.toSorted((a, b) => byText(nameOf(a), nameOf(b)));
     },
-    adjustBalance: (merchantId, adjustment, actor) =>
-      write(
-        function* () {
-          // Adjustments of a merchant take turns, so that each finds the earlier ones.
-          const merchant = yield* lockMerchant(merchantId, "orders");
-          const details = detailsOf(adjustment);
-          return yield* adjustLocked({ lockAccount, book }, merchant, adjustment, { actor, details });
-        },
-        { repeatable: true },
-      ),
     setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");

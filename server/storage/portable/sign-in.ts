@@ -1,6 +1,12 @@
 import type { Actor, Eyes } from "../../domain/audit.ts";
-import { actorOf, type EndedSessions, type Person, type SignInStore } from "../../domain/sign-in.ts";
-import type { SecretHash } from "../../domain/keys.ts";
+import {
+  actorOf,
+  IDLE_MS,
+  TEAM_SHOWN,
+  type EndedSessions,
+  type Person,
+  type SignInStore,
+} from "../../domain/sign-in.ts";
 import { requireActive } from "../../domain/merchants.ts";
 import { bytesOf, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
@@ -52,9 +58,6 @@ const SELECT_NAMES = `SELECT name FROM dashboard_sessions WHERE merchant_id = :m
 
 /** The links and sessions with which people use the dashboard. */
 export function signInStore({ read, write }: Executor): SignInStore {
-  const rowOf = async (hash: SecretHash, idle: number) =>
-    (await read({ text: SELECT_SESSION, values: { hash: bytesOf(hash), idle } }))[0];
-
   return {
     insertLink: ({ hash: text, lifetimeMs: lifetime, ...person }, actor) =>
       write(function* () {
@@ -101,21 +104,17 @@ export function signInStore({ read, write }: Executor): SignInStore {
         yield* recordAction({ ...entry, details: { ...details, provider, role } });
         return session;
       }),
-    async useSession(hash, idleMs) {
-      const row = await rowOf(hash, idleMs);
+    async useSession(hash, isByPerson) {
+      const [row] = await read({ text: SELECT_SESSION, values: { hash: bytesOf(hash), idle: IDLE_MS } });
       if (!row) return undefined;
-      if ((row.used_real as number) > (row.now as number) - RECORD_USE_MS) return toSession(row);
+      if (!isByPerson || (row.used_real as number) > (row.now as number) - RECORD_USE_MS) return toSession(row);
       const session = { merchant: row.merchant_id, id: row.id };
       const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true, isAside: true })).rows;
       return used && toSession(used);
     },
-    async findSession(hash, idleMs) {
-      const row = await rowOf(hash, idleMs);
-      return row && toSession(row);
-    },
-    async listTeam({ merchantId, idleMs, limit }) {
+    async listTeam(merchantId) {
       const which = merchantId === undefined ? "" : "merchant_id = :merchant AND ";
-      const values = { merchant: merchantId ?? "", idle: idleMs, limit };
+      const values = { merchant: merchantId ?? "", idle: IDLE_MS, limit: TEAM_SHOWN };
       const sessions = await read({ text: SELECT_SESSIONS(which), values });
       const links = await read({ text: SELECT_LINKS(which), values });
       return { sessions: sessions.map(toSession), links: links.map(toLink) };

@@ -131,8 +131,7 @@ export function resetTests(current: Current): void {
     const { merchant } = (await storage.findMerchantByKey(hash))!;
     const [reset, kept] = [await makeBusy(id), await makeBusy(KOFI)];
     expect([await reset.seen(), await kept.seen()]).toEqual([ALL, ALL]);
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
-    const { current: secret } = await storage.rotateSecret(id, "whsec_new", rotation);
+    const { current: secret } = await storage.rotateSecret(id, "whsec_new", ACTOR);
     const [claimed] = await claims({ merchantId: id });
     await storage.reset(id);
 

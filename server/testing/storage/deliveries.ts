@@ -20,8 +20,7 @@ export function deliveryTests(current: Current): void {
 
   test("a claim has everything that an attempt needs", async () => {
     const { id, reference } = await oneDelivery();
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
-    const secrets = await storage.rotateSecret(merchantId, "whsec_new", rotation);
+    const secrets = await storage.rotateSecret(merchantId, "whsec_new", ACTOR);
     const type = "disbursement.completed";
     expect(await claims()).toEqual([
       {

@@ -65,7 +65,7 @@ export function handoverTests(current: Current): void {
   const attention = async (unknownBefore = now() + 1) =>
     (await storage.listAttention({ unknownBefore, limit: 10 })).map(({ payment }) => payment.reference);
   const decide = (reference: string, status: FinalStatus, actor: ActorName, needsTwo = true) =>
-    storage.decideByHand(reference, { status, reason: "seen in the wallet" }, actor, { needsTwo });
+    storage.decideByHand(reference, { status, reason: "seen in the wallet" }, actor, needsTwo);
   const decideAlone = (reference: string) => decide(reference, "failed", "dashboard Ada", false);
   const setClock = async (time: number) => {
     current.clock().set(time);

@@ -35,7 +35,6 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
     const made = { key: key.id, name: "Shop", scopes: "read,disburse" };
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };
     const keyLimits = { key: key.id, perDay: "XOF:7,GHS:9", countries: "CI,GH" };
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: program };
     const url = "https://merchant.example:8443/hook?token=confidential";
     const chaos = { latencyMs: 250, failedRequestsPercent: 0, lostResponsesPercent: 5, lostWebhooksPercent: 0 };
     const { id: webhook } = await delivery(id);
@@ -68,7 +67,7 @@ export function auditTests({ storage, key: addKey, delivery, claims, report }: C
       [() => setState("suspended")],
       [() => setState(), "merchant.reopen"],
       [() => setState()],
-      [() => storage.rotateSecret(id, "whsec_new", rotation), "secret.rotate", {}, program],
+      [() => storage.rotateSecret(id, "whsec_new", program), "secret.rotate", {}, program],
       [() => storage.revealSecrets(id, ACTOR), "secret.reveal"],
       [() => storage.setDefaultWebhook(id, url, ACTOR), "default-webhook.set", { receiver: "merchant.example:8443" }],
       [() => storage.setDefaultWebhook(id, undefined, ACTOR), "default-webhook.remove"],

@@ -27,10 +27,10 @@ export function merchantTests({ storage, pass, merchant, key: addKey, delivery, 
     expect(await ownerOf(adas!)).toEqual(ada);
     expect(await storage.findMerchantByKey(kofis!.hash)).toMatchObject({ merchant: kofi, keyId: kofis!.id });
     const none = hashKey("no key");
-    expect([await storage.findMerchantByKey(none), await storage.findKey(none)]).toEqual([undefined, undefined]);
+    expect(await storage.findMerchantByKey(none)).toBeUndefined();
     for (const at of [MINUTE, HOUR]) expect(await storage.revokeKey(adas!.id, START + at, ACTOR)).toBe(true);
     expect(await ownerOf(adas!)).toBeUndefined();
-    expect(await storage.findKey(adas!.hash)).toMatchObject({ id: adas!.id, revokedAt: START + MINUTE });
+    expect(await storage.listKeysOf(id)).toMatchObject([{ id: adas!.id, revokedAt: START + MINUTE }]);
   });
 
   test("stores a merchant with its first key, or neither", async () => {
@@ -78,7 +78,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, delivery, 
     expect(await add(5)).toBe(2);
     expect(await insert(aKey(KOFI))).toBeDefined();
     const refused = aKey(id);
-    expect([await insert(refused), await storage.findKey(refused.hash)]).toEqual([undefined, undefined]);
+    expect([await insert(refused), await storage.findMerchantByKey(refused.hash)]).toEqual([undefined, undefined]);
     await storage.revokeKey(adas!.id, START, ACTOR);
     expect(await add(2)).toBe(1);
     expect(await storage.listKeysOf(id)).toHaveLength(MOST_KEYS + 1);
@@ -122,7 +122,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, delivery, 
       [id, 0],
       [KOFI, 1],
     ] as const) {
-      const { sessions, links } = await storage.listTeam({ merchantId, idleMs: HOUR, limit: 9 });
+      const { sessions, links } = await storage.listTeam(merchantId);
       expect([sessions.length, links.length]).toEqual([left, left]);
     }
   });
@@ -155,7 +155,7 @@ export function merchantTests({ storage, pass, merchant, key: addKey, delivery, 
   });
 
   test("concurrent rotations keep every secret of this merchant, of which later ones keep the newest", async () => {
-    const rotate = (secret: string) => storage.rotateSecret(id, secret, { keepMs: DAY, maxPrevious: 5, actor: ACTOR });
+    const rotate = (secret: string) => storage.rotateSecret(id, secret, ACTOR);
     const { current: first } = await storage.readSecrets(id);
     const secrets = ["whsec_a", "whsec_b", "whsec_c"];
     await concurrently(3, (index) => rotate(secrets[index]!));
@@ -189,7 +189,7 @@ export function signInTests({ storage, pass, reported }: Current): void {
     storage.insertLink({ name: "Ada", role: "finance", hash: hash(number), lifetimeMs: 10 * MINUTE }, ACTOR);
   const signIn = (from: number, to: number) =>
     storage.signIn(hash(from), { id: nextId(), hash: hash(to), lifetimeMs: 12 * HOUR });
-  const use = (number: number) => storage.useSession(hash(number), 2 * HOUR);
+  const use = (number: number) => storage.useSession(hash(number), true);
   const SESSION = { createdAt: START, usedAt: START, expiresAt: START + 12 * HOUR };
 
   test("a link begins one session, also if it is used several times at once", async () => {
@@ -207,7 +207,7 @@ export function signInTests({ storage, pass, reported }: Current): void {
     const actor = { name: "dashboard Ada", session: (await signIn(1, 2))!.id } as const;
     const kofi = { name: "Kofi", role: "finance", lifetimeMs: MINUTE } as const;
     for (const number of [3, 4]) await storage.insertLink({ ...kofi, hash: hash(number) }, actor);
-    expect((await storage.listTeam({ idleMs: HOUR, limit: 9 })).links).toHaveLength(1);
+    expect((await storage.listTeam()).links).toHaveLength(1);
     expect([await signIn(3, 5), (await signIn(4, 6))?.name]).toEqual([undefined, "Kofi"]);
     await expect(storage.insertLink({ ...kofi, hash: hash(7) }, actor)).rejects.toThrow("has access already");
   });
