@@ -1,10 +1,11 @@
 import type { Actor } from "./audit.ts";
+import type { CheckoutStore } from "./checkouts.ts";
 import type { Clock } from "./clock.ts";
-import type { DeliverySearch, Delivery } from "./deliveries.ts";
+import type { DeliveryQueue, DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
+import type { DisbursementStore } from "./disbursements.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids } from "./ids.ts";
 import type { Page } from "./pages.ts";
-import type { Storage } from "./storage.ts";
 
 /**
  * Makes a delivery ready for an attempt.
@@ -12,9 +13,9 @@ import type { Storage } from "./storage.ts";
  * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
  */
 export async function replayDelivery(
-  storage: Pick<Storage, "findDelivery">,
-  attempt: Storage["requestReplay"],
-  ...[merchantId, id, actor]: Parameters<Storage["requestReplay"]>
+  storage: Pick<EventLog, "findDelivery">,
+  attempt: DeliveryQueue["requestReplay"],
+  ...[merchantId, id, actor]: Parameters<DeliveryQueue["requestReplay"]>
 ): Promise<Delivery> {
   if ((await attempt(merchantId, id, actor)) === "claimed") {
     throw new ServiceError(
@@ -30,7 +31,7 @@ export async function replayDelivery(
 
 /** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
 export async function deliveriesOfPayment(
-  storage: Pick<Storage, "listDisbursements" | "listCheckouts" | "listDeliveries">,
+  storage: Pick<DisbursementStore & CheckoutStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
   query: DeliverySearch & { merchantId: string; limit: number },
   reference: string,
 ): Promise<Page<Delivery>> {
