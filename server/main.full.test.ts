@@ -115,7 +115,7 @@ describe("first start", () => {
   test("a revoked SANDBOX_API_KEY stays revoked, and the start says so", async () => {
     const first = await start({ SANDBOX_API_KEY: KEY });
     const [, id] = / id: (\S+),/.exec((await runKeys(env, "list")).stdout)!;
-    expect((await runKeys(env, "revoke", id!)).stdout).toBe(`Revoked ${id}\n`);
+    expect((await runKeys(env, "revoke", id!)).stdout).toBe("Done.\n");
     await stop(first);
     const second = await start({ SANDBOX_API_KEY: KEY });
     expect(second.output()).toContain(`The key in SANDBOX_API_KEY (${id}) was revoked and stays invalid.`);
