@@ -9,7 +9,7 @@ import type { Merchant } from "../domain/merchants.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
-import { plain, say, textIn, type Said, type SaidValue, type TextId, type Values } from "../texts/index.ts";
+import { plain, say, type Said, type SaidValue, type TextId, type Values } from "../texts/index.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */

@@ -18,7 +18,6 @@ import {
   attempted,
   claimAll,
   concurrently,
-  DAY,
   HOUR,
   LATEST,
   MINUTE,

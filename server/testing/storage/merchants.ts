@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { hashKey, MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
-import { ACTOR, ADA, aKey, concurrently, DAY, HOUR, KOFI, MINUTE, nextId, START, type Current } from "./fixtures.ts";
+import { ACTOR, ADA, aKey, concurrently, HOUR, KOFI, MINUTE, nextId, START, type Current } from "./fixtures.ts";
 
 const secretOf = (name: string) => ({ hash: hashKey(name), lifetimeMs: HOUR });
 const useOf = ({ merchantId, id }: ApiKey, after: number) => ({ merchantId, keyId: id, usedAt: START + after });
