@@ -1,5 +1,5 @@
 // A day of operating a live service in the dashboard alone, in a process of its own: a new merchant, its key and secret, a
-// receiver that fails, a bulk replay, a rotation, a revocation, and money. A secret may appear only where the service
+// receiver that fails, a bulk replay, a rotation and a revocation. A secret may appear only where the service
 // shows it once on purpose. (`commands/commands.test.ts` has the same day on the command line.)
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ beforeEach(() => {
   folder = testFolder();
   [seen, secrets] = [new Map(), new Set([METRICS_TOKEN])];
 });
-async function start(changes: NodeJS.ProcessEnv = {}): Promise<void> {
+async function start(): Promise<void> {
   const env = {
     DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
     ...LIVE,
@@ -37,7 +37,6 @@ async function start(changes: NodeJS.ProcessEnv = {}): Promise<void> {
     WEBHOOK_ALLOW_INSECURE: "true",
     LOG_LEVEL: "trace",
     METRICS_TOKEN,
-    ...changes,
   };
   server = await testProcess(env);
   // Nobody can sign in without a link from the command line.
@@ -141,40 +140,4 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
     [...secrets].filter((each) => page.includes(each)).map((each) => `${each.slice(0, 9)}… in ${place}`),
   );
   expect(shown).toEqual([]);
-});
-
-test("money: top up, limit, approve, reject, suspend, and a statement that shows all of it", async () => {
-  await start({ BALANCES: "enforced" });
-  const [, merchant] = /\/dashboard\/m\/([\w-]+)\/disbursements"><bdi>First Merchant</.exec(await get(""))!;
-  // No person has made the key of the first start, so any operator may approve its payouts.
-  const { request, createPayout } = server.client(firstKey());
-  const pay = async (amount: number) => (await createPayout({ amount })).body;
-  const statusOf = async (reference: string) =>
-    (await request("GET", `/v1/disbursements/${reference}`)).body.data.status as string;
-
-  expect(await pay(10_000)).toMatchObject({ code: "insufficient_funds" });
-  const asked = { kind: "top-up", amount: "1000000", currency: "XOF", reason: "Bank transfer 118" };
-  const asks = await get(`/merchants/${merchant}/adjust?${new URLSearchParams(asked)}`);
-  const fields = [...asks.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)];
-  await post(`/merchants/${merchant}/adjust`, Object.fromEntries(fields.map(([, name, value]) => [name, value!])));
-  const small = (await pay(10_000)).data.reference;
-  await post(`/merchants/${merchant}/limits`, { approvalFrom: "XOF:50000" });
-  const [first, second] = [(await pay(60_000)).data.reference, (await pay(70_000)).data.reference];
-  await post("/approvals/approve", { payment: `${merchant}/${first}` });
-  await post("/approvals/reject", { payment: `${merchant}/${second}`, reason: "Twice" });
-  for (const [reference, status] of [
-    [small, "success"],
-    [first, "success"],
-    [second, "failed"],
-  ])
-    await expect.poll(() => statusOf(reference)).toBe(status);
-  await post(`/merchants/${merchant}/suspend`);
-  await expect.poll(async () => (await pay(10_000)).code).toBe("merchant_suspended");
-  await post(`/merchants/${merchant}/reopen`);
-
-  const statement = await get(`/m/${merchant}/balances`);
-  for (const part of [small, first, second, "10,000.00", "707.00", "Payout failed: given back"])
-    expect(statement).toContain(part);
-  // 1,000,000 less two payouts of 10,000 and 60,000 with fees of 1 %.
-  expect(statement).toContain("9,293.00");
 });

@@ -88,7 +88,7 @@ const OF_PAYMENT = {
   needs: "decide about payments",
   byOperators: true,
   where: "live",
-  leadsTo: (_: void, { params }: Doer) => `/m/:merchant/${listOf(params.reference!)}/:reference`,
+  leadsTo: (_: unknown, { params }: Doer) => `/m/:merchant/${listOf(params.reference!)}/:reference`,
 } as const;
 const OF_RAIL = { needs: "pause a rail", where: "live", leadsTo: "/rails" } as const;
 
@@ -135,6 +135,7 @@ export const paymentActions = {
       const result = await storage.decideByHand(payment.reference, decision, doer.actor, !config.oneOperatorDecides);
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
       if (result === "not-pending") throw refused(409, "error.done");
+      return result;
     },
   }),
   "payment.close-conflict": action({

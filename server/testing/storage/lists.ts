@@ -33,7 +33,7 @@ const isWithin = (at: number, { createdAfter = 0, createdBefore = Infinity }: Pe
   at >= createdAfter && at < createdBefore;
 
 /** Expects that each query finds, of all, what meets it. */
-async function expectFilters<Query, T>(
+async function filtersShow<Query, T>(
   queries: readonly Partial<Query>[],
   list: (query: Partial<Query>) => Promise<T[]>,
   meets: (each: T, query: Partial<Query>) => boolean,
@@ -110,7 +110,7 @@ export function listTests(current: Current): void {
         return (await page).items;
       };
       const [last, previous] = await list({});
-      await expectFilters(
+      await filtersShow(
         combinations<RecordQuery>({
           status: [undefined, "success", "pending", "failed"],
           merchantsReference: [undefined, previous!.merchantsReference, last!.merchantsReference.toUpperCase()],
@@ -222,7 +222,7 @@ export function searchTests(current: Current): void {
       pass(MINUTE);
     }
     expect(await search({})).toHaveLength(16);
-    await expectFilters(
+    await filtersShow(
       combinations<DeliverySearch>({
         status: [undefined, "failed", "ended", "delivered", "pending"],
         host: [undefined, HOSTS[1], "c.example"],
