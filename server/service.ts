@@ -76,11 +76,13 @@ export async function startService(parts: Omit<Options, "metrics" | "traces">, l
     config.traces &&
     (await import("./observability/traces.ts")).startTraces({ settings: config.traces, telemetry, clock, ids, log });
   let service!: Service;
+  let running = config;
   const httpServer = await listen({ ...config, ...limits, clock, ids, log }, (port) => {
-    service = createService({ ...parts, config: withPort(config, port), metrics, traces });
+    running = withPort(config, port);
+    service = createService({ ...parts, config: running, metrics, traces });
     return service.app;
   });
-  return { service, httpServer, metrics, traces, config: withPort(config, httpServer.port) };
+  return { service, httpServer, metrics, traces, config: running };
 }
 
 /** Waits for work, but not longer than a number of real milliseconds. */
