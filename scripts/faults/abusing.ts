@@ -1,8 +1,6 @@
 // The clients of `npm run faults -- neighbours`: a process of its own, which the run starts at the lowest priority.
-import { once } from "node:events";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { serve } from "../../server/testing/http.ts";
 import { ABUSES, type Abuser } from "./abuses.ts";
 
 /** An order of the run: let these merchants abuse the server or the dummy, or end. */
@@ -17,20 +15,14 @@ const EVERY_MS = 40;
 /** This response is as long as an ordinary page of a list. */
 const DUMMY = JSON.stringify({ statusCode: 200, data: { items: [], session: "none", filler: "x".repeat(10_000) } });
 
-const dummy = createServer((request, response) => {
+const { url: dummyUrl } = await serve((request, response) => {
   request.resume();
   request.on("end", () => response.writeHead(200, { "content-type": "application/json" }).end(DUMMY));
 });
-const dummyUrl = await listen(dummy);
 /** A receiver of webhooks that never answers. It runs here, so that it does not load the measuring process. */
-const hanging = await listen(createServer((request) => void request.resume()));
+const { url: hanging } = await serve((request) => void request.resume());
 let ending = new AbortController();
 let abusing: Promise<unknown> = Promise.resolve();
-
-async function listen(server: Server): Promise<string> {
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** Repeats an abuse until the signal. Refusals are expected. */
 async function abuse(abuser: Abuser, kind: string, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { createServer, request, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { request, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { serve } from "../../server/testing/http.ts";
 import type { SeededRandom } from "../../server/testing/random.ts";
 
 /** A network between two services that loses, delays and breaks requests and responses. */
@@ -115,17 +115,14 @@ export async function startHostileNetwork({ random, share, hangMs, ports }: Opti
     return undefined;
   }
 
-  const server = createServer((incoming, response) => void handle(incoming, response));
-  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { url, close } = await serve((incoming, response) => void handle(incoming, response));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     done,
     heal: () => void (isHealthy = true),
     async close() {
       ending.abort();
-      server.close();
-      server.closeAllConnections();
-      await once(server, "close");
+      await close();
     },
   };
 }

@@ -5,15 +5,14 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { createSystemClock } from "../../server/domain/clock.ts";
 import { createLink } from "../../server/domain/sign-in.ts";
 import { createIds } from "../../server/domain/ids.ts";
 import { createKey, createMerchant } from "../../server/domain/merchants.ts";
 import { openStorage } from "../../server/storage/open.ts";
-import { aPayout } from "../../server/testing/server.ts";
+import { aPayout, serve } from "../../server/testing/http.ts";
 import { ABUSES, FINAL, PENDING } from "./abuses.ts";
 import type { Order } from "./abusing.ts";
 import { DATABASES } from "./database.ts";
@@ -42,19 +41,11 @@ type Times = Record<(typeof MEASURED)[number], number[]>;
 const noTimes = (): Times => ({ create: [], webhook: [] });
 
 /** Starts a receiver that answers at once. */
-async function startReceiver(onWebhook: (reference: string) => void) {
-  const server = createServer((request, response) => {
-    let text = "";
-    request.on("data", (chunk) => (text += String(chunk)));
-    request.on("end", () => {
-      onWebhook(JSON.parse(text).data.merchantsReference);
-      response.writeHead(204).end();
-    });
+const startReceiver = (onWebhook: (reference: string) => void) =>
+  serve(async (request, response) => {
+    onWebhook((JSON.parse(await text(request)) as { data: { merchantsReference: string } }).data.merchantsReference);
+    response.writeHead(204).end();
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}/`, close: () => (server.closeAllConnections(), server.close()) };
-}
 
 /** Stores the merchants with their keys, and returns tokens of links with which their people sign in. */
 async function store(url: string, count: number, kinds: readonly string[]) {
@@ -218,7 +209,7 @@ export async function runNeighbours({
   } finally {
     clients.close();
     await server.kill();
-    healthy.close();
+    await healthy.close();
     await database.close();
   }
   return violations;

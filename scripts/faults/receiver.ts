@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkWebhook } from "../../server/testing/contract.ts";
+import { serve } from "../../server/testing/http.ts";
 import type { SeededRandom } from "../../server/testing/random.ts";
 import { BEHAVIOURS, type Behaviour } from "./behaviours.ts";
 
@@ -15,7 +14,7 @@ export interface Receiver {
   abandoned: Abandoned[];
   /** Changes the behaviour and closes all connections. Returns how many webhooks got the previous behaviour. */
   behave(behaviour: Behaviour): number;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Times are of `performance.now()`. */
@@ -76,22 +75,18 @@ export async function startReceiver(random: SeededRandom, violate: (what: string
     if (response.statusCode === 204 || current === "endless") received.set(id, event.data);
   }
 
-  const server = createServer((request, response) => void handle(request, response));
-  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { url, disconnect, close } = await serve((request, response) => void handle(request, response));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `${url}/hook`,
     received,
     abandoned,
     behave(behaviour) {
       current = behaviour;
-      server.closeAllConnections();
+      disconnect();
       const before = treated;
       treated = 0;
       return before;
     },
-    close() {
-      server.closeAllConnections();
-      server.close();
-    },
+    close,
   };
 }

@@ -88,7 +88,7 @@ export async function createWorld({ database, processes = 1, env, ...options }: 
     violate,
     async close() {
       await Promise.all(servers.map((server) => server.kill()));
-      for (const each of receivers) each.close();
+      await Promise.all(receivers.map(({ close }) => close()));
     },
   };
 }

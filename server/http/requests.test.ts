@@ -211,8 +211,7 @@ test("a merchant's reference equal to another checkout's service reference gives
 });
 
 test("the link of a checkout uses PUBLIC_URL, not the request's Host header", async () => {
-  const own = await start();
-  own.config.publicUrl = "https://pay.example/base";
+  const own = await start({ env: { PUBLIC_URL: "https://pay.example/base" } });
   const { url, reference } = (await own.createCheckout({}, { headers: { host: "evil.example" } })).body.data;
   expect(url).toBe(`https://pay.example/base/checkouts/${reference}`);
 });

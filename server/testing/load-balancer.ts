@@ -4,8 +4,6 @@ import { serve } from "./http.ts";
 
 const POLL_EVERY_MS = 100;
 
-export type LoadBalancer = Awaited<ReturnType<typeof startLoadBalancer>>;
-
 /**
  * A load balancer that passes requests in turn to the servers whose `/readyz` responds with 200. It never retries, and
  * closes the connection of a request that gets no response.

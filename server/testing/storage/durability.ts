@@ -18,6 +18,9 @@ export interface ReopenOptions {
   secretKeys?: readonly Buffer[];
 }
 
+const claimHandovers = (storage: Storage, merchantId: string) =>
+  storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
+
 export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOptions) => Promise<Storage>): void {
   let clock: FakeClock;
   beforeEach(() => {
@@ -60,8 +63,6 @@ export function durabilityTests(openAt: (clock: FakeClock, options: ReopenOption
   });
 
   test("returns every write confirmed before it was closed, and continues settlement, deliveries and hand-overs", async () => {
-    const claimHandovers = (storage: Storage, merchantId: string) =>
-      storage.claimHandovers([{ merchantId, host: "mobile", count: 1 }], MINUTE);
     const before = await opened(async ({ storage, ...current }) => {
       const { id } = await current.merchant();
       const { record: onRail } = await storage.insertDisbursement(pendingOn("mobile", id));

@@ -190,10 +190,11 @@ interface Opened {
 /** The storage and the clock of the current test, and what tests do with them. */
 export type Current = ReturnType<typeof createCurrent>;
 
+const recordOf = async <T>(inserted: Promise<{ record: T }>) => (await inserted).record;
+
 /** @param opened returns what belongs to the current test */
 export function createCurrent(opened: () => Opened) {
   const storage = new Proxy({} as Storage, { get: (_, name) => Reflect.get(opened().storage, name) as unknown });
-  const recordOf = async <T>(inserted: Promise<{ record: T }>) => (await inserted).record;
   return {
     storage,
     clock: () => opened().clock,
