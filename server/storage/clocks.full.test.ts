@@ -1,5 +1,5 @@
 // Clocks that are wrong or jump: leases hold and end in time, and nothing waits for a time that was wrong.
-import { beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, afterEach, describe, expect, test, vi } from "vitest";
 import { createSystemClock, type Clock, type ClockReport } from "../domain/clock.ts";
 import type { ClaimedDelivery } from "../domain/deliveries.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -45,7 +45,10 @@ function createWorld(connect: (clock: Clock) => Promise<Storage>, setDatabase: (
       const reports: ClockReport[] = [];
       const source = { wall: () => time + ahead[which], monotonic: () => time - START };
       const clock = createSystemClock((report) => void reports.push(report), source);
+      // Only `pass` lets the processes look at the clocks.
+      vi.useFakeTimers({ toFake: ["setInterval"] });
       const process = { clock, reports, storage: await connect(clock) };
+      vi.useRealTimers();
       processes.push(process);
       return process;
     },
