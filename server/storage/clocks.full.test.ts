@@ -45,7 +45,10 @@ function createWorld(connect: (clock: Clock) => Promise<Storage>, setDatabase: (
       const reports: ClockReport[] = [];
       const source = { wall: () => time + ahead[which], monotonic: () => time - START };
       const clock = createSystemClock((report) => void reports.push(report), source);
+      // Only `pass` lets the processes look at the clocks.
+      vi.useFakeTimers({ toFake: ["setInterval"] });
       const process = { clock, reports, storage: await connect(clock) };
+      vi.useRealTimers();
       processes.push(process);
       return process;
     },

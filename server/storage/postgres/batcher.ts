@@ -19,7 +19,8 @@ const LEAST_MS = 4_000;
 
 interface Job<Item, Result> {
   item: Item;
-  since: number;
+  /** The time after which the item is not begun any more. */
+  lastStart: number;
   /** The time by which the item's request must have its response. */
   deadline: number;
   resolve(result: Result): void;
@@ -65,16 +66,15 @@ export function createBatcher<Item, Result>(
   }
 
   /** Every batch has an end, so that items are refused in time here, before the next. */
-  function refuseOld() {
+  function refuseLate() {
     const now = performance.now();
-    const isLate = ({ since, deadline }: Job<Item, Result>) => now > Math.min(since + PATIENCE_MS, deadline - LEAST_MS);
-    const { late = [], rest = [] } = Object.groupBy(waiting, (job) => (isLate(job) ? "late" : "rest"));
+    const { late = [], rest = [] } = Object.groupBy(waiting, ({ lastStart }) => (lastStart < now ? "late" : "rest"));
     waiting = rest;
     for (const { reject } of late) reject(overloaded());
   }
 
   function start() {
-    refuseOld();
+    refuseLate();
     const batch = waiting.splice(0, largest);
     if (batch.length === 0) return;
     const done = run(batch).finally(() => {
@@ -100,7 +100,8 @@ export function createBatcher<Item, Result>(
       return withinBudget(
         (deadline) =>
           new Promise((resolve, reject) => {
-            waiting.push({ item, since: performance.now(), deadline, resolve, reject });
+            const lastStart = Math.min(performance.now() + PATIENCE_MS, deadline - LEAST_MS);
+            waiting.push({ item, lastStart, deadline, resolve, reject });
             schedule();
           }),
       );

@@ -23,12 +23,7 @@ export interface Queries {
    * @param options.items how many requests share the transaction, for reports
    * @throws UnknownOutcome if the connection was lost during the commit. After any other error nothing was recorded.
    */
-  transaction<T>(work: (query: Query) => Promise<T>, options?: TransactionOptions): Promise<T>;
-}
-
-interface TransactionOptions {
-  repeatable?: boolean;
-  items?: number;
+  transaction<T>(work: (query: Query) => Promise<T>, options?: { repeatable?: boolean; items?: number }): Promise<T>;
 }
 
 export interface Database extends Queries {
@@ -46,8 +41,8 @@ const LONGEST_PAUSE_MS = 100;
 const LONGEST_MS = 6_500;
 const COMMIT_MS = 1_500;
 
-/** An attempt of an operation, which must end by `deadline`, as `performance.now()` counts. */
-type Attempt<T> = (deadline: number) => Promise<T>;
+/** What an operation does on a connection. It must end by `deadline`, as `performance.now()` counts. */
+type Use<T> = (client: PoolClient, deadline: number) => Promise<T>;
 
 /** @param clock the clock of a test, in place of the database's */
 export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit = silent): Database {
@@ -59,11 +54,11 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
   const unusable = new WeakSet<PoolClient>();
   let becomesIdle: (() => void) | undefined;
 
-  async function withClient<T>(deadline: number, use: (client: PoolClient) => Promise<T>): Promise<T> {
+  async function attempt<T>(use: Use<T>, deadline: number): Promise<T> {
     const client = await connect(pool, deadline);
     let isLost = false;
     try {
-      return await use(client);
+      return await use(client, deadline);
     } catch (error) {
       // A server that has become read-only stays read-only, but a new connection may reach its successor.
       isLost = isOutage(error) || error instanceof UnknownOutcome || unusable.has(client);
@@ -73,36 +68,11 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
     }
   }
 
-  const attemptRead = (text: string, values: readonly unknown[], deadline: number) =>
-    withClient(deadline, (client) => send(client, prepare(text, values), deadline));
-
-  const attemptTransaction = <T>(work: (query: Query) => Promise<T>, items: number, deadline: number) =>
-    withClient(deadline, async (client) => {
-      const begunAt = performance.now();
-      const query: Query = (text, values = []) => send(client, prepare(text, values), deadline - COMMIT_MS);
-      // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
-      const begun = send(client, { text: beginOf(client) }, deadline);
-      begun.catch(() => undefined);
-      let result: T;
-      try {
-        result = await work(query);
-        await begun;
-      } catch (error) {
-        // The caller gets the error that ended the transaction, even if the connection is lost at the same time.
-        if (!(error instanceof ConnectionLost))
-          await send(client, { text: "ROLLBACK" }, deadline).catch(() => unusable.add(client));
-        throw error;
-      }
-      await commit(client, deadline);
-      emit("commit", { items, durationMs: performance.now() - begunAt });
-      return result;
-    });
-
-  async function track<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
+  async function operate<T>(use: Use<T>, repeatable: boolean): Promise<T> {
     if (isClosed) throw new Error("The storage is closed.");
     active += 1;
     try {
-      return await withinBudget((limit) => patiently(operation, repeatable, limit));
+      return await withinBudget((limit) => patiently((deadline) => attempt(use, deadline), repeatable, limit));
     } finally {
       active -= 1;
       if (active === 0) becomesIdle?.();
@@ -110,9 +80,28 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
   }
 
   return {
-    read: (text, values = []) => track((deadline) => attemptRead(text, values, deadline), true),
+    read: (text, values = []) => operate((client, deadline) => send(client, prepare(text, values), deadline), true),
     transaction: (work, { repeatable = false, items = 1 } = {}) =>
-      track((deadline) => attemptTransaction(work, items, deadline), repeatable),
+      operate(async (client, deadline) => {
+        const begunAt = performance.now();
+        const query: Query = (text, values = []) => send(client, prepare(text, values), deadline - COMMIT_MS);
+        // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
+        const begun = send(client, { text: beginOf(client) }, deadline);
+        begun.catch(() => undefined);
+        let result;
+        try {
+          result = await work(query);
+          await begun;
+        } catch (error) {
+          // The caller gets the error that ended the transaction, even if the connection is lost at the same time.
+          if (!(error instanceof ConnectionLost))
+            await send(client, { text: "ROLLBACK" }, deadline).catch(() => unusable.add(client));
+          throw error;
+        }
+        await commit(client, deadline);
+        emit("commit", { items, durationMs: performance.now() - begunAt });
+        return result;
+      }, repeatable),
     async close() {
       if (isClosed) return;
       isClosed = true;
@@ -133,7 +122,11 @@ async function commit(client: PoolClient, deadline: number): Promise<void> {
 }
 
 /** Repeats an operation that failed without effect, or that may be repeated, until the limit. */
-async function patiently<T>(operation: Attempt<T>, repeatable: boolean, limit: number): Promise<T> {
+async function patiently<T>(
+  operation: (deadline: number) => Promise<T>,
+  repeatable: boolean,
+  limit: number,
+): Promise<T> {
   const begun = performance.now();
   const deadline = Math.min(begun + LONGEST_MS, limit);
   const patience = Math.min(begun + PATIENCE_MS, limit);

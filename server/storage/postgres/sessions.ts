@@ -61,9 +61,6 @@ export const keepsStatements = (client: object): boolean => !pooled.has(client);
 /** Returns the statement that begins a transaction on this connection. */
 export const beginOf = (client: object): string => (pooled.has(client) ? BEGIN_POOLED : BEGIN);
 
-const DURABILITY = `SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_page_writes,
-  current_setting('synchronous_commit') AS synchronous_commit`;
-
 /** For each setting: what a crash does if it is switched off, and what an operator has to do. */
 const RISKS = {
   fsync: "a crash can damage the whole database. Set fsync=on on the PostgreSQL server",
@@ -72,7 +69,7 @@ const RISKS = {
     "a page (ZFS), append full_page_writes=off to the query of DATABASE_URL",
   synchronous_commit: "a crash loses acknowledged payouts. Set synchronous_commit=on on the PostgreSQL server",
 };
-type Setting = keyof typeof RISKS;
+const SWITCHED_OFF = "SELECT name FROM pg_settings WHERE setting = 'off' AND name = ANY($1) ORDER BY name";
 
 export interface DurabilityOptions {
   /** True if real money moves, which needs a database that keeps what it has committed. */
@@ -87,10 +84,10 @@ export interface DurabilityOptions {
  */
 export async function requireDurable(client: ClientBase, url: string, { live, warn }: DurabilityOptions) {
   await client.query(BEGIN);
-  const { rows } = await client.query<Record<Setting, string>>(DURABILITY);
+  const { rows } = await client.query<{ name: keyof typeof RISKS }>(SWITCHED_OFF, [Object.keys(RISKS)]);
   await client.query("COMMIT");
   const accepted = new URL(url).searchParams.get("full_page_writes") === "off" ? "full_page_writes" : undefined;
-  const risks = (Object.keys(RISKS) as Setting[]).filter((name) => rows[0]![name] === "off" && name !== accepted);
+  const risks = rows.map(({ name }) => name).filter((name) => name !== accepted);
   if (risks.length === 0) return;
   const message = risks.map((name) => `PostgreSQL runs with ${name}=off: ${RISKS[name]}.`).join(" ");
   if (live) throw new StorageError(`${message} A live service does not start like this.`);

@@ -48,8 +48,8 @@ export function restoreAdvice(url: string, file: string): string {
 export function postgresStatus(url: string): Promise<DatabaseStatus> {
   return withConnection(url, async (client) => {
     const { version, pending } = await schemaOf(client);
-    const { database, bytes, serverVersion, ...connections } = (await client.query<Server>(SERVER, [APPLICATION]))
-      .rows[0]!;
+    const { rows } = await client.query(SERVER, [APPLICATION]);
+    const { database, bytes, serverVersion, ...connections } = rows[0];
     return {
       storage: "postgres",
       host: client.host,
@@ -68,10 +68,6 @@ export function postgresStatus(url: string): Promise<DatabaseStatus> {
 
 const WORK = workQuery({ yes: "true", no: "false", now: DATABASE_CLOCK });
 
-interface Server extends Record<"bytes" | "service" | "server" | "most", number> {
-  database: string;
-  serverVersion: string;
-}
 const SERVER = `SELECT current_database()::text AS database, pg_database_size(current_database()) AS bytes,
     current_setting('server_version') AS "serverVersion",
     count(*) FILTER (WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()) AS service,
