@@ -35,8 +35,6 @@ interface Options {
   sandbox: boolean;
 }
 
-export type HttpClient = ReturnType<typeof createHttpClient>;
-
 /**
  * A client for a server on this machine, which sends requests unchanged: paths are not normalised and redirects not
  * followed. Every response is checked against the contract (`checkResponse`).
