@@ -13,6 +13,7 @@ import { aPayout, type TestServer } from "../testing/server.ts";
 /** An empty list. */
 const NONE = /^items: \[\]$/;
 const DONE = /^Done\.$/;
+const ALREADY = /^This has been done already\.$/;
 const CREATED = /^Merchant (?<id>\S+)\nKey \(shown only once\): (?<key>live_\w+)$/;
 const ACTOR = `command ${userInfo().username}@${hostname()}`;
 let rail: TestRail;
@@ -273,14 +274,14 @@ describe("rails", () => {
     rail.found.push({ status: "success", railReference: "TX-7" });
     await server.pass(0);
     expect(await statusOf(reference)).toBe("success");
-    await rows(["rails show {reference}", 0, "railReference: TX-7"], ["rails ask {reference}", 2, "has ended already"]);
+    await rows(["rails show {reference}", 0, "railReference: TX-7"], ["rails ask {reference}", 2, ALREADY]);
   });
 
   test("a person decides alone if a setting says so, otherwise with another operator", async () => {
     const decide = "rails decide {reference} --outcome failed --reason unpaid";
     terminal.env.ONE_OPERATOR_DECIDES = "true";
     await lose();
-    await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, "has ended already"]);
+    await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, ALREADY]);
     delete terminal.env.ONE_OPERATOR_DECIDES;
     const second = await lose();
     await rows(
@@ -302,19 +303,19 @@ describe("rails", () => {
       ["rails attention {M}", 0, "The rail now says that it did not pay"],
       ['rails close {reference} --reason "paid again by hand"', 0],
       ["rails attention", 0, NONE],
-      ["rails close {reference} --reason r", 2, "Nothing is left to close."],
+      ["rails close {reference} --reason r", 2, ALREADY],
     );
   });
 
   test("a rail is paused and resumed", async () => {
     await lose();
     await rows(
-      ["rails pause other --reason r", 2, "There is no such rail."],
+      ["rails pause other --reason r", 2, "There is no rail other. Known: test."],
       ["rails pause test --reason maintenance", 0],
-      ["rails pause test --reason maintenance", 2, "is paused already"],
+      ["rails pause test --reason maintenance", 2, ALREADY],
       ["rails list", 0, /pause: \{ rail: test, at: \S+Z, by: command \S+, reason: maintenance/],
       ["rails resume test", 0],
-      ["rails resume test", 2, "is not paused"],
+      ["rails resume test", 2, ALREADY],
     );
   });
 });
@@ -503,7 +504,7 @@ const REFUSALS: Row[] = [
   ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
   ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
   ["keys replay {M} --status failed --pace 501", 2, /^--pace is not valid: deliveries per second, 1 to 500; /],
-  ["keys stop-replay {M} nothing", 2, /^There is no replay with this id\.$/],
+  ["keys stop-replay {M} nothing", 2, /^What you look for is not here, or not any more\.$/],
   ["keys deliveries {M} --type lost", 2, /^--type is not valid: one of disbursement\.completed, /],
   ["keys deliveries {M} --status lost", 2, /^--status is not valid: pending, .+\nUsage: /],
   ["keys deliveries {M} --since yesterday", 2, /^--since is not valid: a time in UTC, such as /],
@@ -519,7 +520,7 @@ const REFUSALS: Row[] = [
   ["balances top-up {M} 1.5 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
   ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
   ["balances withdraw {M} 0 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
-  ["balances top-up {M} 1 xof --reason r", 2, /^A currency is three capital/],
+  ["balances top-up {M} 1 xof --reason r", 2, /^Currency: this cannot be “xof”\.$/],
   ["listen", 2, /^Give --forward-to URL: where the receiver listens, such as /],
   [
     "listen --forward-to localhost:4000 --events lost",
