@@ -90,8 +90,9 @@ function wordsOf({ takes }: Syntax) {
   });
 }
 
-/** `deliveries MERCHANT [--status STATUS] …` */
-const synopsis = (name: string, syntax: Syntax): string => [name, ...wordsOf(syntax).map(({ text }) => text)].join(" ");
+/** `deliveries MERCHANT [--status STATUS] …`, without `--json`, which every command takes. */
+const synopsis = (name: string, syntax: Syntax): string =>
+  [name, ...wordsOf(syntax).map(({ text }) => text)].slice(0, -1).join(" ");
 
 const called = (group: string, rest: string) => ["Usage:", PROGRAM, group, rest].filter(Boolean).join(" ");
 
@@ -170,18 +171,12 @@ function refuseSecrets(args: readonly string[]): void {
 
 /** Control and format characters, such as escape sequences and marks that reverse text; line separators; half characters. */
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-const longestText = 2_048;
 
 /** Replaces what could change how a terminal shows a line. */
 export const printable = (line: string): string => line.replaceAll(unsafe, "\u{fffd}");
 
 /** Makes each line of a text printable. */
 export const printableLines = (text: string): string => text.split("\n").map(printable).join("\n");
-
-/** Makes a text printable, on one line, and truncates a long text. */
-export function printableStart(text: string): string {
-  return printable(text.length > longestText ? `${text.slice(0, longestText)}…` : text);
-}
 
 const escaped = (text: string) =>
   Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, "0")}`).join("");

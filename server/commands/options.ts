@@ -3,10 +3,10 @@ import { EVENT_TYPES } from "../domain/events.ts";
 import { SCOPES } from "../domain/keys.ts";
 import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
-import { parseTarget } from "../webhooks/guard.ts";
-import { PACE } from "../domain/webhooks.ts";
 import { ROLES } from "../domain/sign-in.ts";
+import { PACE } from "../domain/webhooks.ts";
 import { english } from "../texts/index.ts";
+import { parseTarget } from "../webhooks/guard.ts";
 import { v7 } from "uuid";
 
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
@@ -19,7 +19,7 @@ const oneOf =
 
 /** @param read returns NaN for a text that is not valid after all */
 const matching =
-  <T = string>(pattern: RegExp, read = (text: string) => text as T) =>
+  <T>(pattern: RegExp, read: (text: string) => T) =>
   (text: string) => {
     const value = pattern.test(text) ? read(text) : undefined;
     return Number.isNaN(value) ? undefined : value;
@@ -124,7 +124,7 @@ export const OPTIONS = {
   outcome: { value: "OUTCOME", meaning: "how the payment has ended, success or failed" },
   id: {
     value: "ID",
-    parse: matching(/^[\w-]{8,64}$/),
+    parse: matching(/^[\w-]{8,64}$/, String),
     otherwise: v7,
     meaning:
       "8 to 64 letters, digits, - or _ that name this change; repeated with the same ID, the command takes effect once",
@@ -163,7 +163,7 @@ export const OPTIONS = {
     meaning: "sets a field of the request, such as amount=5000; may be repeated",
   },
   list: { meaning: "list the events, with the fields that can be set" },
-  json: { meaning: "print JSON; listen prints an object on each line" },
+  json: { meaning: "print JSON" },
 } as const;
 
 /** The options with conditions for deliveries. */
@@ -172,15 +172,10 @@ export const SEARCH = "[--status] [--type] [--host] [--reference] [--since] [--u
 /** The options with limits of payouts. */
 export const LIMITED = "[--per-payment] [--per-day] [--countries] [--currencies] [--recipients] [--approval-from]";
 
+type Conditions = Omit<DeliverySearch, "createdAfter" | "createdBefore"> & { since?: number; until?: number };
+
 /** The conditions for events or deliveries that were given. */
-export function searchIn({
-  status,
-  type,
-  host,
-  reference,
-  since,
-  until,
-}: Omit<DeliverySearch, "createdAfter" | "createdBefore"> & { since?: number; until?: number }): DeliverySearch {
+export function searchIn({ status, type, host, reference, since, until }: Conditions): DeliverySearch {
   const search = { status, type, host, reference, createdAfter: since, createdBefore: until };
   return Object.fromEntries(Object.entries(search).filter(([, value]) => value !== undefined)) as DeliverySearch;
 }

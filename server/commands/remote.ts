@@ -1,9 +1,10 @@
 // What the commands share that work at a running sandbox.
 import { readFileSync } from "node:fs";
 import { readConfig } from "../config.ts";
-import { printableStart, UsageError, type Printer } from "./command.ts";
+import { printable, UsageError, type Printer } from "./command.ts";
 
 const TIMEOUT_MS = 30_000;
+const LONGEST_MESSAGE = 2_048;
 
 /** What a command at a sandbox gets. */
 export interface SandboxContext {
@@ -31,7 +32,7 @@ export class ResponseError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
-    super(printableStart(message));
+    super(printable(message.slice(0, LONGEST_MESSAGE)));
     this.status = status;
   }
 }

@@ -91,6 +91,10 @@ async function act(context: Context, name: ActionName, command: Command, input: 
   if (would && merchant) requireYes(input, would(merchant));
   const params = sends(input) as Record<string, string>;
   const names = input.rail === undefined ? [] : (await railStates(context)).map(({ rail }) => rail);
+  if (input.rail !== undefined && !names.includes(input.rail))
+    throw new UsageError(
+      `There is no rail ${input.rail}. Known: ${names.join(", ") || "none"}. Set RAIL_URL or RAILS as for the server.`,
+    );
   // The actions of commands need no other part of the context.
   const acting = { ...context, rails: { names } } as unknown as ActionContext;
   const doer = { context: acting, actor: context.actor, merchant: merchant as Merchant, params };
