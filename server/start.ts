@@ -17,7 +17,7 @@ import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
 import { connectionLimit, ListenError } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
-import { logTelemetry, prettyLine, watchLoopDelay } from "./observability/log-telemetry.ts";
+import { logTelemetry, prettyLine } from "./observability/log-telemetry.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
 import { startService } from "./service.ts";
@@ -120,7 +120,6 @@ async function start(config: Config, stopping: AbortSignal) {
   const signIn = await signInLink(running, merchants);
   opened.push(writeAddress(database, running.publicUrl));
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  watchLoopDelay(telemetry.emit);
   letHeapGrow();
   return { service, httpServer, clock };
 }

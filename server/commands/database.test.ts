@@ -127,18 +127,18 @@ describe("SQLite", () => {
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
-    const server = await testProcess(env);
+    const server = await testProcess({ ...env, SANDBOX_API_KEY: undefined });
     await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
     await stop(server);
     const { rows: more, known } = createTerminal(env);
     const restored =
       /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;
     await more(
-      [`db restore ${backup}`, 2, / has data\. Add --replace to put /],
+      [`db restore ${backup}`, 2, / exists\. Add --replace to put /],
       [`db restore ${backup} --replace`, 0, restored],
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
-    await stop(await testProcess(env));
+    await stop(await testProcess({ ...env, SANDBOX_API_KEY: undefined }));
     await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
   });
 });

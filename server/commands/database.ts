@@ -19,19 +19,15 @@ export const databaseCommands = {
   status: databaseCommand({
     takes: "[--json]",
     summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
-    async run({ config: { database }, clock }) {
-      const { place, schema, bytes, mode, work } = await databaseAt(database).readStatus(clock.now());
-      const { version, pending: pendingMigrations } = schema;
-      return { ...place, version, pendingMigrations, bytes, work, mode };
-    },
+    run: ({ config: { database }, clock }) => databaseAt(database).readStatus(clock.now()),
   }),
   migrate: databaseCommand({
     takes: "[--check] [--json]",
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
     async run({ config: { database }, clock }, { check }) {
       if (!check) return databaseAt(database).migrate();
-      const { schema } = await databaseAt(database).readStatus(clock.now());
-      return { ...schema, isWrong: schema.pending.length > 0 };
+      const { version, pendingMigrations: pending } = await databaseAt(database).readStatus(clock.now());
+      return { version, pending, isWrong: pending.length > 0 };
     },
   }),
   check: databaseCommand({
@@ -119,9 +115,10 @@ payouts and webhooks that were pending are processed again.`;
     onlyAdvises: true,
     async run({ config, env }) {
       const copied = await databaseAt(config.database).copyTo(readCopyDestination(env));
-      const tables = copied.map(({ table, tally: { rows, sums } }) => {
-        return `  ${table}: ${rows}${sums[0] === undefined ? "" : `, amounts ${sums[0]} in all`}`;
-      });
+      const tables = copied.map(
+        ({ table, rows, amounts }) =>
+          `  ${table}: ${rows}${amounts === undefined ? "" : `, amounts ${amounts} in all`}`,
+      );
       return `Copied and compared:
 ${tables.join("\n")}
 Set DATABASE_URL to the new database and start the servers. Never start one on the old database again: it would

@@ -15,7 +15,7 @@ import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { formatAmount } from "../http/pages/formats.ts";
 import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
-import { requireNoOther } from "../storage/mode.ts";
+import { modeOfServer } from "../storage/mode.ts";
 import { databaseAt, openStorage } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket.ts";
 import { english } from "../texts/index.ts";
@@ -177,7 +177,7 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
  */
 async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const stored = await databaseAt(asked.database).readMode();
-  requireNoOther(stored, asked.mode);
+  if (asked.mode !== "unset") modeOfServer(stored, asked.mode);
   const { mode } = stored;
   return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });
 }

@@ -212,7 +212,7 @@ export async function createKey(
   const key = newKey(context, merchantId, { ...choices, text });
   const stored = await context.storage.insertKey(key, context.actor);
   if (stored?.hash === key.hash) return text;
-  if (stored) throw new KeyExistsError(stored);
+  if (stored) throw new KeyExistsError();
   throw new ServiceError(
     "invalid_value",
     `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key that is not used, then create the new key.`,
@@ -230,11 +230,6 @@ export function revokeKey({ storage, clock, actor }: MerchantContext, keyId: str
 /** Thrown if a form is sent again whose key was created. The text of that key cannot be read again. */
 export class KeyExistsError extends Error {
   override name = "KeyExistsError";
-  readonly key: ApiKey;
-  constructor(key: ApiKey) {
-    super("The key was created already.");
-    this.key = key;
-  }
 }
 
 /** Thrown if the value of SANDBOX_API_KEY is a key of another merchant. */

@@ -1,16 +1,13 @@
 // Requests that the conformance suite does not send: unusual bodies, keys, paths and inputs. Every response is also checked
 // against the contract.
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
 import { createKey, revokeKey } from "../domain/merchants.ts";
-import { aPayout, startServer, type TestServer } from "../testing/server.ts";
+import { aPayout, startServer } from "../testing/server.ts";
 import { start, table } from "../testing/table.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startServer();
-});
+const server = await startServer();
 afterAll(() => server.close());
 const current = () => server;
 

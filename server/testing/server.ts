@@ -1,5 +1,4 @@
 import { pino } from "pino";
-import type { components } from "../../generated/openapi.ts";
 import { readConfig } from "../config.ts";
 import { createIds } from "../domain/ids.ts";
 import { modeOf } from "../domain/keys.ts";
@@ -12,11 +11,11 @@ import { logTelemetry } from "../observability/log-telemetry.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
-import { createHttpClient, type RequestOptions } from "./http.ts";
+import { createHttpClient } from "./http.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { seededRandom } from "./random.ts";
 
-type Schemas = components["schemas"];
+export { aCheckout, aPayout } from "./http.ts";
 
 export interface TestServerOptions {
   /** Environment variables, read as `main.ts` reads them. Balances are tracked by default, also by a live server. */
@@ -71,7 +70,7 @@ export async function startServer(options: TestServerOptions = {}) {
     return { merchant, key: await createKey(merchants, merchant.id) };
   };
   const first = await addMerchant("Ada Stores");
-  const { request, close } = createHttpClient({ port: httpServer.port, key: first.key, sandbox: config.sandbox });
+  const client = createHttpClient({ port: httpServer.port, key: first.key, sandbox: config.sandbox });
 
   return {
     url: `http://127.0.0.1:${httpServer.port}`,
@@ -88,12 +87,7 @@ export async function startServer(options: TestServerOptions = {}) {
     /** The first merchant. Requests use its key by default. */
     ...first,
     addMerchant,
-    /** Sends a request; rejects if the response violates the contract. */
-    request,
-    createPayout: (changes?: Partial<Schemas["DisbursementRequest"]>, sent?: RequestOptions) =>
-      request("POST", "/v1/disbursements", { body: aPayout(changes), ...sent }),
-    createCheckout: (changes?: Partial<Schemas["CheckoutRequest"]>, sent?: RequestOptions) =>
-      request("POST", "/v1/checkouts", { body: aCheckout(changes), ...sent }),
+    ...client,
     /** Advances real time in one step. Resolves when everything that fell due has been processed. */
     async pass(milliseconds: number) {
       clock.advance(milliseconds);
@@ -110,7 +104,7 @@ export async function startServer(options: TestServerOptions = {}) {
       clock.advance(1);
       await exported;
       await storage.close();
-      await close();
+      await client.close();
     },
   };
 }
@@ -125,18 +119,4 @@ async function untilIdle({ settle, deliveries, advanceReplays, handovers }: Serv
     done += await deliveries.begin();
     await deliveries.idle();
   }
-}
-
-let made = 0;
-
-/** A valid payout request. Each call uses a new reference. */
-export function aPayout(changes: Partial<Schemas["DisbursementRequest"]> = {}): Schemas["DisbursementRequest"] {
-  made += 1;
-  const reference = `payout-${made}`;
-  return { reference, amount: 10_000, phoneNumber: "2257038102473", country: "CI", currency: "XOF", ...changes };
-}
-
-/** A valid checkout request. */
-export function aCheckout(changes: Partial<Schemas["CheckoutRequest"]> = {}): Partial<Schemas["CheckoutRequest"]> {
-  return { amount: 2_500_000, currency: "XOF", country: "CI", ...changes };
 }

@@ -11,8 +11,8 @@ import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { card, code, column, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
-import { checkChoices, searchForm, type Filters, type Page } from "./page.ts";
-import { dayOf, queryOf, type View } from "./view.ts";
+import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
+import { queryOf, type View } from "./view.ts";
 
 /** The number of receivers, and of merchants with late payouts, that the page names. */
 const MOST_NAMED = 20;
@@ -107,8 +107,8 @@ const KINDS = {
 
 const FILTERS = {
   of: { label: "payments", type: "select", options: { payouts: "payouts", checkouts: "checkouts" } },
-  from: { label: "from", attributes: { type: "date" } },
-  to: { label: "to", attributes: { type: "date" } },
+  from: { label: "from", type: "date" },
+  to: { label: "to", type: "date" },
 } as const satisfies Filters;
 const MOST_DAYS = 31;
 const USUAL_DAYS = 7;
@@ -117,11 +117,11 @@ const isoDay = (day: number): string => new Date(day * DAY_MS).toISOString().sli
 
 /** What a person has chosen; the last days otherwise. @throws Refused */
 function chosen(view: View, merchant: Merchant) {
-  checkChoices(view, FILTERS);
+  checkSearch(view, FILTERS);
   const { of, from: first = "", to: last = "" } = view.query;
   const today = Math.floor(sandboxTime(merchant, view.context.clock.now()) / DAY_MS);
-  const to = last === "" ? today : dayOf(last) / DAY_MS;
-  const from = first === "" ? to - USUAL_DAYS + 1 : dayOf(first) / DAY_MS;
+  const to = last === "" ? today : Date.parse(last) / DAY_MS;
+  const from = first === "" ? to - USUAL_DAYS + 1 : Date.parse(first) / DAY_MS;
   if (from > to || to - from >= MOST_DAYS) throw refused(422, "error.period", { days: MOST_DAYS });
   return { of: (of || "payouts") as keyof typeof KINDS, from, to };
 }

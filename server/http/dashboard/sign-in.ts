@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
-import { refused, Refused, typed } from "../../actions/action.ts";
+import { refused, typed } from "../../actions/action.ts";
 import { findSession, LINK_MS, newToken, signIn, signInFrom, useSession } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
 import type { OpenIdSettings } from "../../openid/provider.ts";
@@ -217,7 +217,7 @@ function openIdPages(context: DashboardContext, settings: OpenIdSettings, failed
   function refuse(error: unknown): never {
     if (!(error instanceof OpenIdError)) throw error;
     log.warn({ reason: error.cause }, "a sign-in at the OpenID provider failed");
-    throw new Refused(403, "error.detail", { detail: error.message });
+    throw refused(403, "error.detail", { detail: error.message });
   }
   return router;
 }

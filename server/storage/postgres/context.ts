@@ -12,7 +12,7 @@ export interface Context {
    */
   batched<Item, Result>(
     work: (items: Item[], db: Queries) => Promise<Result[]>,
-    options: Pick<BatcherOptions, "concurrency" | "largest">,
+    options: BatcherOptions,
   ): Batcher<Item, Result>["add"];
 }
 

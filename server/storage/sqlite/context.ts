@@ -1,12 +1,9 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Emit } from "../../domain/telemetry.ts";
 import type { Entry, Place } from "../ledger-rows.ts";
-import type { SecretHash } from "../../domain/keys.ts";
-import type { KeyOwner } from "../../domain/merchants.ts";
-import type { KeyRow } from "../limit-rows.ts";
-import { OWNER_COLUMNS, toOwner, toStored, type Row, type StoredMerchant, type Values } from "../rows.ts";
+import { OWNER_COLUMNS, toOwner, toStored, type Row, type Values } from "../rows.ts";
 import type { FinalRecord } from "../portable/query.ts";
-import type { Write } from "./writer.ts";
+import type { Writer } from "./writer.ts";
 
 /** What a merchant has in one currency. */
 export interface Account {
@@ -33,13 +30,8 @@ export interface Ledger {
 }
 
 /** The dependencies of each part of the SQLite storage. */
-export interface Context {
+export interface Context extends Writer {
   db: DatabaseSync;
-  write: Write;
-  writeNew: Write;
-  writeSoon: Write;
-  writeUnflushed: Write;
-  writeApart: Write;
   /** Real time. */
   now(): number;
   /** The counter that leases are measured with (D47). */
@@ -52,20 +44,13 @@ export interface Context {
   emit: Emit;
 }
 
+export type MerchantCache = ReturnType<typeof createMerchantCache>;
+
 /**
  * Caches merchants, keys and their owners, which every request needs. A transaction that changes one of them, or is rolled
  * back, must clear the cache.
  */
-export interface MerchantCache {
-  merchantOf(id: string): StoredMerchant | undefined;
-  /** The merchant with the key of this hash, unless the key is revoked. */
-  ownerOf(hash: SecretHash): KeyOwner | undefined;
-  /** The stored limits of a key, who created it, and whether it is revoked. */
-  keyOf(id: string): KeyRow;
-  clear(): void;
-}
-
-export function createMerchantCache(db: DatabaseSync): MerchantCache {
+export function createMerchantCache(db: DatabaseSync) {
   const caches: Map<string, unknown>[] = [];
 
   function cached<T>(sql: string, convert: (row: Row) => T): (key: string) => T | undefined {
@@ -85,12 +70,14 @@ export function createMerchantCache(db: DatabaseSync): MerchantCache {
 
   return {
     merchantOf: cached("SELECT * FROM merchants WHERE id = ?", toStored),
+    /** The merchant with the key of this hash, unless the key is revoked. */
     ownerOf: cached(
       `SELECT ${OWNER_COLUMNS} FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
         WHERE k.hash = unhex(?) AND k.revoked_at IS NULL`,
       toOwner,
     ),
-    keyOf: cached("SELECT limits, created_by, revoked_at FROM api_keys WHERE id = ?", (row) => row),
+    /** The stored limits of a key, who created it, and whether it is revoked. */
+    keyOf: cached<Row>("SELECT limits, created_by, revoked_at FROM api_keys WHERE id = ?", (row) => row),
     clear() {
       for (const each of caches) each.clear();
     },

@@ -1,5 +1,6 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { SQLInputValue } from "node:sqlite";
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
+import type { Context } from "./context.ts";
 import type { Writer } from "./writer.ts";
 
 /**
@@ -16,67 +17,57 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/\bstrpos\(/g, "instr("],
 ];
 
-/** The times that a statement may name. */
-type Times = Readonly<Record<"now" | "leased", () => number>>;
 type Given = Readonly<Record<string, QueryValue>>;
 
-interface Prepared {
-  statement: StatementSync;
-  /** The value of each parameter. */
-  parameters: readonly ((values: Given, row: Given) => SQLInputValue)[];
-  /** True if the statement returns rows. */
-  returns: boolean;
-  /** What happens before each execution. */
-  before: (() => void) | undefined;
-}
+/** Executes a prepared statement with the values of a query, for one of its rows. */
+type Prepared = (values: Given, row: Given) => QueryResult;
 
 const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
 const DELETES_ACCOUNTS = /^DELETE FROM accounts\b/;
 
-/** What memory holds of tables. */
-export interface Held {
-  /** Called before each statement that changes merchants or keys. */
-  forgetMerchants(): void;
-  /** Called before each statement that deletes accounts: stores the accounts that the transaction has changed. */
-  storeAccounts(): void;
-}
-
 /** Returns a function that executes statements, and prepares each statement once. */
-export function statementRunner(db: DatabaseSync, times: Times, held: Held): (query: Query) => QueryResult {
+export function statementRunner({
+  db,
+  now,
+  leased,
+  cache,
+  ledger,
+}: Pick<Context, "db" | "now" | "leased" | "cache" | "ledger">): (query: Query) => QueryResult {
+  /** The times that a statement may name. */
+  const times = new Map([
+    ["now", now],
+    ["leased", leased],
+  ]);
   const known = new Map<string, Prepared>();
 
   function prepare(text: string, rows: GivenRows | undefined): Prepared {
-    const found = known.get(text);
-    if (found) return found;
     const { sql, names } = translated(text, rows);
     const statement = db.prepare(sql);
-    const parameters = names.map((name): Prepared["parameters"][number] => {
-      if (name in times) return times[name as keyof Times];
-      return name in (rows?.columns ?? {}) ? (_, row) => toInput(row[name]) : (values) => toInput(values[name]);
+    const parameters = names.map((name): ((values: Given, row: Given) => SQLInputValue) => {
+      const ofRow = name in (rows?.columns ?? {});
+      return times.get(name) ?? ((values, row) => toInput((ofRow ? row : values)[name]));
     });
-    const before = CHANGES_MERCHANTS.test(sql)
-      ? held.forgetMerchants
-      : DELETES_ACCOUNTS.test(sql)
-        ? held.storeAccounts
-        : undefined;
-    const made = { statement, parameters, returns: statement.columns().length > 0, before };
-    known.set(text, made);
-    return made;
+    const returnsRows = statement.columns().length > 0;
+    /** Brings the tables and what memory has of them together. */
+    const before = [
+      ...(CHANGES_MERCHANTS.test(sql) ? [cache.clear] : []),
+      ...(DELETES_ACCOUNTS.test(sql) ? [ledger.store] : []),
+    ];
+    return (values, row) => {
+      const inputs = parameters.map((valueOf) => valueOf(values, row));
+      for (const act of before) act();
+      if (!returnsRows) return { rows: [], count: Number(statement.run(...inputs).changes) };
+      const found = statement.all(...inputs);
+      return { rows: found, count: found.length };
+    };
   }
 
-  function execute(prepared: Prepared, values: Given, row: Given): QueryResult {
-    const { statement, parameters, returns, before } = prepared;
-    const inputs = parameters.map((valueOf) => valueOf(values, row));
-    before?.();
-    if (!returns) return { rows: [], count: Number(statement.run(...inputs).changes) };
-    const rows = statement.all(...inputs);
-    return { rows, count: rows.length };
-  }
-
-  return ({ text, values = {}, rows }) => {
-    const statement = prepare(typeof text === "string" ? text : text.sqlite, rows);
-    if (!rows) return execute(statement, values, {});
-    const results = rows.values.map((row) => execute(statement, values, row));
+  return ({ text: texts, values = {}, rows }) => {
+    const text = typeof texts === "string" ? texts : texts.sqlite;
+    const execute = known.get(text) ?? prepare(text, rows);
+    known.set(text, execute);
+    if (!rows) return execute(values, {});
+    const results = rows.values.map((row) => execute(values, row));
     return {
       rows: results.flatMap((result) => result.rows),
       count: results.reduce((sum, { count }) => sum + count, 0),

@@ -1,16 +1,13 @@
-import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { AskedMode } from "../../domain/keys.ts";
-import { silent, type Emit } from "../../domain/telemetry.ts";
+import { silent } from "../../domain/telemetry.ts";
 import { correction, futureTimes } from "../future-times.ts";
-import { claimMode, modeOfServer, type FoundMode } from "../mode.ts";
+import { claim, modeOfServer, type FoundMode, type OpenOptions } from "../mode.ts";
 import { backlog } from "../portable/backlog.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
 import { notingInsertions } from "../portable/noting.ts";
-import { sealStoredSecrets } from "../portable/secrets.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
 import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
@@ -29,19 +26,7 @@ import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { modeOf, statusOf } from "./tools.ts";
-import { createPace, createWriter } from "./writer.ts";
-
-interface Options {
-  clock: Clock;
-  /** True for a server, false for a command. */
-  server: boolean;
-  /** The mode that a server asks for. If absent, the mode is not checked. */
-  mode?: AskedMode;
-  /** Reports commits, settled records, and when the storage stops or starts working. */
-  emit?: Emit;
-  /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
-  secretKeys?: readonly Buffer[];
-}
+import { createWriter } from "./writer.ts";
 
 /** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
 export interface SqliteStorage extends Storage {
@@ -60,11 +45,11 @@ const COMMITS_PER_CHECKPOINT = 64;
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
  * @throws StorageError if another program uses the file, it has a newer schema, or it cannot be opened
  */
-export function openSqlite(path: string, options: Options): SqliteStorage {
+export function openSqlite(path: string, options: OpenOptions): SqliteStorage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: Options): SqliteStorage {
+function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: OpenOptions): SqliteStorage {
   const db = openDatabase(path);
   try {
     // Check the mode first, so that a refusal changes nothing, not even the schema.
@@ -94,9 +79,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     db.exec("PRAGMA wal_autocheckpoint = 0");
     const writer = createWriter(db, {
       beforeBegin: health.require,
-      beforeCommit() {
-        ledger.store();
-      },
+      beforeCommit: ledger.store,
       onCommit(items, durationMs) {
         health.committed();
         commits += 1;
@@ -108,15 +91,13 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
         cache.clear();
         ledger.forget();
       },
-      pace: createPace(() => performance.now()),
     });
     const writeEvent = eventWriter({ db, ledger });
     const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
     const sealing = createSealing(secretKeys);
-    const execute = statementRunner(db, times, { forgetMerchants: cache.clear, storeAccounts: ledger.store });
+    const execute = statementRunner(context);
     db.exec("BEGIN");
-    if (mode) runNow(execute, claimMode(mode));
-    runNow(execute, sealStoredSecrets(sealing, { replace: server }));
+    runNow(execute, claim(mode, sealing, { server }));
     db.exec("COMMIT");
     const executor = sqliteExecutor(writer, execute, {
       sealing,

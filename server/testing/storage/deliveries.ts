@@ -1,6 +1,5 @@
-import { beforeEach, expect, test } from "vitest";
-import { ACTOR, ATTEMPT, concurrently, HOUR, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
-import type { Merchant } from "../../domain/merchants.ts";
+import { expect, test } from "vitest";
+import { ACTOR, ADA, ATTEMPT, concurrently, HOUR, KOFI, LATEST, MINUTE, START, type Current } from "./fixtures.ts";
 
 const DELIVERED = { status: "delivered", step: 1 } as const;
 const ENDED = { status: "ended", step: 1 } as const;
@@ -9,12 +8,7 @@ const retryAt = (nextAttemptAt: number) => ({ status: "pending", step: 1, nextAt
 /** The queue of webhooks: lanes, claims with leases, reports of attempts, and replays of single deliveries. */
 export function deliveryTests(current: Current): void {
   const { storage, pass, finalPayout, claims, report } = current;
-  let merchant: Merchant;
-  let [merchantId, kofi] = ["", ""];
-  beforeEach(async () => {
-    merchant = await current.merchant();
-    [merchantId, kofi] = [merchant.id, (await current.merchant()).id];
-  });
+  const [merchantId, kofi] = [ADA, KOFI];
   const delivery = (webhookURL = "https://merchant.example/hook") => current.delivery(merchantId, { webhookURL });
   const claimOne = async () => (await claims())[0]!;
   async function oneDelivery() {
@@ -38,7 +32,7 @@ export function deliveryTests(current: Current): void {
         token: expect.any(Number),
         step: 0,
         dueAt: START,
-        merchant,
+        merchant: await storage.findMerchant(ADA),
         secrets,
       },
     ]);

@@ -15,6 +15,7 @@ export function figureTests(current: Current): void {
   const { storage, pass, payout, finalPayout, attempted, settleAll } = current;
   let [merchantId, other] = ["", ""];
   beforeEach(async () => {
+    // An answer about a merchant is kept for a minute, also over the end of a test.
     [merchantId, other] = [(await current.merchant()).id, (await current.merchant()).id];
   });
 
