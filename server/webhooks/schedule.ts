@@ -1,5 +1,4 @@
-import type { NextStep } from "../domain/deliveries.ts";
-import type { AttemptResult } from "./send.ts";
+import type { Attempt, NextStep } from "../domain/deliveries.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -21,13 +20,15 @@ const DELAYS_MS = [
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = HOUR;
 
+type Result = Pick<Attempt, "sentAt" | "latencyMs" | "httpStatus"> & { retryAfter?: string };
+
 /**
  * Returns the state of a delivery after `step` attempts (D13), of which the last began at the merchant's time `at`.
  *
  * `Retry-After` on 429 and 503 can lengthen the delay, up to an hour, but never shorten it. An invalid value is ignored.
  * @param chance returns a number from 0 (inclusive) to 1 (exclusive)
  */
-export function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
+export function nextStep(step: number, at: number, result: Result, chance: () => number): NextStep {
   const { httpStatus, retryAfter, sentAt, latencyMs } = result;
   const status = verdictOf(httpStatus);
   if (status !== "failed") return { status, step };

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Attempt } from "../domain/deliveries.ts";
 import { hmacs } from "../domain/keys.ts";
 import { createConnections, endedBy } from "./connections.ts";
 import { neverReachable, parseTarget, Refusal, specialRange } from "./guard.ts";
@@ -29,20 +30,10 @@ export interface Message {
   traceparent?: string | undefined;
 }
 
-/** The result of one attempt. */
-export interface AttemptResult {
-  /** Real time in milliseconds since 1970; `webhook-timestamp` is this time in whole seconds. */
-  sentAt: number;
-  /** Milliseconds from `sentAt` until the attempt ended. */
-  latencyMs: number;
-  /** Absent if there was no response. */
-  httpStatus?: number;
-  /** The first KiB of the response body as text; absent if empty. */
-  responseBody?: string;
+/** The result of one attempt, with the reason of a failure for the merchant. */
+export interface AttemptResult extends Omit<Attempt, "number" | "at"> {
   /** The response's `Retry-After`, verbatim. */
   retryAfter?: string;
-  /** Explains to the merchant why the attempt failed; absent on 2xx. */
-  error?: string;
 }
 
 export interface SenderOptions {

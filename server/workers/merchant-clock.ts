@@ -11,7 +11,7 @@ import type { QueueWorker } from "./queue-worker.ts";
 const BATCH = 50;
 
 /** Settles every due record, or only the due records of one merchant. Resolves with their number. */
-export type Settle = (merchantId?: string) => Promise<number>;
+type Settle = (merchantId?: string) => Promise<number>;
 
 export const createSettle =
   (storage: Pick<ClockStore, "settleDue">, stopping: AbortSignal): Settle =>
