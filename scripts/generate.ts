@@ -81,7 +81,7 @@ for (const [name, text] of Object.entries(await docsFiles(bundled))) files[`gene
 Object.assign(files, await pictureFiles());
 
 const docs = new URL("generated/docs/", root);
-await mkdir(new URL("fr/", docs), { recursive: true });
+await mkdir(docs, { recursive: true });
 const stale = (await readdir(docs, { recursive: true }))
   .map((name) => `generated/docs/${name}`)
   .filter((name) => name.includes(".") && !(name in files));

@@ -151,7 +151,7 @@ interface Fault {
   field: string;
   /** The JSON Schema keyword that failed, or `encoding`. */
   keyword: string;
-  message: string;
+  text: string;
 }
 
 /** Keywords for which the spec's own wording (`x-expects`) is clearer than the failed rule. */
@@ -166,50 +166,43 @@ const FORM = new Set(["required", "type", "oneOf", "encoding", "additionalProper
 function toRefusal(error: unknown): unknown {
   const { errors, status } = error as { errors?: Reported[]; status?: number };
   if (status !== 400 || !errors) return error;
-  const faults = withoutConsequences(errors.map(toFault));
+  const reported = errors.map(toFault);
+  const faults = reported.filter((fault) => !followsFrom(reported, fault)).filter(isNew);
   const code = faults.some(({ keyword }) => FORM.has(keyword)) ? "invalid_request" : "invalid_value";
-  const message = [...new Set(faults.map(describe))].join("; ");
-  const fields = faults.flatMap(toFields).filter(isNew);
-  return new ServiceError(code, `${message}.`, { ...(fields.length > 0 && { fields }) });
+  const fields = faults.flatMap(toFields);
+  const message = `${faults.map(({ text }) => text).join("; ")}.`;
+  return new ServiceError(code, message, { ...(fields.length > 0 && { fields }) });
 }
 
 function toFault({ path, message, errorCode = "" }: Reported): Fault {
   const field = path.replace(/^\/(body|query|params|headers)\/?/, "").replaceAll("/", ".");
-  // The library sets no error code for an unescaped reserved character in a query parameter.
-  if (/reserved characters/.test(message)) return { field, keyword: "encoding", message };
-  // In place of `type`, the library checks timestamps with a keyword named x-eov-type.
-  return { field, keyword: errorCode.split(".", 1)[0]!.replace("x-eov-", ""), message };
+  // The library sets no error code for an unescaped reserved character in a query parameter. In place of `type`, it
+  // checks timestamps with a keyword named x-eov-type.
+  const isReserved = /reserved characters/.test(message);
+  const keyword = isReserved ? "encoding" : errorCode.split(".", 1)[0]!.replace("x-eov-", "");
+  return { field, keyword, text: describe(field, keyword, message) };
 }
 
-/**
- * Drops faults that only follow from another fault: further faults of a value whose type is wrong, and the missing
- * fields of each alternative if no alternative matches.
- */
-function withoutConsequences(faults: readonly Fault[]): Fault[] {
-  const wrongType = new Set(faults.filter(({ keyword }) => keyword === "type").map(({ field }) => field));
-  const noAlternative = faults.some(({ keyword }) => keyword === "oneOf");
-  return faults.filter(({ field, keyword }) => {
-    if (keyword === "type") return true;
-    if (keyword === "required" && noAlternative && ALTERNATIVES.includes(field)) return false;
-    return !wrongType.has(field);
-  });
+/** True for further faults of a value whose type is wrong, and for missing alternatives if no alternative matches. */
+function followsFrom(all: readonly Fault[], { field, keyword }: Fault): boolean {
+  if (keyword === "type") return false;
+  if (all.some((other) => other.keyword === "type" && other.field === field)) return true;
+  return keyword === "required" && ALTERNATIVES.includes(field) && all.some((other) => other.keyword === "oneOf");
 }
 
-function toFields(fault: Fault): FieldError[] {
-  const { field, keyword } = fault;
-  const message = `${describe(fault)}.`;
-  if (keyword === "oneOf") return ALTERNATIVES.map((path) => ({ path, code: "one_of", message }));
+/** A value that violates both a pattern and a format gets the same text twice. */
+const isNew = ({ text }: Fault, index: number, all: Fault[]): boolean =>
+  all.findIndex((other) => other.text === text) === index;
+
+function toFields({ field, keyword, text }: Fault): FieldError[] {
   // `minLength` has the code `min_length` (D2).
   const snake = keyword.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const code = document.components.schemas.FieldErrorCode.enum.find((each) => each === snake) as FieldError["code"];
-  return field === "" || !code ? [] : [{ path: field, code, message }];
+  const paths = keyword === "oneOf" ? ALTERNATIVES : [field];
+  return code && paths[0] ? paths.map((path) => ({ path, code, message: `${text}.` })) : [];
 }
 
-/** A value that violates both a pattern and a format gets the same message twice. */
-const isNew = ({ path, message }: FieldError, index: number, all: FieldError[]): boolean =>
-  all.findIndex((other) => other.path === path && other.message === message) === index;
-
-function describe({ field, keyword, message }: Fault): string {
+function describe(field: string, keyword: string, message: string): string {
   if (keyword === "oneOf") return `Send exactly one of ${ALTERNATIVES.join(" and ")}`;
   if (field === "") return "The body must be a JSON object";
   if (keyword === "required") return `${field} is required`;

@@ -17,7 +17,7 @@ import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
 import { beginOther, beginPayment, callerAt, inTime, type RequestLimit, type RequestRoom } from "./request-limit.ts";
 import { stateOf } from "./request-state.ts";
-import { CsvPage } from "./views.ts";
+import type { Send } from "./views.ts";
 
 export interface ContractContext extends HandlerContext {
   config: Config;
@@ -95,7 +95,7 @@ async function disturb({ chaos, clock, stopping }: ContractContext, merchant: Me
 const hasBody = ({ headers }: Request) =>
   headers["content-length"] !== undefined || headers["transfer-encoding"] !== undefined;
 
-type Handle = (call: object) => Promise<unknown>;
+type Handle = (call: object) => Promise<object | Send>;
 
 /** Serves an operation. Requests are refused in the order of the steps (D1). */
 function serve(context: ContractContext, path: string, operation: Operation, handle: Handle): RequestHandler {
@@ -131,7 +131,7 @@ function serve(context: ContractContext, path: string, operation: Operation, han
     };
     const data = await (state.changes ? noteChanges(state.changes, () => handle(call)) : handle(call));
     if (!isOfSandbox && chaos.strikes(merchant, "lostResponsesPercent")) throw new ConnectionDropped();
-    if (data instanceof CsvPage) return data.send(req, res);
+    if (typeof data === "function") return data(req, res);
     state.returned = { statusCode: 200, data };
     res.json(state.returned);
   }

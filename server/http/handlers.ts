@@ -18,7 +18,7 @@ import { replayDelivery } from "../domain/webhooks.ts";
 import type { components, operations } from "../../generated/openapi.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { OperationId } from "./authentication.ts";
-import { deliveryView, eventView, listView, secretView, statementTable, type CsvPage } from "./views.ts";
+import { deliveryView, eventView, listView, secretView, statementTable, type Send } from "./views.ts";
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
 type Body<Op extends OperationId> = operations[Op] extends {
@@ -46,7 +46,7 @@ interface Call<Op extends OperationId> {
 }
 
 /** One handler per operationId of the spec; a missing handler does not compile. */
-type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | CsvPage> };
+type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | Send> };
 
 export interface HandlerContext {
   config: Config;

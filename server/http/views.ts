@@ -16,31 +16,21 @@ export function listView<T, V>({ items, cursor }: Page<T>, show: (item: T) => V)
   return { items: items.map(show), ...(cursor === undefined ? {} : { nextCursor: cursor }) };
 }
 
-/** A page of a list as a table, which is sent in place of JSON. */
-export class CsvPage {
-  private readonly text: string;
-  private readonly nextCursor: string | undefined;
-
-  constructor(lines: readonly (readonly (string | number)[])[], nextCursor: string | undefined) {
-    this.text = lines.map(csvLine).join("");
-    this.nextCursor = nextCursor;
-  }
-
-  send(req: Request, res: Response): void {
-    if (this.nextCursor !== undefined) {
-      const next = new URL(req.originalUrl, "http://service");
-      next.searchParams.set("cursor", this.nextCursor);
-      res.set("Link", `<${next.pathname}${next.search}>; rel="next"`);
-    }
-    res.type("text/csv").send(this.text);
-  }
-}
+/** Sends a response in place of JSON. */
+export type Send = (req: Request, res: Response) => void;
 
 const STATEMENT_COLUMNS = ["createdAt", "kind", "reference", "currency", "amount", "balance"] as const;
 
-export function statementTable({ items, cursor }: Page<StatementEntry>): CsvPage {
-  const lines = items
-    .map((entry) => view("StatementEntry", entry))
-    .map((entry) => STATEMENT_COLUMNS.map((column) => entry[column]));
-  return new CsvPage([STATEMENT_COLUMNS, ...lines], cursor);
-}
+/** Sends a page of a statement as a table. */
+export const statementTable =
+  ({ items, cursor }: Page<StatementEntry>): Send =>
+  ({ originalUrl }, res) => {
+    if (cursor !== undefined) {
+      const next = new URL(originalUrl, "http://service");
+      next.searchParams.set("cursor", cursor);
+      res.set("Link", `<${next.pathname}${next.search}>; rel="next"`);
+    }
+    const entries = items.map((item) => view("StatementEntry", item));
+    const lines = entries.map((entry) => STATEMENT_COLUMNS.map((column) => entry[column]));
+    res.type("text/csv").send([STATEMENT_COLUMNS, ...lines].map(csvLine).join(""));
+  };

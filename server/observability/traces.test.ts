@@ -1,10 +1,10 @@
 // Which trace the work of a payment belongs to, and what a collector gets.
 import type { IncomingHttpHeaders } from "node:http";
 import { json } from "node:stream/consumers";
-import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
-import type { TestServer } from "../testing/server.ts";
+import { aCheckout, aPayout, type TestServer } from "../testing/server.ts";
 import { start as startServer } from "../testing/table.ts";
 
 type Attributes = { key: string; value: Record<string, unknown> }[];
@@ -199,56 +199,41 @@ test("while the collector is away the server works, holds a bounded number of sp
   expect(collector.spans().length).toBeLessThanOrEqual(MOST_WAITING);
 });
 
-describe("without a collector", () => {
-  beforeEach(async () => {
-    server = await startServer();
-  });
+test.each([
+  ["disbursements", aPayout],
+  ["checkouts", aCheckout],
+] as const)("without a collector the webhooks of %s belong to the trace of their request", async (kind, make) => {
+  server = await startServer();
+  expect(server.traces).toBeUndefined();
+  const reported: { spanId: string }[] = [];
+  server.telemetry.on("request", ({ trace }) => trace && reported.push(trace));
+  server.telemetry.on("attempt", ({ trace }) => trace && reported.push(trace));
+  receiver.respondWith(500);
+  const created = await server.request("POST", `/v1/${kind}`, { headers, body: make({ webhookURL: receiver.url }) });
+  const { reference } = created.body.data;
+  if (kind === "checkouts")
+    await server.request("POST", `/sandbox/checkouts/${reference}/finish`, { body: { outcome: "success" } });
+  await server.pass(2_000);
+  receiver.respondWith(204);
+  await server.pass(60_000);
+  const [request, ...attempts] = reported;
+  expect(request).toEqual({ traceId: TRACE, parentId: CALLER, spanId: expect.any(String), flags: "01" });
+  const attempt = { traceId: TRACE, parentId: request!.spanId, spanId: expect.any(String), flags: "01" };
+  expect(attempts).toEqual([attempt, attempt]);
+  expect(contextsSent()).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
+  expect(new Set([CALLER, ...reported.map(({ spanId }) => spanId)]).size).toBe(4);
+  expect(server.logged().find(({ method }) => method === "POST")).toMatchObject({ traceId: TRACE });
+  // Nothing else shows the trace.
+  const found = await server.request("GET", `/v1/${kind}/${reference}`);
+  const events = await server.request("GET", "/sandbox/events");
+  for (const text of [created.text, found.text, events.text, receiver.received[0]!.text])
+    expect(text).not.toContain(TRACE);
+});
 
-  test.each([AT_ONCE, "2257038102473", "2257038102089", "checkout"])(
-    "the webhooks of a payment (%s) belong to the trace of its request, which nothing else shows",
-    async (phoneNumber) => {
-      const reported: { spanId: string }[] = [];
-      server.telemetry.on("request", ({ trace }) => trace && reported.push(trace));
-      server.telemetry.on("attempt", ({ trace }) => trace && reported.push(trace));
-      const payment = { webhookURL: receiver.url };
-      receiver.respondWith(500);
-      const isCheckout = phoneNumber === "checkout";
-      const created = isCheckout
-        ? await server.createCheckout(payment, { headers })
-        : await server.createPayout({ ...payment, phoneNumber }, { headers });
-      const { reference } = created.body.data;
-      if (isCheckout)
-        await server.request("POST", `/sandbox/checkouts/${reference}/finish`, { body: { outcome: "success" } });
-      await server.pass(2_000);
-      receiver.respondWith(204);
-      await server.pass(60_000);
-      const [request, ...attempts] = reported;
-      expect(request).toEqual({ traceId: TRACE, parentId: CALLER, spanId: expect.any(String), flags: "01" });
-      expect(attempts).toEqual(
-        [1, 2].map(() => ({ traceId: TRACE, parentId: request!.spanId, spanId: expect.any(String), flags: "01" })),
-      );
-      expect(contextsSent()).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
-      expect(new Set([CALLER, ...reported.map(({ spanId }) => spanId)]).size).toBe(4);
-      expect(server.logged().find(({ method }) => method === "POST")).toMatchObject({ traceId: TRACE });
-
-      const kind = isCheckout ? "checkouts" : "disbursements";
-      const found = await server.request("GET", `/v1/${kind}/${reference}`);
-      const events = await server.request("GET", "/sandbox/events");
-      for (const text of [created.text, found.text, events.text, receiver.received[0]!.text])
-        expect(text).not.toContain(TRACE);
-    },
-  );
-
-  test.each([undefined, "00-not-a-trace-01", `00-${"0".repeat(32)}-${CALLER}-01`])(
-    "without a valid context (%s) the request works, and nothing is traced",
-    async (traceparent) => {
-      expect(server.traces).toBeUndefined();
-      const sent = { headers: traceparent === undefined ? {} : { traceparent } };
-      const payout = { webhookURL: receiver.url, phoneNumber: AT_ONCE };
-      expect((await server.createPayout(payout, sent)).status).toBe(200);
-      await server.pass(0);
-      expect(contextsSent()).toEqual([undefined]);
-      expect(JSON.stringify(server.logged())).not.toContain("traceId");
-    },
-  );
+test("without a collector and without a context nothing is traced", async () => {
+  server = await startServer();
+  await server.createPayout({ webhookURL: receiver.url, phoneNumber: AT_ONCE });
+  await server.pass(0);
+  expect(contextsSent()).toEqual([undefined]);
+  expect(JSON.stringify(server.logged())).not.toContain("traceId");
 });

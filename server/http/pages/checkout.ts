@@ -8,7 +8,7 @@ import { inTime } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { parsePhoneNumber } from "./formats.ts";
 import { pageHeaders, returnPath, showErrors, showForm, showOpening, showResult, showWaiting } from "./show.ts";
-import type { PageContext, Visit } from "./show.ts";
+import type { PageContext, CheckoutVisit } from "./show.ts";
 
 /**
  * The pages for customers. None of them uses scripts.
@@ -23,7 +23,7 @@ import type { PageContext, Visit } from "./show.ts";
 export function checkoutPages(context: PageContext): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const of =
-    (serve: (visit: Visit) => void | Promise<void>): RequestHandler =>
+    (serve: (visit: CheckoutVisit) => void | Promise<void>): RequestHandler =>
     (req, res) =>
       inTime(async () => {
         const opened = await found(context, String(req.params.reference));
@@ -53,7 +53,7 @@ async function found(context: PageContext, reference: string): Promise<OpenCheck
 }
 
 /** A live payer pays on the rail's page, as soon as the rail has opened it. */
-async function show(visit: Visit): Promise<void> {
+async function show(visit: CheckoutVisit): Promise<void> {
   const { context, res } = visit;
   const { checkout } = visit.opened;
   if (checkout.status === "pending" && !context.config.sandbox) {
@@ -65,7 +65,7 @@ async function show(visit: Visit): Promise<void> {
   else showResult(visit);
 }
 
-async function submit(visit: Visit): Promise<void> {
+async function submit(visit: CheckoutVisit): Promise<void> {
   const { context, opened, req, res } = visit;
   await through(readForm, req, res);
   await through(arrived, req, res);
@@ -97,7 +97,7 @@ function formOf(req: Request): { action: "pay" | "cancel"; phoneNumber: string }
 }
 
 /** Pays if the checkout is still payable. Returns false if it showed the form again instead. */
-async function pay(visit: Visit, typed: string): Promise<boolean> {
+async function pay(visit: CheckoutVisit, typed: string): Promise<boolean> {
   const { context, opened, res } = visit;
   if (!isPayable(opened.checkout)) return true;
   const number = parsePhoneNumber(typed);
@@ -129,7 +129,7 @@ function isIntended(action: "pay" | "cancel", typed: string, { checkout }: OpenC
   return "digits" in number && checkout.customer?.phoneNumber === number.digits;
 }
 
-function leave(visit: Visit): void {
+function leave(visit: CheckoutVisit): void {
   const { context, res } = visit;
   const { checkout } = visit.opened;
   const { status, redirectURL, reference } = checkout;

@@ -93,10 +93,8 @@ const COUNTRIES: Readonly<Record<string, Country>> = {
 /** Non-breaking spaces keep a number on one line. */
 const SPACE = "\u00a0";
 
-/** What the payment page says of a country's numbers; undefined for a country that it does not know. */
-export function countryOf(
-  code: string,
-): { callingCode: string; example: string; operators: readonly string[] } | undefined {
+/** What the payment page says of a country's numbers, as `+225 …`; undefined for a country that it does not know. */
+export function countryOf(code: string): Country | undefined {
   const found = Object.hasOwn(COUNTRIES, code) ? COUNTRIES[code]! : undefined;
   if (!found) return undefined;
   const callingCode = `+${found.callingCode}`;

@@ -26,7 +26,7 @@ export interface PageContext {
 }
 
 /** A request for a page of a checkout that exists. */
-export interface Visit {
+export interface CheckoutVisit {
   context: PageContext;
   opened: OpenCheckout;
   req: Request;
@@ -55,7 +55,7 @@ interface Values {
 }
 
 /** A request for a page. The checkout is unknown if it could not be found. */
-type Asked = Omit<Visit, "opened"> & { opened?: OpenCheckout | undefined };
+type Asked = Omit<CheckoutVisit, "opened"> & { opened?: OpenCheckout | undefined };
 
 /** Sends a self-contained page, without scripts, images or fonts. */
 function sendPage({ context, opened, req, res }: Asked, state: State, { status = 200, refresh, ...values }: Values) {
@@ -94,7 +94,7 @@ interface Rejected {
 }
 
 /** Shows the payment form. */
-export function showForm(visit: Visit, { status, typed = "", fault }: Rejected = {}): void {
+export function showForm(visit: CheckoutVisit, { status, typed = "", fault }: Rejected = {}): void {
   const { locale, country, due } = visit.opened.checkout;
   sendPage(visit, "form", {
     status,
@@ -111,7 +111,7 @@ export function showForm(visit: Visit, { status, typed = "", fault }: Rejected =
 const READING_SECONDS = 15;
 
 /** The interval after which a waiting page reloads itself grows with the time waited. */
-function pauseOf({ context, opened: { checkout, merchant } }: Visit): string {
+function pauseOf({ context, opened: { checkout, merchant } }: CheckoutVisit): string {
   const waitedSeconds = (sandboxTime(merchant, context.clock.now()) - checkout.updatedAt) / 1_000;
   return String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
 }
@@ -123,7 +123,7 @@ function pauseOf({ context, opened: { checkout, merchant } }: Visit): string {
  * than the number in the form. The browser then loads the return page, which looks the same: reloading the return page
  * does not submit the form again (D10).
  */
-export function showWaiting(visit: Visit, response?: "submitted" | "other-number"): void {
+export function showWaiting(visit: CheckoutVisit, response?: "submitted" | "other-number"): void {
   const { reference, customer } = visit.opened.checkout;
   const otherNumber = response === "other-number";
   const link = response ? returnPath(reference) : "return";
@@ -135,14 +135,14 @@ export function showWaiting(visit: Visit, response?: "submitted" | "other-number
  * Shows that the rail has not opened its page for paying yet, which will take the place of this page.
  * @param isLost the rail has the checkout, but the response with the address of its page was lost: nobody can pay
  */
-export const showOpening = (visit: Visit, isLost: boolean): void =>
+export const showOpening = (visit: CheckoutVisit, isLost: boolean): void =>
   sendPage(visit, isLost ? "unopened" : "opening", { link: visit.opened.checkout.reference, refresh: pauseOf(visit) });
 
 /**
  * Shows the outcome of a checkout.
  * @param leaving true to redirect to the merchant immediately (D10); requires a `redirectURL`
  */
-export function showResult(visit: Visit, leaving = false): void {
+export function showResult(visit: CheckoutVisit, leaving = false): void {
   const { reference, redirectURL } = visit.opened.checkout;
   const link = redirectURL === undefined ? undefined : returnPath(reference);
   sendPage(visit, resultOf(visit.opened), { link, leaving, refresh: leaving ? `0; url=${link}` : undefined });
