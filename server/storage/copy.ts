@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { DatabaseError, type Client } from "pg";
-import { v7 } from "uuid";
 import { columnsOf, SCHEMA, type Columns } from "./columns.ts";
 import { insertRows, runAll } from "./portable/query.ts";
 import { withConnection } from "./postgres/connections.ts";
@@ -31,23 +30,18 @@ interface CopiedTable {
 const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
 const MONEY = ["amount", "fee", "available", "reserved", "fees", "outside", "balance"];
 
-/** What SQLite reads instead of a table and a column of the same name. */
-const FROM: Readonly<Record<string, string>> = {
-  attempts: "attempts a JOIN events e ON e.id = a.event_id",
-  audit: "audit ORDER BY seq",
-};
+/** What SQLite reads instead of a column of the same name. */
 const VALUES: Readonly<Record<string, string>> = {
   // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
   // sequence, so that cursors of events stay valid.
   "merchants.last_event": "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
-  "audit.id": "seq",
 };
 
 function toCopied(table: string): CopiedTable {
   const columns = columnsOf(table);
   const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
   const sums = MONEY.filter((name) => name in columns);
-  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${FROM[table] ?? table}`, sums };
+  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${table}`, sums };
 }
 
 export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
@@ -57,9 +51,9 @@ export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
 type Row = Readonly<Record<string, SQLOutputValue>>;
 
 /** Returns the values of a row as texts that PostgreSQL reads as the types of their columns. */
-function toCells({ table, columns }: CopiedTable, row: Row): Record<string, string | null> {
+function toCells({ columns }: CopiedTable, row: Row): Record<string, string | null> {
   const cells = Object.entries(columns).map(([name, type]) => {
-    const value = table === "audit" && name === "id" ? auditId(row) : row[name]!;
+    const value = row[name]!;
     return [name, value === null ? null : toCell(value, type)];
   });
   return Object.fromEntries(cells) satisfies Values;
@@ -69,11 +63,6 @@ function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
   if (type === "boolean") return value ? "true" : "false";
   if (typeof value === "object") return `\\x${Buffer.from(value).toString("hex")}`;
   return type === "text" ? encodeText(String(value)) : String(value);
-}
-
-/** Entries of the same millisecond are in the order of their ids. */
-function auditId({ at_real: at, id: position }: Row): string {
-  return v7({ msecs: Number(at), seq: Number(position) % 2 ** 31, random: new Uint8Array(16) });
 }
 
 export type Copied = { table: string; tally: Tally }[];

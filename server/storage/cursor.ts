@@ -44,5 +44,6 @@ export function fromUuid(uuid: string): number[] {
 
 /** Returns the UUID of these numbers; a missing number is 0. */
 export function toUuid(numbers: readonly number[]): string {
-  return PARTS.map((length, index) => (numbers[index] ?? 0).toString(16).padStart(length, "0")).join("");
+  const digits = PARTS.map((length, index) => (numbers[index] ?? 0).toString(16).padStart(length, "0")).join("");
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }

@@ -125,3 +125,21 @@ export const toDisbursement = (row: Row): Disbursement => ({
 });
 
 export const toCheckout = (row: Row): Checkout => toRecord(row);
+
+/** A table of records, all of whose statuses are listed: an index has a range for each. */
+export interface RecordTable<T> {
+  table: "disbursements" | "checkouts";
+  statuses: readonly string[];
+  toRecord(row: Row): T;
+}
+
+export const PAYOUTS: RecordTable<Disbursement> = {
+  table: "disbursements",
+  statuses: ["pending", "success", "failed"] satisfies Disbursement["status"][],
+  toRecord: toDisbursement,
+};
+export const CHECKOUTS: RecordTable<Checkout> = {
+  table: "checkouts",
+  statuses: ["pending", "success", "failed", "cancelled"] satisfies Checkout["status"][],
+  toRecord: toCheckout,
+};

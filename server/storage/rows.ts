@@ -8,7 +8,7 @@ import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 export type Row = Readonly<Record<string, any>>;
 
 /** Values to store, by column. */
-export type Values = Record<string, string | number | bigint | null>;
+export type Values = Record<string, string | number | bigint | Uint8Array | null>;
 
 /** A merchant with what only the storage knows. */
 export interface StoredMerchant extends Merchant {
@@ -73,9 +73,6 @@ export const toKey = (row: Row): ApiKey =>
 
 /** Hashes are stored as bytes. */
 export const bytesOf = (hash: SecretHash): Uint8Array => Buffer.from(hash, "hex");
-
-/** The columns of a key's owner, from the tables `m` and `k`. */
-export const OWNER_COLUMNS = "m.*, k.id AS key_id, k.scopes";
 
 export const toOwner = (row: Row): KeyOwner =>
   toObject<KeyOwner>({ merchant: toMerchant(row), keyId: row.key_id, scopes: scopesOf(row) });

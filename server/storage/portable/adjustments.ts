@@ -24,7 +24,7 @@ const toProposal = (row: Row): Proposal => ({
 });
 
 /** Changes of balances that a second person must approve (D93). */
-export function adjustments({ read, write, lockAccount, book }: Executor): AdjustmentStore {
+export function adjustments({ read, write }: Executor): AdjustmentStore {
   return {
     proposeAdjustment(merchantId, adjustment, actor) {
       const entry = entryId();
@@ -56,7 +56,7 @@ export function adjustments({ read, write, lockAccount, book }: Executor): Adjus
         if (approves && !areTwoPeople(proposedBy, yield* eyesOf(actor, merchantId))) return "own";
         if (approves) {
           const details = { ...detailsOf(proposal), proposedBy: proposal.by };
-          const isCovered = yield* adjustLocked({ lockAccount, book }, merchant, proposal, { actor, details });
+          const isCovered = yield* adjustLocked(merchant, proposal, { actor, details });
           if (!isCovered) return "not-covered";
         } else {
           yield* recordAction({ actor, action: "balance.reject", merchantId, details: detailsOf(proposal) });

@@ -4,6 +4,7 @@ import { dueValues, failureValue, toDisbursement } from "../record-rows.ts";
 import { recordAction } from "./audit.ts";
 import { handoverValues } from "./handover-rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
+import { writeEvents } from "./settling.ts";
 import { eyesOf } from "./sign-in.ts";
 import { insertNew, run, runAll, type Executor, type Work } from "./query.ts";
 
@@ -18,7 +19,7 @@ const APPROVE = `UPDATE disbursements SET approval = NULL, failure = :failure, d
 const REJECT = `UPDATE disbursements SET approval = NULL, status = 'failed', due_at = NULL,
   due_status = NULL, updated_at = greatest(updated_at, :at) ${OF_ONE} RETURNING *`;
 
-export function approvals({ read, write, writeEvents }: Executor): ApprovalStore {
+export function approvals({ read, write }: Executor): ApprovalStore {
   return {
     async listWaiting({ merchantId, limit }) {
       const which = merchantId === undefined ? "" : "AND d.merchant_id = :merchant";

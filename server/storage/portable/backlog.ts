@@ -1,4 +1,4 @@
-import type { Claimed, Queue } from "../../domain/deliveries.ts";
+import type { DeliveryQueue } from "../../domain/deliveries.ts";
 import { MOST_COUNTED, MOST_LANES, type Backlog, type Storage } from "../../domain/storage.ts";
 import { columnsOf } from "../columns.ts";
 import { toObject } from "../rows.ts";
@@ -46,10 +46,9 @@ const earliest = (times: readonly Time[]): Time =>
 
 export function backlog(
   { read }: Executor,
-  readyLanes: Queue<Claimed>["readyLanes"],
-): Pick<Storage, "readBacklog" | "readyLanes"> {
+  { readyLanes }: Pick<DeliveryQueue, "readyLanes">,
+): Pick<Storage, "readBacklog"> {
   return {
-    readyLanes,
     async readBacklog() {
       const lanes = await readyLanes({ limit: MOST_LANES });
       const values = lanes.map(({ merchantId, host }) => ({ merchant_id: merchantId, host }));

@@ -1,13 +1,12 @@
-import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
+import type { CheckoutStore } from "../../domain/checkouts.ts";
 import type { Failure } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { customerOf, dueValues, failureValue, toCheckout } from "../record-rows.ts";
+import { CHECKOUTS, customerOf, dueValues, failureValue, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Work } from "./query.ts";
-import { recordList } from "./record-lists.ts";
-
-const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
+import { recordFinder, recordList } from "./record-lists.ts";
+import { writeEvents } from "./settling.ts";
 
 const SELECT_PUBLIC = "SELECT * FROM checkouts WHERE reference = :reference";
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
@@ -18,11 +17,16 @@ const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone
 const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_status = NULL,
   updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
-/** The operations that each database implements with its own statements, in `tuned/`. */
-type Tuned = "insertCheckout" | "findCheckout";
+function* finish(reference: string, status: string, merchant: LockedMerchant, failure?: Failure): Work<true> {
+  const at = sandboxTime(merchant, merchant.now);
+  const values = { merchant: merchant.id, reference, status, failure: failureValue(failure), at };
+  const [row] = (yield* run(FINISH, values)).rows;
+  yield* writeEvents([{ record: toCheckout(row!), merchant }]);
+  return true;
+}
 
-export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
-  const { read, write, writeEvents } = executor;
+export function checkouts(executor: Executor): Omit<CheckoutStore, "insertCheckout"> {
+  const { read, write } = executor;
 
   /** Changes a pending checkout. Resolves with false if no pending checkout has this reference, or `change` refuses. */
   const changePending = (
@@ -38,16 +42,9 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       return row !== undefined && (yield* change(row, merchant));
     });
 
-  function* finish(reference: string, status: string, merchant: LockedMerchant, failure?: Failure): Work<true> {
-    const at = sandboxTime(merchant, merchant.now);
-    const values = { merchant: merchant.id, reference, status, failure: failureValue(failure), at };
-    const [row] = (yield* run(FINISH, values)).rows;
-    yield* writeEvents([{ record: toCheckout(row!), merchant }]);
-    return true;
-  }
-
   return {
-    listCheckouts: recordList(executor, { table: "checkouts", statuses: STATUSES, toRecord: toCheckout }),
+    findCheckout: recordFinder(executor, CHECKOUTS),
+    listCheckouts: recordList(executor, CHECKOUTS),
     async findPublicCheckout(reference) {
       const [found] = await read({ text: SELECT_PUBLIC, values: { reference } });
       if (!found) return undefined;

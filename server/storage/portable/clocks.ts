@@ -4,7 +4,7 @@ import { movedTime } from "../../domain/time.ts";
 import { clockMoved, toShown } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
-import { onAttempts, run, runAll, type Executor, type Work } from "./query.ts";
+import { run, runAll, type Executor, type Work } from "./query.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
 /** What is due for the merchant becomes due earlier by the step. A claimed delivery is being attempted already. */
@@ -34,9 +34,8 @@ const DELETED = {
 const SOME = `${OF_MERCHANT} LIMIT ${STEP}`;
 const FIRST_EVENTS = `${OF_MERCHANT} ORDER BY seq LIMIT ${STEP}`;
 /** Attempts are found through their events, so they are deleted first. */
-const DELETE_ATTEMPTS = onAttempts(
-  (which) => `DELETE FROM attempts WHERE ${which} IN (SELECT id FROM events WHERE ${FIRST_EVENTS})`,
-);
+const DELETE_ATTEMPTS = `DELETE FROM attempts
+  WHERE ${OF_MERCHANT} AND event_id IN (SELECT id FROM events WHERE ${FIRST_EVENTS})`;
 const DELETE_MANY = Object.entries(DELETED).map(
   ([table, key]) => `DELETE FROM ${table} WHERE ${OF_MERCHANT} AND ${key} IN
     (SELECT ${key} FROM ${table} WHERE ${table === "events" ? FIRST_EVENTS : SOME})`,

@@ -1,10 +1,13 @@
 import type { ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { toMerchant } from "../rows.ts";
+import { columnsOf } from "../columns.ts";
+import { byText } from "../postgres/text.ts";
+import { toMerchant, type Values } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { toEvent } from "./event-rows.ts";
-import { run, type Executor, type QueueTable, type Work } from "./query.ts";
-import { queueOf, READY, updateSelected, WAITING } from "./queue.ts";
+import { attemptValues, toEvent } from "./event-rows.ts";
+import { lockQueries, toLocked } from "./locked-merchant.ts";
+import { eachGiven, insertRows, run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
+import { claimRows, queueOf, READY, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
@@ -22,11 +25,11 @@ const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
 
 /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
 export function* claimDeliveries(
-  { claim, sealing }: Pick<Executor, "claim" | "sealing">,
+  { sealing }: Pick<Executor, "sealing">,
   lanes: readonly LaneClaim[],
   leaseMs: number,
 ): Work<ClaimedDelivery[]> {
-  const rows = yield* claim(DELIVERIES, lanes, leaseMs);
+  const rows = yield* claimRows(DELIVERIES, lanes, leaseMs);
   if (rows.length === 0) return [];
   const ids = [...new Set(rows.map((row) => row.merchant_id))];
   const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
@@ -50,15 +53,66 @@ export function* claimDeliveries(
   });
 }
 
-/** The operations that each database implements with its own statements, in `tuned/`. */
-type Tuned = "readyLanes" | "recordAttempt";
+/** The number of attempts stored for each delivery. It is limited because replays are not. */
+const ATTEMPTS_KEPT = 100;
+const CLAIMED = { ...columnsOf("events", ["merchant_id", "id"]), token: "bigint" };
+/** The order of the given rows keeps transactions from waiting for each other in a circle. */
+const LOCK = eachGiven(`SELECT merchant_id, id, leased_until, claim_token FROM events
+  WHERE merchant_id = given.merchant_id AND id = given.id FOR UPDATE`);
+/** An attempt whose token is known has been recorded already. */
+const KNOWN = eachGiven(`SELECT max(number) AS last, max(CASE WHEN token = given.token THEN number END) AS known,
+    given.id AS id, given.token AS token
+  FROM attempts WHERE merchant_id = given.merchant_id AND event_id = given.id`);
+const NEXT = columnsOf("events", ["merchant_id", "id", "status", "step", "next_attempt_at"]);
+const RELEASE = `UPDATE events AS e SET status = given.status, step = given.step,
+    next_attempt_at = given.next_attempt_at, leased_until = NULL
+  FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id`;
+const FORGET = "DELETE FROM attempts WHERE merchant_id = :merchant AND event_id = :event AND number <= :until";
 
-export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, Tuned> {
+/** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
+function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
+  const ids = items.map(([{ event }]) => event.merchantId);
+  const claims = items.map(([{ event, token }]) => ({ merchant_id: event.merchantId, id: event.id, token }));
+  const rows = { columns: CLAIMED, values: claims.toSorted((a, b) => byText(a.id, b.id)) };
+  const [, locked, found, logged] = yield [...lockQueries(ids, "shares"), { text: LOCK, rows }, { text: KNOWN, rows }];
+  const merchants = toLocked(locked!);
+  const events = new Map(found!.rows.map((row) => [row.id, row]));
+  const attempts = new Map(logged!.rows.map((row) => [`${row.id} ${row.token}`, row]));
+  const inserted: Values[] = [];
+  const released: Values[] = [];
+  const forgotten: Query[] = [];
+  const results = items.map(([{ event, token }, attempt, { status, step, nextAttemptAt }]) => {
+    const { merchantId: merchant_id, id } = event;
+    const row = events.get(id);
+    // A reset has deleted the event.
+    if (!row) return false;
+    const { last, known } = attempts.get(`${id} ${token}`)!;
+    if (known === null) {
+      const number = 1 + (last ?? 0);
+      inserted.push({ merchant_id, event_id: id, number, ...attemptValues(attempt), token });
+      const until = number - ATTEMPTS_KEPT;
+      if (until > 0) forgotten.push({ text: FORGET, values: { merchant: merchant_id, event: id, until } });
+    }
+    if (row.leased_until === null || row.claim_token !== token) return false;
+    const { clockOffset } = merchants.get(merchant_id)!;
+    const next_attempt_at = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
+    released.push({ merchant_id, id, status, step, next_attempt_at });
+    return true;
+  });
+  yield [insertRows("attempts", inserted), ...forgotten, { text: RELEASE, rows: { columns: NEXT, values: released } }];
+  return results;
+}
+
+export function deliveryQueue(executor: Executor): DeliveryQueue {
   const { read, write } = executor;
-  const { promoteDue, renew } = queueOf(executor, DELIVERIES);
+  // Attempts that end while earlier attempts are being committed share a commit.
+  const record = executor.together(recordAttempts, { commit: "writeUnflushed" });
+  const { promoteDue, readyLanes, renew } = queueOf(executor, DELIVERIES);
   return {
     promoteDue,
+    readyLanes,
     renewClaims: renew,
+    recordAttempt: (...recorded) => record(recorded),
     // A claim whose outcome is unknown ends with its lease.
     claimDeliveries: (lanes, leaseMs) =>
       write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", repeatable: true }),

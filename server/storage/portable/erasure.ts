@@ -4,7 +4,7 @@ import type { ErasureQuery } from "../../domain/storage.ts";
 import { erasedPhone, textWithoutPhone } from "../../domain/redaction.ts";
 import type { Row } from "../rows.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { onAttempts, run, runAll, type Query, type Work } from "./query.ts";
+import { run, runAll, type Query, type Work } from "./query.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
 const KINDS = {
@@ -79,9 +79,8 @@ const STORE_TEXTS = TEXTS.map(
     WHERE t.merchant_id = :merchant AND t.${record} = given.of_record AND t.${key} = given.of_key`,
 );
 /** A receiver's response may contain the number in any form. */
-const FORGET_ANSWERS = onAttempts(
-  (which) => `UPDATE attempts SET response_body = NULL WHERE ${which} = ANY(:events::text[])`,
-);
+const FORGET_ANSWERS = `UPDATE attempts SET response_body = NULL
+  WHERE ${OF_MERCHANT} AND event_id = ANY(:events::text[])`;
 
 /** @returns the number of records whose phone number was erased, and whether there may be more to do */
 export function* erasePhones({

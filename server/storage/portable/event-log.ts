@@ -2,10 +2,10 @@ import type { Delivery, EventLog } from "../../domain/deliveries.ts";
 import { toAttempt, toDelivery, toEvent } from "./event-rows.ts";
 import type { Row } from "../rows.ts";
 import { OFFSET, pageOf } from "./event-search.ts";
-import { onAttempts, type Executor } from "./query.ts";
+import type { Executor } from "./query.ts";
 
 const SELECT = `SELECT *, ${OFFSET} FROM events WHERE merchant_id = :merchant AND id = :id AND url IS NOT NULL`;
-const ATTEMPTS = onAttempts((which) => `SELECT * FROM attempts WHERE ${which} = ANY(:ids::text[])`);
+const ATTEMPTS = "SELECT * FROM attempts WHERE merchant_id = :merchant AND event_id = ANY(:ids::text[])";
 
 export function eventLog(executor: Executor): EventLog {
   const { read } = executor;

@@ -1,10 +1,14 @@
 import type { Attempt, Delivery } from "../../domain/deliveries.ts";
 import { destinationOf, eventOf, type Event } from "../../domain/events.ts";
-import { toObject, type Row, type Values } from "../rows.ts";
-import type { FinalRecord } from "./query.ts";
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import { toObject, type Row, type StoredMerchant, type Values } from "../rows.ts";
 
-/** The number of attempts stored for each delivery. It is limited because replays are not. */
-export const ATTEMPTS_KEPT = 100;
+/** A record that has become final, and its merchant. */
+export interface FinalRecord {
+  record: Disbursement | Checkout;
+  merchant: StoredMerchant;
+}
 
 /** Returns the row of the event of a record that has become final. */
 export function eventValues({ record, merchant }: FinalRecord) {
@@ -36,6 +40,17 @@ export const toEvent = (row: Row): Event =>
     body: row.body,
     traceparent: row.traceparent,
   });
+
+/** Returns the columns of an attempt, besides those that identify it. */
+export const attemptValues = (attempt: Omit<Attempt, "number">) =>
+  ({
+    at: attempt.at,
+    sent_real: attempt.sentAt,
+    latency_ms: attempt.latencyMs,
+    http_status: attempt.httpStatus ?? null,
+    response_body: attempt.responseBody ?? null,
+    error: attempt.error ?? null,
+  }) satisfies Values;
 
 export const toAttempt = (row: Row): Attempt =>
   toObject<Attempt>({

@@ -14,7 +14,8 @@ import { failureValue, toCheckout, toDisbursement } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { RECORD_TABLES, toConflict, type Kind } from "./handover-rows.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
-import { insertNew, run, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { insertNew, run, runAll, type Query, type Work } from "./query.ts";
+import { writeEvents } from "./settling.ts";
 
 const EXCHANGES_KEPT = 100;
 const KINDS = Object.keys(RECORD_TABLES) as Kind[];
@@ -119,7 +120,7 @@ export function* log(items: readonly { row: Row; exchanges: readonly RailExchang
  * Gives pending records their final status and writes their events. Returns the statuses of the records that were final
  * before, by reference.
  */
-export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Work<Map<string, FinalStatus>> {
+export function* settleAll(ends: readonly End[]): Work<Map<string, FinalStatus>> {
   const queries = KINDS.map((kind): Query => {
     const values = ends
       .filter(({ row }) => row.kind === kind)
@@ -131,7 +132,7 @@ export function* settleAll({ writeEvents }: Executor, ends: readonly End[]): Wor
         end_at: sandboxTime(merchant, merchant.now),
       }));
     return { text: SETTLE(kind), rows: { columns: END_COLUMNS, values } };
-  }).filter(({ rows }) => rows!.values.length > 0);
+  });
   const settled = new Map((yield* runAll(queries)).flatMap(({ rows }) => rows).map((row) => [row.reference, row]));
   const final = ends.flatMap(({ row, merchant }) => {
     const found = settled.get(row.id);
@@ -190,17 +191,17 @@ const noted = (row: Row, open: HandoverBefore, { answer, askAt }: Next, now: num
 });
 
 /** Records what attempts and notifications have shown, in their order for each payment. */
-export function* recordReports(executor: Executor, items: readonly Reported[]): Work<Recorded[]> {
+export function* recordReports(items: readonly Reported[]): Work<Recorded[]> {
   const first = new Map<string, Reported>();
   for (const item of items) if (!first.has(item.id)) first.set(item.id, item);
-  const results = yield* recordOnce(executor, [...first.values()]);
+  const results = yield* recordOnce([...first.values()]);
   const later = items.filter((item) => first.get(item.id) !== item);
-  const rest = later.length > 0 ? yield* recordReports(executor, later) : [];
+  const rest = later.length > 0 ? yield* recordReports(later) : [];
   return items.map((item) => (first.get(item.id) === item ? results.get(item.id)! : rest[later.indexOf(item)]!));
 }
 
 /** Records one report of each payment. */
-function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<string, Recorded>> {
+function* recordOnce(items: readonly Reported[]): Work<Map<string, Recorded>> {
   const ids = [...new Set(items.map(({ merchantId }) => merchantId))];
   const isFinal = ({ report }: Reported) => (report.answer?.status ?? "pending") !== "pending";
   const merchants = yield* lockMerchants(ids, items.some(isFinal) ? "orders" : "shares");
@@ -216,7 +217,7 @@ function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<s
   yield* log(known.map(({ row, report }) => ({ row, exchanges: report.exchanges })));
 
   const ends = known.flatMap((item) => (item.next.final ? [{ ...item, answer: item.next.final }] : []));
-  const had = ends.length > 0 ? yield* settleAll(executor, ends) : new Map<string, FinalStatus>();
+  const had = yield* settleAll(ends);
   const closed = ends.map((end) => ({
     ...end,
     ...ended(end.answer, had.get(end.id), toConflict(end.row), end.merchant.now),
@@ -224,10 +225,7 @@ function* recordOnce(executor: Executor, items: readonly Reported[]): Work<Map<s
   const values = known.flatMap(({ row, merchant, next: after }) =>
     after.open ? [noted(row, after.open, after, merchant.now)] : [],
   );
-  yield* runAll([
-    ...(closed.length > 0 ? [close(closed)] : []),
-    ...(values.length > 0 ? [{ text: NOTE, rows: { columns: NOTE_COLUMNS, values } }] : []),
-  ]);
+  yield* runAll([close(closed), { text: NOTE, rows: { columns: NOTE_COLUMNS, values } }]);
   return new Map<string, Recorded>([
     ...items.map(({ id }) => [id, byId.has(id) ? "recorded" : "unknown-payment"] as const),
     ...closed.map(({ id, recorded }) => [id, recorded] as const),

@@ -11,11 +11,11 @@ import type {
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { close, log, recordReports, settleAll, type Reported } from "./handover-reports.ts";
+import { close, log, recordReports, settleAll } from "./handover-reports.ts";
 import { RECORD_TABLES, toExchange, toHandover, toPayment, type Kind } from "./handover-rows.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
-import { queueOf, READY } from "./queue.ts";
+import { claimRows, queueOf, READY } from "./queue.ts";
 import { eyesOf } from "./sign-in.ts";
 
 /** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
@@ -86,17 +86,14 @@ function* closeByHand(
   yield* runAll([close([{ row }])]);
 }
 
-/** The operation that each database implements with its own statements, in `tuned/`. */
-type Tuned = "handoverLanes";
-
-export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
-  const { read, write, claim } = executor;
-  const { promoteDue, renew } = queueOf(executor, HANDOVERS);
+export function handovers(executor: Executor): HandoverStore {
+  const { read, write } = executor;
+  const { promoteDue, readyLanes, renew } = queueOf(executor, HANDOVERS);
   // Attempts that end at the same time are recorded together, because each locks its merchant.
-  const record = executor.together((items: readonly Reported[]) => recordReports(executor, items));
+  const record = executor.together(recordReports);
 
   function* claimAll(lanes: Parameters<HandoverStore["claimHandovers"]>[0], leaseMs: number): Work<ClaimedHandover[]> {
-    const rows = yield* claim(HANDOVERS, lanes, leaseMs);
+    const rows = yield* claimRows(HANDOVERS, lanes, leaseMs);
     if (rows.length === 0) return [];
     const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
     return rows.map((row) => {
@@ -134,6 +131,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
 
   return {
     promoteHandovers: promoteDue,
+    handoverLanes: readyLanes,
     renewHandovers: renew,
     claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
     recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
@@ -185,7 +183,7 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
         const end = { row, merchant, answer: { status, ...(failure && { failure }) } };
-        if ((yield* settleAll(executor, [end])).size > 0) return "not-pending";
+        if ((yield* settleAll([end])).size > 0) return "not-pending";
         yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";

@@ -4,7 +4,7 @@ import { erasePhones } from "./erasure.ts";
 import type { Row } from "../rows.ts";
 import { finishReset } from "./clocks.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { onAttempts, run, type Executor, type Work } from "./query.ts";
+import { run, type Executor, type Work } from "./query.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
 
@@ -17,14 +17,13 @@ const FORGET_REQUESTS = `WITH old AS MATERIALIZED (SELECT merchant_id, at_real, 
 
 const SELECT = `SELECT id, seq, created_at, octet_length(body) AS bytes, url, status, ready, leased_until
   FROM events WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
-const ATTEMPTS = onAttempts(
-  (which) => `SELECT event_id, count(*) AS count, max(sent_real) AS last FROM attempts
-    WHERE ${which} = ANY(:ids::text[]) GROUP BY event_id`,
-);
+const OF_EVENTS = `${OF_MERCHANT} AND event_id = ANY(:ids::text[])`;
+const ATTEMPTS = `SELECT event_id, count(*) AS count, max(sent_real) AS last FROM attempts
+  WHERE ${OF_EVENTS} GROUP BY event_id`;
 /** A replay may have begun since the event was selected. */
 const FORGET = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[])
   AND (url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL RETURNING id`;
-const FORGET_ATTEMPTS = onAttempts((which) => `DELETE FROM attempts WHERE ${which} = ANY(:ids::text[])`);
+const FORGET_ATTEMPTS = `DELETE FROM attempts WHERE ${OF_EVENTS}`;
 
 export function housekeeping(executor: Executor): Housekeeping {
   const { write } = executor;

@@ -2,6 +2,7 @@ import type { Storage } from "../../domain/storage.ts";
 import { adjustments } from "./adjustments.ts";
 import { approvals } from "./approvals.ts";
 import { auditLog } from "./audit.ts";
+import { backlog } from "./backlog.ts";
 import { checkouts } from "./checkouts.ts";
 import { clocks } from "./clocks.ts";
 import { deliveryQueue } from "./delivery-queue.ts";
@@ -12,32 +13,20 @@ import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { ledgerStore } from "./ledger.ts";
 import { merchants } from "./merchants.ts";
-import { noting } from "./noting.ts";
+import { insertions } from "./inserting.ts";
+import { noting, notingInsertions } from "./noting.ts";
 import { paymentSearch } from "./payment-search.ts";
 import type { Executor } from "./query.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
+import { settler } from "./settling.ts";
 import { signInStore } from "./sign-in.ts";
 import { upcoming } from "./upcoming.ts";
 
-/** The operations that every request or webhook needs. The folder `tuned` has them for each database. */
-type Tuned =
-  | "insertDisbursement"
-  | "insertCheckout"
-  | "findDisbursement"
-  | "findCheckout"
-  | "findMerchant"
-  | "findMerchantByKey"
-  | "takeRequest"
-  | "settleDue"
-  | "readyLanes"
-  | "handoverLanes"
-  | "recordAttempt"
-  | "readBacklog";
-
 /** The operations that are written once for both databases. */
-export function portableStorage(plain: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> {
+export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
+  const deliveries = deliveryQueue(executor);
   return {
     ...merchants(executor),
     ...disbursements(executor),
@@ -45,7 +34,10 @@ export function portableStorage(plain: Executor): Omit<Storage, Tuned | "exclusi
     ...paymentSearch(executor),
     ...clocks(executor),
     ...upcoming(executor),
-    ...deliveryQueue(executor),
+    ...notingInsertions(insertions(executor)),
+    ...settler(executor),
+    ...deliveries,
+    ...backlog(executor, deliveries),
     ...handovers(executor),
     ...approvals(executor),
     ...ledgerStore(executor),

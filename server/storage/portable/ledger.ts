@@ -2,16 +2,16 @@ import type { Actor } from "../../domain/audit.ts";
 import type { Adjustment, Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { adjusted } from "../ledger-rows.ts";
 import { byText } from "../postgres/text.ts";
 import type { Row } from "../rows.ts";
 import { openCursor, sealCursor } from "../cursor.ts";
 import { recordAction } from "./audit.ts";
+import { adjusted, openBooks } from "./booking.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { cursorScope, toPage } from "./pages.ts";
 import { run, type Executor, type Work } from "./query.ts";
 
-const LIST = (which: string) => `SELECT * FROM accounts ${which}`;
+const LIST = (which: string) => `SELECT * FROM accounts WHERE (entries > 0 OR enforced) ${which}`;
 
 /** Amounts are read as text, because an integer of SQLite can exceed the safe integers of JavaScript. */
 const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS available, balance
@@ -74,7 +74,6 @@ export function* recordedAs(
  * @throws ServiceError if the id belongs to another change
  */
 export function* adjustLocked(
-  { lockAccount, book }: Pick<Executor, "lockAccount" | "book">,
   merchant: LockedMerchant,
   adjustment: Adjustment,
   { actor, details }: { actor: Actor; details: Record<string, string> },
@@ -83,17 +82,19 @@ export function* adjustLocked(
   const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
   const change = adjusted(merchant, place, BigInt(amount));
   if ((yield* recordedAs(merchant, adjustment)) === "booked") return true;
-  if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
+  const books = yield* openBooks(change);
+  books.add(change);
+  if (amount < 0 && books.accountOf(change).available < 0n) return false;
   const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
   yield* recordAction({ actor, action, merchantId: merchant.id, details });
-  yield* book([change]);
+  yield books.queries();
   return true;
 }
 
-export function ledgerStore({ read, write, lockAccount, book }: Executor): LedgerStore {
+export function ledgerStore({ read, write }: Executor): LedgerStore {
   return {
     async listBalances(merchantId) {
-      const which = merchantId === undefined ? "" : "WHERE merchant_id = :merchant";
+      const which = merchantId === undefined ? "" : "AND merchant_id = :merchant";
       const rows = await read({ text: LIST(which), values: { merchant: merchantId ?? null } });
       const balances = rows.map((row) => ({
         merchantId: row.merchant_id,
@@ -110,7 +111,7 @@ export function ledgerStore({ read, write, lockAccount, book }: Executor): Ledge
           // Adjustments of a merchant take turns, so that each finds the earlier ones.
           const merchant = yield* lockMerchant(merchantId, "orders");
           const details = detailsOf(adjustment);
-          return yield* adjustLocked({ lockAccount, book }, merchant, adjustment, { actor, details });
+          return yield* adjustLocked(merchant, adjustment, { actor, details });
         },
         { repeatable: true },
       ),
@@ -119,8 +120,11 @@ export function ledgerStore({ read, write, lockAccount, book }: Executor): Ledge
         const merchant = yield* lockMerchant(merchantId, "alone");
         const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
         const account = { merchant_id: merchantId, currency };
-        const missing = BigInt(available) - (yield* lockAccount(account, enforced));
-        yield* book(missing === 0n ? [] : [adjusted(merchant, place, missing)]);
+        const books = yield* openBooks(account);
+        books.accountOf(account).enforced = enforced;
+        const missing = BigInt(available) - books.accountOf(account).available;
+        if (missing !== 0n) books.add(adjusted(merchant, place, missing));
+        yield books.queries();
         const details = { reference, currency, amount: String(available), enforced: String(enforced) };
         yield* recordAction({ actor, action: "sandbox.balance", merchantId, details });
       }),

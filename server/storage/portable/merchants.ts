@@ -5,7 +5,8 @@ import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { sandboxTime } from "../../domain/time.ts";
 import { termTexts, limitTexts } from "../../domain/limits.ts";
-import { bytesOf, keyCreated, toKey, toMerchant } from "../rows.ts";
+import { columnsOf } from "../columns.ts";
+import { bytesOf, keyCreated, toKey, toMerchant, toOwner } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { lockMerchant, required } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Work } from "./query.ts";
@@ -14,6 +15,10 @@ import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret)
   VALUES (:id, :name, :created, :webhook, :customers) ON CONFLICT (id) DO NOTHING`;
+/** Every request looks its key up, so that a revocation or a move of the clock takes effect at once. */
+const OWNER = `SELECT m.*, k.id AS key_id, k.scopes FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+  WHERE k.hash = given.hash AND k.revoked_at IS NULL LIMIT 1`;
+const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
 const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
 const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
@@ -67,11 +72,23 @@ function* addKey(key: ApiKey, actor: Actor): Work<void> {
   yield* recordAction(keyCreated(key, actor));
 }
 
-/** The operations that every request needs are tuned for each database. */
-type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
-
-export function merchants({ read, readAll, write, sealing }: Executor): Omit<MerchantStore, Tuned> {
+export function merchants({
+  read,
+  readAll,
+  write,
+  finder,
+  sealing,
+}: Executor): Omit<MerchantStore, "exclusively" | "takeRequest"> {
+  const findOwner = finder(OWNER, columnsOf("api_keys", ["hash"]));
   return {
+    async findMerchantByKey(hash) {
+      const row = await findOwner({ hash: bytesOf(hash) });
+      return row && toOwner(row);
+    },
+    async findMerchant(merchant) {
+      const [row] = await read({ text: SELECT_MERCHANT, values: { merchant } });
+      return row && toMerchant(row);
+    },
     insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor, firstKey) =>
       write(function* () {
         const values = { id, name, created: createdAt, customers, webhook: sealing.seal(id, webhook) };

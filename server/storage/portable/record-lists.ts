@@ -1,16 +1,12 @@
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
+import { columnsOf } from "../columns.ts";
 import { fromUuid, openCursor, sealCursor, toUuid } from "../cursor.ts";
+import type { RecordTable } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { cursorScope, toPage } from "./pages.ts";
 import { mergedRanges, type Executor, type QueryValue } from "./query.ts";
-
-interface RecordTable<T> {
-  table: "disbursements" | "checkouts";
-  statuses: readonly string[];
-  toRecord(row: Row): T;
-}
 
 /**
  * Records of the same millisecond are ordered by insertion in SQLite, and in PostgreSQL by their ids: by the column `key`.
@@ -44,6 +40,18 @@ export const DAY = `created_at / ${DAY_MS}`;
 export const withDays = (table: string) => `WITH RECURSIVE days (day) AS (SELECT :before / ${DAY_MS} + 1 UNION ALL
   SELECT (SELECT max(${DAY}) FROM ${table} WHERE ${DAY} < day AND phone_number IS NOT NULL) FROM days
   WHERE day > :from / ${DAY_MS})`;
+
+const REFERENCE = columnsOf("disbursements", ["merchant_id", "reference"]);
+
+/** Returns a function that finds a merchant's record by the service's reference. */
+export function recordFinder<T>({ finder }: Pick<Executor, "finder">, { table, toRecord }: RecordTable<T>) {
+  const select = `SELECT * FROM ${table} WHERE merchant_id = given.merchant_id AND reference = given.reference LIMIT 1`;
+  const find = finder(select, REFERENCE);
+  return async (merchant_id: string, reference: string): Promise<T | undefined> => {
+    const row = await find({ merchant_id, reference });
+    return row && toRecord(row);
+  };
+}
 
 /** Returns a function that reads the pages of a list of records, newest first. */
 export function recordList<T>(executor: Executor, { table, statuses, toRecord }: RecordTable<T>) {

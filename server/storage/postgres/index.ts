@@ -3,25 +3,13 @@ import type { Storage } from "../../domain/storage.ts";
 import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { claimMode, modeOfServer } from "../mode.ts";
-import { backlog } from "../portable/backlog.ts";
-import { DELIVERIES } from "../portable/delivery-queue.ts";
-import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
-import { notingInsertions } from "../portable/noting.ts";
-import { attemptRecorder } from "../tuned/attempts-postgres.ts";
-import { claimRows, laneReader } from "../tuned/claims-postgres.ts";
-import { writeEvents } from "../tuned/events-postgres.ts";
-import { finders } from "../tuned/finders-postgres.ts";
-import { book, lockAccount } from "../tuned/ledger-postgres.ts";
-import { insertions } from "../tuned/insertions-postgres.ts";
 import { sealStoredSecrets } from "../portable/secrets.ts";
+import { sharedRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
-import { requestRates } from "../tuned/request-rates-postgres.ts";
-import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
-import type { Context } from "./context.ts";
 import { createDatabase, type Database, type Queries } from "./database.ts";
-import { postgresExecutor } from "./executor.ts";
+import { postgresExecutor, type Batched } from "./executor.ts";
 import { watchHealth } from "./errors.ts";
 import { createBatcher } from "./batcher.ts";
 import { keepTime } from "./keep-time.ts";
@@ -88,23 +76,17 @@ async function open(
     (...args: Args): Promise<T> =>
       isClosed ? Promise.reject(new Error("The storage is closed.")) : operation(...args);
 
-  const context: Context = {
-    emit,
-    db: { read: whileOpen(db.read), transaction: whileOpen(db.transaction) as Queries["transaction"] },
-    batched(work, options) {
-      const batcher = createBatcher((items: never[]) => work(items, db), { ...WAITING, ...options });
-      batchers.push(batcher);
-      return whileOpen(batcher.add) as never;
-    },
+  const queries: Queries = {
+    read: whileOpen(db.read),
+    transaction: whileOpen(db.transaction) as Queries["transaction"],
+  };
+  const batched: Batched = (work, options) => {
+    const batcher = createBatcher((items: never[]) => work(items, db), { ...WAITING, ...options });
+    batchers.push(batcher);
+    return whileOpen(batcher.add) as never;
   };
   const sealing = createSealing(secretKeys);
-  const executor = postgresExecutor(context, {
-    sealing,
-    claim: claimRows,
-    writeEvents,
-    lockAccount,
-    book,
-  });
+  const executor = postgresExecutor(queries, batched, { sealing, emit });
   const portable = portableStorage(executor);
   const keeper = await keepTime(db, clock, { server, time });
   await executor.write(
@@ -116,15 +98,9 @@ async function open(
   );
   const storage: Storage = {
     ...portable,
-    ...notingInsertions(insertions(context)),
-    ...finders(context),
-    settleDue: settler(context),
-    ...backlog(executor, laneReader(context, DELIVERIES)),
-    handoverLanes: laneReader(context, HANDOVERS),
-    recordAttempt: attemptRecorder(context),
-    takeRequest: requestRates(context),
+    takeRequest: sharedRates(executor),
     exclusively: (work) =>
-      context.db.transaction(async (query) => {
+      queries.transaction(async (query) => {
         await query(EXCLUSIVE);
         return work();
       }),

@@ -20,10 +20,7 @@ export interface TimeKeeper {
 const RECORD = `UPDATE service SET
     leased = CASE leased WHEN $1 THEN leased + $2::bigint ELSE leased END
   WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
-const FUTURE_TIMES = [
-  ...futureTimes("(SELECT :now)", "a.merchant_id = events.merchant_id AND a.event_id = events.id"),
-  sharedFutureTimes("(SELECT :now)"),
-];
+const FUTURE_TIMES = [...futureTimes("(SELECT :now)"), sharedFutureTimes("(SELECT :now)")];
 
 /**
  * Makes this process's clock follow the database's. Also moves the counter of leases, which all processes share, by the

@@ -1,5 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
+import { ServiceError } from "../../domain/errors.ts";
+import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work, WriteOptions } from "../portable/query.ts";
+import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import type { Writer } from "./writer.ts";
 
 /**
@@ -7,6 +9,7 @@ import type { Writer } from "./writer.ts";
  */
 const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/::\w+(\[\])?/g, ""],
+  [/ COLLATE "C"/g, ""],
   [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?/g, ""],
   // An index whose condition is `= 1` is not used for `= true`.
   [/= true\b/g, "= 1"],
@@ -26,23 +29,20 @@ interface Prepared {
   parameters: readonly ((values: Given, row: Given) => SQLInputValue)[];
   /** True if the statement returns rows. */
   returns: boolean;
-  /** What happens before each execution. */
-  before: (() => void) | undefined;
+  changesMerchants: boolean;
 }
 
 const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
-const DELETES_ACCOUNTS = /^DELETE FROM accounts\b/;
 
-/** What memory holds of tables. */
-export interface Held {
-  /** Called before each statement that changes merchants or keys. */
-  forgetMerchants(): void;
-  /** Called before each statement that deletes accounts: stores the accounts that the transaction has changed. */
-  storeAccounts(): void;
-}
-
-/** Returns a function that executes statements, and prepares each statement once. */
-export function statementRunner(db: DatabaseSync, times: Times, held: Held): (query: Query) => QueryResult {
+/**
+ * Returns a function that executes statements, and prepares each statement once.
+ * @param forgetMerchants is called before each statement that changes merchants or keys
+ */
+export function statementRunner(
+  db: DatabaseSync,
+  times: Times,
+  forgetMerchants: () => void,
+): (query: Query) => QueryResult {
   const known = new Map<string, Prepared>();
 
   function prepare(text: string, rows: GivenRows | undefined): Prepared {
@@ -54,26 +54,23 @@ export function statementRunner(db: DatabaseSync, times: Times, held: Held): (qu
       if (name in times) return times[name as keyof Times];
       return name in (rows?.columns ?? {}) ? (_, row) => toInput(row[name]) : (values) => toInput(values[name]);
     });
-    const before = CHANGES_MERCHANTS.test(sql)
-      ? held.forgetMerchants
-      : DELETES_ACCOUNTS.test(sql)
-        ? held.storeAccounts
-        : undefined;
-    const made = { statement, parameters, returns: statement.columns().length > 0, before };
+    const returns = statement.columns().length > 0;
+    const made = { statement, parameters, returns, changesMerchants: CHANGES_MERCHANTS.test(sql) };
     known.set(text, made);
     return made;
   }
 
   function execute(prepared: Prepared, values: Given, row: Given): QueryResult {
-    const { statement, parameters, returns, before } = prepared;
+    const { statement, parameters, returns, changesMerchants } = prepared;
     const inputs = parameters.map((valueOf) => valueOf(values, row));
-    before?.();
+    if (changesMerchants) forgetMerchants();
     if (!returns) return { rows: [], count: Number(statement.run(...inputs).changes) };
     const rows = statement.all(...inputs);
     return { rows, count: rows.length };
   }
 
   return ({ text, values = {}, rows }) => {
+    if (rows?.values.length === 0) return { rows: [], count: 0 };
     const statement = prepare(typeof text === "string" ? text : text.sqlite, rows);
     if (!rows) return execute(statement, values, {});
     const results = rows.values.map((row) => execute(statement, values, row));
@@ -84,12 +81,25 @@ export function statementRunner(db: DatabaseSync, times: Times, held: Held): (qu
   };
 }
 
+/**
+ * Returns the statement for one of the given rows, whose values become parameters. A join with the given rows keeps a
+ * table of one row.
+ */
+function ofOneRow(text: string, { columns }: GivenRows): string {
+  const names = Object.keys(columns);
+  const inserted = `VALUES (${names.map((name) => `:${name}`).join(", ")})`;
+  const alone = text
+    .replace(/SELECT \* FROM :rows( WHERE true)?/, inserted)
+    .replace(/\s+FROM :rows\s+(?=WHERE\b)/, " ");
+  if (!alone.includes(":rows")) return alone.replaceAll(/\bgiven\./g, ":");
+  return alone.replaceAll(":rows", `(SELECT ${names.map((name) => `:${name} AS ${name}`).join(", ")}) AS given`);
+}
+
 /** Returns the statement with numbers instead of the names of its parameters, because SQLite binds them faster. */
 function translated(text: string, rows: GivenRows | undefined): { sql: string; names: string[] } {
-  const given = Object.keys(rows?.columns ?? {}).map((column) => `:${column} AS ${column}`);
   const named = DIFFERENCES.reduce(
     (changed, [pattern, sqlite]) => changed.replaceAll(pattern, sqlite),
-    text.replaceAll(":rows", `(SELECT ${given.join(", ")}) AS given`),
+    rows ? ofOneRow(text, rows) : text,
   );
   const names: string[] = [];
   const sql = named.replaceAll(/:(\w+)/g, (_, name: string) => {
@@ -112,18 +122,54 @@ export function runNow<T>(execute: (query: Query) => QueryResult, work: Work<T>)
   return step.value;
 }
 
+/** How many items may wait for a commit; further items are refused. */
+const CAPACITY = 10_000;
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
 export function sqliteExecutor(
   writer: Writer,
   execute: (query: Query) => QueryResult,
-  tuned: Pick<Executor, "sealing" | "claim" | "writeEvents" | "lockAccount" | "book">,
+  shared: Pick<Executor, "sealing" | "emit">,
 ): Executor {
   return {
-    ...tuned,
+    ...shared,
     database: "sqlite",
     read: async (query) => execute(query).rows,
     readAll: async (queries) => queries.map((query) => execute(query).rows),
     write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
-    // In SQLite, items of one turn of the event loop share a commit anyway.
-    together: (work) => (item) => writer.write(() => runNow(execute, work([item]))[0]!),
+    together<Item, Result>(work: (items: readonly Item[]) => Work<Result[]>, { commit = "write" }: WriteOptions = {}) {
+      /** The items that arrived since the last commit. */
+      let open: Waiting<Item, Result>[] | undefined;
+
+      async function commitAll(batch: Waiting<Item, Result>[]): Promise<void> {
+        try {
+          const results = await writer[commit](() => {
+            if (open === batch) open = undefined;
+            return runNow(execute, work(batch.map(({ item }) => item)));
+          }, batch);
+          for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
+        } catch (error) {
+          if (open === batch) open = undefined;
+          if (batch.length === 1 || error instanceof UnknownOutcome || error instanceof ServiceError)
+            for (const { reject } of batch) reject(error);
+          else for (const each of batch) void commitAll([each]);
+        }
+      }
+
+      return (item: Item): Promise<Result> => {
+        if (open && open.length >= CAPACITY) return Promise.reject(overloaded());
+        const { promise, resolve, reject } = Promise.withResolvers<Result>();
+        const waiting = { item, resolve, reject };
+        if (open) open.push(waiting);
+        else void commitAll((open = [waiting]));
+        return promise;
+      };
+    },
+    finder: (text, columns) => async (row) => execute({ text, rows: { columns, values: [row] } }).rows[0],
   };
 }

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { overloaded, UnknownOutcome } from "../storage-error.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 import { troubleOf } from "./health.ts";
 
 /** Limits the share of time that background work blocks the event loop. */
@@ -45,29 +45,25 @@ export function createPace(now: () => number): Pace {
   };
 }
 
-/** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
-export type Write = <T>(work: () => T) => Promise<T>;
+/**
+ * Runs `work` inside a transaction. Resolves with its result once the transaction is committed.
+ * @param items what the work is about, for reports: one request each
+ */
+export type Write = <T>(work: () => T, items?: { readonly length: number }) => Promise<T>;
 
 interface Hooks {
   /** Runs before each transaction; if it throws, nothing is written. */
   beforeBegin?(): void;
-  /** Runs at the end of each transaction. */
-  beforeCommit?(): void;
-  /** Runs after each commit, with the number of jobs and the time from the start of the transaction. */
-  onCommit?(jobs: number, durationMs: number): void;
+  /** Runs after each commit, with the number of items and the time from the start of the transaction. */
+  onCommit?(items: number, durationMs: number): void;
   onRollback?(error: unknown): void;
   /** Limits the commits of `writeSoon` and `writeUnflushed`. */
   pace?: Pace;
 }
 
-/** How many writes may wait. Further calls of `writeNew` are refused. */
-const CAPACITY = 10_000;
-
 export interface Writer {
   /** Commits at the end of this turn of the event loop. */
   write: Write;
-  /** Like `write`, but refuses the work if too much waits. For the first write of a request. */
-  writeNew: Write;
   /**
    * Commits with the next write, or alone a few milliseconds later. For work for which no request waits, so that such
    * work does not occupy the disk.
@@ -88,7 +84,10 @@ interface Job {
   reject: (error: unknown) => void;
   /** True if the job's commit must be flushed to disk. */
   flushed: boolean;
+  items: { readonly length: number };
 }
+
+const ONE = { length: 1 };
 
 /**
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
@@ -124,7 +123,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     let results: unknown[];
     try {
       results = batch.map((job) => job.work());
-      hooks.beforeCommit?.();
       db.exec("COMMIT");
     } catch (error) {
       // After some errors, such as a full disk, SQLite has already rolled back.
@@ -138,7 +136,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       return;
     }
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
-    hooks.onCommit?.(batch.length, performance.now() - begun);
+    const count = batch.reduce((sum, { items }) => sum + items.length, 0);
+    hooks.onCommit?.(count, performance.now() - begun);
   }
 
   function flush() {
@@ -166,23 +165,22 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     else timer = setTimeout(flush, delay);
   }
 
-  function add<T>(work: () => T, { soon = false, flushed = true } = {}): Promise<T> {
+  function add<T>(work: () => T, items = ONE, { soon = false, flushed = true } = {}): Promise<T> {
     if (soon) commitSoon();
     else {
       commitThisTurn();
       isAwaited = true;
     }
-    return new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, flushed }));
+    return new Promise<T>((resolve, reject) => jobs.push({ work, items, resolve, reject, flushed }));
   }
 
   return {
-    write: (work) => add(work),
-    writeNew: (work) => (jobs.length < CAPACITY ? add(work) : Promise.reject(overloaded())),
-    writeSoon: (work) => add(work, { soon: true }),
-    writeUnflushed: (work) => add(work, { soon: true, flushed: false }),
-    writeApart: (work) =>
+    write: (work, items) => add(work, items),
+    writeSoon: (work, items) => add(work, items, { soon: true }),
+    writeUnflushed: (work, items) => add(work, items, { soon: true, flushed: false }),
+    writeApart: (work, items = ONE) =>
       new Promise((resolve, reject) => {
-        setImmediate(run, [{ work, resolve, reject, flushed: false }]);
+        setImmediate(run, [{ work, items, resolve, reject, flushed: false }]);
       }),
   };
 }

@@ -103,7 +103,7 @@ const ALLOWED: readonly Allowed[] = [
   { sql: /^SELECT \* FROM adjustments ORDER BY /, why: "few proposals, on a page of operators" },
   { sql: /^SELECT \* FROM rail_pauses ORDER BY rail$/, why: "few rails, once per second" },
   { sql: /^SELECT \* FROM (merchants|api_keys) ORDER BY created_at, id$/, why: "the keys command lists all" },
-  { sql: /^SELECT \* FROM accounts $/, why: "the command balances lists all" },
+  { sql: /^SELECT \* FROM accounts WHERE \(entries > 0 OR enforced\) $/, why: "the command balances lists all" },
   { sql: /^SELECT d\.\* FROM disbursements d WHERE d\.approval IS NOT NULL/, why: "few payouts wait for approval" },
   { sql: /^SELECT id FROM merchants WHERE resetting = (1|true) LIMIT 1$/, why: "an index of unfinished resets" },
   { sql: /^SELECT \* FROM \(SELECT r\.\* FROM merchants m CROSS JOIN /, why: "an operator searches all merchants" },
@@ -131,12 +131,7 @@ const ALLOWED: readonly Allowed[] = [
     sql: /FROM handovers WHERE attention_real IS NOT NULL .*LIMIT (10000|\$2)\b/,
     why: "an index of few rows, up to a limit",
   },
-  { in: "postgres", sql: /^WITH (stored|made) AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
-  {
-    in: "postgres",
-    sql: /^SELECT merchant_id, id, leased_until, .+ ORDER BY id FOR UPDATE$/,
-    why: "sorts the webhooks of one batch",
-  },
+  { in: "postgres", sql: /^WITH stored AS .+ INSERT INTO entries/, why: "sorts the entries of one batch" },
   { in: "postgres", sql: /^SELECT m\.id, m\.webhook_secret, /, why: "a merchant has few secrets" },
   { in: "postgres", sql: /^UPDATE replays SET state = 'stopped'/, why: "at most one runs per merchant" },
   {
