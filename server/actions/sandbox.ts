@@ -91,7 +91,8 @@ export const sandboxActions = {
         if (!(error instanceof ConnectionDropped)) throw error;
       }
       await record(doer, { disbursement: reference });
-      return (await context.storage.findDisbursementByMerchantsReference(merchant.id, reference))!;
+      const query = { merchantId: merchant.id, merchantsReference: reference, limit: 1 };
+      return (await context.storage.listDisbursements(query)).items[0]!;
     },
     leadsTo: ({ reference }) => `/m/:merchant/disbursements/${reference}`,
   }),

@@ -36,7 +36,6 @@ export interface DisbursementStore {
    */
   insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
   findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
-  findDisbursementByMerchantsReference(merchantId: string, ref: string): Promise<Disbursement | undefined>;
   /** Lists the newest first. @throws InvalidCursorError if this list never returned the cursor to this merchant */
   listDisbursements(query: RecordQuery<Disbursement["status"]>): Promise<Page<Disbursement>>;
   /** Counts one more attempt with a reference that the sandbox refuses at first (D17, 503). Returns the new count. */

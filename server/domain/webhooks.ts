@@ -67,19 +67,13 @@ export function createWebhooks({ storage, clock, random, attempt }: WebhookConte
 
 /** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
 export async function deliveriesOfPayment(
-  storage: Pick<
-    DisbursementStore & CheckoutStore & EventLog,
-    "findDisbursementByMerchantsReference" | "listCheckouts" | "listDeliveries"
-  >,
+  storage: Pick<DisbursementStore & CheckoutStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
   query: DeliverySearch & { merchantId: string; limit: number },
   reference: string,
 ): Promise<Page<Delivery>> {
-  const { merchantId } = query;
-  const [payout, checkouts] = await Promise.all([
-    storage.findDisbursementByMerchantsReference(merchantId, reference),
-    storage.listCheckouts({ merchantId, merchantsReference: reference, limit: 1 }),
-  ]);
-  const references = new Set([reference, payout?.reference ?? reference, checkouts.items[0]?.reference ?? reference]);
+  const named = { merchantId: query.merchantId, merchantsReference: reference, limit: 1 };
+  const lists = await Promise.all([storage.listDisbursements(named), storage.listCheckouts(named)]);
+  const references = new Set([reference, ...lists.flatMap(({ items }) => items.map((each) => each.reference))]);
   const pages = await Promise.all([...references].map((each) => storage.listDeliveries({ ...query, reference: each })));
   return { items: pages.flatMap(({ items }) => items) };
 }

@@ -126,20 +126,17 @@ export const toDisbursement = (row: Row): Disbursement => ({
 
 export const toCheckout = (row: Row): Checkout => toRecord(row);
 
-/** A table of records, all of whose statuses are listed: an index has a range for each. */
+/** A table of records. It lists all statuses, because an index has a range for each. */
 export interface RecordTable<T> {
   table: "disbursements" | "checkouts";
   statuses: readonly string[];
   toRecord(row: Row): T;
 }
 
-export const PAYOUTS: RecordTable<Disbursement> = {
-  table: "disbursements",
-  statuses: ["pending", "success", "failed"] satisfies Disbursement["status"][],
-  toRecord: toDisbursement,
-};
-export const CHECKOUTS: RecordTable<Checkout> = {
-  table: "checkouts",
-  statuses: ["pending", "success", "failed", "cancelled"] satisfies Checkout["status"][],
-  toRecord: toCheckout,
-};
+/** The kinds of records, with their tables. */
+export const RECORDS = {
+  disbursement: { table: "disbursements", statuses: ["pending", "success", "failed"], toRecord: toDisbursement },
+  checkout: { table: "checkouts", statuses: ["pending", "success", "failed", "cancelled"], toRecord: toCheckout },
+} as const;
+export type Kind = keyof typeof RECORDS;
+export const KINDS = Object.keys(RECORDS) as Kind[];

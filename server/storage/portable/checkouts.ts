@@ -1,12 +1,12 @@
 import type { CheckoutStore } from "../../domain/checkouts.ts";
-import type { Failure } from "../../domain/records.ts";
+import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { CHECKOUTS, customerOf, dueValues, failureValue, toCheckout } from "../record-rows.ts";
+import { customerOf, dueValues, failureValue, RECORDS, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
 import { run, type Executor, type Work } from "./query.ts";
 import { recordFinder, recordList } from "./record-lists.ts";
-import { writeEvents } from "./settling.ts";
+import { settleAll } from "./settling.ts";
 
 const SELECT_PUBLIC = "SELECT * FROM checkouts WHERE reference = :reference";
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
@@ -14,14 +14,9 @@ const LOCK_PENDING = `SELECT * FROM checkouts
   WHERE merchant_id = :merchant AND reference = :reference AND status = 'pending' FOR UPDATE`;
 const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_status = :due_status,
   failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
-const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_status = NULL,
-  updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
-function* finish(reference: string, status: string, merchant: LockedMerchant, failure?: Failure): Work<true> {
-  const at = sandboxTime(merchant, merchant.now);
-  const values = { merchant: merchant.id, reference, status, failure: failureValue(failure), at };
-  const [row] = (yield* run(FINISH, values)).rows;
-  yield* writeEvents([{ record: toCheckout(row!), merchant }]);
+function* finish(reference: string, status: FinalStatus, merchant: LockedMerchant, failure?: Failure): Work<true> {
+  yield* settleAll([{ kind: "checkout", reference, merchant, status, failure }]);
   return true;
 }
 
@@ -43,8 +38,8 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, "insertChecko
     });
 
   return {
-    findCheckout: recordFinder(executor, CHECKOUTS),
-    listCheckouts: recordList(executor, CHECKOUTS),
+    findCheckout: recordFinder(executor, RECORDS.checkout),
+    listCheckouts: recordList(executor, RECORDS.checkout),
     async findPublicCheckout(reference) {
       const [found] = await read({ text: SELECT_PUBLIC, values: { reference } });
       if (!found) return undefined;

@@ -2,7 +2,7 @@ import type { Attempt, Delivery } from "../../domain/deliveries.ts";
 import { destinationOf, eventOf, type Event } from "../../domain/events.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import { toObject, type Row, type StoredMerchant, type Values } from "../rows.ts";
+import { fields, type Row, type StoredMerchant, type Values } from "../rows.ts";
 
 /** A record that has become final, and its merchant. */
 export interface FinalRecord {
@@ -30,16 +30,8 @@ export function eventValues({ record, merchant }: FinalRecord) {
   } satisfies Values;
 }
 
-export const toEvent = (row: Row): Event =>
-  toObject<Event>({
-    id: row.id,
-    merchantId: row.merchant_id,
-    type: row.type,
-    reference: row.reference,
-    createdAt: row.created_at,
-    body: row.body,
-    traceparent: row.traceparent,
-  });
+const EVENT = "id merchant_id type reference created_at body traceparent";
+export const toEvent = fields<Event>(EVENT);
 
 /** Returns the columns of an attempt, besides those that identify it. */
 export const attemptValues = (attempt: Omit<Attempt, "number">) =>
@@ -52,25 +44,10 @@ export const attemptValues = (attempt: Omit<Attempt, "number">) =>
     error: attempt.error ?? null,
   }) satisfies Values;
 
-export const toAttempt = (row: Row): Attempt =>
-  toObject<Attempt>({
-    number: row.number,
-    at: row.at,
-    sentAt: row.sent_real,
-    latencyMs: row.latency_ms,
-    httpStatus: row.http_status,
-    responseBody: row.response_body,
-    error: row.error,
-  });
-
+const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);
 /** @param row with its merchant's clock_offset */
 export const toDelivery = (row: Row, attempts: Attempt[]): Delivery => ({
-  ...toEvent(row),
-  ...toObject<Omit<Delivery, keyof Event>>({
-    url: row.url,
-    status: row.status,
-    step: row.step,
-    nextAttemptAt: row.next_attempt_at === null ? null : row.next_attempt_at + row.clock_offset,
-    attempts,
-  }),
+  ...deliveryOf(row),
+  ...(row.next_attempt_at !== null && { nextAttemptAt: row.next_attempt_at + row.clock_offset }),
+  attempts,
 });

@@ -1,14 +1,10 @@
 import { nameOf } from "../../domain/audit.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import type { Handover, StoredExchange } from "../../domain/handovers.ts";
+import type { Handover } from "../../domain/handovers.ts";
 import type { RailPayment } from "../../domain/rails.ts";
-import { toCheckout, toDisbursement } from "../record-rows.ts";
+import { RECORDS, type Kind } from "../record-rows.ts";
 import { optional, type Row, type Values } from "../rows.ts";
-
-/** The tables of the records. */
-export const RECORD_TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const;
-export type Kind = keyof typeof RECORD_TABLES;
 
 /** A new record's hand-over, which is ready at once. @param now real time */
 export function handoverValues(record: Disbursement | Checkout, rail: string, now: number) {
@@ -26,8 +22,7 @@ export function handoverValues(record: Disbursement | Checkout, rail: string, no
 
 /** @param recordRow the row of the payment's record */
 export function toPayment(row: Row, recordRow: Row): RailPayment {
-  const isCheckout = row.kind === "checkout";
-  const record = isCheckout ? toCheckout(recordRow) : toDisbursement(recordRow);
+  const record = RECORDS[row.kind as Kind].toRecord(recordRow);
   return {
     kind: row.kind,
     reference: record.reference,
@@ -61,12 +56,3 @@ export function toHandover(row: Row, recordRow: Row): Handover {
 /** The open conflict of a payment, since the payment needs a person. */
 export const toConflict = ({ conflict, attention_real: at }: Row): Handover["conflict"] =>
   conflict === null ? undefined : { at, answer: JSON.parse(conflict) };
-
-export const toExchange = (row: Row): StoredExchange => ({
-  number: row.number,
-  at: row.at_real,
-  action: row.action,
-  latencyMs: row.latency_ms,
-  result: row.result,
-  detail: optional(row.detail),
-});

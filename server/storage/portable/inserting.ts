@@ -6,7 +6,7 @@ import type { Draft, Insertion } from "../../domain/records.ts";
 import { columnsOf } from "../columns.ts";
 import { limited, looked, refusalFor, refusalOf, type DailySum, type KeyRow, type StoredBound } from "../limit-rows.ts";
 import { byText } from "../postgres/text.ts";
-import { CHECKOUTS, customerOf, PAYOUTS, recorded, toValues, type RecordTable } from "../record-rows.ts";
+import { customerOf, recorded, RECORDS, toValues, type RecordTable } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { booked, openQuery, reserved, toBooks, type Books, type Entry, type Place } from "./booking.ts";
 import { handoverValues } from "./handover-rows.ts";
@@ -63,7 +63,7 @@ function* insertDisbursements(
   });
   const isBookedAtOnce = database === "postgres" && items.every(isPlain);
   const batch = yield* isBookedAtOnce ? storeBooked(items) : storeAndJudge(items);
-  const results = yield* outcomes(PAYOUTS, items, batch);
+  const results = yield* outcomes(RECORDS.disbursement, items, batch);
   yield* writeEvents(itemsIn(items, batch.stored).filter(({ record }) => record.status !== "pending"));
   return results;
 }
@@ -75,9 +75,9 @@ function* insertCheckouts(drafts: readonly Draft<Checkout>[]): Work<Insertion<Ch
     const record = recorded<Checkout>(draft, merchant, merchant.now);
     return { draft, merchant, record, refusal: refusalFor(draft, merchant, key) };
   });
-  const [inserted] = yield [insertQuery(CHECKOUTS, items)];
+  const [inserted] = yield [insertQuery(RECORDS.checkout, items)];
   const stored = idsOf(inserted!.rows);
-  return yield* outcomes(CHECKOUTS, items, { stored, last: [handOver(itemsIn(items, stored))] });
+  return yield* outcomes(RECORDS.checkout, items, { stored, last: [handOver(itemsIn(items, stored))] });
 }
 
 const KEY = columnsOf("api_keys", ["merchant_id", "id"]);
@@ -159,7 +159,7 @@ const isPlain = ({ bounds, mustBeCovered, draft }: Payout) =>
   bounds.length === 0 && !mustBeCovered && draft.rail === undefined;
 
 function* storeBooked(items: readonly Payout[]): Work<Stored> {
-  const [inserted] = yield [insertQuery(PAYOUTS, items, booked)];
+  const [inserted] = yield [insertQuery(RECORDS.disbursement, items, booked)];
   return { stored: idsOf(inserted!.rows), last: [] };
 }
 
@@ -186,7 +186,7 @@ const REMOVE = `DELETE FROM disbursements WHERE merchant_id = ANY(:merchants::te
 function* storeAndJudge(items: readonly Payout[]): Work<Stored> {
   const sums = items.flatMap(sumsOf).map((sum) => ({ ...sum, amount: 0 }));
   const [inserted, locked, opened] = yield [
-    insertQuery(PAYOUTS, items),
+    insertQuery(RECORDS.disbursement, items),
     addQuery(sums),
     openQuery(items.map(({ entry }) => entry)),
   ];

@@ -4,6 +4,11 @@ import type { Row, Values } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
 
 export type Database = "sqlite" | "postgres";
+/** Where lists begin that are ordered by a time or another number, the greatest first. */
+export const LAST = Number.MAX_SAFE_INTEGER;
+/** Less than the UUID of any row. */
+export const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
+
 export type QueryValue = string | number | bigint | boolean | Uint8Array | null | readonly (string | number)[];
 
 /**
@@ -14,8 +19,8 @@ export type QueryValue = string | number | bigint | boolean | Uint8Array | null 
 export interface Query {
   /** Two texts, one for each database, if one text would be slow in one of them. */
   text: string | Readonly<Record<Database, string>>;
-  /** Values that the text does not name are ignored. */
-  values?: Readonly<Record<string, QueryValue>>;
+  /** Undefined is NULL. Values that the text does not name are ignored. */
+  values?: Readonly<Record<string, QueryValue | undefined>>;
   /** PostgreSQL executes the statement once for all rows; SQLite executes it once for each row. No rows: neither does. */
   rows?: GivenRows;
 }
@@ -98,7 +103,7 @@ export interface QueueTable {
  * the merchant and the lane alone, SQLite would read the rest of the earlier lane.
  */
 export const afterLane = (lane: QueueTable["lane"], place: string) =>
-  `(merchant_id, ${lane}, next_attempt_at) > (${place}, ${Number.MAX_SAFE_INTEGER})`;
+  `(merchant_id, ${lane}, next_attempt_at) > (${place}, ${LAST})`;
 
 /** Executes a statement as part of a transaction. */
 export function* run(text: Query["text"], values?: Query["values"]): Work<QueryResult> {
@@ -148,3 +153,13 @@ export function insertRows(table: string, values: readonly Values[], end = "") {
 /** A statement that inserts rows, except those that were inserted before. */
 export const insertNew = (table: string, values: readonly Values[]): Query =>
   insertRows(table, values, "WHERE true ON CONFLICT DO NOTHING");
+
+/** A statement that changes rows, which it finds by `keys`. They all have the columns of the first. */
+export function updateRows(table: string, keys: readonly string[], values: readonly Values[]): Query {
+  const columns = columnsOf(table, Object.keys(values[0] ?? {}));
+  const changes = Object.keys(columns).filter((name) => !keys.includes(name));
+  const found = keys.map((name) => `t.${name} = given.${name}`).join(" AND ");
+  const text = `UPDATE ${table} AS t SET ${changes.map((name) => `${name} = given.${name}`).join(", ")}
+    FROM :rows WHERE ${found}`;
+  return { text, rows: { columns, values } };
+}

@@ -99,7 +99,7 @@ export function queueOf(
       if ((await read({ text: anyDue.join(" UNION ALL ") })).length === 0) return 0;
       const [texts, options] =
         merchant === undefined ? [promote, unflushed] : [promoteOfMerchant, { repeatable: true }];
-      const values = { limit, merchant: merchant ?? null };
+      const values = { limit, merchant };
       const promoted = await write(() => runAll(texts.map((text) => ({ text, values }))), options);
       return promoted.reduce((sum, { count }) => sum + count, 0);
     },

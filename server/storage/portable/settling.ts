@@ -1,15 +1,16 @@
 import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
+import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import { columnsOf } from "../columns.ts";
-import { CHECKOUTS, PAYOUTS, settledReport } from "../record-rows.ts";
+import { failureValue, KINDS, RECORDS, settledReport, type Kind } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { ended, openQuery, toBooks } from "./booking.ts";
 import { eventValues, type FinalRecord } from "./event-rows.ts";
-import { lockMerchants } from "./locked-merchant.ts";
-import { insertRows, runAll, type Executor, type Work } from "./query.ts";
+import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
+import { insertRows, runAll, type Executor, type Query, type Work } from "./query.ts";
 
-const TABLES = [PAYOUTS, CHECKOUTS];
+const TABLES = Object.values(RECORDS);
 
 const findDue = (which: string) =>
   TABLES.map(
@@ -107,4 +108,54 @@ function* settle(due: readonly Row[], options: { wait: boolean }): Work<RecordSe
   });
   yield* writeEvents(settled);
   return settled.map(({ report }) => report);
+}
+
+const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = given.status, failure = given.failure,
+    due_at = NULL, due_status = NULL, ${kind === "disbursement" ? "approval = NULL," : ""}
+    updated_at = greatest(r.updated_at, given.at) FROM :rows
+  WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending' RETURNING *`;
+const ENDS = { ...columnsOf("checkouts", ["merchant_id", "reference", "status", "failure"]), at: "bigint" };
+const STATUS = (kind: Kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
+  WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
+
+/** The end of a record of a locked merchant. */
+export interface End {
+  kind: Kind;
+  reference: string;
+  merchant: LockedMerchant;
+  status: FinalStatus;
+  failure?: Failure | undefined;
+}
+
+/**
+ * Gives pending records their final status and writes their events. Returns the statuses of the records that were final
+ * before, by reference. The merchants are locked in `order`.
+ */
+export function* settleAll(ends: readonly End[]): Work<Map<string, FinalStatus>> {
+  if (ends.length === 0) return new Map();
+  const queries = KINDS.map((kind): Query => {
+    const values = ends
+      .filter((end) => end.kind === kind)
+      .map(({ reference, merchant, status, failure }) => ({
+        merchant_id: merchant.id,
+        reference,
+        status,
+        failure: failureValue(failure),
+        at: sandboxTime(merchant, merchant.now),
+      }));
+    return { text: END(kind), rows: { columns: ENDS, values } };
+  });
+  const settled = new Map((yield* runAll(queries)).flatMap(({ rows }) => rows).map((row) => [row.reference, row]));
+  const isSettled = ({ reference }: End) => settled.has(reference);
+  yield* writeEvents(
+    ends
+      .filter(isSettled)
+      .map(({ kind, reference, merchant }) => ({ record: RECORDS[kind].toRecord(settled.get(reference)!), merchant })),
+  );
+  const others = ends.filter((end) => !isSettled(end));
+  if (others.length === 0) return new Map();
+  const merchants = [...new Set(others.map(({ merchant }) => merchant.id))];
+  const values = { merchants, references: others.map(({ reference }) => reference) };
+  const statuses = yield* runAll(KINDS.map((kind) => ({ text: STATUS(kind), values })));
+  return new Map(statuses.flatMap(({ rows }) => rows).map((row) => [row.reference, row.status]));
 }

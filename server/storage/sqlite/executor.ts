@@ -21,7 +21,7 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
 
 /** The times that a statement may name. */
 type Times = Readonly<Record<"now" | "leased", () => number>>;
-type Given = Readonly<Record<string, QueryValue>>;
+type Given = Readonly<Record<string, QueryValue | undefined>>;
 
 interface Prepared {
   statement: StatementSync;

@@ -81,7 +81,9 @@ export function ledgerTests(current: Current): void {
     const payout = { merchantsReference: "p1", rail: "bank" };
     const refused = await payCovered(payout);
     expect(refused).toMatchObject(INSUFFICIENT);
-    expect(await storage.findDisbursementByMerchantsReference(id, "p1")).toBeUndefined();
+    expect(await storage.listDisbursements({ merchantId: id, merchantsReference: "p1", limit: 1 })).toEqual({
+      items: [],
+    });
     expect(await storage.findHandover(refused.record.reference)).toBeUndefined();
     const atOnce = await concurrently(3, () => payCovered(payout));
     for (const each of atOnce) expect(each).toMatchObject(INSUFFICIENT);

@@ -46,7 +46,8 @@ export function paymentTests(current: Current): void {
     const { reference, merchantsReference } = full;
     expect(await storage.insertDisbursement(full)).toEqual({ inserted: true, record });
     expect(await storage.findDisbursement(id, reference)).toEqual(record);
-    expect(await storage.findDisbursementByMerchantsReference(id, merchantsReference)).toEqual(record);
+    const found = await storage.listDisbursements({ merchantId: id, merchantsReference, limit: 1 });
+    expect(found).toEqual({ items: [record] });
     for (const other of [merchantsReference, reference.toLowerCase()])
       expect(await storage.findDisbursement(id, other)).toBeUndefined();
 
