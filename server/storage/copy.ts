@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { DatabaseError, type Client } from "pg";
-import { columnsOf, SCHEMA, type Columns } from "./columns.ts";
+import { SCHEMA, type Columns } from "./columns.ts";
 import { insertRows, runAll } from "./portable/query.ts";
 import { withConnection } from "./postgres/connections.ts";
 import type { Query } from "./postgres/database.ts";
@@ -38,7 +38,7 @@ const VALUES: Readonly<Record<string, string>> = {
 };
 
 function toCopied(table: string): CopiedTable {
-  const columns = columnsOf(table);
+  const columns = SCHEMA.get(table)!;
   const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
   const sums = MONEY.filter((name) => name in columns);
   return { table, columns, select: `SELECT ${read.join(", ")} FROM ${table}`, sums };

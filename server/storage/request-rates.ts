@@ -1,5 +1,5 @@
 import type { MerchantStore } from "../domain/merchants.ts";
-import type { Executor, Work } from "./portable/query.ts";
+import { given, type Executor, type Work } from "./portable/query.ts";
 import { byText } from "./postgres/text.ts";
 
 /**
@@ -14,7 +14,6 @@ const TAKE = `INSERT INTO request_rates AS r (merchant_id, full_at, interval_ms,
     FROM greatest(r.full_at, :now) AS start,
       least(excluded.granted, greatest(0, floor((:now + 1000 - start) / excluded.interval_ms + 0.01))) AS taken)
   RETURNING merchant_id, granted`;
-const TAKEN = { merchant_id: "text", per_second: "bigint", count: "bigint" };
 /** The state need not survive a crash, so do not wait for the disk. */
 const UNFLUSHED = "SET LOCAL synchronous_commit = off";
 
@@ -24,7 +23,7 @@ function* takeAll(requests: readonly Asked[]): Work<boolean[]> {
   const byMerchant = Map.groupBy(requests, ([merchantId]) => merchantId);
   const values = [...byMerchant].map(([id, all]) => ({ merchant_id: id, per_second: all[0]![1], count: all.length }));
   const sorted = values.toSorted((a, b) => byText(a.merchant_id, b.merchant_id));
-  const [, taken] = yield [{ text: UNFLUSHED }, { text: TAKE, rows: { columns: TAKEN, values: sorted } }];
+  const [, taken] = yield [{ text: UNFLUSHED }, { text: TAKE, rows: given("request_rates", sorted) }];
   const left = new Map(taken!.rows.map((row) => [row.merchant_id as string, row.granted as number]));
   return requests.map(([merchantId]) => {
     const granted = left.get(merchantId)!;

@@ -19,11 +19,6 @@ export function optional<T>(value: unknown): T | undefined {
   return value === null ? undefined : (value as T);
 }
 
-/** Makes an object of the values of a row. A field whose value is NULL is absent. */
-export function toObject<T>(values: Readonly<Record<keyof T, unknown>>): T {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined)) as T;
-}
-
 /** The value of a column with JSON; NULL stays null. */
 export const fromJson = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
@@ -32,7 +27,9 @@ const READ: Readonly<Record<string, (value: any) => unknown>> = {
   resetting: (value) => (value ? true : undefined),
   hash: (bytes) => Buffer.from(bytes).toString("hex"),
   scopes: (text) => text.split(","),
-  ...Object.fromEntries(["limits", "terms", "chaos", "filter", "details"].map((name) => [name, JSON.parse])),
+  ...Object.fromEntries(
+    ["limits", "terms", "chaos", "filter", "details", "failure", "approval"].map((name) => [name, JSON.parse]),
+  ),
 };
 
 /** The field of a column: `merchantId` of `merchant_id`, `createdAt` of `created_real`, and `at` of `at_real`. */
@@ -54,9 +51,9 @@ export function fields<T>(names: string): (row: Row) => T {
   return (row) => {
     const object: Record<string, unknown> = {};
     for (const { column, field, read } of columns) {
-      const stored = row[column];
-      const value = stored === null || read === undefined ? stored : read(stored);
-      if (value !== null && value !== undefined) object[field] = value;
+      const stored = row[column] ?? undefined;
+      const value = stored === undefined || read === undefined ? stored : read(stored);
+      if (value !== undefined) object[field] = value;
     }
     return object as T;
   };

@@ -1,9 +1,8 @@
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
-import { columnsOf } from "../columns.ts";
 import { byText } from "../postgres/text.ts";
 import type { StoredMerchant, Values } from "../rows.ts";
-import { insertRows, type Query, type QueryResult, type Work } from "./query.ts";
+import { given, insertRows, type Query, type QueryResult, type Work } from "./query.ts";
 
 /** The changes of the four accounts that a merchant has in each currency. Their sum is zero (D87). */
 type Amounts = Readonly<Record<"available" | "reserved" | "fees" | "outside", bigint>>;
@@ -83,7 +82,6 @@ export interface Books {
 export const OPEN = `INSERT INTO accounts (merchant_id, currency, available, reserved)
   SELECT given.merchant_id, given.currency, '0', '0' FROM :rows WHERE true
   ON CONFLICT (merchant_id, currency) DO UPDATE SET entries = accounts.entries RETURNING *`;
-const PLACE = columnsOf("accounts", ["merchant_id", "currency"]);
 const STORE = `UPDATE accounts AS a SET available = given.available, reserved = given.reserved, entries = given.entries,
     at = given.at, enforced = given.enforced
   FROM :rows WHERE a.merchant_id = given.merchant_id AND a.currency = given.currency`;
@@ -95,7 +93,7 @@ export function openQuery(places: readonly Place[]): Query {
   const byName = new Map(places.map((place) => [nameOf(place), place]));
   const sorted = [...byName].toSorted(([a], [b]) => byText(a, b));
   const values = sorted.map(([, { merchant_id, currency }]) => ({ merchant_id, currency }));
-  return { text: OPEN, rows: { columns: PLACE, values } };
+  return { text: OPEN, rows: given("accounts", values) };
 }
 
 /** @param opened the result of `openQuery` */
@@ -133,7 +131,7 @@ export function toBooks({ rows }: QueryResult): Books {
         reserved: String(account.reserved),
         enforced: Number(account.enforced),
       }));
-      return [insertRows("entries", entries), { text: STORE, rows: { columns: columnsOf("accounts"), values } }];
+      return [insertRows("entries", entries), { text: STORE, rows: given("accounts", values) }];
     },
   };
 }

@@ -1,22 +1,20 @@
 import type { CheckoutStore } from "../../domain/checkouts.ts";
 import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { customerOf, dueValues, failureValue, RECORDS, toCheckout } from "../record-rows.ts";
+import { customerOf, dueValues, RECORDS, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
-import { run, type Executor, type Work } from "./query.ts";
+import { run, updateRows, type Executor, type Work } from "./query.ts";
 import { recordFinder, recordList } from "./record-lists.ts";
-import { settleAll } from "./settling.ts";
+import { endNow } from "./settling.ts";
 
 const SELECT_PUBLIC = "SELECT * FROM checkouts WHERE reference = :reference";
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
 const LOCK_PENDING = `SELECT * FROM checkouts
   WHERE merchant_id = :merchant AND reference = :reference AND status = 'pending' FOR UPDATE`;
-const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_status = :due_status,
-  failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
 
 function* finish(reference: string, status: FinalStatus, merchant: LockedMerchant, failure?: Failure): Work<true> {
-  yield* settleAll([{ kind: "checkout", reference, merchant, status, failure }]);
+  yield* endNow([{ kind: "checkout", reference, merchant, status, failure }]);
   return true;
 }
 
@@ -49,11 +47,11 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, "insertChecko
     payCheckout: (reference, phone, due, failure) =>
       changePending(reference, "shares", function* (row, locked) {
         if (row.customer_id !== null) return false;
-        const merchant = locked.id;
-        const customer = customerOf(locked, phone).id;
+        const customer_id = customerOf(locked, phone).id;
+        const payer = { merchant_id: locked.id, reference, customer_id, phone_number: phone };
         const at = sandboxTime(locked, locked.now);
-        const ends = { ...dueValues(due, locked.now), failure: failureValue(failure) };
-        yield* run(PAY, { merchant, reference, customer, phone, at, ...ends });
+        const paid = { ...payer, updated_at: Math.max(row.updated_at, at), ...dueValues(due, failure, locked.now) };
+        yield [updateRows("checkouts", ["merchant_id", "reference"], [paid])];
         return true;
       }),
     finishCheckout: (reference, status, failure) =>

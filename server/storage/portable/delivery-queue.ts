@@ -1,13 +1,12 @@
-import type { ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
+import type { Attempt, ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
 import { MOST_COUNTED, MOST_LANES, type Backlog, type Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
 import { byText } from "../postgres/text.ts";
-import { toMerchant, toObject, type Values } from "../rows.ts";
+import { fields, toMerchant, type Values } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { attemptValues, toEvent } from "./event-rows.ts";
+import { toEvent } from "./events.ts";
 import { lockQueries, toLocked } from "./locked-merchant.ts";
-import { eachGiven, insertRows, run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
+import { eachGiven, given, insertRows, run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
@@ -22,20 +21,18 @@ const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :le
 /** Makes a delivery due, at the first step of the schedule. */
 const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :now, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
-const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
 
 /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
-export function* claimDeliveries(
+function* claimDeliveries(
   { sealing }: Pick<Executor, "sealing">,
   lanes: readonly LaneClaim[],
   leaseMs: number,
 ): Work<ClaimedDelivery[]> {
   const rows = yield* claimRows(DELIVERIES, lanes, leaseMs);
   if (rows.length === 0) return [];
-  const ids = [...new Set(rows.map((row) => row.merchant_id))];
-  const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
+  const [found] = yield [secretsQuery([...new Set(rows.map((row) => row.merchant_id))])];
   const merchants = new Map(found!.rows.map((row) => [row.id, toMerchant(row)]));
-  const secrets = toSecrets(previous!.rows, sealing);
+  const secrets = toSecrets(found!.rows, sealing);
   return rows.map((row) => {
     const event = toEvent(row);
     const { id, merchantId } = event;
@@ -56,7 +53,6 @@ export function* claimDeliveries(
 
 /** The number of attempts stored for each delivery. It is limited because replays are not. */
 const ATTEMPTS_KEPT = 100;
-const CLAIMED = { ...columnsOf("events", ["merchant_id", "id"]), token: "bigint" };
 /** The order of the given rows keeps transactions from waiting for each other in a circle. */
 const LOCK = eachGiven(`SELECT merchant_id, id, leased_until, claim_token FROM events
   WHERE merchant_id = given.merchant_id AND id = given.id FOR UPDATE`);
@@ -64,17 +60,30 @@ const LOCK = eachGiven(`SELECT merchant_id, id, leased_until, claim_token FROM e
 const KNOWN = eachGiven(`SELECT max(number) AS last, max(CASE WHEN token = given.token THEN number END) AS known,
     given.id AS id, given.token AS token
   FROM attempts WHERE merchant_id = given.merchant_id AND event_id = given.id`);
-const NEXT = columnsOf("events", ["merchant_id", "id", "status", "step", "next_attempt_at"]);
 const RELEASE = `UPDATE events AS e SET status = given.status, step = given.step,
     next_attempt_at = given.next_attempt_at, leased_until = NULL
   FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id`;
 const FORGET = "DELETE FROM attempts WHERE merchant_id = :merchant AND event_id = :event AND number <= :until";
 
+/** Returns the columns of an attempt, besides those that identify it. */
+const attemptValues = (attempt: Omit<Attempt, "number">) =>
+  ({
+    at: attempt.at,
+    sent_real: attempt.sentAt,
+    latency_ms: attempt.latencyMs,
+    http_status: attempt.httpStatus ?? null,
+    response_body: attempt.responseBody ?? null,
+    error: attempt.error ?? null,
+  }) satisfies Values;
+
 /** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
 function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
   const ids = items.map(([{ event }]) => event.merchantId);
   const claims = items.map(([{ event, token }]) => ({ merchant_id: event.merchantId, id: event.id, token }));
-  const rows = { columns: CLAIMED, values: claims.toSorted((a, b) => byText(a.id, b.id)) };
+  const rows = given(
+    "events",
+    claims.toSorted((a, b) => byText(a.id, b.id)),
+  );
   const [, locked, found, logged] = yield [...lockQueries(ids, "shares"), { text: LOCK, rows }, { text: KNOWN, rows }];
   const merchants = toLocked(locked!);
   const events = new Map(found!.rows.map((row) => [row.id, row]));
@@ -100,7 +109,7 @@ function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt
     released.push({ merchant_id, id, status, step, next_attempt_at });
     return true;
   });
-  yield [insertRows("attempts", inserted), ...forgotten, { text: RELEASE, rows: { columns: NEXT, values: released } }];
+  yield [insertRows("attempts", inserted), ...forgotten, { text: RELEASE, rows: given("events", released) }];
   return results;
 }
 
@@ -161,18 +170,15 @@ const COUNTS = `SELECT
   ${deliveries(WAITING_DELIVERIES)} AS waiting,
   ${count("disbursements", DUE)} + ${count("checkouts", DUE)} AS settlements,
   (SELECT min(next_attempt_at) FROM events WHERE ${DUE_DELIVERY}) AS oldest_delivery,
-  (SELECT min(due_at) FROM disbursements WHERE ${DUE}) AS oldest_payout,
-  (SELECT min(due_at) FROM checkouts WHERE ${DUE}) AS oldest_checkout`;
+  (SELECT min(due) FROM (SELECT min(due_at) AS due FROM disbursements WHERE ${DUE}
+    UNION ALL SELECT min(due_at) FROM checkouts WHERE ${DUE}) AS found) AS oldest_settlement`;
 /** The first delivery of a lane is its oldest. */
 const FIRST_OF_LANES = `SELECT (SELECT next_attempt_at FROM events WHERE ready = true AND merchant_id = given.merchant_id
   AND host = given.host ORDER BY next_attempt_at LIMIT 1) AS oldest FROM :rows`;
-const LANE = columnsOf("events", ["merchant_id", "host"]);
 
-/** Returns the least of these times; null if there is none. */
-function earliest(times: readonly (number | null)[]): number | null {
-  const known = times.filter((time) => time !== null);
-  return known.length > 0 ? Math.min(...known) : null;
-}
+const toBacklog = fields<Backlog>(
+  "due_deliveries waiting_deliveries oldest_delivery_due_at due_settlements oldest_settlement_due_at",
+);
 
 export function backlog(
   { read }: Executor,
@@ -182,14 +188,15 @@ export function backlog(
     async readBacklog() {
       const lanes = await readyLanes({ limit: MOST_LANES });
       const values = lanes.map(({ merchantId, host }) => ({ merchant_id: merchantId, host }));
-      const firsts = await read({ text: FIRST_OF_LANES, rows: { columns: LANE, values } });
+      const firsts = await read({ text: FIRST_OF_LANES, rows: given("events", values) });
       const [row] = await read({ text: COUNTS });
-      return toObject<Backlog>({
-        dueDeliveries: Math.min(MOST_COUNTED, row!.due),
-        waitingDeliveries: Math.min(MOST_COUNTED, row!.waiting),
-        oldestDeliveryDueAt: earliest([row!.oldest_delivery, ...firsts.map(({ oldest }) => oldest)]),
-        dueSettlements: Math.min(MOST_COUNTED, row!.settlements),
-        oldestSettlementDueAt: earliest([row!.oldest_payout, row!.oldest_checkout]),
+      const oldest = [row!.oldest_delivery, ...firsts.map((first) => first.oldest)].filter((time) => time !== null);
+      return toBacklog({
+        due_deliveries: Math.min(MOST_COUNTED, row!.due),
+        waiting_deliveries: Math.min(MOST_COUNTED, row!.waiting),
+        oldest_delivery_due_at: oldest.length > 0 ? Math.min(...oldest) : null,
+        due_settlements: Math.min(MOST_COUNTED, row!.settlements),
+        oldest_settlement_due_at: row!.oldest_settlement,
       });
     },
   };

@@ -1,11 +1,11 @@
 import { mayDecide, type ApprovalStore, type Decided, type DisbursementStore } from "../../domain/disbursements.ts";
-import { dueValues, failureValue, RECORDS, toDisbursement } from "../record-rows.ts";
+import { dueValues, RECORDS, toDisbursement } from "../record-rows.ts";
 import { recordAction } from "./audit.ts";
-import { handoverValues } from "./handover-rows.ts";
+import { handoverValues } from "./inserting.ts";
 import { lockMerchants } from "./locked-merchant.ts";
-import { insertNew, run, runAll, type Executor, type Work } from "./query.ts";
+import { insertNew, run, runAll, updateRows, type Executor, type Work } from "./query.ts";
 import { recordFinder, recordList } from "./record-lists.ts";
-import { settleAll } from "./settling.ts";
+import { endNow } from "./settling.ts";
 import { eyesOf } from "./sign-in.ts";
 
 const COUNT_REFUSAL = `INSERT INTO refusals AS r (merchant_id, merchants_reference, count)
@@ -17,8 +17,6 @@ const LIST = (which: string) => `SELECT d.* FROM disbursements d WHERE ${WAITS} 
   ORDER BY d.created_at, d.reference LIMIT :limit`;
 const LOCK = `SELECT d.* FROM disbursements d
   WHERE d.merchant_id = :merchant AND d.reference = :reference AND ${WAITS} FOR UPDATE`;
-const APPROVE = `UPDATE disbursements SET approval = NULL, failure = :failure, due_at = :due_at,
-  due_status = :due_status WHERE merchant_id = :merchant AND reference = :reference`;
 
 export function disbursements(executor: Executor): Omit<DisbursementStore, "insertDisbursement"> & ApprovalStore {
   const { read, write } = executor;
@@ -49,15 +47,16 @@ export function disbursements(executor: Executor): Omit<DisbursementStore, "inse
         if (refused) return refused;
         if (rejection !== undefined) {
           const end = { kind: "disbursement", reference, merchant, status: "failed", failure: record.failure } as const;
-          yield* settleAll([end]);
+          yield* endNow([end]);
           const details = { reference, reason: rejection };
           yield* recordAction({ actor, action: "payment.reject", merchantId, details });
           return "decided";
         }
         const { due, failure, rail } = record.approval.plan;
-        const changes = { ...dueValues(due, merchant.now), failure: failureValue(failure) };
+        const ends = dueValues(due, failure, merchant.now);
+        const approved = { merchant_id: merchantId, reference, approval: null, ...ends };
         yield* runAll([
-          { text: APPROVE, values: { ...place, ...changes } },
+          updateRows("disbursements", ["merchant_id", "reference"], [approved]),
           ...(rail === undefined ? [] : [insertNew("handovers", [handoverValues(record, rail, merchant.now)])]),
         ]);
         yield* recordAction({ actor, action: "payment.approve", merchantId, details: { reference } });

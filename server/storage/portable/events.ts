@@ -10,9 +10,9 @@ import type {
 } from "../../domain/deliveries.ts";
 import type { Page } from "../../domain/pages.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
+import type { Event } from "../../domain/events.ts";
 import type { DeliveryCount } from "../../domain/webhooks.ts";
 import { fields, type Row } from "../rows.ts";
-import { toDelivery, toEvent } from "./event-rows.ts";
 import { placeOf, toPage } from "./pages.ts";
 import { LAST, mergedRanges, type Executor } from "./query.ts";
 
@@ -116,6 +116,17 @@ async function look({ database, read }: Executor, asked: Look): Promise<Found> {
   const range = { ...asked.range, ...(order === "ASC" ? { before: seq + 1 } : { after: seq - 1 }) };
   return { rows: await find(columns, range, others, most), reached };
 }
+
+const EVENT = "id merchant_id type reference created_at body traceparent";
+export const toEvent = fields<Event>(EVENT);
+
+const deliveryOf = fields<Delivery>(`${EVENT} url status step next_attempt_at`);
+/** @param row with its merchant's clock_offset */
+const toDelivery = (row: Row, attempts: Attempt[]): Delivery => ({
+  ...deliveryOf(row),
+  ...(row.next_attempt_at !== null && { nextAttemptAt: row.next_attempt_at + row.clock_offset }),
+  attempts,
+});
 
 /** The clock of the event's merchant, with which `toDelivery` shows the time of the next attempt. */
 const WITH_OFFSET = "*, (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS clock_offset";
@@ -255,11 +266,8 @@ async function clockAndLast({ read }: Executor, merchant: string): Promise<{ off
   return { offset: row?.clock_offset, last: row?.last ?? 0 };
 }
 
-/** How many positions a step of a search reads. PostgreSQL needs a round trip for each step. */
-const LOOKS_PER_STEP = 16;
-/** When the first event at or after each of these positions was created; NULL if there is no such event. */
-const TIMES = `SELECT (SELECT created_at FROM events WHERE merchant_id = :merchant AND seq >= given.place
-  ORDER BY seq LIMIT 1) AS time FROM :rows`;
+/** When the first event at or after a position was created. */
+const TIME = `SELECT seq, created_at FROM events WHERE merchant_id = :merchant AND seq >= :place ORDER BY seq LIMIT 1`;
 
 /**
  * Returns the position of the first event at or after `time`, or the position after `last` if all events were created
@@ -268,13 +276,10 @@ const TIMES = `SELECT (SELECT created_at FROM events WHERE merchant_id = :mercha
 async function firstAt({ read }: Executor, merchant: string, time: number, last: number): Promise<number> {
   let [low, high] = [0, last + 1];
   while (low < high) {
-    const width = (high - low) / LOOKS_PER_STEP;
-    const places = Array.from({ length: LOOKS_PER_STEP }, (_, index) => low + Math.floor(index * width));
-    const given = { columns: { place: "bigint" }, values: places.map((place) => ({ place })) };
-    const times = await read({ text: TIMES, values: { merchant }, rows: given });
-    const index = times.findIndex((row) => row.time === null || row.time >= time);
-    if (index === -1) low = places.at(-1)! + 1;
-    else [low, high] = [index === 0 ? low : places[index - 1]! + 1, places[index]!];
+    const place = Math.floor((low + high) / 2);
+    const [row] = await read({ text: TIME, values: { merchant, place } });
+    if (row === undefined || row.created_at >= time) high = place;
+    else low = row.seq + 1;
   }
   return high;
 }

@@ -3,10 +3,9 @@ import { ended, next, type HandoverEvent, type Next } from "../../domain/handove
 import type { Handover, RailExchange, Recorded } from "../../domain/handovers.ts";
 import type { RailAnswer } from "../../domain/rails.ts";
 import type { Row, Values } from "../rows.ts";
-import { toConflict } from "./handover-rows.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
 import { insertNew, run, runAll, updateRows, type Work } from "./query.ts";
-import { settleAll } from "./settling.ts";
+import { endNow } from "./settling.ts";
 
 const EXCHANGES_KEPT = 100;
 
@@ -54,6 +53,10 @@ function* log(items: readonly { row: Row; exchanges: readonly RailExchange[] }[]
       .filter(({ values: { until } }) => until > 0),
   );
 }
+
+/** The open conflict of a payment, since the payment needs a person. */
+export const toConflict = ({ conflict, attention_real: at }: Row): Handover["conflict"] =>
+  conflict === null ? undefined : { at, answer: JSON.parse(conflict) };
 
 /** The new values of a locked hand-over. The rail's answer is kept as far as it says more than earlier ones. */
 const changed = (row: Row, answer: RailAnswer | undefined, values: Values): Values => ({
@@ -133,7 +136,7 @@ function* recordOnce(items: readonly Reported[]): Work<Map<string, Recorded>> {
   const ends = known.flatMap(({ id: reference, row, merchant, after: { final } }) =>
     final ? [{ kind: row.kind, reference, merchant, status: final.status, failure: final.failure }] : [],
   );
-  const had = yield* settleAll(ends);
+  const had = yield* endNow(ends);
   const results = new Map<string, Recorded>(items.map(({ id }) => [id, byId.has(id) ? "recorded" : "unknown-payment"]));
   const values = known.flatMap(({ id, row, merchant, after }) => {
     if (after.open) return [noted(row, after.open, after, merchant.now)];

@@ -1,25 +1,26 @@
-import { actorName, type Actor, type AuditAction, type Eyes } from "../../domain/audit.ts";
+import { actorName, nameOf, type Actor, type AuditAction, type Eyes } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/records.ts";
 import { byHand } from "../../domain/handover-state.ts";
 import type {
   ClaimedHandover,
   Decision,
+  Handover,
   HandoverFigures,
   HandoverStore,
   HandoverSummary,
   RailPause,
   StoredExchange,
 } from "../../domain/handovers.ts";
+import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { KINDS, RECORDS } from "../record-rows.ts";
+import { KINDS, RECORDS, type Kind } from "../record-rows.ts";
 import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { closeByHand, recordReports } from "./handover-reports.ts";
-import { toHandover, toPayment } from "./handover-rows.ts";
+import { closeByHand, recordReports, toConflict } from "./handover-reports.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
 import { claimRows, queueOf, READY } from "./queue.ts";
-import { settleAll } from "./settling.ts";
+import { endNow } from "./settling.ts";
 import { eyesOf } from "./sign-in.ts";
 
 /** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
@@ -77,6 +78,39 @@ const toPause = fields<RailPause>("rail at_real paused_by:by reason");
 const toSummary = fields<HandoverSummary>(
   "reference merchants_reference merchant_id amount currency status state created_real rail_fee rail_reference",
 );
+
+/** @param recordRow the row of the payment's record */
+function toPayment(row: Row, recordRow: Row): RailPayment {
+  const record = RECORDS[row.kind as Kind].toRecord(recordRow);
+  return {
+    kind: row.kind,
+    reference: record.reference,
+    amount: record.amount,
+    country: record.country,
+    currency: record.currency,
+    ...("locale" in record ? { locale: record.locale } : { phoneNumber: record.customer.phoneNumber }),
+    createdAt: row.created_real,
+    ...(row.rail_reference !== null && { railReference: row.rail_reference }),
+  };
+}
+
+function toHandover(row: Row, recordRow: Row): Handover {
+  const conflict = toConflict(row);
+  const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
+  return {
+    merchantId: row.merchant_id,
+    payment: toPayment(row, recordRow),
+    status: recordRow.status,
+    merchantsReference: recordRow.merchants_reference,
+    rail: row.rail,
+    state: row.state,
+    nextAttemptAt: row.state === "closed" ? undefined : optional(row.next_attempt_at),
+    unknownSince: conflict ? undefined : optional(row.attention_real),
+    url: optional(row.url),
+    conflict,
+    proposal: proposal && { ...proposal, by: nameOf(proposal.by) },
+  };
+}
 
 /** The records of hand-overs, by reference. */
 const recordQueries = (rows: readonly Row[]): Query[] => {
@@ -193,7 +227,7 @@ export function handovers(executor: Executor): HandoverStore {
         if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
         const end = { kind: row.kind, reference: id, merchant, status, failure };
-        if ((yield* settleAll([end])).size > 0) return "not-pending";
+        if ((yield* endNow([end])).size > 0) return "not-pending";
         yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";

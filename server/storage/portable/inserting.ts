@@ -3,15 +3,22 @@ import type { Disbursement, DisbursementStore } from "../../domain/disbursements
 import type { ServiceError } from "../../domain/errors.ts";
 import { insufficientFunds } from "../../domain/ledger.ts";
 import type { Draft, Insertion } from "../../domain/records.ts";
-import { columnsOf } from "../columns.ts";
-import { limited, looked, refusalFor, refusalOf, type DailySum, type KeyRow, type StoredBound } from "../limit-rows.ts";
+import { limited, refusalFor, refusalOf, type DailySum, type KeyRow, type StoredBound } from "../limit-rows.ts";
 import { byText } from "../postgres/text.ts";
 import { customerOf, recorded, RECORDS, toValues, type RecordTable } from "../record-rows.ts";
 import type { Row, Values } from "../rows.ts";
 import { booked, openQuery, reserved, toBooks, type Books, type Entry, type Place } from "./booking.ts";
-import { handoverValues } from "./handover-rows.ts";
 import { lockQueries, required, toLocked, type Lock, type LockedMerchant } from "./locked-merchant.ts";
-import { eachGiven, insertNew, insertRows, type Database, type Executor, type Query, type Work } from "./query.ts";
+import {
+  eachGiven,
+  given,
+  insertNew,
+  insertRows,
+  type Database,
+  type Executor,
+  type Query,
+  type Work,
+} from "./query.ts";
 import { writeEvents } from "./settling.ts";
 
 type Payment = Disbursement | Checkout;
@@ -80,7 +87,6 @@ function* insertCheckouts(drafts: readonly Draft<Checkout>[]): Work<Insertion<Ch
   return yield* outcomes(RECORDS.checkout, items, { stored, last: [handOver(itemsIn(items, stored))] });
 }
 
-const KEY = columnsOf("api_keys", ["merchant_id", "id"]);
 const KEYS = eachGiven(`SELECT id, limits, created_by, revoked_at FROM api_keys
   WHERE merchant_id = given.merchant_id AND id = given.id LIMIT 1`);
 const ENFORCED = `SELECT merchant_id, currency FROM accounts
@@ -102,7 +108,7 @@ function* lockOwners(drafts: readonly Owned[], lock: Lock): Work<Owners> {
   );
   const [, locked, found, accounts] = yield [
     ...lockQueries(ids, lock),
-    { text: KEYS, rows: { columns: KEY, values: [...new Map(named).values()] } },
+    { text: KEYS, rows: given("api_keys", [...new Map(named).values()]) },
     { text: ENFORCED, values: { merchants: ids } },
   ];
   const merchants = toLocked(locked!);
@@ -133,6 +139,20 @@ function insertQuery<T extends Payment>(
   const sorted = permitted.toSorted((a, b) => byText(keyOf(a), keyOf(b)));
   const { text, rows } = insertRows(table, sorted, "ON CONFLICT DO NOTHING");
   return { text: complete(text), rows };
+}
+
+/** A new record's hand-over, which is ready at once. @param now real time */
+export function handoverValues(record: Disbursement | Checkout, rail: string, now: number) {
+  return {
+    merchant_id: record.merchantId,
+    id: record.reference,
+    kind: "locale" in record ? "checkout" : "disbursement",
+    rail,
+    state: "waiting",
+    created_real: now,
+    next_attempt_at: now,
+    ready: 1,
+  } satisfies Values;
 }
 
 /** Writes the hand-overs of new records to their rails. */
@@ -230,7 +250,6 @@ function judged(items: readonly Payout[], used: Map<string, number>, books: Book
   return refusals;
 }
 
-const MERCHANTS_REFERENCE = columnsOf("disbursements", ["merchant_id", "merchants_reference"]);
 const selectByReference = (table: string) =>
   eachGiven(`SELECT * FROM ${table} WHERE merchant_id = given.merchant_id
     AND merchants_reference = given.merchants_reference LIMIT 1`);
@@ -250,15 +269,16 @@ function* outcomes<T extends Payment>(
   }));
   const values = places.filter((_, index) => !stored.has(items[index]!.record.id));
   // Before removals, because other requests of the batch may have the reference of a payout that is removed.
-  const [existing] = yield [
-    { text: selectByReference(table), rows: { columns: MERCHANTS_REFERENCE, values } },
-    ...last,
-  ];
+  const [existing] = yield [{ text: selectByReference(table), rows: given(table, values) }, ...last];
   const byReference = new Map(existing!.rows.map((row) => [keyOf(row), toRecord(row)]));
   return items.map(({ record, refusal }, index): Insertion<T> => {
     if (stored.has(record.id)) return { inserted: true, record };
-    // A record that is not refused either was stored by an earlier run or is a duplicate.
-    const result = looked(record, refusal, byReference.get(keyOf(places[index]!)))!;
+    const found = byReference.get(keyOf(places[index]!));
+    // An earlier run of the transaction has stored it.
+    const isOwn = found?.id === record.id;
+    // A known reference comes before every refusal (D1), but a revoked key is told nothing.
+    const isShown = found && (isOwn || refusal?.code !== "unauthorized");
+    const result = isShown ? { inserted: isOwn, record: found } : { inserted: false, record, refusal: refusal! };
     const removal = refusals?.get(result.record.reference);
     // The payout of which another request of the batch would be a duplicate does not exist.
     return removal ? { ...result, inserted: false, refusal: refusal ?? removal } : result;

@@ -15,7 +15,7 @@ import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { adjusted, openBooks } from "./booking.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { cursorScope, placeOf, toPage } from "./pages.ts";
-import { LAST, run, type Executor, type Work } from "./query.ts";
+import { insertRows, LAST, run, type Executor, type Work } from "./query.ts";
 import { eyesOf } from "./sign-in.ts";
 
 const LIST = (which: string) => `SELECT * FROM accounts WHERE (entries > 0 OR enforced) ${which}`;
@@ -30,8 +30,6 @@ const RECORDED = `SELECT kind, currency, CAST(available AS text) AS amount FROM 
   UNION ALL SELECT 'proposal', currency, CAST(amount AS text) FROM adjustments
     WHERE merchant_id = :merchant AND id = :reference`;
 
-const PROPOSE = `INSERT INTO adjustments (merchant_id, id, currency, amount, reason, proposed_by, proposed_real)
-  VALUES (:merchant, :id, :currency, :amount, :reason, :by, :now)`;
 const PROPOSALS = "SELECT * FROM adjustments ORDER BY proposed_real, merchant_id, id";
 const LOCK_PROPOSAL = "SELECT * FROM adjustments WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 const REMOVE_PROPOSAL = "DELETE FROM adjustments WHERE merchant_id = :merchant AND id = :id";
@@ -149,7 +147,8 @@ export function ledgerStore({ read, write }: Executor): LedgerStore & Adjustment
           if (recorded) return recorded;
           const by = yield* eyesOf(actor, merchantId);
           const { id, currency, amount, reason } = adjustment;
-          yield* run(PROPOSE, { merchant: merchantId, id, currency, amount, reason, by });
+          const proposed = { proposed_by: by, proposed_real: merchant.now };
+          yield [insertRows("adjustments", [{ merchant_id: merchantId, id, currency, amount, reason, ...proposed }])];
           yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
           return "proposed";
         },

@@ -5,11 +5,10 @@ import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
 import { bytesOf, toKey, toMerchant, toOwner } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { lockMerchant, required, type Lock } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Work, type WriteOptions } from "./query.ts";
+import { given, run, runAll, type Executor, type Work, type WriteOptions } from "./query.ts";
 import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
 import { endSessionsOf, eyesOf } from "./sign-in.ts";
 
@@ -71,7 +70,7 @@ const toJson = (value: unknown) => (value === undefined ? null : JSON.stringify(
 
 export function merchants(executor: Executor): Omit<MerchantStore, "exclusively" | "takeRequest"> {
   const { read, readAll, write, sealing } = executor;
-  const findOwner = executor.finder(OWNER, columnsOf("api_keys", ["hash"]));
+  const findOwner = executor.finder(OWNER);
 
   /** Returns an operation that replaces what a merchant has in a column, as JSON. */
   const replacing =
@@ -96,7 +95,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
 
   return {
     async findMerchantByKey(hash) {
-      const row = await findOwner({ hash: bytesOf(hash) });
+      const row = await findOwner(given("api_keys", [{ hash: bytesOf(hash) }]));
       return row && toOwner(row);
     },
     async findMerchant(merchant) {
@@ -170,13 +169,12 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
       return lists.flat().map(toKey);
     },
     async recordKeyUses(uses) {
-      const columns = { merchant_id: "text", id: "text", used_real: "bigint" };
       const values = uses.map(({ merchantId, keyId, usedAt }) => ({
         merchant_id: merchantId,
         id: keyId,
         used_real: usedAt,
       }));
-      const recordUses = () => runAll([{ text: RECORD_USES, rows: { columns, values } }]);
+      const recordUses = () => runAll([{ text: RECORD_USES, rows: given("api_keys", values) }]);
       // No request waits for this write.
       await write(recordUses, { commit: "writeUnflushed", repeatable: true });
     },

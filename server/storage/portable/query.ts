@@ -32,6 +32,15 @@ export interface GivenRows {
   values: readonly Values[];
 }
 
+/**
+ * Rows, which all have the columns of the first. Their types are those of the table's columns of the same names; other
+ * columns are numbers.
+ */
+export const given = (table: string, values: readonly Values[]): GivenRows => ({
+  columns: columnsOf(table, Object.keys(values[0] ?? {})),
+  values,
+});
+
 export interface QueryResult {
   rows: readonly Row[];
   /** The number of rows that the statement returned or changed. */
@@ -83,7 +92,7 @@ export interface Executor {
    * statement.
    * @param select finds at most one row; names the values as `eachGiven` does
    */
-  finder(select: string, columns: Columns): (values: Values) => Promise<Row | undefined>;
+  finder(select: string): (row: GivenRows) => Promise<Row | undefined>;
   emit: Emit;
 }
 
@@ -143,23 +152,23 @@ export const eachGiven = (select: string): Query["text"] => ({
   postgres: `SELECT found.* FROM :rows CROSS JOIN LATERAL (${select}) AS found`,
 });
 
-/** A statement that inserts rows, which all have the columns of the first. @param end such as RETURNING */
+/** A statement that inserts rows. @param end such as RETURNING */
 export function insertRows(table: string, values: readonly Values[], end = "") {
-  const columns = columnsOf(table, Object.keys(values[0] ?? {}));
-  const text = `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT * FROM :rows ${end}`;
-  return { text, rows: { columns, values } } satisfies Query;
+  const rows = given(table, values);
+  const text = `INSERT INTO ${table} (${Object.keys(rows.columns).join(", ")}) SELECT * FROM :rows ${end}`;
+  return { text, rows } satisfies Query;
 }
 
 /** A statement that inserts rows, except those that were inserted before. */
 export const insertNew = (table: string, values: readonly Values[]): Query =>
   insertRows(table, values, "WHERE true ON CONFLICT DO NOTHING");
 
-/** A statement that changes rows, which it finds by `keys`. They all have the columns of the first. */
+/** A statement that changes rows, which it finds by `keys`. */
 export function updateRows(table: string, keys: readonly string[], values: readonly Values[]): Query {
-  const columns = columnsOf(table, Object.keys(values[0] ?? {}));
-  const changes = Object.keys(columns).filter((name) => !keys.includes(name));
+  const rows = given(table, values);
+  const changes = Object.keys(rows.columns).filter((name) => !keys.includes(name));
   const found = keys.map((name) => `t.${name} = given.${name}`).join(" AND ");
   const text = `UPDATE ${table} AS t SET ${changes.map((name) => `${name} = given.${name}`).join(", ")}
     FROM :rows WHERE ${found}`;
-  return { text, rows: { columns, values } };
+  return { text, rows };
 }

@@ -2,6 +2,7 @@ import type { Claimed, Lane, LaneClaim, Queue } from "../../domain/deliveries.ts
 import type { Row } from "../rows.ts";
 import {
   afterLane,
+  given,
   runAll,
   type Executor,
   type Query,
@@ -59,7 +60,6 @@ const CLAIM = ({ name, lane, order }: QueueTable): Query["text"] => {
         AND id = ANY(ARRAY(SELECT id FROM picked)) RETURNING *`,
   };
 };
-const LANES = { merchant_id: "text", host: "text", count: "bigint" };
 
 /**
  * Claims ready rows of a queue inside a transaction. Returns them as the claim left them, in the order of the lanes, and
@@ -68,7 +68,7 @@ const LANES = { merchant_id: "text", host: "text", count: "bigint" };
 export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease: number): Work<readonly Row[]> {
   const { lane, order } = queue;
   const values = lanes.map(({ merchantId, host, count }) => ({ merchant_id: merchantId, host, count }));
-  const [claimed] = yield [{ text: CLAIM(queue), values: { lease }, rows: { columns: LANES, values } }];
+  const [claimed] = yield [{ text: CLAIM(queue), values: { lease }, rows: given("events", values) }];
   const places = new Map(lanes.map(({ merchantId, host }, index) => [`${merchantId} ${host}`, index]));
   const placeOf = (row: Row) => places.get(`${row.merchant_id} ${row[lane]}`)!;
   const bySchedule = (a: Row, b: Row) => a.next_attempt_at - b.next_attempt_at || (a[order] < b[order] ? -1 : 1);
@@ -111,9 +111,8 @@ export function queueOf(
     },
     async renew(claims, lease) {
       if (claims.length === 0) return;
-      const columns = { merchant_id: "text", id: "text", token: "bigint" };
       const values = claims.map(({ lane, id, token }) => ({ merchant_id: lane.merchantId, id, token }));
-      await write(() => runAll([{ text: renewal, values: { lease }, rows: { columns, values } }]), unflushed);
+      await write(() => runAll([{ text: renewal, values: { lease }, rows: given(name, values) }]), unflushed);
     },
   };
 }

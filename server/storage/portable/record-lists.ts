@@ -2,11 +2,10 @@ import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import type { PaymentSearch } from "../../domain/storage.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
 import { KINDS, RECORDS, toCheckout, toDisbursement, type RecordTable } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { cursorScope, placeOf, toPage } from "./pages.ts";
-import { LAST, LEAST_UUID, mergedRanges, type Executor, type Query } from "./query.ts";
+import { given, LAST, LEAST_UUID, mergedRanges, type Executor, type Query } from "./query.ts";
 
 /** Records of the same millisecond are ordered by insertion in SQLite, and in PostgreSQL by their ids. */
 const KEYS = {
@@ -25,14 +24,12 @@ const withDays = (table: string) => `WITH RECURSIVE days (day) AS (SELECT :creat
   SELECT (SELECT max(${DAY}) FROM ${table} WHERE ${DAY} < day AND phone_number IS NOT NULL) FROM days
   WHERE day > :from / ${DAY_MS})`;
 
-const REFERENCE = columnsOf("disbursements", ["merchant_id", "reference"]);
-
 /** Returns a function that finds a merchant's record by the service's reference. */
 export function recordFinder<T>({ finder }: Pick<Executor, "finder">, { table, toRecord }: RecordTable<T>) {
   const select = `SELECT * FROM ${table} WHERE merchant_id = given.merchant_id AND reference = given.reference LIMIT 1`;
-  const find = finder(select, REFERENCE);
+  const find = finder(select);
   return async (merchant_id: string, reference: string): Promise<T | undefined> => {
-    const row = await find({ merchant_id, reference });
+    const row = await find(given(table, [{ merchant_id, reference }]));
     return row && toRecord(row);
   };
 }
@@ -46,17 +43,12 @@ export function recordList<T>(executor: Executor, { table, statuses, toRecord }:
     AND created_at >= :from AND (created_at, ${key}) < (:created_at, :${key}::uuid) AND ${condition}`;
   const few = (condition: string) => `${inRange(condition)} AND (:status::text IS NULL OR status = :status)`;
   const OF_PHONE = "phone_number = :phone";
-  const OF_PHONE_AND_DAY = `${OF_PHONE} AND ${DAY} = day`;
-  const daysWith = (select: string) => `${withDays(table)} SELECT day FROM days WHERE EXISTS (${select})`;
-  // Without a status, the days are found in the index alone.
-  const DAYS_OF_PHONE = daysWith(inRange(OF_PHONE_AND_DAY));
-  const DAYS_OF_PHONE_AND_STATUS = daysWith(few(OF_PHONE_AND_DAY));
+  const DAYS = `${withDays(table)} SELECT day FROM days WHERE EXISTS (${few(`${OF_PHONE} AND ${DAY} = day`)})`;
   const OF_DAY = `${few(`${OF_PHONE} AND ${DAY} = :day`)} ${ORDER} LIMIT :limit`;
 
   async function readDays(values: NonNullable<Query["values"]>, most: number): Promise<Row[]> {
     const found: Row[] = [];
-    const text = values.status === undefined ? DAYS_OF_PHONE : DAYS_OF_PHONE_AND_STATUS;
-    for (const { day } of await read({ text, values })) {
+    for (const { day } of await read({ text: DAYS, values })) {
       if (found.length === most) break;
       found.push(...(await read({ text: OF_DAY, values: { ...values, day, limit: most - found.length } })));
     }

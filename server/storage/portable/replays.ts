@@ -5,7 +5,7 @@ import { fields, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { countDeliveries, courseOf, nextOnCourse, STATUSES } from "./events.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { run, type Executor, type Work } from "./query.ts";
+import { given, run, type Executor, type Work } from "./query.ts";
 
 const INSERT = `INSERT INTO replays
     (merchant_id, id, filter, pace, expected, started_real, started_by, seq, last_seq, state, due_at)
@@ -98,7 +98,7 @@ export function replays(executor: Executor): ReplayStore {
         const [current] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
         if (current?.state !== "running" || current.seq !== course.seq) return 0;
         const values = next.rows.map(({ id: event, status }: Row) => ({ id: event, status }));
-        const rows = { columns: { id: "text", status: "text" }, values };
+        const rows = given("events", values);
         const [made] = yield [{ text: MAKE_READY, values: { merchant: merchantId, replay: id }, rows }];
         const replayed = made!.count;
         const isDone = next.seq >= course.lastSeq;

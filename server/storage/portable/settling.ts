@@ -1,46 +1,67 @@
+import type { Checkout } from "../../domain/checkouts.ts";
+import type { Disbursement } from "../../domain/disbursements.ts";
+import { destinationOf, eventOf } from "../../domain/events.ts";
 import type { ClockStore } from "../../domain/storage.ts";
 import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
-import { columnsOf } from "../columns.ts";
-import { failureValue, KINDS, RECORDS, settledReport, type Kind } from "../record-rows.ts";
-import type { Row } from "../rows.ts";
+import { failureValue, KINDS, RECORDS, type Kind } from "../record-rows.ts";
+import type { Row, StoredMerchant, Values } from "../rows.ts";
 import { ended, openQuery, toBooks } from "./booking.ts";
-import { eventValues, type FinalRecord } from "./event-rows.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
-import { insertRows, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { given, insertRows, runAll, type Executor, type Query, type Work } from "./query.ts";
 
-const TABLES = Object.values(RECORDS);
+/** A record that has become final, and its merchant. */
+interface FinalRecord {
+  record: Disbursement | Checkout;
+  merchant: StoredMerchant;
+}
+
+/** Returns the row of the event of a record that has become final. */
+function eventValues({ record, merchant }: FinalRecord) {
+  const { id, merchantId, type, reference, createdAt, body, traceparent = null } = eventOf(record, merchant.name);
+  const destination = destinationOf(record, merchant);
+  return {
+    id,
+    merchant_id: merchantId,
+    type,
+    reference,
+    created_at: createdAt,
+    body,
+    traceparent,
+    url: destination?.url ?? null,
+    host: destination?.host ?? null,
+    status: destination ? "pending" : null,
+    next_attempt_at: destination ? createdAt - merchant.clockOffset : null,
+    ready: destination ? 1 : 0,
+  } satisfies Values;
+}
 
 const findDue = (which: string) =>
-  TABLES.map(
-    ({ table }) => `SELECT * FROM (SELECT '${table}' AS kind, merchant_id, reference, due_at FROM ${table}
-      WHERE ${which} due_at <= (SELECT :now) ORDER BY due_at LIMIT :limit) AS found`,
+  KINDS.map(
+    (kind) => `SELECT * FROM (SELECT '${kind}' AS kind, merchant_id, reference, due_at, due_status, failure
+      FROM ${RECORDS[kind].table} WHERE ${which} due_at <= (SELECT :now) ORDER BY due_at LIMIT :limit) AS found`,
   ).join(" UNION ALL ");
 const FIND_ALL = findDue("");
 const FIND_OF_MERCHANT = findDue("merchant_id = :merchant AND");
 
-/** Leaves out records that have been settled or postponed since they were found. */
-const SETTLE = (table: string) => `UPDATE ${table} AS r SET status = due_status,
-    updated_at = greatest(updated_at, given.settled_at), due_at = NULL, due_status = NULL
-  FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.due_at = given.was_due
-  RETURNING *`;
-const SETTLED = {
-  ...columnsOf("disbursements", ["merchant_id", "reference"]),
-  was_due: "bigint",
-  settled_at: "bigint",
-};
+/** Leaves out records that are final, or whose time has changed since they were found. */
+const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = given.status, failure = given.failure,
+    due_at = NULL, due_status = NULL, updated_at = greatest(r.updated_at, given.at)
+  FROM :rows WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending'
+    AND (given.was_due IS NULL OR (r.due_at = given.was_due AND r.due_status = given.status)) RETURNING *`;
+const STATUS = (kind: Kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
+  WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
 
 /**
  * In PostgreSQL each merchant's events have consecutive positions, because its processes share no other counter. SQLite
  * gives them when it inserts.
  */
 const NUMBER = {
-  sqlite: "SELECT given.merchant_id AS id, NULL AS last_event",
-  postgres: `UPDATE merchants AS m SET last_event = m.last_event + given.count FROM :rows WHERE m.id = given.merchant_id
+  sqlite: "SELECT given.id AS id, NULL AS last_event",
+  postgres: `UPDATE merchants AS m SET last_event = m.last_event + given.count FROM :rows WHERE m.id = given.id
     RETURNING m.id, m.last_event - given.count AS last_event`,
 };
-const COUNTS = { merchant_id: "text", count: "bigint" };
 
 /**
  * Writes the events of records that have become final, and books their ends, inside the transaction of that change. The
@@ -49,9 +70,9 @@ const COUNTS = { merchant_id: "text", count: "bigint" };
 export function* writeEvents(records: readonly FinalRecord[]): Work<void> {
   if (records.length === 0) return;
   const byMerchant = Map.groupBy(records, ({ merchant }) => merchant.id);
-  const counts = [...byMerchant].map(([id, { length }]) => ({ merchant_id: id, count: length }));
+  const counts = [...byMerchant].map(([id, { length }]) => ({ id, count: length }));
   const entries = records.flatMap(({ record, merchant }) => ended(record, merchant));
-  const [numbered, opened] = yield [{ text: NUMBER, rows: { columns: COUNTS, values: counts } }, openQuery(entries)];
+  const [numbered, opened] = yield [{ text: NUMBER, rows: given("merchants", counts) }, openQuery(entries)];
   const events = numbered!.rows.flatMap(({ id, last_event: last }) =>
     byMerchant
       .get(id)!
@@ -86,73 +107,78 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
 function* settle(due: readonly Row[], options: { wait: boolean }): Work<RecordSettled[]> {
   const ids = due.map((row) => row.merchant_id);
   const merchants = yield* lockMerchants(ids, "orders", options);
-  const mine = due.flatMap(({ kind, merchant_id, reference, due_at: was_due }) => {
+  const mine = due.flatMap(({ kind, merchant_id, reference, due_at: wasDue, due_status: status, failure }) => {
     const merchant = merchants.get(merchant_id);
     if (!merchant) return [];
-    const dueAt = sandboxTime(merchant, was_due);
-    const settled_at = happensAt(merchant, dueAt, merchant.now);
-    return [{ kind, merchant, delay: settled_at - dueAt, row: { merchant_id, reference, was_due, settled_at } }];
+    const dueAt = sandboxTime(merchant, wasDue);
+    const at = happensAt(merchant, dueAt, merchant.now);
+    return [{ kind, reference, merchant, status, failure, wasDue, at, delay: at - dueAt }];
   });
-  const results = yield* runAll(
-    TABLES.map(({ table }) => {
-      const values = mine.filter(({ kind }) => kind === table).map(({ row }) => row);
-      return { text: SETTLE(table), rows: { columns: SETTLED, values } };
-    }),
-  );
-  const records = new Map(
-    TABLES.flatMap(({ toRecord }, index) => results[index]!.rows.map((row) => [row.reference, toRecord(row)] as const)),
-  );
-  const settled = mine.flatMap(({ row, merchant, delay }) => {
-    const record = records.get(row.reference);
-    return record ? [{ record, merchant, report: settledReport(record, delay) }] : [];
-  });
-  yield* writeEvents(settled);
-  return settled.map(({ report }) => report);
+  return (yield* endAll(mine)).map(({ record: { merchantId, traceparent }, delay: delayMs }) => ({
+    merchantId,
+    delayMs,
+    ...(traceparent !== undefined && { traceparent }),
+  }));
 }
 
-const END = (kind: Kind) => `UPDATE ${RECORDS[kind].table} AS r SET status = given.status, failure = given.failure,
-    due_at = NULL, due_status = NULL, ${kind === "disbursement" ? "approval = NULL," : ""}
-    updated_at = greatest(r.updated_at, given.at) FROM :rows
-  WHERE r.merchant_id = given.merchant_id AND r.reference = given.reference AND r.status = 'pending' RETURNING *`;
-const ENDS = { ...columnsOf("checkouts", ["merchant_id", "reference", "status", "failure"]), at: "bigint" };
-const STATUS = (kind: Kind) => `SELECT reference, status FROM ${RECORDS[kind].table}
-  WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
-
 /** The end of a record of a locked merchant. */
-export interface End {
+interface End {
   kind: Kind;
   reference: string;
   merchant: LockedMerchant;
   status: FinalStatus;
-  failure?: Failure | undefined;
+  /** As it is stored. */
+  failure: string | null;
+  /** When a record was due that ends because it is due. */
+  wasDue?: number;
+  /** In sandbox time. */
+  at: number;
+}
+
+/** Gives pending records their final status and writes their events. Returns the records that were pending. */
+function* endAll<T extends End>(ends: readonly T[]): Work<(T & FinalRecord)[]> {
+  const results = yield* runAll(
+    KINDS.map((kind): Query => {
+      const values = ends
+        .filter((end) => end.kind === kind)
+        .map(({ reference, merchant, status, failure, at, wasDue }) => ({
+          merchant_id: merchant.id,
+          reference,
+          status,
+          failure,
+          at,
+          was_due: wasDue ?? null,
+        }));
+      return { text: END(kind), rows: given(RECORDS[kind].table, values) };
+    }),
+  );
+  const records = new Map(
+    KINDS.flatMap((kind, index) => results[index]!.rows.map((row) => [row.reference, RECORDS[kind].toRecord(row)])),
+  );
+  const final = ends.flatMap((end) => {
+    const record = records.get(end.reference);
+    return record ? [{ ...end, record }] : [];
+  });
+  yield* writeEvents(final);
+  return final;
 }
 
 /**
- * Gives pending records their final status and writes their events. Returns the statuses of the records that were final
- * before, by reference. The merchants are locked in `order`.
+ * Ends pending records now. Returns the statuses of the records that were final before, by reference. The merchants are
+ * locked in `order`.
  */
-export function* settleAll(ends: readonly End[]): Work<Map<string, FinalStatus>> {
-  if (ends.length === 0) return new Map();
-  const queries = KINDS.map((kind): Query => {
-    const values = ends
-      .filter((end) => end.kind === kind)
-      .map(({ reference, merchant, status, failure }) => ({
-        merchant_id: merchant.id,
-        reference,
-        status,
-        failure: failureValue(failure),
-        at: sandboxTime(merchant, merchant.now),
-      }));
-    return { text: END(kind), rows: { columns: ENDS, values } };
-  });
-  const settled = new Map((yield* runAll(queries)).flatMap(({ rows }) => rows).map((row) => [row.reference, row]));
-  const isSettled = ({ reference }: End) => settled.has(reference);
-  yield* writeEvents(
-    ends
-      .filter(isSettled)
-      .map(({ kind, reference, merchant }) => ({ record: RECORDS[kind].toRecord(settled.get(reference)!), merchant })),
+export function* endNow(
+  ends: readonly (Pick<End, "kind" | "reference" | "merchant" | "status"> & { failure?: Failure | undefined })[],
+): Work<Map<string, FinalStatus>> {
+  const final = yield* endAll(
+    ends.map((end) => ({
+      ...end,
+      failure: failureValue(end.failure),
+      at: sandboxTime(end.merchant, end.merchant.now),
+    })),
   );
-  const others = ends.filter((end) => !isSettled(end));
+  const now = new Set(final.map(({ reference }) => reference));
+  const others = ends.filter(({ reference }) => !now.has(reference));
   if (others.length === 0) return new Map();
   const merchants = [...new Set(others.map(({ merchant }) => merchant.id))];
   const values = { merchants, references: others.map(({ reference }) => reference) };

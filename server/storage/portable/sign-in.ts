@@ -15,7 +15,7 @@ import {
 import { bytesOf, fields, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { run, type Executor, type Query, type Work } from "./query.ts";
 
 const TABLES = ["dashboard_links", "dashboard_sessions"];
 const FORGET = TABLES.map((table) => ({ text: `DELETE FROM ${table} WHERE expires_real <= :now` }));
@@ -76,7 +76,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
     insertLink: ({ hash, lifetimeMs: lifetime, ...person }, actor) =>
       write(function* () {
         yield* requireOpen(person);
-        yield* runAll(FORGET);
+        yield FORGET;
         const merchant = scopeOf(person);
         const invitedBy = yield* inviters(person, actor);
         const { name, role } = person;
@@ -95,7 +95,7 @@ export function signInStore({ read, write }: Executor): SignInStore {
     signInFrom: (provider, person, session) =>
       write(function* () {
         yield* requireOpen(person);
-        yield* runAll(FORGET);
+        yield FORGET;
         const { name, role } = person;
         const access = { merchant_id: scopeOf(person), name, role, invited_by: "" };
         return yield* beginSession(access, session, { provider, role });

@@ -170,6 +170,6 @@ export function sqliteExecutor(
         return promise;
       };
     },
-    finder: (text, columns) => async (row) => execute({ text, rows: { columns, values: [row] } }).rows[0],
+    finder: (text) => async (rows) => execute({ text, rows }).rows[0],
   };
 }
