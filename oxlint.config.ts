@@ -8,7 +8,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   storage: ["domain"],
   webhooks: ["domain"],
   rails: ["domain", "client"],
-  openid: ["domain", "rails"],
+  openid: ["domain"],
   observability: ["domain"],
   workers: ["domain", "webhooks"],
   http: ["domain", "texts", "actions", "webhooks", "workers", "observability", "openid", "rails", "config"],

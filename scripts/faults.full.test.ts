@@ -4,7 +4,6 @@ import { runCluster } from "./faults/cluster.ts";
 import { runFailover } from "./faults/failover.ts";
 import { runFlushes } from "./faults/flushes.ts";
 import { runFunds } from "./faults/funds.ts";
-import { runKills } from "./faults/kills.ts";
 import { runRails } from "./faults/rails.ts";
 import { Missing } from "./faults/world.ts";
 
@@ -13,12 +12,11 @@ vi.setConfig({ testTimeout: 180_000 });
 /** For the same reason the deadline is longer than in `npm run faults`. */
 const shared = { seed: 1, deadlineMs: 30_000, print: () => undefined };
 
-test("a server killed at random moments keeps every payment once, in an intact SQLite database", async () => {
-  expect(await runKills({ ...shared, storage: "sqlite", kills: 2 })).toEqual([]);
-});
-
-test("half of the payouts are accepted where a balance or a limit permits half, also while the server is killed", async () => {
-  expect(await runFunds({ ...shared, storage: "sqlite", payouts: 2_000 })).toEqual([]);
+test.each([
+  ["a server on SQLite accepts", { storage: "sqlite", payouts: 2_000 }],
+  ["four processes on PostgreSQL accept", { storage: "postgres", payouts: 400 }],
+] as const)("%s half of the payouts where a balance or a limit permits half, also while killed", async (_, race) => {
+  expect(await runFunds({ ...shared, ...race })).toEqual([]);
 });
 
 test("processes that are killed, on a database that crashes, lose and double nothing", async () => {

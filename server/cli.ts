@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line: `disbursement-checkout serve|keys|rails|db|listen|trigger`.
+// The command line: `disbursement-checkout serve|keys|balances|rails|db|listen|trigger`.
 // Code that V8 compiled is kept for all commands, and V8 refuses it if it was compiled with other settings.
 import "./heap.ts";
 import { runCommandLine } from "./command-line.ts";

@@ -1,6 +1,7 @@
-// The commands of `disbursement-checkout`. Each loads only what it needs.
+// The command line, `disbursement-checkout`. A server that starts loads no command.
 import { inspect } from "node:util";
-import { PROGRAM, UsageError, printableLines, type Printer } from "./commands/command.ts";
+import { PROGRAM, UsageError, printableLines, usageOf, type Printer } from "./commands/command.ts";
+import type { Command } from "./commands/run.ts";
 
 const USAGE = `Usage: ${PROGRAM} COMMAND
 
@@ -19,31 +20,7 @@ const SERVE_USAGE = `Usage: ${PROGRAM} serve
 
 Starts the server. Its settings are environment variables, which the guide "Operating the server" lists.`;
 
-interface Command {
-  run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<number | undefined>;
-  /** What `--help` prints, among these arguments. */
-  usage(args: readonly string[]): string;
-}
-
-async function serve(args: readonly string[]): Promise<undefined> {
-  if (args.length > 0) throw new UsageError(SERVE_USAGE);
-  await import("./main.ts");
-}
-
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => ({ run: serve, usage: () => SERVE_USAGE }),
-  keys: async () => (await import("./commands/table.ts")).GROUPS.keys,
-  db: async () => (await import("./commands/table.ts")).GROUPS.db,
-  balances: async () => (await import("./commands/table.ts")).GROUPS.balances,
-  rails: async () => (await import("./commands/table.ts")).GROUPS.rails,
-  listen: async () => (await import("./commands/listen.ts")).listen,
-  trigger: async () => (await import("./commands/trigger.ts")).trigger,
-};
-
-/**
- * Errors whose message tells the caller of a command what to do. They are recognised by name, so that their modules
- * need not be loaded.
- */
+/** The names of errors whose message tells the caller of a command what to do. */
 const EXPECTED = new Set([
   "UsageError",
   "FailedAfterChange",
@@ -52,29 +29,41 @@ const EXPECTED = new Set([
   "ServiceError",
   "Refused",
   "StatementError",
-  "TooManyPayments",
   "ResponseError",
   "Unreachable",
 ]);
 
 /** Runs `disbursement-checkout ARGS`. Resolves with the exit code, or undefined while a server runs. */
 export async function runCommandLine(
-  [name = "", ...args]: readonly string[],
+  args: readonly string[],
   env: NodeJS.ProcessEnv,
   printer: Printer,
 ): Promise<number | undefined> {
   try {
-    const asksForHelp = [name, ...args].some((arg) => arg === "--help" || arg === "-h");
-    const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (!load && !(asksForHelp && name.startsWith("-"))) throw new UsageError(USAGE);
-    const command = await load?.();
-    if (!asksForHelp) return await command!.run(args, env, printer);
-    printer.log(command?.usage(args) ?? USAGE);
-    return 0;
+    return await run(args, env, printer);
   } catch (error) {
     const isExpected = error instanceof Error && EXPECTED.has(error.name);
     printer.error(printableLines(isExpected ? error.message : inspect(error)));
     // 2 promises that the command was refused. It may still have recorded something before 1.
     return isExpected && error.name !== "FailedAfterChange" ? 2 : 1;
   }
+}
+
+async function run(args: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<number | undefined> {
+  const [name = "", ...more] = args;
+  const asksForHelp = args.includes("--help") || args.includes("-h");
+  const explain = (usage: string) => (printer.log(usage), 0);
+  if (name === "serve") {
+    if (asksForHelp) return explain(SERVE_USAGE);
+    if (more.length > 0) throw new UsageError(SERVE_USAGE);
+    await import("./main.ts");
+    return undefined;
+  }
+  if (asksForHelp && name.startsWith("-")) return explain(USAGE);
+  const [{ GROUPS }, { runCommand }] = await Promise.all([import("./commands/table.ts"), import("./commands/run.ts")]);
+  const isGroup = name !== "" && Object.hasOwn(GROUPS, name);
+  const group = isGroup ? (name as keyof typeof GROUPS) : "";
+  const [commands, words]: [Record<string, Command>, readonly string[]] = [GROUPS[group], isGroup ? more : args];
+  if (!isGroup && !Object.hasOwn(commands, name)) throw new UsageError(USAGE);
+  return asksForHelp ? explain(usageOf(group, commands, words[0])) : runCommand(group, commands, words, env, printer);
 }

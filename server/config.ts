@@ -1,76 +1,146 @@
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { readAddress } from "./own-files.ts";
-import { readAmounts, type FeeRule, type Amounts } from "./domain/limits.ts";
+import { readAmounts, type Amounts } from "./domain/limits.ts";
 import type { Balances } from "./domain/ledger.ts";
 import { otherModeOf, modeOf, type AskedMode } from "./domain/keys.ts";
+import { ROLES, roleOf } from "./domain/sign-in.ts";
 import type { TracesSettings } from "./observability/traces.ts";
-import { readOpenId, type OpenIdSettings } from "./openid/settings.ts";
-import { readRailsFile, singleRail, type RailsSettings } from "./rails/settings.ts";
+import type { Grant, OpenIdSettings } from "./openid/provider.ts";
+import { secretIn, singleRail, textIn, toRails, type RailsSettings } from "./rails/settings.ts";
 import type { DatabaseAddress } from "./storage/open.ts";
 import { toSealingKeys } from "./storage/sealing.ts";
 
-export interface Config {
-  host: string;
-  port: number;
+type Env = Readonly<Record<string, string | undefined>>;
+type Report = (problem: string) => void;
+type Parse<T> = (text: string) => T;
+
+/** The variable of a setting, how its text is read, and the value if the variable is not set. */
+type Setting<T> = readonly [variable: string, parse: Parse<T>, otherwise: T];
+type Settings = Readonly<Record<string, Setting<unknown>>>;
+const setting = <T>(variable: string, parse: Parse<T>, otherwise: NoInfer<T>): Setting<T> => [
+  variable,
+  parse,
+  otherwise,
+];
+const optional = <T>(variable: string, parse: Parse<T>) => setting<T | undefined>(variable, parse, undefined);
+
+const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
+const PARENT_BASED = "parentbased_";
+
+/** The guide "Operating the server" says what each variable means. */
+const SERVER = {
+  database: setting("DATABASE_URL", databaseUrl, { kind: "sqlite", path: "data/server.db" }),
+  host: setting("HOST", hostname, "127.0.0.1"),
+  port: setting("PORT", wholeNumber(0, 65_535), 3000),
   /** Base URL at which customers and merchants reach the server, without a trailing slash. */
-  publicUrl: string;
-  database: DatabaseAddress;
-  /** This process's part of the work that several processes on one database share. */
-  role: ProcessRole;
-  sandbox: boolean;
-  /**
-   * The mode that SANDBOX asks for. If SANDBOX is not set, a server is a sandbox, and a command uses the database's
-   * mode (D80).
-   */
-  mode: AskedMode;
-  /** What carries the money of a live service (D73). Always present in a live server. */
-  rails?: RailsSettings;
-  sandboxApiKey?: string;
-  settleDelayMs: number;
-  /** Allows webhooks to loopback and private addresses. */
-  webhookAllowPrivate: boolean;
-  /** Allows webhooks over plain http, and to ports below 1024 other than 443. */
-  webhookAllowInsecure: boolean;
-  /**
-   * The keys of the webhook secrets in the database: the first key encrypts, and all keys decrypt. Absent to store
-   * secrets as they are.
-   */
-  secretKeys?: readonly Buffer[];
-  /** False to serve no dashboard. */
-  dashboard: boolean;
-  /** Where people sign in to the dashboard, beside links. */
-  openId?: OpenIdSettings;
-  /** False to keep no log of requests. */
-  requestLog: boolean;
-  /** Delivered events older than this are deleted, in days; kept for ever if absent. */
-  retentionDays?: number;
-  /** Phone numbers of payments that have been final for longer are erased, in days; kept for ever if absent. */
-  phoneRetentionDays?: number;
-  trustProxy: boolean | number | string;
-  /** Serves `/metrics`. If there is a token, only requests with the token get metrics. */
-  metrics?: { token?: string };
-  /** Sends traces to a collector if present (D60). */
-  traces?: TracesSettings;
-  logLevel: string;
-  /** How long the process may take to stop after a signal, in milliseconds. */
-  shutdownTimeoutMs: number;
-  /** The first part of that time, in which the process is not ready but still serves requests. */
-  drainDelayMs: number;
-  /** False to disable colours in terminal output (https://no-color.org). */
-  color: boolean;
+  publicUrl: optional("PUBLIC_URL", webAddress),
+  /** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
+  role: setting("ROLE", oneOf(["all", "api", "worker"]), "all"),
+  sandbox: optional("SANDBOX", boolean),
+  sandboxApiKey: optional("SANDBOX_API_KEY", apiKey),
+  /** The first key encrypts the webhook secrets in the database, and all keys decrypt them. */
+  secretKeys: optional("SECRETS_KEY_FILE", sealingKeys),
+  settleDelayMs: setting("SETTLE_DELAY_MS", wholeNumber(0, 86_400_000), 2_000),
+  webhookAllowPrivate: optional("WEBHOOK_ALLOW_PRIVATE", boolean),
+  webhookAllowInsecure: optional("WEBHOOK_ALLOW_INSECURE", boolean),
+  dashboard: setting("DASHBOARD", boolean, true),
+  requestLog: setting("REQUEST_LOG", (text) => oneOf(["on", "off"])(text) === "on", true),
+  trustProxy: setting("TRUST_PROXY", trustProxy, false),
   /** Requests with a missing or invalid key per client address and minute; more get 429. */
-  authFailuresPerMinute: number;
+  authFailuresPerMinute: setting("AUTH_FAILURES_PER_MINUTE", wholeNumber(1, 1_000_000), 1_000),
   /** Requests per second for each merchant; no limit if absent (D15). */
-  rateLimit?: number;
-  fees: { disbursement: FeeRule; checkout: FeeRule };
-  /** From these amounts on, a second person approves a change of a balance (D93). Absent if nobody must. */
-  secondPersonFrom?: Amounts;
-  /** True if no second operator must confirm how a payment is ended by hand. */
-  oneOperatorDecides: boolean;
+  rateLimit: optional("RATE_LIMIT", wholeNumber(1, 1_000_000)),
+  logLevel: setting("LOG_LEVEL", oneOf(LOG_LEVELS), "info"),
+  shutdownTimeoutMs: setting("SHUTDOWN_TIMEOUT_MS", wholeNumber(100, 600_000), 8_000),
+  /** The first part of that time, in which the process is not ready but still serves requests. */
+  drainDelayMs: setting("DRAIN_DELAY_MS", wholeNumber(0, 600_000), 0),
   /** Whether a payout needs a balance that covers it (D87). */
-  balances: Balances;
+  balances: optional("BALANCES", oneOf<Balances>(["enforced", "tracked"])),
+  /** From these amounts on, a second person approves a change of a balance (D93). */
+  secondPersonFrom: optional("BALANCE_APPROVAL_FROM", amounts),
+  oneOperatorDecides: setting("ONE_OPERATOR_DECIDES", boolean, false),
+  retentionDays: optional("RETENTION_DAYS", wholeNumber(1, 36_500)),
+  /** At least a week, because webhooks are sent for up to four days. */
+  phoneRetentionDays: optional("PHONE_RETENTION_DAYS", wholeNumber(7, 36_500)),
+  /** Serves `/metrics`. If there is a token, only requests with the token get metrics. */
+  metrics: optional("METRICS_TOKEN", (text): { token?: string } => ({ token: apiKey(text) })),
+  /** See https://no-color.org. */
+  color: setting("NO_COLOR", () => false, true),
+};
+
+/**
+ * The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact integer.
+ */
+const feeSettings = (kind: string, basisPoints: number) => ({
+  basisPoints: setting(`${kind}_FEE_BPS`, wholeNumber(0, 9_999), basisPoints),
+  fixed: setting(`${kind}_FEE_FIXED`, wholeNumber(0, 1_000_000_000), 0),
+});
+const DISBURSEMENT_FEE = feeSettings("DISBURSEMENT", 100);
+const CHECKOUT_FEE = feeSettings("CHECKOUT", 480);
+
+const RAIL = {
+  url: optional("RAIL_URL", String),
+  apiKeyFile: optional("RAIL_API_KEY_FILE", String),
+  webhookSecretFile: optional("RAIL_WEBHOOK_SECRET_FILE", String),
+  all: optional("RAILS", (file) => ({ file, text: textIn(file) })),
+};
+/** The variables that a sandbox refuses. */
+export const RAIL_VARIABLES = variablesOf(RAIL);
+
+/** Sign-in at an OpenID provider (D63). */
+const OPENID = {
+  issuer: optional("OIDC_ISSUER", issuer),
+  clientId: optional("OIDC_CLIENT_ID", String),
+  clientSecret: optional("OIDC_CLIENT_SECRET_FILE", secretIn),
+  grants: optional("OIDC_ROLES", (text) => text.split(",").map((each) => toGrant(each.trim()))),
+  rolesClaim: setting("OIDC_ROLES_CLAIM", String, "groups"),
+  nameClaim: setting("OIDC_NAME_CLAIM", String, "email"),
+};
+/** What a provider cannot do without. */
+const OPENID_MISSING = {
+  OIDC_CLIENT_ID: "the id that the provider gave this server",
+  OIDC_CLIENT_SECRET_FILE: "the file with the client's secret",
+  OIDC_ROLES: "who may do what, such as payments-admins=administrator",
+};
+
+/** The standard variables of OpenTelemetry. */
+const TRACES = {
+  base: optional("OTEL_EXPORTER_OTLP_ENDPOINT", webAddress),
+  url: optional("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", webAddress),
+  sampler: setting(
+    "OTEL_TRACES_SAMPLER",
+    oneOf(SAMPLERS.flatMap((name) => [name, `${PARENT_BASED}${name}` as const])),
+    "parentbased_always_on",
+  ),
+  share: setting("OTEL_TRACES_SAMPLER_ARG", ratio, 1),
+  headers: setting("OTEL_EXPORTER_OTLP_HEADERS", pairs, {}),
+  serviceName: setting("OTEL_SERVICE_NAME", String, "disbursement-checkout"),
+  attributes: setting("OTEL_RESOURCE_ATTRIBUTES", pairs, {}),
+  isDisabled: setting("OTEL_SDK_DISABLED", boolean, false),
+};
+
+/** All variables that a server reads. */
+export const VARIABLES = [SERVER, DISBURSEMENT_FEE, CHECKOUT_FEE, RAIL, OPENID, TRACES].flatMap(variablesOf);
+
+function variablesOf(table: Settings): string[] {
+  return Object.values(table).map(([variable]) => variable);
+}
+
+type Values<Table> = { [Name in keyof Table]: Table[Name] extends Setting<infer T> ? T : never };
+
+/** Reads the settings of a table, and reports what is wrong with each. */
+function valuesOf<Table extends Settings>(table: Table, env: Env, report: Report): Values<Table> {
+  const read = ([variable, parse, otherwise]: Setting<unknown>) => {
+    try {
+      return env[variable] ? parse(env[variable]) : otherwise;
+    } catch (error) {
+      report(`${variable} ${(error as Error).message}`);
+      return otherwise;
+    }
+  };
+  return Object.fromEntries(Object.entries(table).map(([name, each]) => [name, read(each)])) as Values<Table>;
 }
 
 /** Lists every problem of a configuration, so that the operator can fix all of them together. */
@@ -84,14 +154,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** `api` responds to requests, `worker` settles, delivers and cleans up, and `all` does both. */
-export type ProcessRole = "all" | "api" | "worker";
-
-type Env = Readonly<Record<string, string | undefined>>;
-type Parse<T> = (text: string) => T;
-/** Reads a variable, or returns `otherwise` if it is not set. */
-type Read = <T>(name: string, otherwise: T, parse: Parse<T>) => T;
-
 const NO_RAIL =
   "SANDBOX=false starts a live service, which needs a rail, because this server moves no money itself. Set RAIL_URL and " +
   "RAIL_API_KEY_FILE for a service that speaks this contract, or RAILS to a file of rails (see /docs/rails), or " +
@@ -99,149 +161,93 @@ const NO_RAIL =
 const RAIL_IN_SANDBOX =
   "is set, but the server is a sandbox, which moves no money. Set SANDBOX=false for a live service, or remove it";
 
-const PROCESS_ROLES: readonly ProcessRole[] = ["all", "api", "worker"];
-const BALANCES: readonly Balances[] = ["enforced", "tracked"];
-const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"];
+export type Config = ReturnType<typeof readConfig>;
 
 /**
  * Reads the whole configuration from environment variables (`process.env`).
  * @param options.server true for the configuration of a server that is about to start, false for a command
  * @throws ConfigError that lists every invalid variable, without the values of secrets
  */
-export function readConfig(env: Env, { server = false } = {}): Config {
+export function readConfig(env: Env, { server = false } = {}) {
   const problems: string[] = [];
-  function read<T>(name: string, otherwise: T, parse: Parse<T>): T {
-    const text = env[name];
-    if (text === undefined || text === "") return otherwise;
-    try {
-      return parse(text);
-    } catch (error) {
-      problems.push(`${name} ${(error as Error).message}`);
-      return otherwise;
-    }
-  }
-
-  const database = read("DATABASE_URL", { kind: "sqlite", path: "data/server.db" } as const, databaseUrl);
-  const host = read("HOST", "127.0.0.1", hostname);
-  const port = read("PORT", 3000, wholeNumber(0, 65_535));
+  const report: Report = (problem) => problems.push(problem);
+  const values = valuesOf(SERVER, env, report);
+  const { host, port, database, role, sandboxApiKey, drainDelayMs, shutdownTimeoutMs } = values;
+  const sandbox = values.sandbox ?? true;
+  // If SANDBOX is not set, a server is a sandbox, and a command uses the database's mode (D80).
+  const mode: AskedMode = values.sandbox === undefined ? "unset" : sandbox ? "sandbox" : "live";
   const running = server || env.PORT || env.HOST ? undefined : localAddress(database);
-  const publicUrl = read("PUBLIC_URL", running ?? defaultPublicUrl(host, port), webAddress);
-  const asked = read("SANDBOX", undefined, boolean);
-  const sandbox = asked ?? true;
-  const rails = readRails(env, read, (problem) => problems.push(problem));
-  const openId = readOpenId(env, (problem) => problems.push(problem));
-  const secretKeys = read("SECRETS_KEY_FILE", undefined, sealingKeys);
+  const publicUrl = values.publicUrl ?? running ?? defaultPublicUrl(host, port);
   // A server behind a proxy may listen on loopback and still be public, so PUBLIC_URL is considered too.
   const isLocal = sandbox && isLoopback(host) && isLoopback(new URL(publicUrl).hostname);
-  const sandboxApiKey = read("SANDBOX_API_KEY", undefined, apiKey);
-  const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
-  if (otherMode) problems.push(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
-  const metricsToken = read("METRICS_TOKEN", undefined, apiKey);
-  const config: Config = {
-    host,
-    port,
-    publicUrl,
-    database,
-    role: read("ROLE", "all", oneOf(PROCESS_ROLES)),
+  const config = {
+    ...values,
     sandbox,
-    mode: asked === undefined ? "unset" : asked ? "sandbox" : "live",
-    rails,
-    openId,
-    secretKeys,
-    sandboxApiKey,
-    settleDelayMs: read("SETTLE_DELAY_MS", 2_000, wholeNumber(0, 86_400_000)),
-    webhookAllowPrivate: read("WEBHOOK_ALLOW_PRIVATE", isLocal, boolean),
-    webhookAllowInsecure: read("WEBHOOK_ALLOW_INSECURE", sandbox, boolean),
-    dashboard: read("DASHBOARD", true, boolean),
-    requestLog: read("REQUEST_LOG", "on", oneOf(["on", "off"])) === "on",
-    trustProxy: read("TRUST_PROXY", false, trustProxy),
-    authFailuresPerMinute: read("AUTH_FAILURES_PER_MINUTE", 1_000, wholeNumber(1, 1_000_000)),
-    logLevel: read("LOG_LEVEL", "info", oneOf(LOG_LEVELS)),
-    shutdownTimeoutMs: read("SHUTDOWN_TIMEOUT_MS", 8_000, wholeNumber(100, 600_000)),
-    balances: read("BALANCES", sandbox ? "tracked" : "enforced", oneOf(BALANCES)),
-    drainDelayMs: read("DRAIN_DELAY_MS", 0, wholeNumber(0, 600_000)),
-    color: !env.NO_COLOR,
-    retentionDays: read("RETENTION_DAYS", undefined, wholeNumber(1, 36_500)),
-    secondPersonFrom: read("BALANCE_APPROVAL_FROM", undefined, amounts),
-    oneOperatorDecides: read("ONE_OPERATOR_DECIDES", false, boolean),
-    // Webhooks are sent for up to four days.
-    phoneRetentionDays: read("PHONE_RETENTION_DAYS", undefined, wholeNumber(7, 36_500)),
-    rateLimit: read("RATE_LIMIT", undefined, wholeNumber(1, 1_000_000)),
-    traces: readTraces(read),
-    ...(metricsToken !== undefined ? { metrics: { token: metricsToken } } : isLocal ? { metrics: {} } : {}),
+    mode,
+    publicUrl,
+    webhookAllowPrivate: values.webhookAllowPrivate ?? isLocal,
+    webhookAllowInsecure: values.webhookAllowInsecure ?? sandbox,
+    balances: values.balances ?? (sandbox ? "tracked" : "enforced"),
+    metrics: values.metrics ?? (isLocal ? {} : undefined),
     fees: {
-      // The rate stays below 100 %, so that the fee for the largest amount, with the fixed part, is still an exact
-      // integer.
-      disbursement: {
-        basisPoints: read("DISBURSEMENT_FEE_BPS", 100, wholeNumber(0, 9_999)),
-        fixed: read("DISBURSEMENT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
-      },
-      checkout: {
-        basisPoints: read("CHECKOUT_FEE_BPS", 480, wholeNumber(0, 9_999)),
-        fixed: read("CHECKOUT_FEE_FIXED", 0, wholeNumber(0, 1_000_000_000)),
-      },
+      disbursement: valuesOf(DISBURSEMENT_FEE, env, report),
+      checkout: valuesOf(CHECKOUT_FEE, env, report),
     },
+    /** What carries the money of a live service (D73). Always present in a live server. */
+    rails: readRails(env, report),
+    /** Where people sign in to the dashboard, beside links. */
+    openId: readOpenId(env, report),
+    /** Sends traces to a collector if present (D60). */
+    traces: readTraces(env, report),
   };
-  if (config.role !== "all" && config.database.kind === "sqlite") {
-    problems.push("ROLE must be all with SQLite, which only one process can serve");
-  }
-  if (!sandbox && database.kind === "sqlite" && database.path === ":memory:") {
-    problems.push("DATABASE_URL is sqlite::memory:, which loses every payment when the process ends. Set it to a file");
-  }
-  if (config.drainDelayMs >= config.shutdownTimeoutMs) {
-    problems.push("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
-  }
-  if (server && !sandbox && !isRailSet(env)) problems.push(NO_RAIL);
+  const otherMode = server && sandboxApiKey !== undefined && otherModeOf(sandboxApiKey, modeOf({ sandbox }));
+  if (otherMode) report(`SANDBOX_API_KEY ${otherMode} (its value is not shown)`);
+  if (role !== "all" && database.kind === "sqlite")
+    report("ROLE must be all with SQLite, which only one process can serve");
+  if (!sandbox && database.kind === "sqlite" && database.path === ":memory:")
+    report("DATABASE_URL is sqlite::memory:, which loses every payment when the process ends. Set it to a file");
+  if (drainDelayMs >= shutdownTimeoutMs)
+    report("DRAIN_DELAY_MS must be less than SHUTDOWN_TIMEOUT_MS, which it is a part of");
+  if (server && !sandbox && !env.RAIL_URL && !env.RAILS) report(NO_RAIL);
   if (server && sandbox)
-    problems.push(...RAIL_VARIABLES.filter((name) => env[name]).map((name) => `${name} ${RAIL_IN_SANDBOX}`));
+    for (const name of RAIL_VARIABLES.filter((each) => env[each])) report(`${name} ${RAIL_IN_SANDBOX}`);
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
 
-/** The variables that a sandbox refuses. */
-export const RAIL_VARIABLES = ["RAIL_URL", "RAIL_API_KEY_FILE", "RAIL_WEBHOOK_SECRET_FILE", "RAILS"] as const;
-const isRailSet = ({ RAIL_URL, RAILS }: Env) => Boolean(RAIL_URL || RAILS);
-
 /** Reads the rails and the files that they name. Undefined if none is set. */
-function readRails(env: Env, read: Read, report: (problem: string) => void): RailsSettings | undefined {
-  const { RAILS: file, RAIL_URL: address, RAIL_API_KEY_FILE: keyFile, RAIL_WEBHOOK_SECRET_FILE: secretFile } = env;
-  if (file && (address || keyFile || secretFile)) {
+function readRails(env: Env, report: Report): RailsSettings | undefined {
+  const { all, ...service } = valuesOf(RAIL, env, report);
+  const isOneRail = Object.values(service).some(Boolean);
+  if (all && isOneRail)
     report(
       "RAILS and RAIL_URL are set: RAILS names all rails, so remove RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE",
     );
-    return undefined;
-  }
-  if (file) return readRailsFile(file, report);
-  if (!address) {
-    if (keyFile || secretFile) report("RAIL_URL is missing: the address of the rail without /v1");
-    return undefined;
-  }
-  const url = read("RAIL_URL", "", webAddress);
-  return singleRail(url, { apiKey: keyFile || undefined, webhookSecret: secretFile || undefined }, report);
+  else if (all) return toRails(all, report);
+  else if (isOneRail) return singleRail(service, (field, problem) => report(`${RAIL[field as "url"][0]} ${problem}`));
+  return undefined;
 }
 
-const SAMPLERS = ["always_on", "always_off", "traceidratio"] as const;
-const PARENT_BASED = "parentbased_";
+/** Reads the settings of the OpenID provider. Undefined without a provider. */
+function readOpenId(env: Env, report: Report): OpenIdSettings | undefined {
+  const { issuer: provider, ...values } = valuesOf(OPENID, env, report);
+  if (!env.OIDC_ISSUER) {
+    for (const name of variablesOf(OPENID).filter((each) => env[each]))
+      report(`${name} is set, but OIDC_ISSUER is not`);
+    return undefined;
+  }
+  for (const [name, what] of Object.entries(OPENID_MISSING)) if (!env[name]) report(`${name} is missing: ${what}`);
+  return { issuer: provider, ...values } as OpenIdSettings;
+}
 
-/** Reads the standard variables of OpenTelemetry. Undefined if none of them says where to send traces. */
-function readTraces(read: Read): TracesSettings | undefined {
-  const base = read("OTEL_EXPORTER_OTLP_ENDPOINT", undefined, webAddress);
-  const url = read("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", base && `${base}/v1/traces`, webAddress);
-  const names = SAMPLERS.flatMap((name) => [name, `${PARENT_BASED}${name}` as const]);
-  const sampler = read("OTEL_TRACES_SAMPLER", "parentbased_always_on", oneOf(names));
-  const share = read("OTEL_TRACES_SAMPLER_ARG", 1, ratio);
+/** Undefined if no variable says where to send traces. */
+function readTraces(env: Env, report: Report): TracesSettings | undefined {
+  const { base, sampler, share, isDisabled, ...values } = valuesOf(TRACES, env, report);
+  const url = values.url ?? (base && `${base}/v1/traces`);
   const isRatio = sampler.endsWith("traceidratio");
-  const traces = {
-    headers: read("OTEL_EXPORTER_OTLP_HEADERS", {}, pairs),
-    serviceName: read("OTEL_SERVICE_NAME", "disbursement-checkout", (text) => text),
-    attributes: read("OTEL_RESOURCE_ATTRIBUTES", {}, pairs),
-    sampler: {
-      parentBased: sampler.startsWith(PARENT_BASED),
-      ratio: isRatio ? share : Number(sampler.endsWith("always_on")),
-    },
-  };
-  const isDisabled = read("OTEL_SDK_DISABLED", false, boolean);
-  return url === undefined || isDisabled ? undefined : { url, ...traces };
+  const parentBased = sampler.startsWith(PARENT_BASED);
+  const chosen = { parentBased, ratio: isRatio ? share : Number(sampler.endsWith("always_on")) };
+  return url === undefined || isDisabled ? undefined : { ...values, url, sampler: chosen };
 }
 
 /**
@@ -356,15 +362,8 @@ function apiKey(text: string): string {
   throw new Error("must be 16 to 256 printable ASCII characters without spaces (its value is not shown)");
 }
 
-/** Reads the file with the keys of the webhook secrets. */
 function sealingKeys(file: string): Buffer[] {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
-  }
-  const keys = toSealingKeys(text);
+  const keys = toSealingKeys(textIn(file));
   if (keys) return keys;
   throw new Error(
     "must contain the base64 of 32 bytes in each line, as `openssl rand -base64 32` makes it (the lines are not shown)",
@@ -386,7 +385,7 @@ function databaseUrl(text: string): DatabaseAddress {
 }
 
 /** Parses Express's `trust proxy` setting: true, false, a number of hops, or addresses. */
-function trustProxy(text: string): Config["trustProxy"] {
+function trustProxy(text: string): boolean | number | string {
   if (/^\d+$/.test(text)) return Number(text);
   if (/^(true|false)$/.test(text)) return text === "true";
   const parts = text.split(",").map((part) => part.trim());
@@ -394,4 +393,23 @@ function trustProxy(text: string): Config["trustProxy"] {
   const isRange = (part: string) => known.test(part) || isIP(part) !== 0 || ipaddr.isValidCIDR(part);
   if (parts.every(isRange)) return parts.join(", ");
   throw new Error("must be true, false, a number of proxies, or their addresses separated by commas");
+}
+
+function issuer(text: string): URL {
+  const url = URL.parse(text);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback(url.hostname));
+  if (isSafe && !url.username && !url.search && !url.hash) return url;
+  throw new Error("must be an https URL without credentials, query or fragment");
+}
+
+/** Parses `VALUE=ROLE` or `VALUE=ROLE@MERCHANT`. The value is written as in a URL, because a group's name may contain a comma. */
+function toGrant(text: string): Grant {
+  const [, value = "", name = "", merchantId] = /^(.+)=([^=@]*)(?:@([\w-]+))?$/.exec(text) ?? [];
+  const role = roleOf(name);
+  try {
+    if (role) return { value: decodeURIComponent(value), role, ...(merchantId !== undefined && { merchantId }) };
+  } catch {
+    // The value is not written as in a URL.
+  }
+  throw new Error(`must be VALUE=ROLE,VALUE=ROLE@MERCHANT with the roles ${ROLES.join(", ")}, not ${text}`);
 }

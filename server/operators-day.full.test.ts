@@ -1,14 +1,12 @@
 // A day of operating a live service in the dashboard alone, in a process of its own: a new merchant, its key and secret, a
-// receiver that fails, a bulk replay, a rotation, a revocation, and money. A secret may appear only where the service
+// receiver that fails, a bulk replay, a rotation and a revocation. A secret may appear only where the service
 // shows it once on purpose. (`commands/commands.test.ts` has the same day on the command line.)
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { send, visit } from "./testing/dashboard-visitor.ts";
-import type { HttpClient } from "./testing/http.ts";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { enter, send, type Visitor } from "./testing/dashboard-visitor.ts";
 import { LIVE, runKeys, type ServerProcess } from "./testing/process.ts";
-import { startReceiver, type Receiver } from "./testing/receiver.ts";
-import { aPayout } from "./testing/server.ts";
+import { startReceiver } from "./testing/receiver.ts";
 import { stop, testFolder, testProcess } from "./testing/places.ts";
 import { sign } from "./webhooks/send.ts";
 
@@ -21,41 +19,31 @@ const TRACE = "0af7651916cd43dd8448eb211c80319c";
 
 let folder: string;
 let server: ServerProcess;
-let receiver: Receiver;
-let client: HttpClient | undefined;
+let ada: Visitor;
 /** All texts that were read, except where a secret is shown once on purpose, by the place where each was read. */
 let seen: Map<string, string>;
 let secrets: Set<string>;
-let session: { cookie: string; csrf: string };
 
-async function start(changes: NodeJS.ProcessEnv): Promise<void> {
+beforeEach(() => {
+  folder = testFolder();
+  [seen, secrets] = [new Map(), new Set([METRICS_TOKEN])];
+});
+async function start(): Promise<void> {
   const env = {
     DATABASE_URL: `sqlite:${join(folder, "server.db")}`,
     ...LIVE,
+    SANDBOX_API_KEY: undefined,
     WEBHOOK_ALLOW_PRIVATE: "true",
     WEBHOOK_ALLOW_INSECURE: "true",
     LOG_LEVEL: "trace",
     METRICS_TOKEN,
-    ...changes,
   };
   server = await testProcess(env);
   // Nobody can sign in without a link from the command line.
   const { stdout } = await runKeys(env, "dashboard-link", "--name", "Ada");
-  const { headers } = await send(server, "/sign-in", { token: taken(LINK, stdout) });
-  const cookie = headers.getSetCookie()[0]!.split(";", 1)[0]!;
-  secrets.add(cookie.slice(cookie.indexOf("=") + 1));
-  const { html } = await visit(server, "", { headers: { cookie } });
-  session = { cookie, csrf: /name="csrf" value="([^"]+)"/.exec(html)![1]! };
+  ada = await enter(server, taken(LINK, stdout));
+  secrets.add(ada.cookie.slice(ada.cookie.indexOf("=") + 1));
 }
-beforeEach(async () => {
-  folder = testFolder();
-  [seen, secrets] = [new Map(), new Set([METRICS_TOKEN])];
-  receiver = await startReceiver(410);
-});
-afterEach(async () => {
-  await client?.close();
-  await receiver.close();
-});
 
 /** Finds a secret in a text that a person reads, and adds it to the secrets of the run. */
 function taken(pattern: RegExp, text: string): string {
@@ -66,36 +54,35 @@ function taken(pattern: RegExp, text: string): string {
 const firstKey = () => readFileSync(join(folder, "first-api-key"), "utf8").trim();
 
 async function get(path: string): Promise<string> {
-  const { status, html } = await visit(server, path, { headers: { cookie: session.cookie } });
+  const { status, html } = await ada.get(path);
   expect([path, status]).toEqual([path, 200]);
   seen.set(`page ${path} ${seen.size}`, html);
   return html;
 }
 /** Sends a form, and returns the page that follows. Only a page that another address shows again counts as seen. */
 async function post(path: string, fields: Record<string, string> = {}): Promise<string> {
-  const { csrf, cookie } = session;
-  const { status, headers, html } = await send(server, path, { csrf, ...fields }, { cookie });
+  const { status, to, html } = await ada.post(path, fields);
   expect([path, status]).toEqual([path, expect.toSatisfy((code: number) => code < 400)]);
-  const next = headers.get("location");
-  return next === null ? html : get(next.replace(/^\/dashboard/, ""));
+  return to === undefined ? html : get(to);
 }
 const failed = async (merchant: string) =>
   (await get(`/m/${merchant}/webhooks?status=failed`)).match(/<a href="[^"]+\/webhooks\/msg_/g)?.length ?? 0;
 
 test("a day without money: everything works, and nothing secret turns up elsewhere", async () => {
-  await start({});
+  await start();
+  const receiver = await startReceiver(410);
+  onTestFinished(receiver.close);
   secrets.add(firstKey());
   await post("/merchants", { name: "Kofi Traders" });
   const merchant = /\/dashboard\/m\/([\w-]+)\/disbursements"><bdi>Kofi Traders</.exec(await get(""))![1]!;
   const at = (path: string) => `/m/${merchant}${path}`;
-  client = server.client(taken(KEY, await post(at("/settings/keys"), { name: "Payroll" })));
-  const { request } = client;
+  const client = server.client(taken(KEY, await post(at("/settings/keys"), { name: "Payroll" })));
   const secret = taken(SECRET, await post(at("/settings/secret/reveal")));
   await post(at("/settings/default-webhook"), { url: receiver.url });
 
   const pay = async () => {
     const headers = { traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
-    expect(await request("POST", "/v1/disbursements", { body: aPayout(), headers })).toMatchObject({ status: 200 });
+    expect((await client.createPayout({}, { headers })).status).toBe(200);
   };
   for (let count = 0; count < PAYOUTS; count++) await pay();
   await receiver.until(PAYOUTS);
@@ -121,7 +108,7 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
 
   const key = /Payroll<\/bdi>[^]+?name="key" value="([\w-]+)"/.exec(await get(at("/settings")))![1]!;
   expect(await post(at("/settings/keys/revoke"), { key })).toContain("revoked");
-  await expect.poll(async () => (await request("GET", "/v1/disbursements")).status).toBe(401);
+  await expect.poll(async () => (await client.request("GET", "/v1/disbursements")).status).toBe(401);
   // All pages that the list of merchants and the audit trail lead to, directly or indirectly.
   const paths = new Set(["", at("/audit")]);
   for (const path of paths) {
@@ -153,42 +140,4 @@ test("a day without money: everything works, and nothing secret turns up elsewhe
     [...secrets].filter((each) => page.includes(each)).map((each) => `${each.slice(0, 9)}… in ${place}`),
   );
   expect(shown).toEqual([]);
-});
-
-test("money: top up, limit, approve, reject, suspend, and a statement that shows all of it", async () => {
-  await start({ BALANCES: "enforced" });
-  const [, merchant] = /\/dashboard\/m\/([\w-]+)\/disbursements"><bdi>First Merchant</.exec(await get(""))!;
-  // No person has made the key of the first start, so any operator may approve its payouts.
-  client = server.client(firstKey());
-  const { request } = client;
-  const pay = async (amount: number) =>
-    (await request("POST", "/v1/disbursements", { body: aPayout({ amount }) })).body;
-  const statusOf = async (reference: string) =>
-    (await request("GET", `/v1/disbursements/${reference}`)).body.data.status as string;
-
-  expect(await pay(10_000)).toMatchObject({ code: "insufficient_funds" });
-  const asked = { kind: "top-up", amount: "1000000", currency: "XOF", reason: "Bank transfer 118" };
-  const asks = await get(`/merchants/${merchant}/adjust?${new URLSearchParams(asked)}`);
-  const fields = [...asks.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)];
-  await post(`/merchants/${merchant}/adjust`, Object.fromEntries(fields.map(([, name, value]) => [name, value!])));
-  const small = (await pay(10_000)).data.reference;
-  await post(`/merchants/${merchant}/limits`, { approvalFrom: "XOF:50000" });
-  const [first, second] = [(await pay(60_000)).data.reference, (await pay(70_000)).data.reference];
-  await post("/approvals/approve", { payment: `${merchant}/${first}` });
-  await post("/approvals/reject", { payment: `${merchant}/${second}`, reason: "Twice" });
-  for (const [reference, status] of [
-    [small, "success"],
-    [first, "success"],
-    [second, "failed"],
-  ])
-    await expect.poll(() => statusOf(reference)).toBe(status);
-  await post(`/merchants/${merchant}/suspend`);
-  await expect.poll(async () => (await pay(10_000)).code).toBe("merchant_suspended");
-  await post(`/merchants/${merchant}/reopen`);
-
-  const statement = await get(`/m/${merchant}/balances`);
-  for (const part of [small, first, second, "10,000.00", "707.00", "Payout failed: given back"])
-    expect(statement).toContain(part);
-  // 1,000,000 less two payouts of 10,000 and 60,000 with fees of 1 %.
-  expect(statement).toContain("9,293.00");
 });

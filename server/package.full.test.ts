@@ -141,11 +141,18 @@ test.each(Object.entries(NODES))("pays over a module that has no packages beside
   const paths = { DATABASE_URL: `sqlite:${join(elsewhere, "live.db")}`, RAILS: join(elsewhere, "rails.yaml") };
   const server = start(node, { ...env, ...paths }, bin, "serve");
   await server.until(/Money moves over bank/);
-  const payout = { reference: "p1", amount: 100, phoneNumber: "2250501020304", country: "CI", currency: "XOF" };
+  const common = { amount: 100, country: "CI", currency: "XOF" };
   const headers = { "x-api-key": API_KEY, "content-type": "application/json" };
-  const init = { method: "POST", headers, body: JSON.stringify(payout) };
-  expect((await fetch(`http://127.0.0.1:${port}/v1/disbursements`, init)).status).toBe(200);
-  await expect.poll(() => readdirSync(join(elsewhere, "out"))).toHaveLength(1);
+  const call = async (path: string, body?: object) => {
+    const init = body && { method: "POST", body: JSON.stringify(body) };
+    return (await fetch(`http://127.0.0.1:${port}/v1/${path}`, { headers, ...init })).json();
+  };
+  const payout = { reference: "p1", phoneNumber: "2250501020304", ...common };
+  const { reference } = (await call("disbursements", payout)).data;
+  await expect.poll(() => readdirSync(join(elsewhere, "out"))).toEqual([`${reference}.csv`]);
+  writeFileSync(join(elsewhere, "results", `${reference}.csv`), "paid");
+  await expect.poll(async () => (await call(`disbursements/${reference}`)).data.status).toBe("success");
+  expect((await call("checkouts", common)).code).toBe("not_served");
   server.child.kill("SIGTERM");
   expect(await server.ended).toBe(0);
   rmSync(elsewhere, { recursive: true });

@@ -1,38 +1,31 @@
-import type { Express } from "express";
 import type { Logger } from "pino";
-import type { Config } from "./config.ts";
+import { withPort, type Config } from "./config.ts";
 import { createChaosSwitch } from "./domain/outcomes.ts";
 import { createCheckouts } from "./domain/checkouts.ts";
 import type { Clock } from "./domain/clock.ts";
-import { createBalances } from "./domain/ledger.ts";
 import { createDisbursements } from "./domain/disbursements.ts";
 import type { Ids, Random } from "./domain/ids.ts";
 import { giveWay, InProgress, withLimitedLists } from "./domain/in-progress.ts";
-import type { RailPayment, Rails } from "./domain/rails.ts";
+import type { Rails } from "./domain/rails.ts";
 import type { Storage } from "./domain/storage.ts";
 import type { Telemetry } from "./domain/telemetry.ts";
-import { createWebhooks } from "./domain/webhooks.ts";
-import type { Recorded } from "./domain/handovers.ts";
 import { createApp } from "./http/app.ts";
+import { listen } from "./http/http-server.ts";
 import { railWebhookPath } from "./http/rail-webhooks.ts";
 import type { Metrics } from "./observability/metrics.ts";
 import type { Traces } from "./observability/traces.ts";
 import type { Lookup } from "./webhooks/lookup.ts";
 import { createSender } from "./webhooks/send.ts";
 import { createDeliveryWorker } from "./workers/deliveries.ts";
-import { createHandoverWorker, noteRecorded } from "./workers/handovers.ts";
-import { createRailGates, READ_PAUSES_EVERY_MS } from "./workers/rail-gates.ts";
+import { createHandoverWorker } from "./workers/handovers.ts";
 import { createKeyUses, createRetention, PRUNE_EVENTS_EVERY_MS, RECORD_USES_EVERY_MS } from "./workers/housekeeping.ts";
-import { startLoop, untilDone, type Loop } from "./workers/loop.ts";
-import { END_LAPSED_EVERY_MS, RENEW_EVERY_MS, type QueueWorker } from "./workers/queue-worker.ts";
-import { createMerchantClock } from "./workers/merchant-clock.ts";
+import { startLoop, untilDone } from "./workers/loop.ts";
+import { createMerchantClock, createSettle } from "./workers/merchant-clock.ts";
 import { advanceReplays, createSingleReplay } from "./workers/replays.ts";
 import { startRequestLog } from "./workers/request-log.ts";
-import { createSettlement, type Settlement } from "./workers/settlement.ts";
 
 /** The intervals of the search for due settlements. With PostgreSQL each search costs every process a round trip. */
 const SETTLE_EVERY_MS = { sqlite: 25, postgres: 100 };
-const CLAIM_EVERY_MS = 100;
 const REPLAY_EVERY_MS = 250;
 const PRUNE_EVERY_MS = 1_000;
 const PRUNED_PER_STEP = 1_000;
@@ -46,6 +39,7 @@ const WEBHOOKS = { total: 1_024, perHost: 128 };
 const HANDOVERS = { total: 256, perHost: 128 };
 /** How long a stop of the server waits for rails to close, in real milliseconds. */
 const CLOSE_RAILS_MS = 500;
+
 interface Options {
   config: Config;
   storage: Storage;
@@ -65,23 +59,28 @@ interface Options {
   rails?: Rails | undefined;
 }
 
-export interface Service {
-  app: Express;
-  settlement: Settlement;
-  deliveries: QueueWorker;
-  /** Takes the due steps of the replays in progress. */
-  advanceReplays(): Promise<void>;
-  /** Hands payments to rails; absent in a sandbox. */
-  handovers?: QueueWorker | undefined;
-  /** Makes the service not ready, and ends its search for background work. It still serves requests. */
-  drain(): void;
-  /** Makes the service send the responses that it delays. Call it before waiting for open connections. */
-  release(): void;
-  /**
-   * Ends the background work and leaves what it could not finish to other processes. The storage stays open.
-   * @param drainMs how long webhook attempts in progress may take to finish, in real milliseconds
-   */
-  stop(drainMs: number): Promise<void>;
+type Limits = Pick<Parameters<typeof listen>[0], "maxConnections" | "requestTimeoutMs">;
+
+export type Service = ReturnType<typeof createService>;
+
+/**
+ * Starts a service on the port of its configuration, or on a port that the system chooses.
+ * @throws ListenError if the server cannot listen on the address
+ */
+export async function startService(parts: Omit<Options, "metrics" | "traces">, limits: Limits) {
+  const { config, telemetry, storage, clock, ids, log } = parts;
+  // These modules, and their libraries, are loaded only if they are used.
+  const metrics =
+    config.metrics && (await import("./observability/metrics.ts")).createMetrics({ config, telemetry, storage, clock });
+  const traces =
+    config.traces &&
+    (await import("./observability/traces.ts")).startTraces({ settings: config.traces, telemetry, clock, ids, log });
+  let service!: Service;
+  const httpServer = await listen({ ...config, ...limits, clock, ids, log }, (port) => {
+    service = createService({ ...parts, config: withPort(config, port), metrics, traces });
+    return service.app;
+  });
+  return { service, httpServer, metrics, traces, config: withPort(config, httpServer.port) };
 }
 
 /** Waits for work, but not longer than a number of real milliseconds. */
@@ -90,20 +89,17 @@ async function within(clock: Clock, ms: number, work: Promise<unknown> | undefin
   await Promise.race([work, clock.sleep(ms, ended.signal)]).finally(() => ended.abort());
 }
 
-const endAll = (loops: readonly (Loop | undefined)[]) => Promise.all(loops.map((loop) => loop?.stop()));
-
 /** Assembles the server: domain, HTTP and workers on one storage. */
-export function createService(options: Options): Service {
-  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup } = options;
+export function createService(options: Options) {
+  const { config, storage, clock, ids, random, chance, log, telemetry, metrics, traces, lookup, rails } = options;
   const { emit } = telemetry;
-  if (config.sandbox === (options.rails !== undefined))
+  if (config.sandbox === (rails !== undefined))
     throw new Error("A live service needs rails, and a sandbox has no rails.");
   const chaos = createChaosSwitch(chance, config.sandbox);
   const abort = new AbortController();
   const stopping = abort.signal;
   const drain = new AbortController();
   const draining = drain.signal;
-  const wake = () => deliveryQueue.search?.wake();
 
   const sender = createSender({
     allowPrivate: config.webhookAllowPrivate,
@@ -112,125 +108,63 @@ export function createService(options: Options): Service {
     now: clock.now,
     onRefusal: (webhookId, detail) => log.warn({ webhookId, detail }, "a webhook was refused"),
   });
+  const common = { storage, clock, chance, log, emit, stopping };
   const deliveries = createDeliveryWorker({
-    storage,
-    clock,
+    ...common,
     sender,
     chaos,
     attempts: new InProgress(WEBHOOKS, clock),
-    chance,
-    log,
-    emit,
     span: ids.span,
-    stopping,
-    onEnd: wake,
   });
-  const replay = () => advanceReplays(storage, draining, wake);
-  const settlement = createSettlement(storage, stopping);
-  const merchantClock = createMerchantClock({ storage, clock, settlement, deliveries, stopping });
-
-  /** Starts background work, unless other processes do it. */
-  const startWork: typeof startLoop | (() => undefined) = config.role === "api" ? () => undefined : startLoop;
-  /** Starts the search for entries of a queue, and keeps the claims of its attempts. */
-  function startQueue(worker: QueueWorker) {
-    const search = () => untilDone(draining, async () => (await worker.begin()) > 0);
-    return {
-      search: startWork(search, CLAIM_EVERY_MS, { clock, log }),
-      // A process without background work also attempts deliveries, which a move of a merchant's clock makes due.
-      renewal: startLoop(worker.renew, RENEW_EVERY_MS, { clock, log }),
-      // A SQLite database has one process, so there is no other process that could take over its claims.
-      lapse:
-        config.database.kind === "postgres"
-          ? startLoop(async () => worker.endLapsed(), END_LAPSED_EVERY_MS, { clock, log })
-          : undefined,
-    };
-  }
-  const settlementLoop = startWork(
-    async () => {
-      if ((await settlement.settle()) > 0) wake();
-    },
-    SETTLE_EVERY_MS[config.database.kind],
-    { clock, log },
-  );
-  const deliveryQueue = startQueue(deliveries);
-  const { retentionDays: days, phoneRetentionDays: phoneDays } = config;
-  const retain = createRetention({ storage, clock, days, phoneDays, stopping: draining });
-  const hasRetention = (days ?? phoneDays) !== undefined;
-  const retentionLoop = hasRetention ? startWork(retain, PRUNE_EVENTS_EVERY_MS, { clock, log }) : undefined;
-  const replayLoop = startWork(replay, REPLAY_EVERY_MS, { clock, log });
-  const prune = async () => (await storage.prune(PRUNED_PER_STEP)) > 0;
-  const pruningLoop = startWork(() => untilDone(draining, prune), PRUNE_EVERY_MS, { clock, log });
-
-  const rails = options.rails && startRails(options.rails);
-  /** Starts the hand-over of payments to rails. */
-  function startRails(opened: Rails) {
-    const gates = createRailGates({ rails: opened, storage, clock, log });
-    const recording = { clock, log, emit, onFinal: wake };
-    const handOver = () => queue.search?.wake();
-    const worker = createHandoverWorker({
-      ...recording,
-      storage,
-      rails: opened,
-      gates,
-      clock,
+  const { wake } = deliveries;
+  const handovers =
+    rails &&
+    createHandoverWorker({
+      ...common,
+      rails,
       attempts: new InProgress(HANDOVERS, clock),
-      stopping,
-      chance,
       notifyUrl: (rail) => `${config.publicUrl}${railWebhookPath(rail)}`,
       returnUrl: (reference) => `${config.publicUrl}/checkouts/${reference}/return`,
-      onEnd: handOver,
+      onFinal: wake,
     });
-    const queue = startQueue(worker);
-    return {
-      worker,
-      queue,
-      handOver,
-      pauses: startWork(gates.refresh, READ_PAUSES_EVERY_MS, { clock, log }),
-      webhooks: {
-        rails: opened,
-        storage,
-        clock,
-        failuresPerMinute: config.authFailuresPerMinute,
-        onRecorded: (rail: string, payment: RailPayment, recorded: Recorded) =>
-          noteRecorded(recording, rail, payment, recorded),
-      },
-    };
-  }
+  const queues = handovers ? [deliveries, handovers] : [deliveries];
+  const settle = createSettle(storage, stopping);
+  const merchantClock = createMerchantClock({ storage, settle, deliveries, stopping });
+  const settleDue = async () => {
+    if ((await settle()) > 0) wake();
+  };
+  const replay = () => advanceReplays(storage, draining, wake);
+  const { kind } = config.database;
+  const { retentionDays: days, phoneRetentionDays: phoneDays } = config;
 
+  /** Background work, which other processes do if this one serves requests only. */
+  const work: [job: () => Promise<void>, everyMs: number][] = [
+    [settleDue, SETTLE_EVERY_MS[kind]],
+    [replay, REPLAY_EVERY_MS],
+    [() => untilDone(draining, async () => (await storage.prune(PRUNED_PER_STEP)) > 0), PRUNE_EVERY_MS],
+    [createRetention({ storage, clock, days, phoneDays, stopping: draining }), PRUNE_EVENTS_EVERY_MS],
+  ];
+  const searches = config.role !== "api";
+  const repeat = ([job, everyMs]: (typeof work)[number]) => startLoop(job, everyMs, { clock, log });
+  const loops = searches ? work.map(repeat) : [];
+  for (const queue of queues) queue.start({ searches, isShared: kind === "postgres", draining });
   const keyUses = createKeyUses({ storage, clock });
-  const keyUseLoop = startLoop(keyUses.record, RECORD_USES_EVERY_MS, { clock, log });
-
-  const endSearch = () =>
-    endAll([
-      settlementLoop,
-      deliveryQueue.search,
-      rails?.queue.search,
-      rails?.pauses,
-      replayLoop,
-      pruningLoop,
-      retentionLoop,
-    ]);
-
+  const keyUseLoop = repeat([keyUses.record, RECORD_USES_EVERY_MS]);
   const requestLog = config.requestLog ? startRequestLog({ storage, telemetry, clock, log }) : undefined;
+
+  const endSearch = () => Promise.all([...queues.map((queue) => queue.drain()), ...loops.map((loop) => loop.stop())]);
 
   const { settleDelayMs, fees } = config;
   const payments = new InProgress(PAYMENTS, clock);
   const pause = () => giveWay(payments);
-  const room = { payments, others: new InProgress({ total: OTHERS[config.database.kind], pause }, clock) };
+  const room = { payments, others: new InProgress({ total: OTHERS[kind], pause }, clock) };
   // The storage for requests. The workers use the storage without these limits.
   const limited = withLimitedLists(storage, room.others);
-  const handOver = () => rails?.handOver();
-  const routeOf = options.rails?.routeOf;
-  const shared = { storage: limited, clock, ids, routeOf, settleDelayMs, stopping, wake, handOver };
+  const handOver = () => handovers?.wake();
+  const shared = { storage: limited, clock, ids, routeOf: rails?.routeOf, settleDelayMs, stopping, wake, handOver };
   const disbursements = createDisbursements({ ...shared, fee: fees.disbursement, balances: config.balances });
-  const balances = createBalances({ storage: limited, clock, ids, balances: config.balances });
-  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle: settlement.settle });
-  const webhooks = createWebhooks({
-    storage: limited,
-    clock,
-    random,
-    attempt: createSingleReplay({ storage, clock, deliveries, stopping, onReady: wake }),
-  });
+  const checkouts = createCheckouts({ ...shared, fee: fees.checkout, settle });
+  const attempt = createSingleReplay({ storage, clock, stopping, onReady: wake });
 
   return {
     app: createApp({
@@ -245,43 +179,55 @@ export function createService(options: Options): Service {
       metrics,
       traces,
       keyUses,
-      rails: options.rails,
-      railWebhooks: rails?.webhooks,
+      rails,
+      railWebhooks: rails && {
+        rails,
+        storage,
+        clock,
+        failuresPerMinute: config.authFailuresPerMinute,
+        onRecorded: handovers!.noteRecorded,
+      },
       draining,
       stopping,
       chaos,
       disbursements,
       checkouts,
-      webhooks,
+      attempt,
       merchantClock,
-      balances,
     }),
-    settlement,
+    settle,
     deliveries,
+    /** Takes the due steps of the replays in progress. */
     advanceReplays: replay,
-    handovers: rails?.worker,
+    /** Hands payments to rails; undefined in a sandbox. */
+    handovers,
+    /** Makes the service not ready, and ends its search for background work. It still serves requests. */
     drain() {
       drain.abort();
       void endSearch();
     },
+    /** Makes the service send the responses that it delays. Call it before waiting for open connections. */
     release() {
       drain.abort();
       abort.abort();
     },
-    async stop(drainMs) {
+    /**
+     * Ends the background work and leaves what it could not finish to other processes. The storage stays open.
+     * @param drainMs how long webhook attempts in progress may take to finish, in real milliseconds
+     */
+    async stop(drainMs: number): Promise<void> {
       drain.abort();
       abort.abort();
       await endSearch();
-      await within(clock, drainMs, Promise.all([requestLog?.stop(), deliveries.idle(), rails?.worker.idle()]));
-      rails?.worker.end();
+      const idle = () => Promise.all(queues.map((queue) => queue.idle()));
+      await within(clock, drainMs, Promise.all([requestLog?.stop(), idle()]));
+      handovers?.end();
       await sender.close();
-      await Promise.all([deliveries.idle(), rails?.worker.idle()]);
-      await endAll([keyUseLoop, ...[deliveryQueue, rails?.queue].flatMap((queue) => [queue?.renewal, queue?.lapse])]);
-      // If the storage fails, the leases expire instead, and the uses of keys of the last minute are lost.
-      await deliveries.giveUp().catch(() => undefined);
-      await rails?.worker.giveUp().catch(() => undefined);
+      await idle();
+      await Promise.all([keyUseLoop, ...queues].map((each) => each.stop()));
+      // If the storage fails, the uses of keys of the last minute are lost.
       await keyUses.record().catch(() => undefined);
-      await within(clock, CLOSE_RAILS_MS, options.rails?.close());
+      await within(clock, CLOSE_RAILS_MS, rails?.close());
     },
   };
 }

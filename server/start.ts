@@ -1,28 +1,28 @@
 // Starts the server, and ends it.
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { dirname } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { writeAddress, writeFirstKey } from "./own-files.ts";
 import { banner, servesDashboard } from "./banner.ts";
-import { ConfigError, readConfig, withPort, type Config } from "./config.ts";
+import { ConfigError, readConfig, type Config } from "./config.ts";
 import { actorName } from "./domain/audit.ts";
-import { createSystemClock, type Clock } from "./domain/clock.ts";
+import { createSystemClock } from "./domain/clock.ts";
 import { createLink, linkAddress } from "./domain/sign-in.ts";
 import { ServiceError } from "./domain/errors.ts";
 import { createIds } from "./domain/ids.ts";
 import { modeOf } from "./domain/keys.ts";
-import { KeyTakenError, prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
+import { prepareFirstMerchant, type MerchantContext } from "./domain/merchants.ts";
 import type { Storage } from "./domain/storage.ts";
 import { createTelemetry } from "./domain/telemetry.ts";
-import { connectionLimit, listen, ListenError, type HttpServer } from "./http/http-server.ts";
+import { connectionLimit, ListenError } from "./http/http-server.ts";
 import { createLog } from "./log.ts";
-import { logTelemetry, prettyLine, watchLoopDelay } from "./observability/log-telemetry.ts";
-import type { Traces } from "./observability/traces.ts";
+import { logTelemetry, prettyLine } from "./observability/log-telemetry.ts";
 import { operator } from "./operator.ts";
 import { RailsError } from "./rails/settings.ts";
-import { createService, type Service } from "./service.ts";
+import { startService } from "./service.ts";
 import { openStorage, whenAvailable } from "./storage/open.ts";
-import { serveStorage, type ServedStorage } from "./storage/socket.ts";
+import { serveStorage } from "./storage/socket.ts";
 import { StorageError, UnknownOutcome } from "./storage/storage-error.ts";
 import { letHeapGrow } from "./heap.ts";
 import { dnsLookup, hostsLookup } from "./webhooks/lookup.ts";
@@ -32,8 +32,15 @@ const CLOSE_MS = 5_000;
 const PLAIN_SECRETS =
   "the webhook secrets are stored unencrypted, so a copy of the database lets its reader sign webhooks. Set SECRETS_KEY_FILE";
 
-/** @param opened receives how to close what keeps the process alive, if the start fails */
-async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
+/** Closes something that keeps the process alive, within its part of the time that closing everything may take. */
+type Close = (timeoutMs: number) => unknown;
+const opened: Close[] = [];
+
+/** Thrown if a signal ended the start. */
+class Stopped extends Error {}
+
+/** Starts a server that runs until the signal `stopping`. @throws Stopped */
+async function start(config: Config, stopping: AbortSignal) {
   // Opening the standard output also makes a pipe non-blocking, so that a stalled reader cannot block the log. Its
   // errors are ignored, because the server must also run if its output is a full disk.
   process.stdout.on("error", () => undefined);
@@ -56,37 +63,37 @@ async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
     });
   const onPause = ({ message }: Error, ms: number) =>
     log.warn(`${message} The start waits for the database and tries again in ${ms / 1_000} s.`);
-  opened.push(() => flush(500));
-  const storage = await untilSignal(config, async (stopping) => {
-    const sleep = async (ms: number) => {
-      await clock.sleep(ms, stopping);
-      if (stopping.aborted) throw new Stopped();
-    };
-    const available = await whenAvailable(open, { sleep, onPause });
-    opened.push(() => available.close());
-    return available;
-  });
+  // A write to a reader that has stalled blocks a thread, and would keep the process alive.
+  // oxlint-disable-next-line no-restricted-properties
+  opened.push(async (timeoutMs) => (await flush(0.1 * timeoutMs)) || process.exit());
+  const sleep = async (ms: number) => {
+    await clock.sleep(ms, stopping);
+    if (stopping.aborted) throw new Stopped();
+  };
+  const storage = await whenAvailable(open, { sleep, onPause });
+  opened.push(() => storage.close());
+  // A signal that arrived while a file was opened is noticed in the next turn of the event loop.
+  await nextTurn();
+  if (stopping.aborted) throw new Stopped();
   if (!config.sandbox && !config.secretKeys) log.warn(PLAIN_SECRETS);
-  const commands = await serveCommands(config, storage, (reason) =>
-    log.warn(
-      `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
-    ),
-  );
+  const { database } = config;
+  // With PostgreSQL, commands need no server; a database in memory cannot be shared with them.
+  if (database.kind === "sqlite" && database.path !== ":memory:") {
+    const commands = await serveStorage(database.path, storage, (reason) =>
+      log.warn(
+        `commands are refused while this server runs, because they cannot use a socket beside its database: ${reason}`,
+      ),
+    );
+    opened.push(() => commands?.close());
+  }
 
-  opened.push(() => commands?.close());
-
-  // These modules, and their libraries, are loaded only if they are used.
-  const metrics =
-    config.metrics && (await import("./observability/metrics.ts")).createMetrics({ config, telemetry, storage, clock });
-  metrics?.watchProcess();
-  const traces =
-    config.traces &&
-    (await import("./observability/traces.ts")).startTraces({ settings: config.traces, telemetry, clock, ids, log });
-  opened.push(() => traces?.close(500));
+  // This module, and its libraries, are loaded only if they are used.
   const rails =
     config.rails &&
     (await (await import("./rails/open.ts")).openRails(config.rails, { clock, warn: (text) => log.warn(text) }));
-  opened.push(() => rails?.close());
+  let isServed = false;
+  // A service closes its rails itself.
+  opened.push(() => (isServed ? undefined : rails?.close()));
 
   const merchants = { storage, clock, ids, random: randomBytes, actor: operator("server") };
   const first = config.sandbox ? "Sandbox Merchant" : "First Merchant";
@@ -94,66 +101,43 @@ async function start(config: Config, opened: (() => unknown)[]): Promise<void> {
   // Store a key from SANDBOX_API_KEY before the server listens, because it must be valid at the first request.
   const given = config.sandboxApiKey === undefined ? undefined : await prepare();
 
-  let service!: Service;
-  const httpServer = await listen({ ...config, maxConnections: connectionLimit(), clock, ids, log }, (port) => {
-    service = createService({
-      config: withPort(config, port),
-      storage,
-      clock,
-      ids,
-      random: randomBytes,
-      chance: Math.random,
-      log,
-      telemetry,
-      metrics,
-      traces,
-      rails,
-      lookup: config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup(),
-    });
-    return service.app;
-  });
+  const lookup = config.webhookAllowPrivate ? hostsLookup(dnsLookup()) : dnsLookup();
+  const chance = Math.random;
+  const parts = { config, storage, clock, ids, random: randomBytes, chance, log, telemetry, lookup, rails };
+  const limits = { maxConnections: connectionLimit() };
+  const { service, httpServer, metrics, traces, config: running } = await startService(parts, limits);
+  isServed = true;
   opened.push(
-    () => service.stop(0),
-    () => httpServer.close(0),
+    (timeoutMs) => traces?.close(0.1 * timeoutMs),
+    (timeoutMs) => service.stop(0.3 * timeoutMs),
+    (timeoutMs) => httpServer.close(0.5 * timeoutMs),
   );
+  metrics?.watchProcess();
   // A new key is shown only once. Create it after the server has started to listen, so that a failed start loses no key.
   const { newKey, revokedKeyId } = given ?? (await prepare());
   const shown = newKey === undefined ? undefined : keep(newKey, config);
   const color = process.stdout.isTTY && config.color;
-  const running = withPort(config, httpServer.port);
   const signIn = await signInLink(running, merchants);
-  const forget = writeAddress(config.database, running.publicUrl);
-  // Handle signals first: a program that reads the banner may send a signal at once.
-  stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget });
+  opened.push(writeAddress(database, running.publicUrl));
   process.stdout.write(banner({ config: running, newKey: shown, revokedKeyId, signIn, color }));
-  watchLoopDelay(telemetry.emit);
   letHeapGrow();
+  return { service, httpServer, clock };
 }
 
-/** Thrown if a signal ended the start. */
-class Stopped extends Error {}
-
 /**
- * Lets a signal abort the work. Without a handler, the first process of a container ignores signals.
- * @throws Stopped
+ * Returns a signal that SIGINT or SIGTERM aborts. A second one ends the process at once, and so does the end of the time
+ * for stopping; unfinished work continues in another process or at the next start. Without a handler, the first process
+ * of a container ignores signals.
  */
-async function untilSignal<T>({ shutdownTimeoutMs }: Config, work: (stopping: AbortSignal) => Promise<T>): Promise<T> {
+function untilSignal(timeoutMs: number): AbortSignal {
   const stop = new AbortController();
-  const abort = () => {
+  const onSignal = () => {
+    if (stop.signal.aborted) endNow();
     stop.abort();
-    setTimeout(endNow, shutdownTimeoutMs).unref();
+    setTimeout(endNow, timeoutMs).unref();
   };
-  const signals = ["SIGINT", "SIGTERM"] as const;
-  for (const signal of signals) process.once(signal, abort);
-  try {
-    const result = await work(stop.signal);
-    // A signal that arrived while a file was opened is noticed in the next turn of the event loop.
-    await nextTurn();
-    if (stop.signal.aborted) throw new Stopped();
-    return result;
-  } finally {
-    for (const signal of signals) process.off(signal, abort);
-  }
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, onSignal);
+  return stop.signal;
 }
 
 /**
@@ -195,67 +179,7 @@ async function signInLink(
   return linkAddress(config.publicUrl, token);
 }
 
-/**
- * Accepts commands for a SQLite file. With PostgreSQL, commands need no server; a database in memory cannot be shared
- * with them.
- */
-async function serveCommands(
-  { database }: Config,
-  storage: Storage,
-  refused: (reason: string) => void,
-): Promise<ServedStorage | undefined> {
-  if (database.kind === "postgres" || database.path === ":memory:") return undefined;
-  return serveStorage(database.path, storage, refused);
-}
-
-interface Running {
-  config: Config;
-  service: Service;
-  httpServer: HttpServer;
-  commands: ServedStorage | undefined;
-  storage: Storage;
-  traces: Traces | undefined;
-  clock: Clock;
-  flush(timeoutMs: number): Promise<boolean>;
-  /** Removes the note of the server's address. */
-  forget(): void;
-}
-
-/**
- * On the first signal the process stops being ready, serves requests until load balancers have noticed (D55), finishes
- * what is in progress and closes everything, so that the process ends with 0. On a second signal, or if stopping takes
- * longer than SHUTDOWN_TIMEOUT_MS, it is killed; unfinished work continues in another process or at the next start.
- */
-function stopOnSignal({ config, service, httpServer, commands, storage, traces, clock, flush, forget }: Running): void {
-  const { shutdownTimeoutMs, drainDelayMs } = config;
-  const timeoutMs = shutdownTimeoutMs - drainDelayMs;
-  let stopping = false;
-  const stop = async () => {
-    if (stopping) endNow();
-    stopping = true;
-    setTimeout(endNow, shutdownTimeoutMs).unref();
-    service.drain();
-    httpServer.drain();
-    await clock.sleep(drainDelayMs);
-    service.release();
-    await httpServer.close(0.5 * timeoutMs);
-    await service.stop(0.3 * timeoutMs);
-    commands?.close();
-    forget();
-    await Promise.all([storage.close(), traces?.close(0.1 * timeoutMs)]);
-    const isFlushed = await flush(0.1 * timeoutMs);
-    // A write to a reader that has stalled blocks a thread, and would keep the process alive.
-    // oxlint-disable-next-line no-restricted-properties
-    if (!isFlushed) process.exit();
-  };
-  process.on("SIGINT", stop);
-  process.on("SIGTERM", stop);
-}
-
 function explain(error: unknown): unknown {
-  if (error instanceof KeyTakenError) {
-    return new ConfigError(["SANDBOX_API_KEY is a key of another merchant; choose another value"]).message;
-  }
   const isAway = error instanceof UnknownOutcome || (error instanceof ServiceError && error.code === "unavailable");
   if (isAway) return `The database stopped working during the start: ${error.message} Start the server again.`;
   const expected = [ConfigError, StorageError, ListenError, ServiceError, RailsError].some(
@@ -264,14 +188,35 @@ function explain(error: unknown): unknown {
   return expected ? (error as Error).message : error;
 }
 
-const opened: (() => unknown)[] = [];
+/** Closes what has been opened, in the opposite order. */
+async function closeAll(timeoutMs: number): Promise<void> {
+  for (const close of opened.splice(0).toReversed()) {
+    try {
+      await close(timeoutMs);
+    } catch (error) {
+      console.error(error);
+    }
+  }
+}
+
 try {
-  await start(readConfig(process.env, { server: true }), opened);
+  const config = readConfig(process.env, { server: true });
+  const { shutdownTimeoutMs, drainDelayMs } = config;
+  const stopping = untilSignal(shutdownTimeoutMs);
+  const { service, httpServer, clock } = await start(config, stopping);
+  if (!stopping.aborted) await once(stopping, "abort");
+  // The process stops being ready, and serves requests until load balancers have noticed (D55). Then it finishes what is
+  // in progress.
+  service.drain();
+  httpServer.drain();
+  await clock.sleep(drainDelayMs);
+  service.release();
+  await closeAll(shutdownTimeoutMs - drainDelayMs);
 } catch (error) {
   if (!(error instanceof Stopped)) {
     console.error(explain(error));
     process.exitCode = 1;
   }
   setTimeout(endNow, CLOSE_MS).unref();
-  for (const close of opened.toReversed()) await Promise.resolve(close()).catch(() => undefined);
+  await closeAll(CLOSE_MS);
 }

@@ -1,20 +1,10 @@
 // Makes up what ordinary merchants send to a sandbox on their own machine, for the test that tries to distinguish the
 // suite from merchants. It shares no code with generate/merchant.ts, which invents the merchant that the suite plays.
+import { seededRandom } from "../../server/testing/random.ts";
 import type { Sent } from "./recognise.ts";
 
-/** Returns a generator of pseudo-random numbers below 1 (mulberry32). */
-function numbersFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 function toolsFrom(seed: number) {
-  const next = numbersFrom(seed);
+  const { next } = seededRandom(seed);
   const below = (limit: number) => Math.floor(next() * limit);
   const one = <T>(values: readonly T[]): T => values[below(values.length)]!;
   const text = (characters: string, length: number) =>

@@ -1,33 +1,39 @@
-import { EXAMPLE_URL, pages, type DocsPage } from "../../server/http/docs/pages.ts";
+import { EXAMPLE_URL, type DocsPage } from "../../server/http/docs/pages.ts";
 import { toHtml } from "./html.ts";
 import { markdownOf } from "./markdown.ts";
+import { pages } from "./pages.ts";
 import { referencePage } from "./reference-page.ts";
 import { readSamples } from "./samples.ts";
 import type { Document } from "./tables.ts";
 
-/** The files of generated/docs/: each page as Markdown and as HTML, and the index for programs. */
+/** The files of generated/docs/: each page as Markdown and as HTML, and the index for the server and for programs. */
 export async function docsFiles(document: Document): Promise<Record<string, string>> {
   const samples = await readSamples();
-  const files: Record<string, string> = { "llms.txt": indexForPrograms(document) };
+  const files: Record<string, string> = {};
+  const index: DocsPage[] = [];
   for (const page of pages) {
     const markdown = await markdownOf(page, document);
+    const { name, summary, group } = page;
+    index.push({ name, title: /^# (.+)/.exec(markdown)![1]!, summary, group });
     files[`${page.name}.md`] = withoutPictures(markdown);
     files[`${page.name}.html`] =
       page.name === "reference" ? referencePage(document, samples) : toHtml(markdown, baseOf(page));
   }
+  files["pages.json"] = `${JSON.stringify(index, null, 2)}\n`;
+  files["llms.txt"] = indexForPrograms(document, index);
   return files;
 }
 
 /** The path from the page to the folder of the pages. */
-const baseOf = ({ name }: DocsPage) => (name === "index" ? "docs/" : "");
+const baseOf = ({ name }: Pick<DocsPage, "name">) => (name === "index" ? "docs/" : "");
 
 /** Replaces drawings with a description of what they show, because programs read the text. */
 const withoutPictures = (markdown: string) => markdown.replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, "*Drawing: $1.*");
 
 /** The index for programs that read text, in the format of llmstxt.org. */
-function indexForPrograms({ info }: Document): string {
+function indexForPrograms({ info }: Document, index: readonly DocsPage[]): string {
   const group = (name: DocsPage["group"]) =>
-    pages
+    index
       .filter((page) => page.group === name)
       .map(({ title, name: to, summary }) => link(title, `/docs/${to}.md`, summary));
   return [

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
-import { pages, type DocsPage } from "../../server/http/docs/pages.ts";
+import { pages, type Page } from "./pages.ts";
 import { referenceMarkdown } from "./reference.ts";
 import { commandTable, errorTable, fieldTable, outcomeTable, type Document } from "./tables.ts";
 
 /** The Markdown of a page, with placeholders that each server fills in. */
-export async function markdownOf(page: DocsPage, document: Document): Promise<string> {
+export async function markdownOf(page: Page, document: Document): Promise<string> {
   const text = withTables(await sourceOf(page, document), (table) => TABLES[table](document));
   return page.needsSandbox ? text.replace("\n\n", NOTE) : text;
 }
@@ -32,7 +32,7 @@ const NOTE = `
 <!-- end -->
 `;
 
-async function sourceOf(page: DocsPage, document: Document): Promise<string> {
+async function sourceOf(page: Page, document: Document): Promise<string> {
   if (page.name === "contract") return `# The contract\n\n${document.info.description}`;
   if (page.name === "reference") return referenceMarkdown(document);
   const file = fileOf(page);
@@ -40,7 +40,7 @@ async function sourceOf(page: DocsPage, document: Document): Promise<string> {
 }
 
 const root = new URL("../../", import.meta.url);
-const fileOf = ({ file }: DocsPage) => new URL(file, root);
+const fileOf = ({ file }: Page) => new URL(file, root);
 
 /** The files that the server serves, with their addresses relative to a page. */
 const served = new Map<string, string>([

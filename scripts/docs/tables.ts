@@ -90,7 +90,7 @@ function rowsOf(document: Document, heading: string): Row[] {
 
 /** The commands of a group, with what they do. */
 export function commandTable(group: keyof typeof GROUPS): string {
-  const rows = Object.entries(GROUPS[group].commands).map(([name, { takes, summary }]) => [
+  const rows = Object.entries(GROUPS[group]).map(([name, { takes, summary }]) => [
     `\`${[name, takes].join(" ").trimEnd()}\``,
     summary,
   ]);

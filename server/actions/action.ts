@@ -9,8 +9,7 @@ import type { Merchant } from "../domain/merchants.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Right, SignInContext } from "../domain/sign-in.ts";
 import type { Storage } from "../domain/storage.ts";
-import type { Webhooks } from "../domain/webhooks.ts";
-import { textIn, type Said, type TextId, type Values } from "../texts/index.ts";
+import { plain, say, type Said, type SaidValue, type TextId, type Values } from "../texts/index.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 
 /** The dependencies of actions. */
@@ -19,7 +18,6 @@ export interface ActionContext extends SignInContext {
   storage: Storage;
   disbursements: Disbursements;
   checkouts: Checkouts;
-  webhooks: Webhooks;
   merchantClock: MerchantClock;
   rails?: Rails | undefined;
 }
@@ -29,19 +27,20 @@ export class Refused extends Error {
   override name = "Refused";
   /** The status of HTTP. */
   readonly status: number;
-  readonly text: TextId;
-  readonly values: Readonly<Record<string, string | number>>;
+  readonly said: Said;
 
-  constructor(status: number, text: TextId, values: Refused["values"] = {}) {
-    super(textIn("en", text, values));
+  constructor(status: number, said: Said) {
+    super(plain("en", said));
     this.status = status;
-    this.text = text;
-    this.values = values;
+    this.said = said;
   }
 }
 
-export const refused = <Id extends TextId>(status: number, text: Id, ...[values]: Values<Id, string | number>) =>
-  new Refused(status, text, values);
+export const refused = <Id extends TextId>(status: number, text: Id, ...values: Values<Id, SaidValue>) =>
+  new Refused(status, say(text, ...values));
+
+/** For what is not there, is not there any more, or is not the visitor's. */
+export const missing = () => refused(404, "error.missing");
 
 /** What a form or a query has sent. Of an input that is sent several times, there is a list. */
 type Sent = Readonly<Record<string, unknown>> | undefined;
@@ -59,7 +58,9 @@ export interface Input {
    * The default is `text`. `once` is hidden, and has another value on each page, so that a form that is sent again is
    * known.
    */
-  type?: "text" | "number" | "tel" | "url" | "hidden" | "once" | "checkbox" | "select";
+  type?:
+    | ("text" | "search" | "number" | "tel" | "url" | "date" | "datetime-local")
+    | ("hidden" | "once" | "checkbox" | "select");
   /** Explains the input. */
   means?: TextId;
   placeholder?: TextId | { text: string };
@@ -83,12 +84,41 @@ export interface Field<Value> {
   read(sent: Sent): Value;
 }
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/;
+const isTime = (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(`${text}Z`));
+
+/** What was sent, if the input allows it: the server checks what browsers check. @throws Refused */
+export function checked({ label, type, required, options, attributes }: Input, text: string): string {
+  const { pattern } = attributes ?? {};
+  const isAllowed =
+    text === ""
+      ? !required
+      : options
+        ? Object.hasOwn(options, text)
+        : type === "date" || type === "datetime-local"
+          ? isTime(type === "date" ? `${text}T00:00` : text)
+          : pattern === undefined || new RegExp(`^(?:${pattern})$`).test(text);
+  if (isAllowed) return text;
+  if (label === undefined) throw refused(422, "error.beginAgain");
+  throw refused(422, "error.input", { label: [label], text });
+}
+
 /** A field with one input. @param check throws Refused or ServiceError */
 export function field(name: string, input: Input): Field<string>;
 export function field<Value>(name: string, input: Input, check: (text: string) => Value): Field<Value>;
 export function field(name: string, input: Input, check: (text: string) => unknown = String): Field<unknown> {
-  return { inputs: { [name]: input }, read: (sent) => check(typed(sent, name)) };
+  return { inputs: { [name]: input }, read: (sent) => check(checked(input, typed(sent, name))) };
 }
+
+/** The choices of a search, after the choice of none. */
+export const choices = <Choice extends string>(all: Readonly<Record<Choice, TextId | { text: string }>>) =>
+  ({ type: "select", options: { "": "any", ...all } }) as const satisfies Input;
+
+/** A choice that must be made. */
+export const choice = <const Options extends NonNullable<Input["options"]>>(
+  name: string,
+  input: { label: TextId; options: Options },
+) => field(name, { ...input, type: "select", required: true }, (text) => text as Exclude<keyof Options, "">);
 
 /** The name of a person, a key or a merchant. */
 export const aName = (label: TextId, input: Input = {}) =>

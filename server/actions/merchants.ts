@@ -1,27 +1,23 @@
-import { adjust, needsSecond, type Adjustment } from "../domain/ledger.ts";
+import { needsSecond, type Adjustment } from "../domain/ledger.ts";
 import { checkedReason } from "../domain/audit.ts";
 import { createIds } from "../domain/ids.ts";
 import { limitTexts, termTexts } from "../domain/limits.ts";
 import { createMerchant, type Merchant } from "../domain/merchants.ts";
-import { say, type TextId } from "../texts/index.ts";
-import { action, aName, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
+import { say } from "../texts/index.ts";
+import { action, aName, choice, field, refused, sameAgain, someLimits, someTerms } from "./action.ts";
 
 const MANAGED = { needs: "manage merchants", leadsTo: "/merchants/:merchant" } as const;
 
-/** Changes the state of a merchant, after a page that says what will happen. */
-const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"], effects: readonly TextId[]) =>
+/** Changes the state of a merchant. */
+const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state"]) =>
   action({
     at: `/merchants/:merchant/${how}`,
     ...MANAGED,
     input: {},
-    button: `${how}.opens`,
+    opens: `${how}.opens`,
+    hint: `${how}.hint`,
+    button: `${how}.button`,
     style: state === undefined ? "primary" : "danger",
-    from: MANAGED.leadsTo,
-    asks: ({ merchant: { name } }) => ({
-      question: say(`${how}.question`, { name }),
-      effects: effects.map((each) => [each] as const),
-      button: say(`${how}.button`, { name }),
-    }),
     async run({ context, actor, merchant }) {
       const isDone = await context.storage.setMerchantState(merchant.id, state, actor);
       if (!isDone) throw refused(409, "error.closedForGood");
@@ -31,14 +27,7 @@ const changeState = (how: "suspend" | "reopen" | "close", state: Merchant["state
 const off = { autocomplete: "off" };
 /** A change of a balance that a person types: `amount` is positive, and `kind` says whether it is taken. */
 const change = {
-  kind: field(
-    "kind",
-    { label: "what", type: "select", options: { "top-up": "topUpMerchantHas", withdraw: "takeOut" } },
-    (kind) => {
-      if (kind === "top-up" || kind === "withdraw") return kind;
-      throw refused(422, "error.chooseTopUp");
-    },
-  ),
+  kind: choice("kind", { label: "what", options: { "top-up": "topUpMerchantHas", withdraw: "takeOut" } }),
   amount: field(
     "amount",
     {
@@ -50,14 +39,12 @@ const change = {
     },
     anAmount,
   ),
-  currency: field(
-    "currency",
-    { label: "currency", required: true, placeholder: { text: "XOF" }, attributes: { maxlength: 3, ...off } },
-    (text) => {
-      if (/^[A-Z]{3}$/.test(text)) return text;
-      throw refused(422, "error.currency");
-    },
-  ),
+  currency: field("currency", {
+    label: "currency",
+    required: true,
+    placeholder: { text: "XOF" },
+    attributes: { maxlength: 3, pattern: "[A-Z]{3}", ...off },
+  }),
   reason: field(
     "reason",
     { label: "reason", required: true, placeholder: "bankTransfer", attributes: { maxlength: 200, ...off } },
@@ -115,19 +102,16 @@ export const merchantActions = {
     replaces: async ({ merchant }) => termTexts(merchant.terms),
     run: ({ context, actor, merchant }, { terms }) => context.storage.setMerchantTerms(merchant.id, terms, actor),
   }),
-  "merchant.suspend": changeState("suspend", "suspended", ["suspend.effect", "suspend.payments", "suspend.undo"]),
-  "merchant.reopen": changeState("reopen", undefined, ["reopen.effect"]),
-  "merchant.close": changeState("close", "closed", ["close.effect", "close.keys", "close.people", "close.payments"]),
+  "merchant.suspend": changeState("suspend", "suspended"),
+  "merchant.reopen": changeState("reopen", undefined),
+  "merchant.close": changeState("close", "closed"),
   "balance.adjust": action({
     at: "/merchants/:merchant/adjust",
     needs: "change balances",
     input: {
       ...change,
       id: {
-        ...field("id", { type: "once" }, (id) => {
-          if (/^[\w-]{8,64}$/.test(id)) return id;
-          throw refused(422, "error.beginAgain");
-        }),
+        ...field("id", { type: "once", required: true, attributes: { pattern: String.raw`[\w-]{8,64}` } }),
         isLate: true,
       },
     },
@@ -155,8 +139,9 @@ export const merchantActions = {
       };
     },
     async run({ context: { storage, config }, actor, merchant }, { id, ...input }) {
-      const secondFrom = config.secondPersonFrom;
-      const result = await adjust({ storage, secondFrom }, merchant.id, adjustmentOf(input, id), actor);
+      const asked = adjustmentOf(input, id);
+      const isProposed = needsSecond(config.secondPersonFrom, asked);
+      const result = await storage.adjustBalance(merchant.id, asked, actor, isProposed);
       if (result === "not-covered") throw refused(409, "undecided.not-covered");
       return result;
     },

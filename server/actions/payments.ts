@@ -1,8 +1,8 @@
 import type { Decided, Disbursement } from "../domain/disbursements.ts";
 import type { Merchant } from "../domain/merchants.ts";
-import { decide, type Handover } from "../domain/handovers.ts";
+import type { Handover } from "../domain/handovers.ts";
 import { say, type Said } from "../texts/index.ts";
-import { action, aReason, field, refused, type Doer, type Field } from "./action.ts";
+import { action, aReason, choice, missing, refused, type Doer, type Field } from "./action.ts";
 
 /** How many payouts are decided at a time. */
 export const MOST_DECIDED = 100;
@@ -78,7 +78,7 @@ async function decideAll(
 async function handoverOf({ context, merchant, params }: Doer): Promise<Handover> {
   const found = await context.storage.findHandover(params.reference!);
   if (found?.merchantId === merchant.id) return found;
-  throw refused(404, "error.noPayment");
+  throw missing();
 }
 /** The list that a payment belongs to. */
 export const listOf = (reference: string): "checkouts" | "disbursements" =>
@@ -88,7 +88,7 @@ const OF_PAYMENT = {
   needs: "decide about payments",
   byOperators: true,
   where: "live",
-  leadsTo: (_: void, { params }: Doer) => `/m/:merchant/${listOf(params.reference!)}/:reference`,
+  leadsTo: (_: unknown, { params }: Doer) => `/m/:merchant/${listOf(params.reference!)}/:reference`,
 } as const;
 const OF_RAIL = { needs: "pause a rail", where: "live", leadsTo: "/rails" } as const;
 
@@ -113,7 +113,7 @@ export const paymentActions = {
     button: "askRailAgainNow",
     async run(doer) {
       const { payment } = await handoverOf(doer);
-      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.ended");
+      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.done");
     },
   }),
   "payment.decide": action({
@@ -121,28 +121,21 @@ export const paymentActions = {
     ...OF_PAYMENT,
     opens: "decideByHand",
     input: {
-      status: field(
-        "status",
-        {
-          label: "paymentHas",
-          type: "select",
-          options: { "": "choose", success: "succeededWasPaid", failed: "failedWasNotPaid" },
-          required: true,
-        },
-        (status) => {
-          if (status === "success" || status === "failed") return status;
-          throw refused(422, "error.chooseEnd");
-        },
-      ),
+      status: choice("status", {
+        label: "paymentHas",
+        options: { "": "choose", success: "succeededWasPaid", failed: "failedWasNotPaid" },
+      }),
       reason: aReason,
     },
     button: "propose",
     style: "danger",
     async run(doer, decision) {
       const { payment } = await handoverOf(doer);
-      const result = await decide(doer.context, payment.reference, decision, doer.actor);
+      const { storage, config } = doer.context;
+      const result = await storage.decideByHand(payment.reference, decision, doer.actor, !config.oneOperatorDecides);
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
-      if (result === "not-pending") throw refused(409, "error.ended");
+      if (result === "not-pending") throw refused(409, "error.done");
+      return result;
     },
   }),
   "payment.close-conflict": action({
@@ -156,7 +149,7 @@ export const paymentActions = {
     async run(doer, { reason }) {
       const { payment } = await handoverOf(doer);
       const isClosed = await doer.context.storage.closeConflict(payment.reference, reason, doer.actor);
-      if (!isClosed) throw refused(409, "error.nothingToClose");
+      if (!isClosed) throw refused(409, "error.done");
     },
   }),
   "rail.pause": action({
@@ -169,8 +162,8 @@ export const paymentActions = {
     style: "danger",
     async run({ context: { rails, storage }, actor, params }, { reason }) {
       const name = params.rail!;
-      if (!rails!.names.includes(name)) throw refused(404, "error.noRail");
-      if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.pausedAlready");
+      if (!rails!.names.includes(name)) throw missing();
+      if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.done");
     },
   }),
   "rail.resume": action({
@@ -179,7 +172,7 @@ export const paymentActions = {
     input: {},
     button: "resumeRail",
     async run({ context, actor, params }) {
-      if (!(await context.storage.resumeRail(params.rail!, actor))) throw refused(409, "error.notPaused");
+      if (!(await context.storage.resumeRail(params.rail!, actor))) throw refused(409, "error.done");
     },
   }),
 };

@@ -1,12 +1,13 @@
+import document from "../../generated/openapi.json" with { type: "json" };
 import { actorName } from "../domain/audit.ts";
-import { FORCED_OUTCOMES } from "../domain/outcomes.ts";
+import { chaosOf, FORCED_OUTCOMES, NO_CHAOS, type Chaos } from "../domain/outcomes.ts";
 import { ConnectionDropped } from "../domain/errors.ts";
-import { requireActive } from "../domain/merchants.ts";
+import { requireActive, type Merchant } from "../domain/merchants.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { UpcomingItem } from "../domain/storage.ts";
 import { sandboxTime } from "../domain/time.ts";
 import { say, type Said } from "../texts/index.ts";
-import { action, field, refused, type Doer } from "./action.ts";
+import { action, field, refused, typed, type Doer, type Field, type Input } from "./action.ts";
 import { anAmount } from "./merchants.ts";
 
 /** The country and currency of test payments. */
@@ -29,10 +30,9 @@ const phoneNumber = field(
   },
   (text) => {
     const digits = text.replaceAll(/[\s.-]/g, "").replace(/^(\+|00)/, "");
-    if (!/^[1-9]\d{9,14}$/.test(digits)) throw refused(422, "error.phoneNumber");
-    // The delay would hold up the page, too.
-    if (FORCED_OUTCOMES[digits.slice(-3)]?.response === "held") throw refused(422, "error.heldNumber");
-    return digits;
+    // A response that is held back would hold up the page, too.
+    if (/^[1-9]\d{9,14}$/.test(digits) && FORCED_OUTCOMES[digits.slice(-3)]?.response !== "held") return digits;
+    throw refused(422, "error.phoneNumber");
   },
 );
 
@@ -62,8 +62,33 @@ function upcoming(item: UpcomingItem): Said {
   return say("paymentEnds", { time, kind: say(kind), reference, ends: say(`within.${status}`) });
 }
 
+const { properties } = document.components.schemas.Chaos;
+const CHAOS = Object.entries(properties) as [keyof Chaos, { minimum: number; maximum: number }][];
+/** The settings of the chaos switch, as the contract describes them. */
+const someChaos: Field<Chaos> = {
+  inputs: Object.fromEntries(
+    CHAOS.map(([name, { minimum: min, maximum: max }]): [string, Input] => [
+      name,
+      { label: `chaos.${name}`, type: "number", attributes: { min, max } },
+    ]),
+  ),
+  read: (sent) =>
+    Object.fromEntries(
+      CHAOS.map(([name, { minimum, maximum }]) => {
+        const text = typed(sent, name);
+        const isAllowed = /^\d*$/.test(text) && Number(text) >= minimum && Number(text) <= maximum;
+        if (!isAllowed) throw refused(422, "error.input", { label: say(`chaos.${name}`), text });
+        return [name, Number(text)];
+      }),
+    ) as unknown as Chaos,
+};
+
 const record = ({ context, actor, merchant }: Doer, details: Record<string, string>) =>
   context.storage.recordAction({ actor, action: "sandbox.create", merchantId: merchant.id, details });
+/** What the form of the chaos switch shows. */
+export const chaosTexts = ({ chaos = NO_CHAOS }: Merchant): Record<string, string> =>
+  Object.fromEntries(CHAOS.map(([name]) => [name, String(chaos[name])]));
+
 const newReference = ({ context: { ids, clock } }: Doer) => `test-${ids.record(clock.now())}`;
 const IN_SANDBOX = {
   needs: "use the sandbox",
@@ -91,8 +116,8 @@ export const sandboxActions = {
         if (!(error instanceof ConnectionDropped)) throw error;
       }
       await record(doer, { disbursement: reference });
-      const query = { merchantId: merchant.id, merchantsReference: reference, limit: 1 };
-      return (await context.storage.listDisbursements(query)).items[0]!;
+      const named = { merchantId: merchant.id, merchantsReference: reference, limit: 1 };
+      return (await context.storage.listDisbursements(named)).items[0]!;
     },
     leadsTo: ({ reference }) => `/m/:merchant/disbursements/${reference}`,
   }),
@@ -116,9 +141,7 @@ export const sandboxActions = {
     ...IN_SANDBOX,
     input: {
       by: field("by", { label: "moveForward", type: "select", options: Object.fromEntries(CHOICES) }, (text) => {
-        const step = text || USUAL_STEP;
-        if (!STEPS.includes(step)) throw refused(422, "error.noChoice", { choice: text });
-        const [count, unit] = stepOf(step);
+        const [count, unit] = stepOf(text || USUAL_STEP);
         return count * UNITS_MS[unit];
       }),
       // A time and not a duration, so that loading the page again does not move the clock again.
@@ -149,6 +172,14 @@ export const sandboxActions = {
     },
     run: ({ context, actor, merchant }, { to }) => context.merchantClock.advance(merchant.id, { to }, actor),
     leadsTo: "/m/:merchant/sandbox#clock",
+  }),
+  "sandbox.chaos": action({
+    at: "/m/:merchant/sandbox/chaos",
+    ...IN_SANDBOX,
+    input: { chaos: someChaos },
+    button: "save",
+    replaces: async ({ merchant }) => chaosTexts(merchant),
+    run: ({ context, actor, merchant }, { chaos }) => context.storage.setChaos(merchant.id, chaosOf(chaos), actor),
   }),
   "sandbox.reset": action({
     at: "/m/:merchant/sandbox/reset",

@@ -1,18 +1,19 @@
 import { v5 } from "uuid";
 import type { Config } from "../config.ts";
 import { actorName } from "../domain/audit.ts";
-import { SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
+import { newSecret, SCOPES, type ApiKey, type Scope, type WebhookSecrets } from "../domain/keys.ts";
 import { limitTexts } from "../domain/limits.ts";
-import { createKey, KeyExistsError, revokeKey, type Merchant } from "../domain/merchants.ts";
-import { ROLES, roleOf, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions } from "../domain/sign-in.ts";
+import { createKey, KeyExistsError, type Merchant } from "../domain/merchants.ts";
+import { ROLES, createLink, LINK_LIFETIMES, linkAddress, type EndedSessions, type Role } from "../domain/sign-in.ts";
 import { parseTarget, Refusal } from "../webhooks/guard.ts";
 import { say, type Said } from "../texts/index.ts";
 import {
   action,
   aName,
+  choice,
   field,
+  missing,
   refused,
-  Refused,
   someLimits,
   typed,
   type Doer,
@@ -26,7 +27,7 @@ const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
 async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
   if (key) return key;
-  throw refused(404, "error.noKey");
+  throw missing();
 }
 
 const scopes: Field<readonly Scope[]> = {
@@ -44,7 +45,7 @@ export function checkedAddress(text: string, { webhookAllowInsecure }: Config): 
     parseTarget(text, webhookAllowInsecure);
     return text;
   } catch (error) {
-    throw error instanceof Refusal ? new Refused(422, "error.detail", { detail: error.message }) : error;
+    throw error instanceof Refusal ? refused(422, "error.detail", { detail: error.message }) : error;
   }
 }
 
@@ -58,11 +59,13 @@ const LIFETIMES = {
   "3 days": say("duration.days", { count: 3 }),
 } satisfies Record<Lifetime, Said>;
 
+const ROLE_TEXTS = Object.fromEntries(ROLES.map((role) => [role, `role.${role}`])) as Record<Role, `role.${Role}`>;
+
 const scopeOf = ({ merchant }: Doer<Merchant | undefined>) => (merchant ? { merchantId: merchant.id } : {});
 
 async function end(doer: Doer<Merchant | undefined>, which: EndedSessions) {
   const ended = await doer.context.storage.endSessions({ ...scopeOf(doer), ...which }, doer.actor);
-  if (ended === 0) throw refused(404, "error.noSession");
+  if (ended === 0) throw missing();
 }
 
 const saysSecrets = ({ current, previous }: WebhookSecrets): Told => ({
@@ -87,23 +90,19 @@ export const settingsActions = {
     },
     button: "createKey",
     style: "primary",
-    async run({ context, actor, merchant }, { name, scopes: chosen, form }): Promise<{ key: string } | ApiKey> {
+    async run({ context, actor, merchant }, { name, scopes: chosen, form }) {
       const id =
         form === ""
           ? context.ids.record(context.clock.now())
           : v5([merchant.id, actorName(actor), form].join(" "), v5.DNS);
       try {
         const choices = { id, name, ...(chosen.length > 0 && { scopes: chosen }) };
-        return { key: await createKey({ ...context, actor }, merchant.id, choices) };
+        return await createKey({ ...context, actor }, merchant.id, choices);
       } catch (error) {
-        if (error instanceof KeyExistsError) return error.key;
-        throw error;
+        throw error instanceof KeyExistsError ? refused(409, "error.keyExists") : error;
       }
     },
-    says: (result) =>
-      "hash" in result
-        ? { lines: [say("keyIsKnown", { name: result.name ?? "", hint: result.hint })] }
-        : { title: say("yourNewKey"), secret: result.key, lines: [say("keyShownOnce")] },
+    says: (key) => ({ title: say("yourNewKey"), secret: key, lines: [say("keyShownOnce")] }),
   }),
   "key.revoke": action({
     at: "/m/:merchant/settings/keys/revoke",
@@ -115,7 +114,8 @@ export const settingsActions = {
     style: "danger",
     async run(doer, { key }) {
       await ownKey(doer, key);
-      await revokeKey({ ...doer.context, actor: doer.actor }, key);
+      const { storage, clock } = doer.context;
+      await storage.revokeKey(key, clock.now(), doer.actor);
     },
   }),
   "key.limit": action({
@@ -136,7 +136,7 @@ export const settingsActions = {
     ...SETTINGS,
     input: {},
     button: "revealSecret",
-    run: ({ context, actor, merchant }) => context.webhooks.revealSecrets(merchant, actor),
+    run: ({ context, actor, merchant }) => context.storage.revealSecrets(merchant.id, actor),
     says: saysSecrets,
   }),
   "secret.rotate": action({
@@ -148,10 +148,10 @@ export const settingsActions = {
     button: "rotateSecret",
     style: "danger",
     async replaces({ context, merchant }) {
-      const { current } = await context.webhooks.readSecrets(merchant);
+      const { current } = await context.storage.readSecrets(merchant.id);
       return { current };
     },
-    run: ({ context, actor, merchant }) => context.webhooks.rotateSecret(merchant, actor),
+    run: ({ context, actor, merchant }) => context.storage.rotateSecret(merchant.id, newSecret(context.random), actor),
     says: saysSecrets,
   }),
   "default-webhook.set": action({
@@ -177,23 +177,11 @@ export const settingsActions = {
     ...TEAM,
     input: {
       name: aName("personsName"),
-      role: field(
-        "role",
-        { label: "role", type: "select", options: Object.fromEntries(ROLES.map((role) => [role, `role.${role}`])) },
-        (text) => {
-          const role = roleOf(text);
-          if (!role) throw refused(422, "error.chooseRole", { roles: ROLES.join(", ") });
-          return role;
-        },
-      ),
+      role: choice("role", { label: "role", options: ROLE_TEXTS }),
       lifetime: field(
         "lifetime",
-        {
-          label: "linkWorksFor",
-          type: "select",
-          options: LIFETIMES,
-        },
-        (text): Lifetime => (Object.hasOwn(LINK_LIFETIMES, text) ? (text as Lifetime) : SHORTEST),
+        { label: "linkWorksFor", type: "select", options: LIFETIMES },
+        (text) => (text || SHORTEST) as Lifetime,
       ),
     },
     button: "makeLink",

@@ -1,35 +1,42 @@
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { timestamp } from "../domain/representation.ts";
 import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
 import { say, type Said, type TextId } from "../texts/index.ts";
-import { action, refused, typed, type Field } from "./action.ts";
-
-/** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
-export const SEARCH = ["status", "type", "host", "reference", "from", "to"] as const;
-export type TypedSearch = Record<(typeof SEARCH)[number], string>;
+import { action, checked, choices, missing, refused, typed, type Field, type Input } from "./action.ts";
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
-export const STATUSES = {
+const STATUSES = {
   pending: "status.waiting",
   delivered: "status.delivered",
   failed: "status.failed",
   ended: "refusedForGood",
   exhausted: "allAttemptsUsed",
 } as const satisfies Record<DeliveryFilter, TextId>;
+const half = { class: "long half" };
 
-/** @throws Refused if a field has a value that the form or a link does not send */
-export function searchOf({ status, type, host, from, to }: TypedSearch): DeliverySearch {
-  if (status !== "" && !Object.hasOwn(STATUSES, status)) throw refused(422, "error.noChoice", { choice: status });
-  if (type !== "" && !EVENT_TYPES.includes(type as EventType)) throw refused(422, "error.noChoice", { choice: type });
-  return {
-    ...(status !== "" && { status: status as DeliveryFilter }),
-    ...(type !== "" && { type: type as EventType }),
-    ...(host !== "" && { host: hostOf(host) }),
-    ...(from !== "" && { createdAfter: timeOf(from) }),
-    ...(to !== "" && { createdBefore: timeOf(to) }),
-  };
-}
+/** What a person can search webhooks by. A person may type the service's reference or the merchant's. */
+export const SEARCH = {
+  status: { label: "status", ...half, ...choices(STATUSES) },
+  type: {
+    label: "event",
+    ...half,
+    ...choices(Object.fromEntries(EVENT_TYPES.map((type) => [type, { text: type }]))),
+  },
+  host: { label: "host", ...half, placeholder: { text: "shop.example" }, attributes: { maxlength: 300 } },
+  reference: { label: "reference", ...half, type: "search", attributes: { maxlength: 200 } },
+  from: { label: "from", class: "long", type: "datetime-local" },
+  to: { label: "before", class: "long", type: "datetime-local" },
+} as const satisfies Record<string, Input>;
+export type TypedSearch = Record<keyof typeof SEARCH, string>;
+
+export const searchOf = ({ status, type, host, from, to }: TypedSearch): DeliverySearch => ({
+  ...(status !== "" && { status: status as DeliveryFilter }),
+  ...(type !== "" && { type: type as EventType }),
+  // People may paste a whole address.
+  ...(host !== "" && { host: (host.includes("://") && URL.parse(host)?.host) || host.toLowerCase() }),
+  ...(from !== "" && { createdAfter: Date.parse(`${from}Z`) }),
+  ...(to !== "" && { createdBefore: Date.parse(`${to}Z`) }),
+});
 
 /** Says what a search finds. */
 export function describeSearch(search: DeliverySearch): Said[] {
@@ -44,33 +51,16 @@ export function describeSearch(search: DeliverySearch): Said[] {
   ].filter((each) => each !== false);
 }
 
-/** What a person would type for a search. */
-export function typedFor(search: DeliverySearch): TypedSearch {
-  const { status = "", type = "", host = "", reference = "", createdAfter, createdBefore } = search;
-  return { status, type, host, reference, from: typedTime(createdAfter), to: typedTime(createdBefore) };
-}
-
-const typedTime = (at?: number) => (at === undefined ? "" : timestamp(at).slice(0, -1));
-
-/** People may paste a whole address. */
-const hostOf = (host: string): string => (host.includes("://") && URL.parse(host)?.host) || host.toLowerCase();
-
-/** A time in UTC, as browsers send it. */
-function timeOf(text: string): number {
-  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?$/.test(text);
-  const time = isTime ? Date.parse(`${text}Z`) : Number.NaN;
-  if (Number.isNaN(time)) throw refused(422, "error.time");
-  return time;
-}
-
 /** The number of receivers that the page names before a replay. */
 const HOSTS_SHOWN = 10;
 
 /** The webhooks to replay: a search that finds more than one payment's, and not everything. */
 const replayable: Field<ReturnType<typeof searchOf>> = {
-  inputs: Object.fromEntries(SEARCH.map((name) => [name, { type: "hidden" }])),
+  inputs: SEARCH,
   read(sent) {
-    const search = Object.fromEntries(SEARCH.map((name) => [name, typed(sent, name)])) as TypedSearch;
+    const search = Object.fromEntries(
+      Object.entries(SEARCH).map(([name, input]) => [name, checked(input, typed(sent, name))]),
+    ) as TypedSearch;
     if (search.reference !== "") throw refused(422, "error.openWebhook");
     const filter = searchOf(search);
     requireReplayable(filter);
@@ -89,7 +79,7 @@ export const webhookActions = {
     /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */
     async run({ context: { storage }, actor, merchant, params }) {
       const result = await storage.requestReplay(merchant.id, params.id!, actor);
-      if (result === "unknown") throw refused(404, "error.noWebhook");
+      if (result === "unknown") throw missing();
       if (result === "claimed") throw refused(409, "error.attemptInProgress");
     },
     leadsTo: "/m/:merchant/webhooks/:id",
@@ -139,9 +129,8 @@ export const webhookActions = {
     async run({ context, actor, merchant }, search) {
       const started = await startReplay(context, { merchantId: merchant.id, ...search }, actor);
       if (!started) throw refused(409, "error.anotherReplay");
-      return started;
     },
-    leadsTo: ({ id }) => `/m/:merchant/replays/${id}`,
+    leadsTo: "/m/:merchant/replays",
   }),
   "replay.stop": action({
     at: "/m/:merchant/replays/:id/stop",
@@ -152,8 +141,8 @@ export const webhookActions = {
     async run({ context: { storage }, actor, merchant, params }) {
       const isStopped = await storage.stopReplay(merchant.id, params.id!, actor);
       // A replay that ended a moment ago cannot be stopped, but exists.
-      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw refused(404, "error.noReplay");
+      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw missing();
     },
-    leadsTo: "/m/:merchant/replays/:id",
+    leadsTo: "/m/:merchant/replays",
   }),
 };

@@ -1,6 +1,6 @@
-import { parseArgs } from "node:util";
+import { parseArgs, type ParseArgsConfig } from "node:util";
 import type { Merchant } from "../domain/merchants.ts";
-import { ARGUMENTS, OPTIONS } from "./options.ts";
+import { OPTIONS } from "./options.ts";
 
 /** An option of the command line. Only an option with a `value` takes one. */
 export interface Option {
@@ -8,12 +8,11 @@ export interface Option {
   /** True if the option may be repeated. Its values form a list. */
   multiple?: boolean;
   meaning: string;
-  /** Returns undefined if the text is not what `meaning` says. @throws Error that says more */
+  /** Returns undefined if the text is not what `meaning` says. */
   parse?(text: string): unknown;
   /** The value if none is given. */
   otherwise?(): unknown;
 }
-type Table = Readonly<Record<string, Option>>;
 type ValueOf<O> = O extends { multiple: true }
   ? string[]
   : O extends { parse(text: string): infer Value }
@@ -44,36 +43,33 @@ type NameOf<Word> = Word extends `[${infer Inner}]`
   : Word extends `--${infer Name}`
     ? Camel<Name>
     : Camel<Lowercase<Word & string>>;
-type Meant<Word, Own> = Word extends `[${infer Inner}]`
-  ? Meant<Inner, Own>
+type Meant<Word> = Word extends `[${infer Inner}]`
+  ? Meant<Inner>
   : Word extends `--${infer Name}`
-    ? Name extends keyof Own
-      ? Own[Name]
-      : Name extends keyof typeof OPTIONS
-        ? (typeof OPTIONS)[Name]
-        : never
-    : Word extends keyof typeof ARGUMENTS
-      ? { parse: (typeof ARGUMENTS)[Word] }
-      : Word extends "MERCHANT"
-        ? { parse(): Merchant }
-        : { value: string };
-type Optional<Word, Own> = Word extends `[${string}]`
-  ? Meant<Word, Own> extends { otherwise(): unknown }
+    ? Name extends keyof typeof OPTIONS
+      ? (typeof OPTIONS)[Name]
+      : never
+    : Word extends "MERCHANT"
+      ? { parse(): Merchant }
+      : { value: string };
+type Optional<Word> = Word extends `[${string}]`
+  ? Meant<Word> extends { otherwise(): unknown }
     ? never
     : Word
   : never;
-/** What a command gets, from how it is called: `MERCHANT [--dry-run]` becomes `{ merchant, dryRun? }`. */
-export type Input<Takes extends string, Own = unknown> = {
-  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>, Own>> as NameOf<Word>]: ValueOf<Meant<Word, Own>>;
-} & { readonly [Word in Optional<Words<Takes>, Own> as NameOf<Word>]?: ValueOf<Meant<Word, Own>> };
+/** What a command gets, from how it is called: `MERCHANT [--dry-run]` becomes `{ merchant, dryRun?, json? }`. */
+export type Input<Takes extends string> = {
+  readonly [Word in Exclude<Words<Takes>, "" | Optional<Words<Takes>>> as NameOf<Word>]: ValueOf<Meant<Word>>;
+} & { readonly [Word in Optional<Words<Takes> | "[--json]"> as NameOf<Word>]?: ValueOf<Meant<Word>> };
 
 /** How a command is called, and what its help says. */
 export interface Syntax {
-  /** The arguments, then the options, such as `MERCHANT [URL] --reason [--json]`. What is in brackets is optional. */
+  /**
+   * The arguments, then the options, such as `MERCHANT [URL] --reason [--id]`. What is in brackets is optional. Every
+   * command takes `--json`, too.
+   */
   takes: string;
   summary: string;
-  /** Options that only this command has, or that mean something else here. */
-  options?: Table;
 }
 type SyntaxTable = Readonly<Record<string, Syntax>>;
 
@@ -82,14 +78,13 @@ export const PROGRAM = "npx --no -- disbursement-checkout";
 
 const flag = (name: string, { value }: Option): string => `--${name}${value === undefined ? "" : ` ${value}`}`;
 
-function wordsOf({ takes, options }: Syntax) {
-  const all: Table = { ...OPTIONS, ...options };
-  return (takes === "" ? [] : takes.split(" ")).map((word) => {
+function wordsOf({ takes }: Syntax) {
+  const all: Readonly<Record<string, Option>> = OPTIONS;
+  return [...takes.split(" "), "[--json]"].filter(Boolean).map((word) => {
     const bare = word.replaceAll(/[[\]]/g, "");
     const isOption = bare.startsWith("--");
     const name = isOption ? bare.slice(2) : bare;
-    const parse = Object.hasOwn(ARGUMENTS, name) && { parse: ARGUMENTS[name as keyof typeof ARGUMENTS] };
-    const meant: Option = isOption ? all[name]! : { value: name, meaning: "", ...parse };
+    const meant: Option = isOption ? all[name]! : { value: name, meaning: "" };
     const text = isOption ? flag(name, meant) : name;
     return { name, isOption, meant, isOptional: word !== bare, text: word === bare ? text : `[${text}]` };
   });
@@ -98,7 +93,7 @@ function wordsOf({ takes, options }: Syntax) {
 /** `deliveries MERCHANT [--status STATUS] …` */
 const synopsis = (name: string, syntax: Syntax): string => [name, ...wordsOf(syntax).map(({ text }) => text)].join(" ");
 
-const called = (group: string, rest: string) => ["Usage:", PROGRAM, ...(group === "" ? [] : [group]), rest].join(" ");
+const called = (group: string, rest: string) => ["Usage:", PROGRAM, group, rest].filter(Boolean).join(" ");
 
 /** What `--help` prints after a group, or after one of its commands. @param group empty for a command without a group */
 export function usageOf(group: string, commands: SyntaxTable, one = ""): string {
@@ -132,16 +127,14 @@ export function parseCommand<C extends Syntax>(
   const types = options.map(({ name: option, meant: { value, multiple = false } }) => {
     return [option, { type: value === undefined ? "boolean" : "string", multiple }] as const;
   });
-  const { positionals, values } = explained(usage, () =>
-    parseArgs({ args: [...args], options: Object.fromEntries(types), allowPositionals: true }),
-  );
+  const { positionals, values } = parsed(usage, args, Object.fromEntries(types));
   const required = places.filter(({ isOptional }) => !isOptional);
   if (positionals.length < required.length || positionals.length > places.length) throw new UsageError(usage);
   const given = { ...values, ...Object.fromEntries(positionals.map((text, at) => [places[at]!.name, text])) };
   const input = words.flatMap(({ name: word, isOption, meant: { parse, otherwise, meaning } }) => {
     const text = given[word];
     if (text === undefined && !otherwise) return [];
-    const known = text === undefined ? otherwise!() : parse ? explained(usage, () => parse(text as string)) : text;
+    const known = text === undefined ? otherwise!() : parse ? parse(text as string) : text;
     if (known === undefined) throw new UsageError(`--${word} is not valid: ${meaning}.\n${usage}`);
     const camel = (isOption ? word : word.toLowerCase()).replace(/[-_](.)/g, (_, letter: string) =>
       letter.toUpperCase(),
@@ -153,10 +146,9 @@ export function parseCommand<C extends Syntax>(
   return { command, input: Object.fromEntries(input) as Record<string, unknown> };
 }
 
-/** Throws an error of `work` with how the command is called. */
-function explained<T>(usage: string, work: () => T): T {
+function parsed(usage: string, args: string[], options: NonNullable<ParseArgsConfig["options"]>) {
   try {
-    return work();
+    return parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
     throw new UsageError(`${(error as Error).message}\n${usage}`, { cause: error });
   }

@@ -3,8 +3,6 @@ import type { ServerResponse } from "node:http";
 import { hostname, userInfo } from "node:os";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createKey } from "../domain/merchants.ts";
-import { MOST_KEYS } from "../domain/keys.ts";
 import { createTerminal, startWithTerminal, type Row } from "../testing/commands.ts";
 import { send, signedIn } from "../testing/dashboard-visitor.ts";
 import { createTestRail, railsOf, type TestRail } from "../testing/rail.ts";
@@ -14,6 +12,8 @@ import { aPayout, type TestServer } from "../testing/server.ts";
 
 /** An empty list. */
 const NONE = /^items: \[\]$/;
+const DONE = /^Done\.$/;
+const CREATED = /^Merchant (?<id>\S+)\nKey \(shown only once\): (?<key>live_\w+)$/;
 const ACTOR = `command ${userInfo().username}@${hostname()}`;
 let rail: TestRail;
 let receiver: Receiver;
@@ -39,9 +39,6 @@ async function pay(key: string, changes: Parameters<typeof aPayout>[0] = {}) {
   const { body } = await server.createPayout(changes, { key });
   return (body.code ?? body.data.reference) as string;
 }
-
-const statement = async () =>
-  (await json("balances statement {id}")).items.map(({ kind, amount, balance }: any) => [kind, amount, balance]);
 
 /** Makes a payout whose outcome at the rail is not known. */
 async function lose(): Promise<string> {
@@ -76,8 +73,6 @@ const isSigned = async (secret: string) => {
 };
 
 describe("merchants and keys", () => {
-  const CREATED = /^Merchant (?<id>\S+)\nKey \(shown only once\): (?<key>live_\w+)$/;
-
   test("a new key works immediately, and is refused immediately after it is revoked", async () => {
     await rows(["keys create {M} --name Payroll", 0, /: (?<key>live_\w+)$/]);
     expect(await pay(known.key!)).toMatch(/^DSB/);
@@ -90,7 +85,7 @@ describe("merchants and keys", () => {
         / id: (?<keyId>\S+), [^\n]+, name: Payroll, createdAt: \S+ \}/,
         "merchantId: {M}, hint: {hint}, ",
       ],
-      ["keys revoke {keyId}", 0, "Revoked {keyId}"],
+      ["keys revoke {keyId}", 0, DONE],
       ["keys list", 0, / name: Payroll, .*revokedAt: \d{4}-/],
     );
     expect(await pay(known.key!)).toBe("unauthorized");
@@ -100,25 +95,20 @@ describe("merchants and keys", () => {
     await rows(
       ["keys create {M} --name Shop --scopes checkout,read", 0, /: (?<key>live_\w+)$/],
       ["keys audit {M}", 0, /action: key\.create, .* name: Shop, scopes: "read,checkout" /],
+      ["keys list", 0, /name: Shop, .*scopes: \[ read, checkout \]/],
     );
     expect(await pay(known.key!)).toBe("key_not_permitted");
-    const shop = { name: "Shop", scopes: ["read", "checkout"], createdAt: expect.stringMatching(/Z$/) };
-    expect((await json("keys list")).items).toContainEqual(expect.objectContaining(shop));
     expect(await run("keys list --json")).not.toMatch(/hash|[0-9a-f]{64}/);
   });
 
   test("limits of a key and a merchant, and a merchant's terms, take effect immediately", async () => {
     await rows(["keys create-merchant Limited", 0, CREATED]);
     known.keyId = (await server.storage.listKeysOf(known.id!))[0]!.id;
-    await rows([
-      "keys limit {keyId} --per-payment XOF:9999 --recipients 2257038102473",
-      0,
-      'id: {keyId}\nlimits: { perPayment: { XOF: 9999 }, recipients: [ "2257038102473" ] }',
-    ]);
+    await rows(["keys limit {keyId} --per-payment XOF:9999 --recipients 2257038102473", 0, DONE]);
     expect(await pay(known.key!)).toBe("limit_exceeded");
     await rows(
-      ["keys limit {keyId}", 0, "id: {keyId}\nlimits: none"],
-      ["keys limit-merchant {id} --per-day XOF:10000", 0],
+      ["keys limit {keyId}", 0, DONE],
+      ["keys limit-merchant {id} --per-day XOF:10000", 0, DONE],
       [
         "keys merchants",
         0,
@@ -127,69 +117,47 @@ describe("merchants and keys", () => {
     );
     expect(await pay(known.key!)).toMatch(/^DSB/);
     expect(await pay(known.key!)).toBe("limit_exceeded");
-    const terms = "disbursementFee: { basisPoints: 250, fixed: 7 }";
     await rows(
       ["keys limit-merchant {id}", 0],
-      [
-        "keys merchant-terms {id} --disbursement-fee 250+7 --checkout-fee 0 --rate-limit 2000",
-        0,
-        terms,
-        "rateLimit: 2000",
-      ],
-      ["keys merchants", 0, `{ id: {id}, name: Limited, state: active, terms: { ${terms}`],
+      ["keys merchant-terms {id} --disbursement-fee 250+7 --checkout-fee 0 --rate-limit 2000", 0, DONE],
+      ["keys merchants", 0, "name: Limited, state: active, terms: { disbursementFee: { basisPoints: 250, fixed: 7 }"],
       ["keys merchant-terms {id} --checkout-fee 10000", 2, /^checkoutFee must be up to 9999 basis points, /],
+      ["keys audit {id}", 0, 'perPayment: XOF:9999, recipients: "2257038102473"', "disbursementFee: 250+7"],
     );
     expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(257);
-    await rows(
-      ["keys merchant-terms {id}", 0, "id: {id}\nterms: as the server's settings say"],
-      [
-        "keys audit {id}",
-        0,
-        /action: key\.limit, .* perPayment: XOF:9999, recipients: "2257038102473"/,
-        "disbursementFee: 250+7",
-      ],
-    );
-    expect((await server.createPayout({}, { key: known.key! })).body.data.fee).toBe(100);
   });
 
   test("a merchant is renamed, suspended, reopened, and closed for good", async () => {
     await rows(
       ['keys create-merchant "  Kofi & Söhne "', 0, CREATED],
       ["keys merchants", 0, "{ id: {id}, name: Kofi & Söhne, state: active, "],
-      ["keys rename-merchant {id} New", 0],
-      ["keys suspend-merchant {id}", 0],
+      ["keys rename-merchant {id} New", 0, DONE],
+      ["keys suspend-merchant {id}", 0, DONE],
       ["keys merchants", 0, "{ id: {id}, name: New, state: suspended, "],
     );
     expect(await pay(known.key!)).toBe("merchant_suspended");
     await rows(
-      ["keys reopen-merchant {id}", 0, "The merchant {id} is active."],
+      ["keys reopen-merchant {id}", 0, DONE],
       ["keys close-merchant {id}", 2, /^This would close New for good: .+ Nothing was done; add --yes to do it\.$/],
     );
     expect(await pay(known.key!)).toMatch(/^DSB/);
     await rows(
       ["keys close-merchant {id} --yes", 0],
-      ["keys reopen-merchant {id}", 2, "The merchant {id} is closed for good."],
+      ["keys reopen-merchant {id}", 2, "The merchant is closed for good."],
       ["keys create {id}", 2, "closed this merchant"],
+      ["keys merchants", 0, "{ id: {id}, name: New, state: closed, "],
     );
     expect(await pay(known.key!)).toBe("unauthorized");
-    const { items } = await json("keys merchants");
-    expect(items).toContainEqual(expect.objectContaining({ id: known.id, name: "New", state: "closed" }));
     expect((await run("keys audit {id}")).match(/merchant\.\w+/g)!.toReversed()).toEqual(
       ["create", "rename", "suspend", "reopen", "close"].map((action) => `merchant.${action}`),
     );
-  });
-
-  test("a merchant with too many keys gets no further one", async () => {
-    const { merchant } = await server.addMerchant("Full");
-    for (let keys = 1; keys < MOST_KEYS; keys += 1) await createKey(server.merchants, merchant.id);
-    await rows([`keys create ${merchant.id}`, 2, /^The merchant has 100 API keys, .+ Revoke a key /]);
   });
 });
 
 describe("people", () => {
   test("payouts that wait for approval are listed, approved and rejected, but not by who created the key", async () => {
     await rows(
-      ["keys create-merchant Approving", 0, /^Merchant (?<id>\S+)\n.*: (?<key>live_\w+)$/],
+      ["keys create-merchant Approving", 0, CREATED],
       ["keys limit-merchant {id} --approval-from XOF:10000", 0],
     );
     known.reference = await pay(known.key!);
@@ -247,7 +215,7 @@ describe("people", () => {
 
 describe("balances", () => {
   test("money is added and taken, and a creation that it does not cover is refused with 422", async () => {
-    await rows(["keys create-merchant Balanced", 0, /^Merchant (?<id>\S+)\n.*: (?<key>live_\w+)$/]);
+    await rows(["keys create-merchant Balanced", 0, CREATED]);
     const empty = { currency: "XOF", available: 0, enforced: true };
     await server.storage.setBalance(known.id!, "empty", empty, "server app@host");
     expect(await pay(known.key!, { reference: "p1" })).toBe("insufficient_funds");
@@ -271,7 +239,7 @@ describe("balances", () => {
   test("from an amount on, somebody else must approve a change, and the statement shows what was booked", async () => {
     terminal.env.BALANCE_APPROVAL_FROM = "XOF:1000000";
     await rows(
-      ["keys create-merchant Approved", 0, /^Merchant (?<id>\S+)\n/],
+      ["keys create-merchant Approved", 0, CREATED],
       ["balances top-up {id} 999999 XOF --reason Transfer", 0, /available: "XOF.9,999\.99"/],
       [
         "balances top-up {id} 1000000 XOF --reason Transfer",
@@ -287,18 +255,14 @@ describe("balances", () => {
       ["balances reject {id} {change}", 2, /^It does not wait for approval any more/],
       ["balances top-up {id} 2000000 XOF --reason Transfer", 0],
       ["balances proposals", 0, /\bid: (?<change>[\w-]+)/],
-      ["balances reject {id} {change}", 0, "Rejected {change}"],
+      ["balances reject {id} {change}", 0, DONE],
       ["balances proposals", 0, NONE],
       [
         "balances statement {id}",
         0,
-        /kind: top-up, .* amount: "XOF.10,000\.00", balance: "XOF.19,999\.99", createdAt: \S+Z /,
+        /kind: top-up, .* amount: "XOF.10,000\.00", balance: "XOF.19,999\.99", createdAt: \S+Z [^]* balance: "XOF.9,999\.99"/,
       ],
     );
-    expect(await statement()).toEqual([
-      ["top-up", 1_000_000, 1_999_999],
-      ["top-up", 999_999, 999_999],
-    ]);
     delete terminal.env.BALANCE_APPROVAL_FROM;
   });
 });
@@ -308,14 +272,9 @@ describe("rails", () => {
     const reference = await lose();
     await rows(
       ["rails attention", 0, /reference: DSB.* rail: test, .*unknownSince: \S+Z/],
-      ["rails show {reference}", 0, /action: pay, latencyMs: 0, result: unknown, detail: time-out/],
+      ["rails show {reference}", 0, /at: \S+Z, action: pay, latencyMs: 0, result: unknown, detail: time-out/],
       ["rails list", 0, /rail: test, waiting: 1, accepted: 0, conflicts: 0, oldestUnknownSince: \S+Z/],
     );
-    const at = expect.stringMatching(/Z$/);
-    expect(await json("rails show {reference}")).toMatchObject({
-      payment: { reference, createdAt: at },
-      exchanges: [{ at, action: "pay", result: "unknown", detail: "time-out" }],
-    });
     await rows(["rails ask {reference}", 0]);
     rail.found.push({ status: "success", railReference: "TX-7" });
     await server.pass(0);
@@ -349,14 +308,14 @@ describe("rails", () => {
       ["rails attention {M}", 0, "The rail now says that it did not pay"],
       ['rails close {reference} --reason "paid again by hand"', 0],
       ["rails attention", 0, NONE],
-      ["rails close {reference} --reason r", 2, "no open conflict"],
+      ["rails close {reference} --reason r", 2, "Nothing is left to close."],
     );
   });
 
   test("a rail is paused and resumed", async () => {
     await lose();
     await rows(
-      ["rails pause other --reason r", 2, "There is no rail other. Known: test."],
+      ["rails pause other --reason r", 2, "There is no such rail."],
       ["rails pause test --reason maintenance", 0],
       ["rails pause test --reason maintenance", 2, "is paused already"],
       ["rails list", 0, /pause: \{ rail: test, at: \S+Z, by: command \S+, reason: maintenance/],
@@ -372,17 +331,18 @@ describe("webhooks", () => {
     // Signatures carry real time, which the verification compares with this machine's.
     server.clock.advance(Date.now() - server.clock.now());
     await isSigned(known.secret!);
-    const rotated = await json("keys rotate-secret {M}");
-    expect(rotated).toEqual({
-      secret: expect.stringMatching(/^whsec_/),
-      previousSecrets: [{ secret: known.secret, expiresAt: expect.stringMatching(/^\d{4}-.+Z$/) }],
-    });
-    expect(rotated.secret).not.toBe(known.secret);
-    for (const secret of [known.secret!, rotated.secret]) await isSigned(secret);
-    await rows(["keys secret {M}", 0, /^secret: \S+\npreviousSecrets:\n  - \{ secret: whsec_\S+, expiresAt: \S+Z \}$/]);
-    const entry = { at: expect.stringMatching(/Z$/), actor: ACTOR, merchantId: known.M, details: {} };
-    const actions = ["secret.reveal", "secret.rotate", "secret.reveal"];
-    expect((await json("keys audit {M} --limit 3")).items).toEqual(actions.map((action) => ({ ...entry, action })));
+    await rows([
+      "keys rotate-secret {M}",
+      0,
+      /^secret: (?<rotated>whsec_\S+)\n/,
+      "previousSecrets:\n  - { secret: {secret}, expiresAt: ",
+    ]);
+    expect(known.rotated).not.toBe(known.secret);
+    for (const secret of [known.secret!, known.rotated!]) await isSigned(secret);
+    await rows(
+      ["keys secret {M}", 0, "secret: {rotated}\npreviousSecrets:\n  - { secret: {secret}, expiresAt: "],
+      ["keys audit {M} --limit 3", 0, /secret\.reveal[^]+secret\.rotate[^]+secret\.reveal/, ACTOR],
+    );
   });
 
   test("a delivered webhook is replayed: the same event once more", async () => {
@@ -425,9 +385,12 @@ describe("webhooks", () => {
 
   test("all failed deliveries are counted first, and replayed once that is confirmed", async () => {
     const failed = [await deliver(410), await deliver(410)];
-    expect((await json("keys deliveries {M} --status failed")).items).toMatchObject(
-      failed.toReversed().map(({ id }) => ({ id, status: "ended", attempts: [{ httpStatus: 410 }] })),
-    );
+    await rows([
+      "keys deliveries {M} --status failed",
+      0,
+      ...failed.map(({ id }) => id),
+      /status: ended, .*httpStatus: 410/,
+    ]);
     const { host } = new URL(receiver.url);
     const filter = `--status failed --host ${host} --since 2020-01-01 --until 9999-01-01`;
     await rows(
@@ -439,24 +402,11 @@ describe("webhooks", () => {
     );
     for (let seconds = 0; seconds < 3; seconds += 1) await server.pass(1_000);
     for (const { id } of failed) expect(receivedFor(id)).toHaveLength(2);
-    await rows(["keys replay {M} --status failed --yes", 0, "count: 0\nisExact: true\nhosts: []"]);
-    const when = expect.stringMatching(/Z$/);
-    const dates = { since: "2020-01-01T00:00:00.000Z", until: "9999-01-01T00:00:00.000Z" };
-    expect((await json("keys replays {M}")).items).toEqual([
-      {
-        id: known.replay,
-        merchantId: known.M,
-        filter: { status: "failed", host, ...dates },
-        pace: 50,
-        expected: 2,
-        startedAt: when,
-        startedBy: ACTOR,
-        replayed: 2,
-        skipped: 0,
-        state: "done",
-        endedAt: when,
-      },
-    ]);
+    await rows(
+      ["keys replay {M} --status failed --yes", 0, "count: 0\nisExact: true\nhosts: []"],
+      ["keys replays {M}", 0, "id: {replay}, ", "since: 2020-01-01T00:00:00.000Z, ", `startedBy: ${ACTOR}, `],
+      ["keys replays {M}", 0, /pace: 50, expected: 2, .*replayed: 2, skipped: 0, state: done, /],
+    );
   });
 
   test("a replay is stopped", async () => {
@@ -467,8 +417,8 @@ describe("webhooks", () => {
         0,
         /^id: (?<replay>\S+)\n[^]*pace: 1\n/,
       ],
-      ["keys stop-replay {M} {replay}", 0, "Stopped {replay}"],
-      ["keys stop-replay {M} {replay}", 0, "{replay} is stopped already."],
+      ["keys stop-replay {M} {replay}", 0, DONE],
+      ["keys stop-replay {M} {replay}", 0, DONE],
       ["keys replays {M}", 0, /replayed: \d+, skipped: 0, state: stopped, /],
       [
         "keys audit {M} --limit 2",
@@ -516,13 +466,10 @@ describe("webhooks", () => {
 
   test("no list, audit trail or log of the server contains a secret or key", async () => {
     const { current, previous } = await server.storage.readSecrets(known.M!);
-    const printed = await Promise.all(
-      ["keys audit", "keys list", "keys merchants"].map((list) => run(`${list} --json`)),
-    );
-    for (const text of [...printed, JSON.stringify(server.logged())]) {
-      for (const secret of [current, ...previous.map(({ secret: old }) => old), server.key])
-        expect(text).not.toContain(secret);
-    }
+    const lists = await Promise.all(["keys audit", "keys list", "keys merchants"].map((list) => run(`${list} --json`)));
+    const texts = [...lists, JSON.stringify(server.logged())].join("\n");
+    for (const secret of [current, ...previous.map(({ secret: old }) => old), server.key])
+      expect(texts).not.toContain(secret);
   });
 });
 
@@ -536,7 +483,7 @@ const REFUSALS: Row[] = [
   [
     "keys create",
     2,
-    /^Usage: npx --no -- disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\]$/,
+    /^Usage: npx --no -- disbursement-checkout keys create MERCHANT \[--name NAME\] \[--scopes SCOPES\] \[--json\]$/,
   ],
   ["keys list more", 2, /^Usage: npx --no -- disbursement-checkout keys list \[--json\]$/],
   ["keys list --all", 2, /^Unknown option '--all'.*\nUsage: /],
@@ -557,13 +504,13 @@ const REFUSALS: Row[] = [
   ["keys create {M} --scopes pay", 2, /^--scopes is not valid: .+ read, disburse, checkout\.\nUsage: /],
   ["keys reject {M} DSB1", 2, /^Give --reason TEXT: why, for the audit trail\.\nUsage: /],
   ["keys limit nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
-  ["keys limit k --per-day 5", 2, /^perDay must be at most 200 amounts .+, such as XOF:/],
+  ["keys limit-merchant {M} --per-day 5", 2, /^perDay must be at most 200 amounts .+, such as XOF:/],
   ["keys revoke nothing", 2, /^There is no key nothing\. Run `.+ keys list` to list them\.$/],
   ["keys replay {M} msg_nothing", 2, /^You have no delivery with this id\.$/],
   ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
   ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
   ["keys replay {M} --status failed --pace 501", 2, /^--pace is not valid: deliveries per second, 1 to 500; /],
-  ["keys stop-replay {M} nothing", 2, /^The merchant has no replay nothing\. List them with the command replays\.$/],
+  ["keys stop-replay {M} nothing", 2, /^There is no replay with this id\.$/],
   ["keys deliveries {M} --type lost", 2, /^--type is not valid: one of disbursement\.completed, /],
   ["keys deliveries {M} --status lost", 2, /^--status is not valid: pending, .+\nUsage: /],
   ["keys deliveries {M} --since yesterday", 2, /^--since is not valid: a time in UTC, such as /],
@@ -576,9 +523,9 @@ const REFUSALS: Row[] = [
   ],
   ["keys default-webhook {M} http://a:confidential@b.example", 2, /^Refused: .+ contains a user name or password\. /],
   ["balances top-up {M} 1 XOF", 2, /^Give --reason TEXT: why/],
-  ["balances top-up {M} 1.5 XOF --reason r", 2, /^An amount is a whole number/],
-  ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^An amount is/],
-  ["balances withdraw {M} 0 XOF --reason r", 2, /^An amount is/],
+  ["balances top-up {M} 1.5 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
+  ["balances top-up {M} 9007199254740993 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
+  ["balances withdraw {M} 0 XOF --reason r", 2, /^Give a whole number: 10000 is 100\.00\.$/],
   ["balances top-up {M} 1 xof --reason r", 2, /^A currency is three capital/],
   ["rails decide DSB1 --reason r", 2, /^Give --outcome OUTCOME: how the payment has ended, success or failed\.\n/],
   ["rails show DSBunknown", 2, /^There is no payment DSBunknown on a rail\. .+ which begins with DSB or CHK/],

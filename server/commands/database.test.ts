@@ -1,7 +1,7 @@
 import { readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { createSystemClock } from "../domain/clock.ts";
 import type { Storage } from "../domain/storage.ts";
 import { openPostgres } from "../storage/postgres/index.ts";
@@ -28,6 +28,12 @@ beforeEach(() => {
   path = join(folder, "server.db");
   env = { DATABASE_URL: `sqlite:${path}` };
 });
+
+async function emptyDatabase(): Promise<TestDatabase> {
+  const database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+  onTestFinished(() => database.drop());
+  return database;
+}
 
 const rows = (...table: Row[]) => createTerminal(env).rows(...table);
 const json = (typed: string) => createTerminal(env).json(typed);
@@ -58,19 +64,19 @@ const WORK = {
 
 const NO_DATABASE = /^Cannot open the database .+: file is not a database\. Check DATABASE_URL\.$/;
 
-describe("SQLite", () => {
-  test("migrates explicitly, after a check that changes nothing", async () => {
-    writeFileSync(path, "");
-    await rows(
-      ["db migrate --check", 1, /^version: 0\npending:\n  - 001-baseline\.sql\nisWrong: true$/],
-      ["db status", 0, /^version: 0\npendingMigrations:\n  - 001-baseline\.sql$/m],
-      ["db migrate", 0, /^from: 0\nto: 1$/],
-      ["db migrate --check", 0, /^version: 1\npending: \[\]\nisWrong: false$/],
-      ["db migrate", 0, /^from: 1\nto: 1$/],
-    );
-    expect(await json("db status")).toMatchObject({ version: 1, pendingMigrations: [], work: { pendingPayouts: 0 } });
-  });
+test.each(["SQLite", "PostgreSQL"])("%s: migrates explicitly, after a check that changes nothing", async (kind) => {
+  if (kind === "SQLite") writeFileSync(path, "");
+  else env = { DATABASE_URL: (await emptyDatabase()).url };
+  await rows(
+    ["db migrate --check", 1, /^version: 0\npending:\n  - 001-baseline\.sql\nisWrong: true$/],
+    ["db migrate", 0, /^from: 0\nto: 1$/],
+    ["db migrate --check", 0, /^version: 1\npending: \[\]\nisWrong: false$/],
+    ["db migrate", 0, /^from: 1\nto: 1$/],
+  );
+  expect(await json("db status")).toMatchObject({ version: 1, pendingMigrations: [], work: { pendingPayouts: 0 } });
+});
 
+describe("SQLite", () => {
   test("a running server says how it is, and writes a backup, which can be checked; damage is found", async () => {
     const storage = openSqlite(path, { clock: createSystemClock(), server: true, mode: "sandbox" });
     const served = await serveStorage(path, storage, (reason) => expect.unreachable(reason));
@@ -127,18 +133,18 @@ describe("SQLite", () => {
     await rows(["keys create-merchant Before", 0], [`db backup ${backup}`, 0], ["keys create-merchant After", 0]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     await rows([`db backup ${backup}`, 2, /^Cannot create .+\. Choose another file\.$/]);
-    const server = await testProcess(env);
+    const server = await testProcess({ ...env, SANDBOX_API_KEY: undefined });
     await rows([`db restore ${backup} --replace`, 2, /^Another server or command is using .+ Stop it/]);
     await stop(server);
     const { rows: more, known } = createTerminal(env);
     const restored =
       /^Restored .+backup\.db, of version \d+\..+\nThe old database is kept: (?<kept>.+db\.replaced-\d{8}T\d{9}Z)\n/;
     await more(
-      [`db restore ${backup}`, 2, / has data\. Add --replace to put /],
+      [`db restore ${backup}`, 2, / exists\. Add --replace to put /],
       [`db restore ${backup} --replace`, 0, restored],
     );
     expect(readdirSync(folder)).toContain(known.kept!.slice(folder.length + 1));
-    await stop(await testProcess(env));
+    await stop(await testProcess({ ...env, SANDBOX_API_KEY: undefined }));
     await rows(["keys merchants", 0, /^items:\n  - \{ id: \S+, name: Before, [^\n]+$/]);
   });
 });
@@ -146,17 +152,8 @@ describe("SQLite", () => {
 describe("PostgreSQL", () => {
   let database: TestDatabase;
   beforeEach(async () => {
-    database = await createTestDatabase(await POSTGRES_SERVERS.PostgreSQL!());
+    database = await emptyDatabase();
     env = { DATABASE_URL: database.url };
-  });
-  afterEach(() => database.drop());
-
-  test("migrates explicitly, after a check that changes nothing", async () => {
-    await rows(
-      ["db migrate --check", 1, /^version: 0\npending:\n  - 001-baseline\.sql\nisWrong: true$/],
-      ["db migrate", 0, /^from: 0\nto: 1$/],
-      ["db migrate --check", 0, /^version: 1\npending: \[\]\nisWrong: false$/],
-    );
   });
 
   test("status shows what waits, the server and its connections, and no password", async () => {

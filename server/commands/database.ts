@@ -8,43 +8,35 @@ import { openRails } from "../rails/open.ts";
 import { DIFFERENCE_HEADER, differenceLine, readStatement } from "../rails/reconciliation-csv.ts";
 import { databaseAt } from "../storage/open.ts";
 import { UsageError } from "./command.ts";
-import { command, databaseCommand, type Context } from "./run.ts";
+import { commands, type Context } from "./run.ts";
 
 /** Events per transaction. A server must be able to write between two steps. */
 const STEP = 500;
 /** The largest number of payments here, and of differences that are printed. A CSV file has all differences. */
 const MOST = { payments: 2_000_000, printed: 100 };
 
-export const databaseCommands = {
-  status: databaseCommand({
-    takes: "[--json]",
+export const databaseCommands = commands({
+  status: {
     summary: "Show the version, the size, what is pending and due, and whether a server uses the database.",
-    async run({ config: { database }, clock }) {
-      const { place, schema, bytes, mode, work } = await databaseAt(database).readStatus(clock.now());
-      const { version, pending: pendingMigrations } = schema;
-      return { ...place, version, pendingMigrations, bytes, work, mode };
-    },
-  }),
-  migrate: databaseCommand({
-    takes: "[--check] [--json]",
+    runOnDatabase: ({ config: { database }, clock }) => databaseAt(database).readStatus(clock.now()),
+  },
+  "migrate [--check]": {
     summary: "Bring the database to the version of this program. Servers do so too when they start.",
-    async run({ config: { database }, clock }, { check }) {
+    async runOnDatabase({ config: { database }, clock }, { check }) {
       if (!check) return databaseAt(database).migrate();
-      const { schema } = await databaseAt(database).readStatus(clock.now());
-      return { ...schema, isWrong: schema.pending.length > 0 };
+      const { version, pendingMigrations: pending } = await databaseAt(database).readStatus(clock.now());
+      return { version, pending, isWrong: pending.length > 0 };
     },
-  }),
-  check: databaseCommand({
-    takes: "[--json]",
+  },
+  check: {
     summary:
       "Check the books, and every page, index and record of a SQLite file (PostgreSQL: pg_amcheck). It exits with 1 if something is wrong.",
-    async run({ config }) {
+    async runOnDatabase({ config }) {
       const checked = await databaseAt(config.database).check();
       return { ...checked, isWrong: checked.findings.length > 0 };
     },
-  }),
-  prune: command({
-    takes: "--older-than [--dry-run] [--json]",
+  },
+  "prune --older-than [--dry-run]": {
     summary: "Delete old events that were delivered or have no address. Payouts and references stay for ever.",
     async run({ storage, clock }, { olderThan, dryRun = false }) {
       const total = { events: 0, attempts: 0, bytes: 0 };
@@ -61,9 +53,8 @@ export const databaseCommands = {
       }
       return { dryRun, ...total };
     },
-  }),
-  reconcile: command({
-    takes: "--rail --from --to [--statement] [--csv] [--json]",
+  },
+  "reconcile --rail --from --to [--statement] [--csv]": {
     summary: "Compare the payments on a rail with the rail's list or statement. It exits with 1 if something differs.",
     async run(context, { rail, from, to, statement, csv }) {
       const { storage, actor } = context;
@@ -89,22 +80,20 @@ export const databaseCommands = {
         await listed?.rails.close();
       }
     },
-  }),
-  backup: databaseCommand({
-    takes: "FILE",
+  },
+  "backup FILE": {
     summary: "Write a copy of the database into a new file, also while a server is running.",
     onlyAdvises: true,
-    async run({ config }, { file }) {
+    async runOnDatabase({ config }, { file }) {
       await databaseAt(config.database).backup(file);
       return `Backup written to ${file}. It contains the webhook secrets; keep it private.`;
     },
-  }),
-  restore: databaseCommand({
-    takes: "FILE [--replace]",
+  },
+  "restore FILE [--replace]": {
     summary: "Put a backup in the place of the database. No server may use it.",
     creates: true,
     onlyAdvises: true,
-    async run({ config: { database, mode }, clock }, { file, replace = false }) {
+    async runOnDatabase({ config: { database, mode }, clock }, { file, replace = false }) {
       const suffix = `replaced-${timestamp(clock.now()).replaceAll(/[^0-9TZ]/g, "")}`;
       const { version, kept } = await databaseAt(database).restore(file, { replace, suffix, mode });
       return `Restored ${file}, of version ${version}. A server migrates it when it starts.
@@ -112,24 +101,24 @@ ${kept === undefined ? "" : `The old database is kept: ${kept}\n`}\
 The database does not know what happened after the backup: references used since then are free again, and
 payouts and webhooks that were pending are processed again.`;
     },
-  }),
-  copy: databaseCommand({
-    takes: "",
+  },
+  copy: {
     summary: "Copy a SQLite database into the empty PostgreSQL database of DATABASE_URL_TO. No server may use either.",
     onlyAdvises: true,
-    async run({ config, env }) {
+    async runOnDatabase({ config, env }) {
       const copied = await databaseAt(config.database).copyTo(readCopyDestination(env));
-      const tables = copied.map(({ table, tally: { rows, sums } }) => {
-        return `  ${table}: ${rows}${sums[0] === undefined ? "" : `, amounts ${sums[0]} in all`}`;
-      });
+      const tables = copied.map(
+        ({ table, rows, amounts }) =>
+          `  ${table}: ${rows}${amounts === undefined ? "" : `, amounts ${amounts} in all`}`,
+      );
       return `Copied and compared:
 ${tables.join("\n")}
 Set DATABASE_URL to the new database and start the servers. Never start one on the old database again: it would
 settle the same payouts and send the same webhooks. Cursors of lists of payouts, of checkouts and of the audit
 trail are invalid from now on; cursors of events and deliveries stay valid.`;
     },
-  }),
-};
+  },
+});
 
 function opened(path: string): number {
   try {

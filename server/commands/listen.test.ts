@@ -7,16 +7,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { testFolder } from "../testing/places.ts";
-import {
-  cursorFile,
-  cursorPath,
-  followEvents,
-  forwardTo,
-  respondWith,
-  type Cursor,
-  type FollowEvent,
-  type Receiver,
-} from "./follow.ts";
+import { cursorFile, followEvents, forwardTo, type Cursor, type FollowEvent, type Receiver } from "./listen.ts";
 import { createRemote, Unreachable, type Remote } from "./remote.ts";
 
 let server: TestServer;
@@ -33,7 +24,7 @@ afterEach(async () => {
 });
 
 const remoteOf = (key = server.key) => createRemote({ baseUrl: server.url }, { API_KEY: key });
-const cursor = () => cursorFile(cursorPath({ XDG_STATE_HOME: folder }, server.url, server.key));
+const cursor = (...what: string[]) => cursorFile({ XDG_STATE_HOME: folder }, server.url, ...what);
 const pay = async (digits = "001") => {
   const { body } = await server.createPayout({ phoneNumber: `2257038102${digits}` });
   return body.data.reference as string;
@@ -57,7 +48,7 @@ function listen(receiver: Receiver, options: { wanted?: string[]; remote?: Remot
   const stopping = new AbortController();
   const ended = followEvents({
     remote: remoteOf(),
-    cursor: cursor(),
+    cursor: cursor(server.key),
     ...options,
     receiver,
     tell: (event) => told.push(event),
@@ -111,10 +102,10 @@ test("begins with the next event, and then goes on where it ended, also after a 
   const reference = await pay();
   expect((await second.attempts(4)).at(-1)!.reference).toBe(reference);
   expect(received).toHaveLength(4);
-  const path = cursorPath({ XDG_STATE_HOME: folder }, server.url, server.key);
+  const { path } = cursor(server.key);
   expect(statSync(path).mode & 0o777).toBe(0o600);
   for (const other of [["another key"], [server.key, "http://another.example/"]])
-    expect(cursorPath({ XDG_STATE_HOME: folder }, server.url, ...other)).not.toBe(path);
+    expect(cursor(...other).path).not.toBe(path);
 });
 
 test("sends only the events that it is asked for", async () => {
@@ -130,14 +121,15 @@ test("sends only the events that it is asked for", async () => {
 const fail = (error: Error) => () => {
   throw error;
 };
+/** A receiver that responds with these statuses, then with 200. */
 const responses = (...statuses: number[]): Receiver => ({
-  ...respondWith({}),
   receive: async () => ({ latencyMs: 1, httpStatus: statuses.shift() ?? 200 }),
+  close: async () => undefined,
 });
 test.each([
   [responses(503, 302, 204), ["pending", "pending", "delivered"]],
   [responses(410), ["ended"]],
-  [respondWith({ status: 500 }), ["pending", "pending", "pending", "pending", "exhausted"]],
+  [responses(500, 500, 500, 500, 500), ["pending", "pending", "pending", "pending", "exhausted"]],
 ])("what a receiver responds decides what follows (%#)", async (receiver, statuses) => {
   const listener = listen(receiver);
   await listener.connected();
@@ -178,7 +170,7 @@ test("every event arrives at least once and in order, through 50 cuts", async ()
     if (cuts % 2 === 0) await operation();
     return failure();
   }
-  const [remote, file] = [remoteOf(), cursor()];
+  const [remote, file] = [remoteOf(), cursor(server.key)];
   const killed = new Error("killed");
   const options = {
     remote: { ...remote, send: (...sent) => cut(() => remote.send(...sent), fail(new Unreachable("cut"))) } as Remote,
@@ -219,7 +211,7 @@ test("tells of a lost connection once, and of its end", async () => {
     if (sent[1].startsWith("/sandbox/events") && (cuts += 1) <= 3) throw new Unreachable("cut");
     return remote.send<never>(...sent);
   };
-  const listener = listen(respondWith({}), { remote: { ...remote, send } });
+  const listener = listen(responses(), { remote: { ...remote, send } });
   await listener.connected();
   await pay();
   await listener.attempts(1);
@@ -227,7 +219,5 @@ test("tells of a lost connection once, and of its end", async () => {
 });
 
 test("an invalid key ends it", async () => {
-  await expect(listen(respondWith({}), { remote: remoteOf("wrong") }).ended).rejects.toThrow(
-    "This API key is not valid.",
-  );
+  await expect(listen(responses(), { remote: remoteOf("wrong") }).ended).rejects.toThrow("This API key is not valid.");
 });

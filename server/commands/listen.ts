@@ -1,77 +1,45 @@
+import { hash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import type { components } from "../../generated/openapi.ts";
 import { createSystemClock } from "../domain/clock.ts";
-import { parseTarget } from "../webhooks/guard.ts";
-import { PROGRAM, printable, printableJson, UsageError } from "./command.ts";
-import { cursorFile, cursorPath, followEvents, forwardTo, respondWith, type FollowEvent } from "./follow.ts";
-import { matching } from "./options.ts";
-import { eventNamed, remoteCommand } from "./remote.ts";
-
-function address(text: string): string | undefined {
-  const url = text.includes("://") ? text : `http://${text}`;
-  try {
-    parseTarget(url, true);
-    return url;
-  } catch {
-    return undefined;
-  }
-}
-
-const duration = matching(/^\d{1,6}m?s$/, (text) => Number.parseInt(text, 10) * (text.endsWith("ms") ? 1 : 1_000));
-
-const OPTIONS = {
-  "forward-to": {
-    value: "URL",
-    parse: address,
-    meaning: "where the receiver listens, such as localhost:4000/webhooks",
-  },
-  events: {
-    value: "NAMES",
-    parse: (text: string) => text.split(",").map((name) => eventNamed(name.trim())),
-    meaning: "forward these only, separated by commas",
-  },
-  status: {
-    value: "STATUS",
-    parse: matching(/^[2-5]\d\d$/, Number),
-    meaning: "forward nothing; respond with this HTTP status, 200 to 599, to every webhook",
-  },
-  delay: { value: "TIME", parse: duration, meaning: "forward nothing; respond after this time, such as 2s or 500ms" },
-  json: { meaning: "print one JSON object per line" },
-} as const;
+import { dnsLookup, hostsLookup } from "../webhooks/lookup.ts";
+import { verdictOf } from "../webhooks/schedule.ts";
+import { createSender, type AttemptResult, type Message } from "../webhooks/send.ts";
+import { PROGRAM, printable, printableJson } from "./command.ts";
+import { ResponseError, Unreachable, type Remote } from "./remote.ts";
+import { commands } from "./run.ts";
 
 /** `disbursement-checkout listen` ends when it is stopped. */
-export const listen = remoteCommand("listen", {
-  takes: "[--forward-to] [--events] [--status] [--delay] [--json]",
-  summary: `Sends the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
+export const listenCommand = commands({
+  "listen --forward-to [--events] [--base-url] [--api-key-file]": {
+    summary: `Sends the sandbox's events to a receiver on this machine, which needs no public address: signed like webhooks, each at
 least once and in order. It goes on where it ended before, whatever ended it, for each receiver and choice of events.`,
-  options: OPTIONS,
-  async run({ env, printer, connect }, { forwardTo: url, events = [], status, delay, json }) {
-    const answers = status !== undefined || delay !== undefined;
-    if (answers === (url !== undefined)) throw new UsageError("Give --forward-to URL, or else --status or --delay.");
-    const receiver = url === undefined ? respondWith({ status, delayMs: delay }) : forwardTo(url);
-    try {
+    async runAtSandbox({ env, printer, connect }, { forwardTo: url, events = [], json }) {
       const remote = await connect();
+      const receiver = forwardTo(url);
       const stopping = new AbortController();
       // A second signal ends the process at once.
       for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stopping.abort());
-      const path = cursorPath(env, remote.baseUrl, remote.key, url ?? "no receiver", ...events.toSorted());
-      if (!json) printer.log(introduction(url, remote.baseUrl, path));
+      const cursor = cursorFile(env, remote.baseUrl, remote.key, url, ...events.toSorted());
+      if (!json) printer.log(introduction(url, remote.baseUrl, cursor.path));
       await followEvents({
         remote,
         receiver,
-        cursor: cursorFile(path),
+        cursor,
         wanted: events.length > 0 ? events : undefined,
         stopping: stopping.signal,
         tell: (event) => printer.log((json ? jsonOf : lineOf)(event, new Date())),
         sleep: createSystemClock().sleep,
-      });
-    } finally {
-      await receiver.close();
-    }
+      }).finally(receiver.close);
+    },
   },
 });
 
-function introduction(url: string | undefined, baseUrl: string, path: string): string {
+function introduction(url: string, baseUrl: string, path: string): string {
   return [
-    url === undefined ? "Responding to webhooks without forwarding them." : `Forwarding webhooks to ${url}`,
+    `Forwarding webhooks to ${url}`,
     "Your receiver verifies them with your webhook secret. To see it, run one of these:",
     `  curl ${baseUrl}/sandbox/webhook-secret -H "x-api-key: $API_KEY"`,
     `  ${PROGRAM} keys secret MERCHANT`,
@@ -107,3 +75,211 @@ export function lineOf(event: FollowEvent, now: Date): string {
 
 /** The same for programs: a JSON object. */
 export const jsonOf = (event: FollowEvent, now: Date): string => printableJson({ time: now.toISOString(), ...event });
+
+type Schemas = components["schemas"];
+
+/** An event of the merchant, with the bytes that its webhook has. */
+interface Happened extends Pick<Message, "id" | "body"> {
+  event: string;
+  reference: string;
+}
+
+/** What happens while events are followed, for people and programs. */
+export type FollowEvent =
+  | { type: "connected" }
+  | ({
+      type: "attempt";
+      id: string;
+      event: string;
+      reference: string;
+      attempt: number;
+      /** `pending`: there is another attempt, after this time. */
+      status: "pending" | "delivered" | "ended" | "exhausted";
+      nextInMs?: number;
+    } & Response)
+  | { type: "lost"; reason: string }
+  | { type: "reconnected" };
+
+interface Options {
+  remote: Remote;
+  receiver: Receiver;
+  cursor: Cursor;
+  /** Sends only these events. */
+  wanted?: readonly string[] | undefined;
+  tell(event: FollowEvent): void;
+  /** Resolves after so many milliseconds, or when the signal is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<unknown>;
+  /** Ends after the request or attempt in progress. */
+  stopping: AbortSignal;
+}
+
+const POLL_MS = 1_000;
+const PAGE = 100;
+/** The first and the longest pause before something is tried again, each twice as long as the one before. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+/** After this many responses that refuse an event, the next event is sent. */
+const MOST_REFUSALS = 5;
+
+const pauseAfter = (failures: number) => Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
+
+/**
+ * Sends each event of a merchant to a receiver, at least once and in order, until it is stopped. Begins after the event
+ * of the cursor, or with the next event if there is no cursor yet.
+ * @throws ResponseError if the server refuses a request for good
+ */
+export async function followEvents({
+  remote,
+  receiver,
+  cursor,
+  wanted,
+  tell,
+  sleep,
+  stopping,
+}: Options): Promise<void> {
+  let last = cursor.read();
+  let isConnected = false;
+
+  function advance(id: string): void {
+    cursor.write(id);
+    last = id;
+  }
+
+  async function readSecrets(): Promise<string[]> {
+    const { secret, previousSecrets } = await remote.send<Schemas["WebhookSecret"]>("GET", "/sandbox/webhook-secret");
+    return [secret, ...previousSecrets.map((each) => each.secret)];
+  }
+
+  /** Makes attempts until no further one is needed. Resolves with false if it was stopped before. */
+  async function deliver(happened: Happened): Promise<boolean> {
+    let refusals = 0;
+    for (let attempt = 1; !stopping.aborted; attempt += 1) {
+      const { body, ...told } = happened;
+      const { id } = told;
+      const response = await receiver.receive({ id, body, secrets: await readSecrets() });
+      const verdict = verdictOf(response.httpStatus);
+      if (response.httpStatus !== undefined) refusals += 1;
+      const refused = refusals < MOST_REFUSALS ? "pending" : "exhausted";
+      const status = verdict === "failed" ? refused : verdict;
+      const nextInMs = pauseAfter(attempt);
+      tell({ type: "attempt", ...told, attempt, ...response, status, ...(status === "pending" && { nextInMs }) });
+      if (status !== "pending") return true;
+      await sleep(nextInMs, stopping);
+    }
+    return false;
+  }
+
+  /** Sends the events after the last one. */
+  async function round(): Promise<void> {
+    if (last === undefined) advance((await readEvents(remote, 1)).items[0]?.id ?? "");
+    if (!isConnected) tell({ type: "connected" });
+    isConnected = true;
+    for await (const happened of eventsAfter(remote, last!)) {
+      const isWanted = wanted?.includes(happened.event) ?? true;
+      if (stopping.aborted || (isWanted && !(await deliver(happened)))) return;
+      advance(happened.id);
+    }
+  }
+
+  let failures = 0;
+  while (!stopping.aborted) {
+    try {
+      await round();
+      if (failures > 0) tell({ type: "reconnected" });
+      failures = 0;
+      await sleep(POLL_MS, stopping);
+    } catch (error) {
+      if (!isTemporary(error)) throw error;
+      if (failures === 0) tell({ type: "lost", reason: (error as Error).message });
+      failures += 1;
+      await sleep(pauseAfter(failures), stopping);
+    }
+  }
+}
+
+/** Reads a page of the list of events, newest first. */
+async function readEvents(remote: Remote, limit: number, cursor?: string) {
+  const query = new URLSearchParams({ limit: String(limit), ...(cursor !== undefined && { cursor }) });
+  const page = await remote.send<Schemas["SandboxEventList"]>("GET", `/sandbox/events?${query}`);
+  const items = page.items.map(({ id, reference, body }): Happened => {
+    return { id, event: body.event, reference, body: JSON.stringify(body) };
+  });
+  return { items, nextCursor: page.nextCursor };
+}
+
+/**
+ * Reads back from the newest event to this one, then yields the later events, oldest first. A list that does not have the
+ * event, because the sandbox was reset or pruned, has only later events. No event appears behind another one later
+ * (D42). Pages between are read again, so that only their cursors are kept meanwhile.
+ */
+async function* eventsAfter(remote: Remote, id: string): AsyncGenerator<Happened> {
+  const newest = await readEvents(remote, 1);
+  const cursors: string[] = [];
+  let page = newest;
+  while (!page.items.some((each) => each.id === id) && page.nextCursor !== undefined) {
+    cursors.push(page.nextCursor);
+    page = await readEvents(remote, PAGE, page.nextCursor);
+  }
+  const known = page.items.findIndex((each) => each.id === id);
+  yield* page.items.slice(0, known === -1 ? undefined : known).toReversed();
+  for (const cursor of cursors.slice(0, -1).toReversed())
+    yield* (await readEvents(remote, PAGE, cursor)).items.toReversed();
+  if (cursors.length > 0) yield* newest.items;
+}
+
+/** True if the same request may succeed later. A reset of the sandbox ends cursors, which is 422. */
+const isTemporary = (error: unknown): boolean =>
+  error instanceof Unreachable ||
+  (error instanceof ResponseError && (error.status === 429 || error.status === 422 || error.status >= 500));
+
+/** A receiver's response to a webhook, or the reason for its absence. */
+export type Response = Omit<AttemptResult, "sentAt">;
+
+/** The receiver to which `listen` passes webhooks. It never rejects. */
+export interface Receiver {
+  receive(webhook: Omit<Message, "url">): Promise<Response>;
+  close(): Promise<void>;
+}
+
+/** Sends webhooks to an address that this machine can reach, as the server would. */
+export function forwardTo(url: string): Receiver {
+  const sender = createSender({
+    allowPrivate: true,
+    allowInsecure: true,
+    lookup: hostsLookup(dnsLookup()),
+    now: Date.now,
+  });
+  return {
+    async receive(webhook) {
+      const { sentAt: _, ...response } = await sender.send({ url, ...webhook });
+      return response;
+    },
+    close: sender.close,
+  };
+}
+
+/** The id of the last event that needs no further attempt. */
+export interface Cursor {
+  /** Undefined if nothing was written yet. */
+  read(): string | undefined;
+  write(id: string): void;
+}
+
+/**
+ * Keeps the cursor in a file, which survives a crash of this program.
+ * @param what the server, the API key, the receiver and the chosen events: none may move the cursor of another
+ */
+export function cursorFile({ XDG_STATE_HOME: state }: NodeJS.ProcessEnv, ...what: string[]): Cursor & { path: string } {
+  const name = hash("sha256", what.join("\n")).slice(0, 32);
+  const path = join(state || join(homedir(), ".local", "state"), "disbursement-checkout", `listen-${name}`);
+  return {
+    path,
+    read: () => (existsSync(path) ? readFileSync(path, "utf8") : undefined),
+    write(id) {
+      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+      const temporary = `${path}.new`;
+      writeFileSync(temporary, id, { mode: 0o600, flush: true });
+      renameSync(temporary, path);
+    },
+  };
+}

@@ -1,17 +1,14 @@
-import { anAmount, merchantActions } from "../actions/merchants.ts";
-import { checkedReason } from "../domain/audit.ts";
 import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES } from "../domain/events.ts";
-import { SCOPES, type Scope } from "../domain/keys.ts";
+import { SCOPES } from "../domain/keys.ts";
 import { LIMITS, TERMS } from "../domain/limits.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
+import { parseTarget } from "../webhooks/guard.ts";
 import { PACE } from "../domain/webhooks.ts";
 import { ROLES } from "../domain/sign-in.ts";
 import { english } from "../texts/index.ts";
 import { v7 } from "uuid";
 
-const { currency } = merchantActions["balance.adjust"].input;
-const OUTCOMES = ["success", "failed"] as const;
 const STATUSES: readonly DeliveryFilter[] = ["pending", "delivered", "ended", "exhausted", "failed"];
 const LIMIT_MAX = 1_000;
 
@@ -21,7 +18,7 @@ const oneOf =
     values.find((each) => each === text);
 
 /** @param read returns NaN for a text that is not valid after all */
-export const matching =
+const matching =
   <T = string>(pattern: RegExp, read = (text: string) => text as T) =>
   (text: string) => {
     const value = pattern.test(text) ? read(text) : undefined;
@@ -37,10 +34,30 @@ const age = matching(
   (text) => Number.parseInt(text, 10) * (text.endsWith("d") ? 86_400_000 : 3_600_000),
 );
 
-function scopes(list: string): Scope[] | undefined {
-  const given = new Set(list.split(",").map((text) => oneOf(SCOPES)(text.trim())));
-  return given.has(undefined) ? undefined : SCOPES.filter((scope) => given.has(scope));
+function baseUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  const isValid = url && /^https?:$/.test(url.protocol) && !url.username && !url.password;
+  return isValid ? text.replace(/\/+$/, "") : undefined;
 }
+
+/** The address of a receiver, where `http://` may be left out. */
+function address(text: string): string | undefined {
+  const url = text.includes("://") ? text : `http://${text}`;
+  try {
+    parseTarget(url, true);
+    return url;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads values with commas between them, in the order of `values`. */
+const someOf =
+  <T extends string>(values: readonly T[]) =>
+  (list: string) => {
+    const given = list.split(",").map((text) => text.trim());
+    return given.every(oneOf(values)) ? values.filter((value) => given.includes(value)) : undefined;
+  };
 
 /** An option whose meaning the dashboard explains with the same texts. */
 const explained = (
@@ -48,9 +65,6 @@ const explained = (
   id: `limit.${keyof typeof LIMITS}` | `term.${keyof typeof TERMS}`,
   { example }: { example: string },
 ) => ({ value, meaning: `${english(id)}: ${english(`${id}.means`)}, such as ${example}` });
-
-/** The checks of arguments. Others are texts, and MERCHANT is the id of a merchant that exists. */
-export const ARGUMENTS = { AMOUNT: anAmount, CURRENCY: (text: string) => currency.read({ currency: text }) };
 
 /** Every option of the commands in `table.ts`. */
 export const OPTIONS = {
@@ -89,7 +103,7 @@ export const OPTIONS = {
   },
   scopes: {
     value: "SCOPES",
-    parse: scopes,
+    parse: someOf(SCOPES),
     meaning: `the only operations of the key, such as read,disburse; known are ${SCOPES.join(", ")}`,
   },
   "per-payment": explained("AMOUNTS", "limit.perPayment", LIMITS.perPayment),
@@ -107,7 +121,7 @@ export const OPTIONS = {
   "dry-run": { meaning: "change nothing; print what would be done" },
   check: { meaning: "change nothing; exit with 1 if there is something to do" },
   replace: { meaning: "replace a database that has data; the old file is kept" },
-  outcome: { value: "OUTCOME", parse: oneOf(OUTCOMES), meaning: "how the payment has ended, success or failed" },
+  outcome: { value: "OUTCOME", meaning: "how the payment has ended, success or failed" },
   id: {
     value: "ID",
     parse: matching(/^[\w-]{8,64}$/),
@@ -115,7 +129,7 @@ export const OPTIONS = {
     meaning:
       "8 to 64 letters, digits, - or _ that name this change; repeated with the same ID, the command takes effect once",
   },
-  reason: { value: "TEXT", parse: checkedReason, meaning: "why, for the audit trail" },
+  reason: { value: "TEXT", meaning: "why, for the audit trail" },
   rail: { value: "NAME", meaning: "of a rail in the configuration" },
   from: { value: "DAY", parse: day, meaning: "the first day (UTC), such as 2026-11-21" },
   to: { value: "DAY", parse: day, meaning: "the last day (UTC), which is included" },
@@ -124,7 +138,32 @@ export const OPTIONS = {
     meaning: "a CSV file with the columns reference, amount, currency, status, and perhaps fee and created",
   },
   csv: { value: "FILE", meaning: "write every difference into this CSV file" },
-  json: { meaning: "print JSON" },
+  "base-url": {
+    value: "URL",
+    parse: baseUrl,
+    meaning: "of the server, without user and password; by default the one that runs here, else http://127.0.0.1:3000",
+  },
+  "api-key-file": {
+    value: "FILE",
+    meaning: "contains the API key; otherwise it is read from the variable API_KEY",
+  },
+  "forward-to": {
+    value: "URL",
+    parse: address,
+    meaning: "where the receiver listens, such as localhost:4000/webhooks",
+  },
+  events: {
+    value: "NAMES",
+    parse: someOf(EVENT_TYPES),
+    meaning: `forward these only, separated by commas; there are ${EVENT_TYPES.join(", ")}`,
+  },
+  override: {
+    value: "FIELD=VALUE",
+    multiple: true,
+    meaning: "sets a field of the request, such as amount=5000; may be repeated",
+  },
+  list: { meaning: "list the events, with the fields that can be set" },
+  json: { meaning: "print JSON; listen prints an object on each line" },
 } as const;
 
 /** The options with conditions for deliveries. */

@@ -1,156 +1,127 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { openSqlite } from "../storage/sqlite/index.ts";
 import { createFakeClock } from "../testing/clock.ts";
 import { runCommand } from "../testing/process.ts";
-import { addMerchant, aDisbursement, START } from "../testing/storage/fixtures.ts";
+import { addMerchant, pendingOn, START } from "../testing/storage/fixtures.ts";
 
 const NOV_19 = Date.UTC(2026, 10, 19);
 let folder: string;
 let env: Record<string, string>;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "rails-"));
-  env = { DATABASE_URL: `sqlite:${join(folder, "server.db")}`, SANDBOX: "false" };
-});
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const file = (name: string) => join(folder, name);
 
-/** Makes copies of the only payment, one each second, all within two days. */
-function copyPayment(path: string, count: number) {
-  const db = new DatabaseSync(path);
-  const columns = (table: string, changed: Record<string, string>) =>
-    db
-      .prepare(`SELECT name FROM pragma_table_info('${table}')`)
-      .all()
-      .map(({ name }) => changed[name as string] ?? `t.${String(name)}`)
-      .join(", ");
-  const numbers = `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
-  const changes = {
-    disbursements: { id: "t.id || '-' || i", reference: "'DSB-' || i", merchants_reference: "'P-' || i" },
-    handovers: { id: "'DSB-' || i", created_real: "t.created_real + i * 1000" },
-  };
-  for (const [table, changed] of Object.entries(changes))
-    db.exec(`INSERT INTO ${table} ${numbers} SELECT ${columns(table, changed)} FROM ${table} t, n`);
-  db.close();
-}
+/** Two minutes apart, from START on: within two days. */
+const PAYMENTS = 500;
+const STEP_MS = 120_000;
+const references: string[] = [];
+const period = ["--rail", "mobile", "--from", "2026-11-20", "--to", "2026-11-21"];
 
-describe("db reconcile", () => {
-  const PAYMENTS = 100_000;
-  const period = ["--rail", "mobile", "--from", "2026-11-20", "--to", "2026-11-21"];
-  let other: Record<string, string>;
-
-  beforeAll(async () => {
-    const path = file("reconcile.db");
-    other = { ...env, DATABASE_URL: `sqlite:${path}` };
-    const storage = openSqlite(path, { clock: createFakeClock(), server: true });
-    const { id: merchant } = await addMerchant(storage);
-    const { due: _, ...draft } = aDisbursement(merchant, { reference: "DSB-0", merchantsReference: "DSB-0" });
-    await storage.insertDisbursement({ ...draft, rail: "mobile" });
-    const answer = { status: "success", fee: 25, railReference: "R-0" } as const;
-    await storage.recordNotification("mobile", "DSB-0", { exchanges: [], answer, askAgainAfterMs: 0 });
-    await storage.close();
-    copyPayment(path, PAYMENTS - 1);
-  });
-
-  /** A statement that agrees with every payment, except for changed rows; `undefined` leaves a row out. */
-  function writeStatement(name: string, changes: Record<number, string | undefined> = {}, more: string[] = []) {
-    const rows = Array.from({ length: PAYMENTS }, (_, index) => {
-      const created = new Date(START + index * 1_000).toISOString();
-      const usual = `DSB-${index},10000,XOF,success,25,${created}`;
-      return index in changes ? changes[index] : usual;
-    });
-    const lines = ["reference,amount,currency,status,fee,created", ...rows.filter((row) => row !== undefined), ...more];
-    writeFileSync(file(name), lines.join("\r\n"));
-    return file(name);
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "rails-"));
+  env = { DATABASE_URL: `sqlite:${file("server.db")}`, SANDBOX: "false" };
+  const clock = createFakeClock();
+  const storage = openSqlite(file("server.db"), { clock, server: true });
+  const { id: merchant } = await addMerchant(storage);
+  for (let index = 0; index < PAYMENTS; index += 1) {
+    const payout = pendingOn("mobile", merchant, { merchantsReference: `P-${index}` });
+    const { reference } = (await storage.insertDisbursement(payout)).record;
+    references.push(reference);
+    const answer = { status: "success", fee: 25, railReference: `R-${index}` } as const;
+    await storage.recordNotification("mobile", reference, { exchanges: [], answer, askAgainAfterMs: 0 });
+    clock.advance(STEP_MS);
   }
-  const reconcile = (...args: string[]) => runCommand(other, "db", "reconcile", ...args);
+  await storage.close();
+});
 
-  test("finds 30 of 30 planted differences among 100,000 payments, and no other", async () => {
-    const changes: Record<number, string | undefined> = {};
-    const created = "2026-11-20T12:00:00Z";
-    for (let index = 0; index < 5; index += 1) {
-      const at = index * 17_321;
-      changes[at] = undefined;
-      changes[at + 1] = `DSB-${at + 1},10001,XOF,success,25,${created}`;
-      changes[at + 2] = `"DSB-${at + 2}",10000,XAF,success,25,${created}`;
-      changes[at + 3] = `DSB-${at + 3},10000,XOF,failed,25,${created}`;
-      changes[at + 4] = `DSB-${at + 4},10000,XOF,success,26,${created}`;
-    }
-    const unknown = [1, 2, 3, 4, 5].map((index) => `UNKNOWN-${index},10000,XOF,success,25,${created}`);
-    const statement = writeStatement("planted.csv", changes, unknown);
-    const result = await reconcile(...period, "--statement", statement, "--csv", file("found.csv"), "--json");
-    expect([result.code, result.stderr]).toEqual([1, ""]);
-    const { matched, differences, totals } = JSON.parse(result.stdout);
-    expect(matched).toBe(PAYMENTS - 25);
-    const each = { "missing-there": 5, "missing-here": 5, amount: 5, currency: 5, fee: 5, status: 5, "twice-there": 0 };
-    expect(differences).toEqual(each);
-    expect(totals).toContainEqual(
-      expect.objectContaining({ day: "2026-11-20", currency: "XOF", status: "success", here: expect.anything() }),
-    );
-    const found = readFileSync(file("found.csv"), "utf8").trim().split("\r\n");
-    expect(found).toHaveLength(31);
-    expect(found).toContain(
-      `different amount,DSB-1,${found[1]!.split(",")[2]},P-1,10000,10001,XOF,XOF,success,success,25,25,` +
-        "2026-11-20T09:30:01.000Z,2026-11-20T12:00:00.000Z",
-    );
-  }, 90_000);
-
-  test("reads a statement that names payments by the rail's reference", async () => {
-    const db = new DatabaseSync(file("reconcile.db"));
-    db.exec("UPDATE handovers SET rail_reference = 'BANK-7' WHERE id = 'DSB-7'");
-    db.close();
-    const lines = ["railReference,amount,currency,status", "BANK-7,10000,XOF,success", "BANK-8,10000,XOF,success"];
-    writeFileSync(file("by-rail.csv"), lines.join("\n"));
-    const { stdout } = await reconcile(
-      ...period,
-      "--statement",
-      file("by-rail.csv"),
-      "--csv",
-      file("by-rail-found.csv"),
-    );
-    expect(stdout).toMatch(/^matched: 1\n/);
-    expect(readFileSync(file("by-rail-found.csv"), "utf8")).toContain("\r\nmissing here,BANK-8,");
-  }, 90_000);
-
-  test("exits with 0 without a difference, and leaves other days out", async () => {
-    const secondDay = ["--rail", "mobile", "--from", "2026-11-21", "--to", "2026-11-21"];
-    const { code, stdout } = await reconcile(...secondDay, "--statement", writeStatement("equal.csv"));
-    const onFirstDay = (Date.UTC(2026, 10, 21) - START) / 1_000;
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`matched: ${PAYMENTS - onFirstDay}\n`)]);
-    const { stdout: trail } = await runCommand(other, "keys", "audit");
-    expect(trail).toMatch(/rail\.reconcile.*mobile.*2026-11-21/);
-  }, 90_000);
-
-  test.each([
-    ["an entry", `yield { reference: "X", amount: 1, currency: "XOF", status: "success", createdAt: ${NOV_19} }`, 1],
-    ["nothing", "", 0],
-    ["an error", 'throw new Error("no connection")', 2],
-  ])("reads the list of a rail: %s", async (name, body, code) => {
-    const [module, settings] = [file(`${name}.mjs`), file("rails.yaml")];
-    writeFileSync(module, `export default () => ({ pay() {}, find() {}, async *list() { ${body} } });`);
-    writeFileSync(settings, `rails: { mobile: { module: "${module}" } }\nroutes: [{ rail: mobile }]\n`);
-    const day = ["--from", "2026-11-19", "--to", "2026-11-19"];
-    const result = await runCommand({ ...other, RAILS: settings }, "db", "reconcile", "--rail", "mobile", ...day);
-    expect(result).toMatchObject({ code });
-    if (code === 2) expect(result.stderr).toContain("The payments of the rail mobile cannot be read: no connection");
+/** A statement that agrees with every payment, except for changed rows; `undefined` leaves a row out. */
+function writeStatement(name: string, changes: Record<number, string | undefined> = {}, more: string[] = []) {
+  const rows = Array.from({ length: PAYMENTS }, (_, index) => {
+    const created = new Date(START + index * STEP_MS).toISOString();
+    const usual = `${references[index]},10000,XOF,success,25,${created}`;
+    return index in changes ? changes[index] : usual;
   });
+  const lines = ["reference,amount,currency,status,fee,created", ...rows.filter((row) => row !== undefined), ...more];
+  writeFileSync(file(name), lines.join("\r\n"));
+  return file(name);
+}
+const reconcile = (...args: string[]) => runCommand(env, "db", "reconcile", ...args);
 
-  test.each([
-    ["", "the file is empty"],
-    ["reference,amount\r\n", "the first line must name the columns currency, status"],
-    ["reference,amount,currency,status\nDSB-1,100.00,XOF,success\n", "line 2: amount must be a whole number"],
-    ["reference,amount,currency,status\nDSB-1,1,XOF,paid\n", "line 2: status must be one of pending, success"],
-    ["reference,amount,currency,status\n\n,1,XOF,success\n", "line 3: reference is empty"],
-    ['reference,amount,currency,status\n"DSB-1,1,XOF,success\n', "line 2"],
-    ["reference,amount,currency,status,created\nDSB-1,1,XOF,success,soon\n", "line 2: created must be a time"],
-  ])("refuses the statement %j", async (text, message) => {
-    writeFileSync(file("wrong.csv"), text);
-    const earlier = ["--rail", "mobile", "--from", "2026-01-01", "--to", "2026-01-01"];
-    const result = await reconcile(...earlier, "--statement", file("wrong.csv"));
-    expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
-  });
+test("finds 30 of 30 planted differences among 500 payments, and no other", async () => {
+  const changes: Record<number, string | undefined> = {};
+  const created = "2026-11-20T12:00:00Z";
+  for (let index = 0; index < 5; index += 1) {
+    const at = index * 97;
+    changes[at] = undefined;
+    changes[at + 1] = `${references[at + 1]},10001,XOF,success,25,${created}`;
+    changes[at + 2] = `"${references[at + 2]}",10000,XAF,success,25,${created}`;
+    changes[at + 3] = `${references[at + 3]},10000,XOF,failed,25,${created}`;
+    changes[at + 4] = `${references[at + 4]},10000,XOF,success,26,${created}`;
+  }
+  const unknown = [1, 2, 3, 4, 5].map((index) => `UNKNOWN-${index},10000,XOF,success,25,${created}`);
+  const statement = writeStatement("planted.csv", changes, unknown);
+  const result = await reconcile(...period, "--statement", statement, "--csv", file("found.csv"), "--json");
+  expect([result.code, result.stderr]).toEqual([1, ""]);
+  const { matched, differences, totals } = JSON.parse(result.stdout);
+  expect(matched).toBe(PAYMENTS - 25);
+  const each = { "missing-there": 5, "missing-here": 5, amount: 5, currency: 5, fee: 5, status: 5, "twice-there": 0 };
+  expect(differences).toEqual(each);
+  expect(totals).toContainEqual(
+    expect.objectContaining({ day: "2026-11-20", currency: "XOF", status: "success", here: expect.anything() }),
+  );
+  const found = readFileSync(file("found.csv"), "utf8").trim().split("\r\n");
+  expect(found).toHaveLength(31);
+  expect(found).toContain(
+    `different amount,${references[1]},${found[1]!.split(",")[2]},P-1,10000,10001,XOF,XOF,success,success,25,25,` +
+      "2026-11-20T09:32:00.000Z,2026-11-20T12:00:00.000Z",
+  );
+});
+
+test("reads a statement that names payments by the rail's reference", async () => {
+  const lines = ["railReference,amount,currency,status", "R-7,10000,XOF,success", "BANK-8,10000,XOF,success"];
+  writeFileSync(file("by-rail.csv"), lines.join("\n"));
+  const { stdout } = await reconcile(...period, "--statement", file("by-rail.csv"), "--csv", file("by-rail-found.csv"));
+  expect(stdout).toMatch(/^matched: 1\n/);
+  expect(readFileSync(file("by-rail-found.csv"), "utf8")).toContain("\r\nmissing here,BANK-8,");
+});
+
+test("exits with 0 without a difference, and leaves other days out", async () => {
+  const secondDay = ["--rail", "mobile", "--from", "2026-11-21", "--to", "2026-11-21"];
+  const { code, stdout } = await reconcile(...secondDay, "--statement", writeStatement("equal.csv"));
+  const onFirstDay = (Date.UTC(2026, 10, 21) - START) / STEP_MS;
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`matched: ${PAYMENTS - onFirstDay}\n`)]);
+  const { stdout: trail } = await runCommand(env, "keys", "audit");
+  expect(trail).toMatch(/rail\.reconcile.*mobile.*2026-11-21/);
+});
+
+test.each([
+  ["an entry", `yield { reference: "X", amount: 1, currency: "XOF", status: "success", createdAt: ${NOV_19} }`, 1],
+  ["nothing", "", 0],
+  ["an error", 'throw new Error("no connection")', 2],
+])("reads the list of a rail: %s", async (name, body, code) => {
+  const [module, settings] = [file(`${name}.mjs`), file("rails.yaml")];
+  writeFileSync(module, `export default () => ({ pay() {}, find() {}, async *list() { ${body} } });`);
+  writeFileSync(settings, `rails: { mobile: { module: "${module}" } }\nroutes: [{ rail: mobile }]\n`);
+  const day = ["--from", "2026-11-19", "--to", "2026-11-19"];
+  const result = await runCommand({ ...env, RAILS: settings }, "db", "reconcile", "--rail", "mobile", ...day);
+  expect(result).toMatchObject({ code });
+  if (code === 2) expect(result.stderr).toContain("The payments of the rail mobile cannot be read: no connection");
+});
+
+test.each([
+  ["", "the file is empty"],
+  ["reference,amount\r\n", "the first line must name the columns currency, status"],
+  ["reference,amount,currency,status\nDSB-1,100.00,XOF,success\n", "line 2: amount must be a whole number"],
+  ["reference,amount,currency,status\nDSB-1,1,XOF,paid\n", "line 2: status must be one of pending, success"],
+  ["reference,amount,currency,status\n\n,1,XOF,success\n", "line 3: reference is empty"],
+  ['reference,amount,currency,status\n"DSB-1,1,XOF,success\n', "line 2"],
+  ["reference,amount,currency,status,created\nDSB-1,1,XOF,success,soon\n", "line 2: created must be a time"],
+])("refuses the statement %j", async (text, message) => {
+  writeFileSync(file("wrong.csv"), text);
+  const earlier = ["--rail", "mobile", "--from", "2026-01-01", "--to", "2026-01-01"];
+  const result = await reconcile(...earlier, "--statement", file("wrong.csv"));
+  expect(result).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
 });

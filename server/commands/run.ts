@@ -2,20 +2,22 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { stringify } from "yaml";
+import type { ActionContext } from "../actions/action.ts";
+import { actionOf, readInput, type ActionName } from "../actions/index.ts";
 import { readConfig, type Config } from "../config.ts";
 import { describeChanges, noteChanges, truthful, type Change } from "../domain/changes.ts";
 import { createSystemClock, type Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { createIds } from "../domain/ids.ts";
+import { readRailStates, type Handover } from "../domain/handovers.ts";
 import type { Merchant, MerchantContext } from "../domain/merchants.ts";
 import type { Page } from "../domain/pages.ts";
 import { timestamp } from "../domain/representation.ts";
 import type { Storage } from "../domain/storage.ts";
-import { createWebhooks, type Webhooks } from "../domain/webhooks.ts";
 import { formatAmount } from "../http/pages/formats.ts";
 import { listView } from "../http/views.ts";
 import { operator } from "../operator.ts";
-import { requireNoOther } from "../storage/mode.ts";
+import { modeOfServer } from "../storage/mode.ts";
 import { databaseAt, openStorage } from "../storage/open.ts";
 import { connectToServer } from "../storage/socket.ts";
 import { english } from "../texts/index.ts";
@@ -24,13 +26,13 @@ import {
   parseCommand,
   PROGRAM,
   UsageError,
-  usageOf,
   printableJson,
   printableLines,
   type Input,
   type Printer,
   type Syntax,
 } from "./command.ts";
+import { sandboxContext, type SandboxContext } from "./remote.ts";
 
 /** What every command gets. A command about the database as a whole opens the database itself. */
 export interface DatabaseContext {
@@ -42,37 +44,82 @@ export interface DatabaseContext {
 /** What a command on an open storage gets, which may be the storage of a running server. */
 export interface Context extends DatabaseContext, MerchantContext {
   storage: Storage;
-  webhooks: Webhooks;
 }
 
 /**
  * What a command says: a text, or a value that is printed as YAML, or with `--json` as JSON. With `isWrong` a check has
- * found something, and the exit code is 1.
+ * found something, and the exit code is 1. A command that goes on for long prints by itself.
  */
-type Output = string | object;
+type Output = string | object | void;
 
-/** A command of the table. */
-interface Entry<Takes extends string, Gets> extends Syntax {
-  takes: Takes;
+/** What a command does, in one of four ways, for the `In` that it takes. */
+interface Entry<In> extends Omit<Syntax, "takes"> {
+  /** Works on an open storage. */
+  run?(context: Context, input: In): Promise<Output>;
+  /** Works on the database as a whole. */
+  runOnDatabase?(context: DatabaseContext, input: In): Promise<Output>;
+  /** Works at a sandbox that is running, here or elsewhere. */
+  runAtSandbox?(context: SandboxContext, input: In): Promise<Output>;
+  /** Does what a form of the dashboard does, with its checks and refusals. */
+  action?: ActionName;
+  /** The form's inputs and the parameters of its path; by default they are the command's. */
+  sends?(input: In): object;
+  /** What the action would do, which `--yes` confirms. */
+  would?(merchant: Merchant): string;
+  /** What is said after the action; by default `Done.` */
+  says?(result: unknown, input: In, context: Context): Output | Promise<Output>;
   /** True if the command may create the database. Other commands expect an existing database. */
   creates?: boolean;
   /** True if the command does not connect to a PostgreSQL database: it prints which programs to use instead. */
   onlyAdvises?: boolean;
-  run(context: Gets, input: Input<Takes>): Promise<Output>;
 }
-export type Command = Entry<string, never> & { opensStorage: boolean };
+export type Command = Entry<any> & Syntax;
+type TakesOf<Line> = Line extends `${string} ${infer Takes}` ? Takes : "";
 
-/** A command on an open storage. */
-export const command = <const Takes extends string>(entry: Entry<Takes, Context>): Command => ({
-  ...(entry as Entry<string, never>),
-  opensStorage: true,
-});
+/** A table of commands, by the line that people type: a name, arguments and options, as in `Syntax`. */
+export const commands = <const Line extends string>(table: { readonly [L in Line]: Entry<Input<TakesOf<L>>> }) =>
+  Object.fromEntries(
+    Object.entries<Entry<any>>(table).map(([line, entry]): [string, Command] => {
+      const [name = "", ...takes] = line.split(" ");
+      return [name, { ...entry, takes: takes.join(" ") }];
+    }),
+  );
 
-/** A command about the database as a whole. */
-export const databaseCommand = <const Takes extends string>(entry: Entry<Takes, DatabaseContext>): Command => ({
-  ...(entry as Entry<string, never>),
-  opensStorage: false,
-});
+async function act(context: Context, name: ActionName, command: Command, input: Record<string, any>): Promise<Output> {
+  const { sends = (given: object) => given, would, says = () => "Done." } = command;
+  const merchant = await ownerOf(context.storage, input);
+  if (would && merchant) requireYes(input, would(merchant));
+  const params = sends(input) as Record<string, string>;
+  const names = input.rail === undefined ? [] : (await railStates(context)).map(({ rail }) => rail);
+  // The actions of commands need no other part of the context.
+  const acting = { ...context, rails: { names } } as unknown as ActionContext;
+  const doer = { context: acting, actor: context.actor, merchant: merchant as Merchant, params };
+  return says(await actionOf(name).run(doer as never, readInput(name, params) as never), input, context);
+}
+
+/** The rails of the configuration, and those that payments or a pause name. */
+export const railStates = ({ storage, config }: Context) =>
+  readRailStates(storage, config.rails?.rails.map(({ name }) => name) ?? []);
+
+/** The merchant that the arguments name, or to which the key or the payment belongs. */
+async function ownerOf(storage: Storage, { merchant, keyId, reference }: Record<string, any>) {
+  if (merchant !== undefined) return merchant as Merchant;
+  if (keyId !== undefined) {
+    const key = (await storage.listKeys()).find(({ id }) => id === keyId);
+    if (key) return storage.findMerchant(key.merchantId);
+    throw new UsageError(`There is no key ${keyId}. Run \`${PROGRAM} keys list\` to list them.`);
+  }
+  return reference === undefined ? undefined : storage.findMerchant((await paymentOf(storage, reference)).merchantId);
+}
+
+/** @throws UsageError if no rail has the payment */
+export async function paymentOf(storage: Storage, reference: string): Promise<Handover> {
+  const payment = await storage.findHandover(reference);
+  if (payment) return payment;
+  throw new UsageError(
+    `There is no payment ${reference} on a rail. REFERENCE is the service's, which begins with DSB or CHK; the dashboard finds payments by the merchant's reference.`,
+  );
+}
 
 /** A page of a list. @param view what is printed of an item */
 export const listing = <T, V = T>(page: Page<T>, view = (item: T) => item as unknown as V) => listView(page, view);
@@ -82,32 +129,41 @@ export function requireYes({ yes }: { yes?: true }, would: string): void {
   if (!yes) throw new UsageError(`${would} Nothing was done; add --yes to do it.`);
 }
 
-/** Returns a group of commands that run on the database that DATABASE_URL selects. */
-export function commandGroup(group: string, commands: Readonly<Record<string, Command>>) {
-  /** Runs a command and prints its result. Resolves with the exit code. */
-  async function run(argv: readonly string[], env: NodeJS.ProcessEnv, printer: Printer): Promise<0 | 1> {
-    const { command: chosen, input } = parseCommand(group, commands, argv);
-    const asked = readConfig(env);
-    await requireDatabase(chosen, asked);
-    const opensNothing = chosen.onlyAdvises && asked.database.kind === "postgres";
-    const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
-    const changes: Change[] = [];
-    const context = { config, env, clock: createSystemClock() };
-    const work = () =>
-      chosen.opensStorage ? onStorage(context, chosen, input) : chosen.run(context as never, input as never);
-    const result = await noteChanges(changes, work).catch((error: unknown) => {
-      throw withChanges(error, changes, chosen.takes.includes("[--id]") ? input.id : undefined);
-    });
-    printer.log(input.json ? printableJson(result, 2, inJson) : printableLines(textOf(result)));
-    return typeof result === "object" && "isWrong" in result && result.isWrong ? 1 : 0;
-  }
-  return { run, commands, usage: ([name]: readonly string[]) => usageOf(group, commands, name) };
+/** Runs a command of a group and prints its result. Resolves with the exit code. */
+export async function runCommand(
+  group: string,
+  table: Readonly<Record<string, Command>>,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+  printer: Printer,
+): Promise<0 | 1> {
+  const { command: chosen, input } = parseCommand(group, table, words);
+  const result = await (chosen.runAtSandbox
+    ? chosen.runAtSandbox(sandboxContext(input, env, printer), input)
+    : onDatabase(chosen, input, env));
+  if (result === undefined) return 0;
+  printer.log(input.json ? printableJson(result, 2, inJson) : printableLines(textOf(result)));
+  return typeof result === "object" && "isWrong" in result && result.isWrong ? 1 : 0;
+}
+
+/** Runs a command on the database that DATABASE_URL selects. */
+async function onDatabase(chosen: Command, input: Record<string, unknown>, env: NodeJS.ProcessEnv): Promise<Output> {
+  const asked = readConfig(env);
+  await requireDatabase(chosen, asked);
+  const opensNothing = chosen.onlyAdvises && asked.database.kind === "postgres";
+  const config = opensNothing ? asked : await inModeOfDatabase(asked, env);
+  const changes: Change[] = [];
+  const context = { config, env, clock: createSystemClock() };
+  const work = () => (chosen.runOnDatabase ? chosen.runOnDatabase(context, input) : onStorage(context, chosen, input));
+  return noteChanges(changes, work).catch((error: unknown) => {
+    throw withChanges(error, changes, chosen.takes.includes("[--id]") ? input.id : undefined);
+  });
 }
 
 const inLine = (part: unknown) => stringify(part, { collectionStyle: "flow", lineWidth: 0 }).trimEnd();
 
 /** A value as YAML, with a line for each field and for each entry of a list. */
-function textOf(value: Output): string {
+function textOf(value: string | object): string {
   if (typeof value === "string") return value;
   const parts = Object.entries(JSON.parse(JSON.stringify(value, inText)) as object).flatMap(([name, part]) => {
     if (!Array.isArray(part) || part.length === 0) return [`${name}: ${inLine(part)}`];
@@ -131,16 +187,15 @@ const inJson = (name: string, value: unknown) => {
   return typeof value === "number" && /(^at|At|Since|since|until)$/.test(name) ? timestamp(value) : value;
 };
 
-async function onStorage(shared: DatabaseContext, { run }: Command, input: Record<string, unknown>) {
+async function onStorage(shared: DatabaseContext, chosen: Command, input: Record<string, unknown>) {
   const { config, clock } = shared;
   const storage = await openStorage(config.database, { clock, server: false, secretKeys: config.secretKeys });
   try {
-    const webhooks = createWebhooks({ storage, clock, random: randomBytes, attempt: storage.requestReplay });
     const ids = createIds(randomBytes, config.mode);
-    const context: Context = { ...shared, storage, webhooks, ids, random: randomBytes, actor: operator("command") };
+    const context: Context = { ...shared, storage, ids, random: randomBytes, actor: operator("command") };
     const { merchant: id } = input;
-    const merchant = typeof id === "string" && { merchant: await merchantOf(storage, id) };
-    return await run(context as never, { ...input, ...merchant } as never);
+    const given = { ...input, ...(typeof id === "string" && { merchant: await merchantOf(storage, id) }) };
+    return await (chosen.action ? act(context, chosen.action, chosen, given) : chosen.run!(context, given));
   } finally {
     // What the command did is committed. An error now must not replace its output, such as a new key.
     await storage.close().catch(() => undefined);
@@ -177,7 +232,7 @@ function withChanges(error: unknown, changes: readonly Change[], id: unknown): u
  */
 async function inModeOfDatabase(asked: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const stored = await databaseAt(asked.database).readMode();
-  requireNoOther(stored, asked.mode);
+  if (asked.mode !== "unset") modeOfServer(stored, asked.mode);
   const { mode } = stored;
   return mode === undefined ? asked : readConfig({ ...env, SANDBOX: String(mode === "sandbox") });
 }

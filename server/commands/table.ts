@@ -1,14 +1,18 @@
-// Every command on a database. Its parser, its help and its line in the guides come from here.
+// Every command. Its parser, its help and its line in the guides come from here.
 import { balanceCommands } from "./balances.ts";
 import { databaseCommands } from "./database.ts";
 import { keyCommands } from "./keys.ts";
+import { listenCommand } from "./listen.ts";
 import { railCommands } from "./rails.ts";
-import { commandGroup } from "./run.ts";
+import type { Command } from "./run.ts";
+import { triggerCommand } from "./trigger.ts";
 import { webhookCommands } from "./webhooks.ts";
 
+/** The commands by group. Some have none. */
 export const GROUPS = {
-  keys: commandGroup("keys", { ...keyCommands, ...webhookCommands }),
-  balances: commandGroup("balances", balanceCommands),
-  rails: commandGroup("rails", railCommands),
-  db: commandGroup("db", databaseCommands),
-};
+  keys: { ...keyCommands, ...webhookCommands },
+  balances: balanceCommands,
+  rails: railCommands,
+  db: databaseCommands,
+  "": { ...listenCommand, ...triggerCommand },
+} satisfies Record<string, Record<string, Command>>;

@@ -3,8 +3,9 @@ import { setTimeout as pause } from "node:timers/promises";
 import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
-import { printableJson, printableStart, UsageError } from "./command.ts";
-import { eventNamed, remoteCommand, type Remote } from "./remote.ts";
+import { printable, UsageError } from "./command.ts";
+import type { Remote } from "./remote.ts";
+import { commands } from "./run.ts";
 
 type Schemas = components["schemas"];
 
@@ -21,32 +22,24 @@ const CAUSES: Readonly<Record<EventType, { digits?: string; outcome?: "success" 
 const PATIENCE_MS = 10_000;
 const LOOK_EVERY_MS = 50;
 
-export const trigger = remoteCommand("trigger", {
-  takes: "[EVENT] [--override] [--list] [--json]",
-  summary: "Makes an event happen in the sandbox, by creating the payment that it reports.",
-  options: {
-    override: {
-      value: "FIELD=VALUE",
-      multiple: true,
-      meaning: "sets a field of the request, such as amount=5000; may be repeated",
+export const triggerCommand = commands({
+  "trigger [EVENT] [--override] [--list] [--base-url] [--api-key-file]": {
+    summary: "Makes an event happen in the sandbox, by creating the payment that it reports.",
+    async runAtSandbox({ connect }, { event: name, override = [], list, json }) {
+      if (list && name === undefined)
+        return Object.fromEntries(EVENT_TYPES.map((each) => [each, Object.keys(fieldsOf(each)).join(", ")]));
+      if (name === undefined || list) throw new UsageError("Give an EVENT, or --list to see all.");
+      const event = EVENT_TYPES.find((each) => each === name);
+      if (!event) throw new UsageError(`There is no event ${name}. There are ${EVENT_TYPES.join(", ")}.`);
+      const body = { ...requestFor(event), ...overridesOf(event, override) };
+      const remote = await connect();
+      const reference = await happen(remote, event, body);
+      const written = await eventWritten(remote, reference);
+      if (json) return written;
+      const { items } = await remote.send<Schemas["DeliveryList"]>("GET", `/sandbox/deliveries?reference=${reference}`);
+      const to = items[0]?.url ?? "nobody: there is no webhookURL or default address";
+      return [`${written.body.event}  ${reference}  ${written.id}`, `Goes to ${to}`].map(printable).join("\n");
     },
-    list: { meaning: "list the events, with the fields that can be set" },
-    json: { meaning: "print the event as JSON" },
-  },
-  async run({ printer, connect }, { event: name, override = [], list, json }) {
-    if (list && name === undefined)
-      return printer.log(EVENT_TYPES.map((each) => `${each}: ${Object.keys(fieldsOf(each)).join(", ")}`).join("\n"));
-    if (name === undefined || list) throw new UsageError("Give an EVENT, or --list to see all.");
-    const event = eventNamed(name);
-    const body = { ...requestFor(event), ...overridesOf(event, override) };
-    const remote = await connect();
-    const reference = await happen(remote, event, body);
-    const written = await eventWritten(remote, reference);
-    if (json) return printer.log(printableJson(written, 2));
-    const { items } = await remote.send<Schemas["DeliveryList"]>("GET", `/sandbox/deliveries?reference=${reference}`);
-    const to = items[0]?.url ?? "nobody: there is no webhookURL or default address";
-    const lines = [`${written.body.event}  ${reference}  ${written.id}`, `Goes to ${to}`];
-    printer.log(lines.map(printableStart).join("\n"));
   },
 });
 

@@ -1,26 +1,25 @@
 import { checkedAddress } from "../actions/settings.ts";
-import { startReplay, deliveriesOfPayment } from "../domain/webhooks.ts";
+import { newSecret } from "../domain/keys.ts";
+import { startReplay, deliveriesOfPayment, replayDelivery } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { UsageError } from "./command.ts";
 import { SEARCH, searchIn } from "./options.ts";
-import { command, listing, requireYes } from "./run.ts";
+import { commands, listing, requireYes } from "./run.ts";
 
 const LISTED = 50;
 
 /** The operations on webhooks that merchants have under `/sandbox`, for the operator of a live service (D41). */
-export const webhookCommands = {
-  secret: command({
-    takes: "MERCHANT [--json]",
+export const webhookCommands = commands({
+  "secret MERCHANT": {
     summary: "Show the webhook secret, and previous secrets that still sign.",
-    run: async ({ webhooks, actor }, { merchant }) => secretView(await webhooks.revealSecrets(merchant, actor)),
-  }),
-  "rotate-secret": command({
-    takes: "MERCHANT [--json]",
+    run: async ({ storage, actor }, { merchant }) => secretView(await storage.revealSecrets(merchant.id, actor)),
+  },
+  "rotate-secret MERCHANT": {
     summary: "Create a new webhook secret. The previous secret signs for another 24 hours.",
-    run: async ({ webhooks, actor }, { merchant }) => secretView(await webhooks.rotateSecret(merchant, actor)),
-  }),
-  "default-webhook": command({
-    takes: "MERCHANT [URL] [--none]",
+    run: async ({ storage, random, actor }, { merchant }) =>
+      secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),
+  },
+  "default-webhook MERCHANT [URL] [--none]": {
     summary: "Show, set or (--none) remove the address for webhooks of records without a webhookURL.",
     async run(context, { merchant, url, none }) {
       if (none && url !== undefined) throw new UsageError("Give either a URL or --none.");
@@ -29,16 +28,14 @@ export const webhookCommands = {
       await context.storage.setDefaultWebhook(merchant.id, address, context.actor);
       return url === undefined ? "Removed" : `Set to ${url}`;
     },
-  }),
-  events: command({
-    takes: "MERCHANT [--reference] [--since] [--limit] [--cursor] [--json]",
+  },
+  "events MERCHANT [--reference] [--since] [--limit] [--cursor]": {
     summary: "List the events, newest first.",
     async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
       return listing(await storage.listEvents({ merchantId, limit, cursor, ...searchIn(search) }), eventView);
     },
-  }),
-  deliveries: command({
-    takes: `MERCHANT ${SEARCH} [--limit] [--cursor] [--json]`,
+  },
+  [`deliveries MERCHANT ${SEARCH} [--limit] [--cursor]` as const]: {
     summary: "List the deliveries with their attempts, newest first.",
     async run({ storage }, { merchant: { id: merchantId }, limit, cursor, ...search }) {
       const query = { merchantId, limit, cursor, ...searchIn(search) };
@@ -49,18 +46,17 @@ export const webhookCommands = {
           : await deliveriesOfPayment(storage, query, reference);
       return listing(page, deliveryView);
     },
-  }),
-  replay: command({
-    takes: `MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]`,
+  },
+  [`replay MERCHANT [DELIVERY_ID] ${SEARCH} [--pace] [--dry-run] [--yes]` as const]: {
     summary: "Deliver one webhook again, or all that meet the conditions, such as --status failed.",
     async run(context, { merchant, deliveryId, pace, dryRun, yes, ...search }) {
-      const { storage, webhooks, actor } = context;
+      const { storage, actor } = context;
       const { id: merchantId } = merchant;
       const filter = searchIn(search);
       const isSearch = Object.keys(filter).length > 0;
       if (deliveryId !== undefined) {
         if (isSearch || dryRun || yes) throw new UsageError("Give either a DELIVERY_ID or --status.");
-        await webhooks.replay(merchant, deliveryId, actor);
+        await replayDelivery(storage, storage.requestReplay, merchantId, deliveryId, actor);
         return `Replay of ${deliveryId} requested`;
       }
       if (!isSearch)
@@ -74,9 +70,8 @@ export const webhookCommands = {
         "Another replay of this merchant is running. Wait for its end, or stop it with stop-replay.",
       );
     },
-  }),
-  replays: command({
-    takes: "MERCHANT [--json]",
+  },
+  "replays MERCHANT": {
     summary: "List the last replays of several webhooks and their progress, newest first.",
     run: async ({ storage }, { merchant }) =>
       listing(
@@ -85,15 +80,10 @@ export const webhookCommands = {
           return { ...replay, filter: { ...filter, since, until } };
         },
       ),
-  }),
-  "stop-replay": command({
-    takes: "MERCHANT REPLAY_ID",
+  },
+  "stop-replay MERCHANT REPLAY_ID": {
+    action: "replay.stop",
     summary: "Stop a replay. What it has queued is still delivered.",
-    async run({ storage, actor }, { merchant, replayId }) {
-      if (await storage.stopReplay(merchant.id, replayId, actor)) return `Stopped ${replayId}`;
-      const replay = await storage.findReplay(merchant.id, replayId);
-      if (replay) return `${replayId} is ${replay.state} already.`;
-      throw new UsageError(`The merchant has no replay ${replayId}. List them with the command replays.`);
-    },
-  }),
-};
+    sends: ({ replayId: id }) => ({ id }),
+  },
+});

@@ -3,7 +3,8 @@ import { draftOf, type DisbursementStore, type Origin, type PaymentContext } fro
 import { ConnectionDropped, ServiceError } from "./errors.ts";
 import {
   failureOf,
-  duplicateReference,
+  inserted,
+  existing,
   type Failure,
   type Draft,
   type Given,
@@ -28,10 +29,9 @@ export interface Checkout extends PaymentRecord, Omit<Given<"CheckoutRequest">, 
 export interface CheckoutStore {
   insertCheckout(draft: Draft<Checkout>): Promise<Insertion<Checkout>>;
   findCheckout(merchantId: string, reference: string): Promise<Checkout | undefined>;
-  /** Lists checkouts as `listDisbursements` lists disbursements. */
   listCheckouts(query: RecordQuery<Checkout["status"]>): Promise<Page<Checkout>>;
   /** Finds a checkout by the service's reference alone, which gives access to the public page (D19). */
-  findPublicCheckout(reference: string): Promise<{ checkout: Checkout; merchant: Merchant } | undefined>;
+  findPublicCheckout(reference: string): Promise<OpenCheckout | undefined>;
   /**
    * Sets the payer and replaces the due status. Resolves with false if the checkout is final or already has a payer.
    * @param failure why the payment will fail, if that is known already
@@ -51,11 +51,7 @@ type Request = components["schemas"]["CheckoutRequest"];
  */
 export const CHECKOUT_LIFETIME_MS = 30 * 60_000;
 
-/** A checkout and its merchant; the payment page needs both. */
-export interface OpenCheckout {
-  checkout: Checkout;
-  merchant: Merchant;
-}
+export type OpenCheckout = { checkout: Checkout; merchant: Merchant };
 
 interface Context extends PaymentContext {
   storage: CheckoutStore & Pick<DisbursementStore, "countRefusal">;
@@ -70,33 +66,16 @@ export type Checkouts = ReturnType<typeof createCheckouts>;
 
 export function createCheckouts(context: Context) {
   const { storage, clock, wake } = context;
-
-  /**
-   * Finds a checkout by the service's reference.
-   * @throws ServiceError `not_found`, also for another merchant's reference (D6)
-   */
-  async function verify(merchant: Merchant, reference: string): Promise<Checkout> {
-    const record = await storage.findCheckout(merchant.id, reference);
-    if (!record) throw new ServiceError("not_found", "You have no checkout with this reference.");
-    return record;
-  }
-
   return {
-    verify,
-    /**
-     * Creates a checkout (§4.3). Resolves with the record once it is committed.
-     * @throws ServiceError `duplicate_reference` with the existing checkout (D5, D6); otherwise the origin's refusal,
-     *   `unauthorized` if the key was revoked meanwhile, `not_served` if no rail carries it, or `merchant_suspended`
-     */
+    /** Creates a checkout (§4.3), as `Disbursements` create a payout. */
     async create(merchant: Merchant, request: Request, origin: Origin = {}): Promise<Checkout> {
-      const { inserted, record, refusal } = await storage.insertCheckout({
+      const insertion = await storage.insertCheckout({
         ...draftOf(context, "checkout", merchant, request, origin),
         locale: request.locale ?? "en",
         // A rail ends its checkouts itself: a payer may have confirmed a payment just before the time is over.
         ...(!context.routeOf && { due: { afterMs: CHECKOUT_LIFETIME_MS, status: "cancelled" } as const }),
       });
-      if (refusal) throw refusal;
-      if (!inserted) throw duplicateReference("checkout", record);
+      const record = inserted("checkout", insertion);
       if (context.routeOf) context.handOver();
       return record;
     },
@@ -105,10 +84,8 @@ export function createCheckouts(context: Context) {
       // Other text is not a reference. It may contain NUL, which PostgreSQL does not accept in text.
       if (!/^CHK[0-9A-Za-z]+$/.test(reference)) return undefined;
       const opened = await storage.findPublicCheckout(reference);
-      if (!opened?.checkout.due) return opened;
-      const { checkout, merchant } = opened;
-      if (checkout.due!.at > clock.now()) return opened;
-      await context.settle(merchant.id);
+      if ((opened?.checkout.due?.at ?? Infinity) > clock.now()) return opened;
+      await context.settle(opened!.merchant.id);
       wake();
       return storage.findPublicCheckout(reference);
     },
@@ -116,7 +93,6 @@ export function createCheckouts(context: Context) {
      * Records the payer's number for a payable checkout. Of several concurrent payers one succeeds; the calls of the
      * others change nothing. Resolves when the payment is committed, or later if D17 delays the response. If D17 forces
      * an immediate outcome, the checkout is due immediately, and `open` settles it.
-     * @param phoneNumber 10 to 15 digits
      * @throws ServiceError the error that D17 forces; nothing is recorded
      * @throws ConnectionDropped when D17 forces that the payer gets no response
      */
@@ -134,9 +110,7 @@ export function createCheckouts(context: Context) {
       if (response === "dropped") throw new ConnectionDropped();
       if (response === "held") await clock.sleep(HOLD_MS, context.stopping);
     },
-    /**
-     * Cancels a checkout for the payer. Changes nothing once a number was submitted, because the payment has then begun.
-     */
+    /** Cancels a checkout for the payer, unless a number was submitted: the payment has then begun. */
     async cancel({ checkout }: OpenCheckout): Promise<void> {
       if (await storage.cancelCheckout(checkout.reference)) wake();
     },
@@ -145,10 +119,11 @@ export function createCheckouts(context: Context) {
      * @throws ServiceError `not_found`, or `checkout_final` if the checkout has already ended
      */
     async finish(merchant: Merchant, reference: string, status: FinalStatus): Promise<Checkout> {
-      await verify(merchant, reference);
+      const find = async () => existing("checkout", await storage.findCheckout(merchant.id, reference));
+      await find();
       const failure = status === "failed" ? failureOf("declined") : undefined;
       const isFinished = await storage.finishCheckout(reference, status, failure);
-      const checkout = await verify(merchant, reference);
+      const checkout = await find();
       if (!isFinished) {
         throw new ServiceError("checkout_final", `The checkout has already ended with status ${checkout.status}.`);
       }

@@ -36,16 +36,10 @@ export interface ClaimedDelivery extends Claimed {
   secrets: WebhookSecrets;
 }
 
-/** The parts of a claimed delivery that identify the claim. */
 export type Claim = Pick<ClaimedDelivery, "event" | "token">;
 
-/** The state of a delivery after an attempt. */
-export interface NextStep {
-  status: DeliveryStatus;
-  step: number;
-  /** Set only if `status` is pending. */
-  nextAttemptAt?: number;
-}
+/** The state of a delivery after an attempt, with the time of the next attempt if it is pending. */
+export type NextStep = Pick<Delivery, "status" | "step" | "nextAttemptAt">;
 
 export interface DeliveryQueue {
   promoteDue: Queue<ClaimedDelivery>["promoteDue"];
@@ -74,7 +68,7 @@ export interface DeliveryQueue {
 /** A status of a delivery; `failed` stands for both statuses in which the server has given up (`ended`, `exhausted`). */
 export type DeliveryFilter = DeliveryStatus | "failed";
 
-/** Conditions for deliveries of a merchant. A search finds the deliveries that meet all conditions. */
+/** Conditions for deliveries of a merchant, of which a search finds those that meet all. */
 export interface DeliverySearch {
   status?: DeliveryFilter;
   type?: EventType;
@@ -82,18 +76,13 @@ export interface DeliverySearch {
   host?: string;
   /** The service's reference of a record. */
   reference?: string;
-  /** Only deliveries of events created at or after this time. */
+  /** When the event was created: at or after this time. */
   createdAfter?: number;
-  /** Only deliveries of events created before this time. */
   createdBefore?: number;
 }
 
-export interface PageQuery {
+export interface PageQuery extends Pick<DeliverySearch, "reference" | "createdAfter"> {
   merchantId: string;
-  /** The service's reference of a record. If set, only the entries of that record are listed. */
-  reference?: string;
-  /** If set, only the entries of events created at or after this time are listed. */
-  createdAfter?: number;
   limit: number;
   cursor?: string;
 }

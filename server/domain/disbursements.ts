@@ -1,10 +1,10 @@
 import type { components } from "../../generated/openapi.ts";
 import { areTwoPeople, type ActorName, type Actor, type Eyes } from "./audit.ts";
 import type { Clock } from "./clock.ts";
-import { ConnectionDropped, ServiceError } from "./errors.ts";
+import { ConnectionDropped, type ServiceError } from "./errors.ts";
 import {
   failureOf,
-  duplicateReference,
+  inserted,
   type Approval,
   type Draft,
   type Given,
@@ -31,8 +31,8 @@ export interface Disbursement extends PaymentRecord, Given<"DisbursementRequest"
 
 export interface DisbursementStore {
   /**
-   * Stores a disbursement. The draft's customer id is used only if the merchant has no customer with this phone number
-   * yet. Reserves amount and fee in the same transaction. If the record is final from the start, its event is written in the same transaction.
+   * Stores a disbursement and reserves amount and fee in one transaction, in which its event is written too if the record
+   * is final from the start.
    */
   insertDisbursement(draft: Draft<Disbursement>): Promise<Insertion<Disbursement>>;
   findDisbursement(merchantId: string, reference: string): Promise<Disbursement | undefined>;
@@ -129,23 +129,12 @@ export function createDisbursements(context: Context) {
         const refusal = await forcedRefusal(storage, merchant.id, request.reference, outcome.refuse);
         draft.refusal ??= refusal;
       }
-      const { inserted, record, refusal } = await storage.insertDisbursement(draft);
-      if (refusal) throw refusal;
-      if (!inserted) throw duplicateReference("disbursement", record);
+      const record = inserted("disbursement", await storage.insertDisbursement(draft));
       if (!outcome) context.handOver();
       else if (record.status !== "pending") context.wake();
 
       if (outcome?.response === "dropped") throw new ConnectionDropped();
       if (outcome?.response === "held") await clock.sleep(HOLD_MS, context.stopping);
-      return record;
-    },
-    /**
-     * Finds a disbursement by the service's reference.
-     * @throws ServiceError `not_found`, also for another merchant's reference (§4.2)
-     */
-    async verify(merchant: Merchant, reference: string): Promise<Disbursement> {
-      const record = await storage.findDisbursement(merchant.id, reference);
-      if (!record) throw new ServiceError("not_found", "You have no disbursement with this reference.");
       return record;
     },
   };
@@ -181,8 +170,8 @@ export interface ApprovalStore {
 }
 
 /**
- * Returns why a person may not decide; undefined if the person may. Whoever made a payout may reject it, and so may the
- * people of a merchant that is suspended or closed.
+ * Returns why a person may not decide. Whoever made a payout may reject it, and so may the people of a merchant that is
+ * suspended or closed.
  */
 export function mayDecide(
   { level, madeBy }: Approval,

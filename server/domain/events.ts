@@ -1,10 +1,11 @@
+import document from "../../generated/openapi.json" with { type: "json" };
 import type { components } from "../../generated/openapi.ts";
 import type { Checkout } from "./checkouts.ts";
 import type { Disbursement } from "./disbursements.ts";
 import { erasedPhone, textWithoutPhone } from "./redaction.ts";
 import type { Merchant } from "./merchants.ts";
 import type { FinalStatus } from "./records.ts";
-import { checkoutView, customerView, disbursementView } from "./representation.ts";
+import { customerView, isCheckout, paymentView } from "./representation.ts";
 
 export type EventType = components["schemas"]["EventName"];
 
@@ -24,13 +25,7 @@ export interface Event {
 
 const verbs = { success: "completed", failed: "failed", cancelled: "cancelled" } as const;
 
-export const EVENT_TYPES: readonly EventType[] = [
-  "disbursement.completed",
-  "disbursement.failed",
-  "checkout.completed",
-  "checkout.failed",
-  "checkout.cancelled",
-];
+export const EVENT_TYPES = document.components.schemas.EventName.enum as readonly EventType[];
 
 /**
  * The event that reports a record's final status (D11). The event's body is the response of verify at this moment. It
@@ -40,15 +35,13 @@ export const EVENT_TYPES: readonly EventType[] = [
 export function eventOf(record: Disbursement | Checkout, merchantName: string): Event {
   const kind = isCheckout(record) ? "checkout" : "disbursement";
   const type = `${kind}.${verbs[record.status as FinalStatus]}` as EventType;
-  const data = isCheckout(record) ? checkoutView(record, merchantName) : disbursementView(record, merchantName);
-  const body = { event: type, data } as components["schemas"]["WebhookEvent"];
   return {
     id: eventId(record.id),
     merchantId: record.merchantId,
     type,
     reference: record.reference,
     createdAt: record.updatedAt,
-    body: JSON.stringify(body),
+    body: JSON.stringify({ event: type, data: paymentView(record, merchantName) }),
     ...(record.traceparent === undefined ? {} : { traceparent: record.traceparent }),
   };
 }
@@ -83,5 +76,3 @@ export function destinationOf(
 export function receiverOf(url: string): string {
   return URL.parse(url)?.host || "invalid";
 }
-
-const isCheckout = (record: Disbursement | Checkout): record is Checkout => "locale" in record;

@@ -14,38 +14,18 @@ export interface Figure {
   amount: bigint;
 }
 
-/** A receiver whose last attempt failed, so that its webhooks wait for a retry. */
-export interface FailingReceiver {
+/** A merchant's webhooks at one receiver, or its payouts, that need attention. */
+export interface Issue {
   merchantId: string;
-  host: string;
-  /** The number of waiting webhooks, at most `MOST_WAITING_COUNTED`. */
-  waiting: number;
-  /** When the first waiting webhook is attempted again, in sandbox time. */
-  nextAttemptAt: number;
-  /** When the webhook that has waited longest was written, in sandbox time. */
+  /** The receiver. */
+  host?: string;
+  count: number;
+  /** When the oldest was written, in sandbox time, or for payouts created, in real time. */
   since: number;
 }
+/** The largest count of waiting webhooks and of payouts. Failed webhooks are counted among a merchant's newest. */
 export const MOST_WAITING_COUNTED = 1_000;
-
-/** A receiver whose webhooks have failed for good: no attempt is left, or the receiver responded with 410. */
-export interface GivenUpReceiver {
-  merchantId: string;
-  host: string;
-  /** The number of these webhooks among the newest `MOST_GIVEN_UP_COUNTED` of the merchant. */
-  failed: number;
-  /** When the first of them was written, in sandbox time. */
-  since: number;
-}
 export const MOST_GIVEN_UP_COUNTED = 200;
-
-/** A merchant's payouts that are pending for too long. Payouts that wait for approval are not among them. */
-export interface LatePayouts {
-  merchantId: string;
-  /** At most `MOST_WAITING_COUNTED`. */
-  payouts: number;
-  /** When the oldest was created, in real time. */
-  since: number;
-}
 
 /** How many payments failed for a reason. The code is absent for payments that failed before reasons were recorded. */
 export interface FailureCount {
@@ -66,15 +46,19 @@ export interface FiguresQuery {
 export interface FigureStore {
   /** Counts a merchant's payments of at most 31 days. The result may be a minute old. */
   readFigures(query: FiguresQuery): Promise<Figure[]>;
-  /** Lists receivers that fail, of one merchant or of all. */
-  listFailingReceivers(query: { merchantId?: string | undefined; limit: number }): Promise<FailingReceiver[]>;
+  /** Lists receivers whose webhooks wait because the last attempt failed, of one merchant or of all. */
+  listFailingReceivers(query: { merchantId?: string | undefined; limit: number }): Promise<Issue[]>;
   /**
-   * Lists receivers with webhooks that were written `after` this time and have failed for good, of the `limit` merchants
-   * whose webhooks failed last, or of one merchant. The time is real time, to which each merchant's clock adds.
+   * Lists receivers with webhooks that were written `after` this time and have failed for good (no attempt is left, or
+   * the response was 410), of the `limit` merchants whose webhooks failed last, or of one merchant. The time is real time,
+   * to which each merchant's clock adds.
    */
-  listGivenUp(query: { merchantId?: string | undefined; after: number; limit: number }): Promise<GivenUpReceiver[]>;
-  /** Lists merchants with payouts that are pending and were created `before` this real time, the oldest first. */
-  listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<LatePayouts[]>;
+  listGivenUp(query: { merchantId?: string | undefined; after: number; limit: number }): Promise<Issue[]>;
+  /**
+   * Lists merchants with payouts that are pending, do not wait for approval, and were created `before` this real time, the
+   * oldest first.
+   */
+  listLate(query: { merchantId?: string | undefined; before: number; limit: number }): Promise<Issue[]>;
   /** Counts why the newest `MOST_FAILURES_COUNTED` failed payments of a merchant in these days failed. */
   countFailures(query: FiguresQuery): Promise<FailureCount[]>;
 }

@@ -1,4 +1,4 @@
-import { checkedReason, type Actor, type ActorName } from "./audit.ts";
+import type { Actor, ActorName } from "./audit.ts";
 import type { Claimed, Queue } from "./deliveries.ts";
 import type { RailAnswer, RailPayment } from "./rails.ts";
 import type { FinalStatus } from "./records.ts";
@@ -22,15 +22,10 @@ export interface RailExchange {
 }
 
 /** An exchange as it is stored. Exchanges of a payment are numbered from 1; the last 100 are kept. */
-export interface StoredExchange extends RailExchange {
-  number: number;
-}
+export type StoredExchange = RailExchange & { number: number };
 
 /** A person's decision about a payment whose outcome the rail does not tell. */
-export interface Decision {
-  status: FinalStatus;
-  reason: string;
-}
+export type Decision = { status: FinalStatus; reason: string };
 
 /** A payment on its way over a rail, as people see it. Times are real time. */
 export interface Handover {
@@ -123,14 +118,14 @@ export interface HandoverStore {
   /** Makes a payment due now. Resolves with false if the payment has no open hand-over. */
   askRailAgain(reference: string, actor: Actor): Promise<boolean>;
   /**
-   * Ends a pending payment by hand. With `needsTwo` the decision takes effect if another person has proposed the same
-   * status; otherwise it is stored as a proposal. A person has the same name at the dashboard and at the command line.
+   * Ends a pending payment by hand (D74). With `needsTwo` the decision takes effect if another person has proposed the
+   * same status; otherwise it is stored as a proposal. A person has the same name at the dashboard and at the command line.
    */
   decideByHand(
     reference: string,
     decision: Decision,
     actor: Actor,
-    options: { needsTwo: boolean },
+    needsTwo: boolean,
   ): Promise<"decided" | "proposed" | "in-progress" | "not-pending" | "unknown-payment">;
   /** Closes a conflict. Resolves with false if there is none. */
   closeConflict(reference: string, reason: string, actor: Actor): Promise<boolean>;
@@ -158,17 +153,6 @@ export type HandoverSummary = Pick<Handover, "merchantId" | "merchantsReference"
 /** After how many minutes an unknown outcome needs a person, unless the configuration says otherwise. */
 export const ATTENTION_AFTER_MINUTES = 60;
 
-/** Ends a payment by hand, or proposes it, if a second person must confirm the decision (D74). */
-export async function decide(
-  { storage, config }: { storage: Pick<HandoverStore, "decideByHand">; config: { oneOperatorDecides: boolean } },
-  reference: string,
-  { status, reason }: Decision,
-  actor: Actor,
-): ReturnType<HandoverStore["decideByHand"]> {
-  const needsTwo = !config.oneOperatorDecides;
-  return storage.decideByHand(reference, { status, reason: checkedReason(reason) }, actor, { needsTwo });
-}
-
 /** How the rail contradicts a payment's status: the name of the words for it. */
 export function conflictIn({ payment: { kind }, status }: Handover) {
   const wasPaid = status === "success";
@@ -176,11 +160,10 @@ export function conflictIn({ payment: { kind }, status }: Handover) {
   return wasPaid ? "notPaidOut" : "paidOut";
 }
 
-/** A rail, as people see it. */
+/** A rail, as people see it. `isConfigured` is false for a rail that only payments of earlier times still have. */
 export interface RailState extends HandoverFigures {
-  /** False for a rail that is no longer in the configuration, although payments still have it. */
   isConfigured: boolean;
-  pause?: RailPause;
+  pause: RailPause | undefined;
 }
 
 /** The rails of the configuration in its order, and other rails that have open payments or a pause. */
@@ -189,11 +172,10 @@ export async function readRailStates(
   configured: readonly string[],
 ): Promise<RailState[]> {
   const [figures, pauses] = await Promise.all([storage.readHandoverFigures(), storage.readPauses()]);
-  const names = new Set([...configured, ...figures.map(({ rail }) => rail), ...pauses.map(({ rail }) => rail)]);
-  return [...names].map((rail) => {
-    const pause = pauses.find((each) => each.rail === rail);
-    const none = { rail, waiting: 0, accepted: 0, conflicts: 0 };
-    const found = figures.find((each) => each.rail === rail) ?? none;
-    return { ...found, isConfigured: configured.includes(rail), ...(pause && { pause }) };
-  });
+  const names = new Set([...configured, ...[...figures, ...pauses].map(({ rail }) => rail)]);
+  return [...names].map((rail) => ({
+    ...(figures.find((each) => each.rail === rail) ?? { rail, waiting: 0, accepted: 0, conflicts: 0 }),
+    isConfigured: configured.includes(rail),
+    pause: pauses.find((each) => each.rail === rail),
+  }));
 }

@@ -1,6 +1,5 @@
 import { hash, createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import type { Limits } from "./limits.ts";
-import type { Actor } from "./audit.ts";
 
 /** What a key may do (D88): read payments, create payouts, create checkouts. A key without scopes may do everything. */
 export const SCOPES = ["read", "disburse", "checkout"] as const;
@@ -34,12 +33,10 @@ export const KEY_PREFIX: Readonly<Record<AskedMode, string>> = { sandbox: "test_
 
 /** Returns why a key cannot belong to a service of this mode; undefined if it can. */
 export function otherModeOf(key: string, mode: Mode): string | undefined {
-  if (mode === "live" && key.startsWith(KEY_PREFIX.sandbox)) {
+  if (mode === "live" && key.startsWith(KEY_PREFIX.sandbox))
     return "is a key for a sandbox, because it begins with test_, and this is a live service. Use a live key";
-  }
-  if (mode === "sandbox" && key.startsWith(KEY_PREFIX.live)) {
+  if (mode === "sandbox" && key.startsWith(KEY_PREFIX.live))
     return "is a live key, because it begins with live_, and this is a sandbox. Use a key for a sandbox";
-  }
   return undefined;
 }
 
@@ -58,26 +55,16 @@ export const hashKey = (key: string): SecretHash => hash("sha256", key);
 
 export interface WebhookSecrets {
   current: string;
-  /** What rotations replaced, newest first. Each signs until `expiresAt` (D12), and may be listed longer. */
+  /** What rotations replaced, newest first. Each signs until `expiresAt` (D12). */
   previous: { secret: string; expiresAt: number }[];
 }
 
-export interface Rotation {
-  keepMs: number;
-  maxPrevious: number;
-  actor: Actor;
-}
+/** What remains after a rotation: how long a replaced secret still signs, in sandbox time, and how many at most (D12). */
+export const REPLACED_SECRETS = { signForMs: 24 * 3_600_000, most: 5 };
 
-const PREFIX = "whsec_";
-const BYTES = 32;
-
-/**
- * Makes a webhook secret: `whsec_` and the base64 of 32 bytes (D12, Standard Webhooks 1.0).
- * @param random returns the requested number of unpredictable bytes, as `crypto.randomBytes` does
- */
-export function newSecret(random: (size: number) => Uint8Array): string {
-  return PREFIX + Buffer.from(random(BYTES)).toString("base64");
-}
+/** Makes a webhook secret (D12, Standard Webhooks 1.0). */
+export const newSecret = (random: (size: number) => Uint8Array): string =>
+  `whsec_${Buffer.from(random(32)).toString("base64")}`;
 
 const MOST_KEY_OBJECTS = 1_000;
 

@@ -1,9 +1,6 @@
 import type { components } from "../../generated/openapi.ts";
 import type { Actor, ActorName } from "./audit.ts";
-import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
-import type { Ids } from "./ids.ts";
-import type { Merchant } from "./merchants.ts";
 import type { Page } from "./pages.ts";
 import type { PaymentRecord } from "./records.ts";
 import { amountIn, type Amounts } from "./limits.ts";
@@ -17,16 +14,12 @@ export type Balances = "enforced" | "tracked";
 export type Balance = Schemas["Balance"] & { merchantId: string };
 
 /** A change of a balance. Above 2^53 the numbers are rounded. */
-export interface StatementEntry extends Omit<Schemas["StatementEntry"], "createdAt"> {
-  /** In sandbox time. */
-  createdAt: number;
-}
+export type StatementEntry = Omit<Schemas["StatementEntry"], "createdAt"> & { createdAt: number };
 
-/** Money that an operator adds to a balance, or takes from it. */
+/** Money that an operator adds to a balance, or takes from it with a negative amount. */
 export interface Adjustment {
   id: string;
   currency: string;
-  /** Negative to take money from the balance. */
   amount: number;
   reason: string;
 }
@@ -34,12 +27,6 @@ export interface Adjustment {
 export interface LedgerStore {
   /** Lists balances by merchant and currency. @param merchantId if present, only this merchant's */
   listBalances(merchantId?: string): Promise<Balance[]>;
-  /**
-   * Adjusts a balance. Repeated with the same id, books once. Resolves with false, and changes nothing, if the balance
-   * does not cover what is taken.
-   * @throws ServiceError `invalid_value` if the id belongs to another change
-   */
-  adjustBalance(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<boolean>;
   /** Sets a balance of a sandbox (D87). @param id the reference of the entry */
   setBalance(merchantId: string, id: string, setting: Schemas["BalanceSetting"], actor: Actor): Promise<void>;
   /**
@@ -55,35 +42,22 @@ export interface LedgerStore {
   }): Promise<Page<StatementEntry>>;
 }
 
-export const insufficientFunds = ({
-  amount,
-  fee,
-  currency,
-}: Pick<PaymentRecord, "amount" | "fee" | "currency">): ServiceError =>
+type Cost = Pick<PaymentRecord, "amount" | "fee" | "currency">;
+export const insufficientFunds = ({ amount, fee, currency }: Cost): ServiceError =>
   new ServiceError(
     "insufficient_funds",
     `Your available balance in ${currency} does not cover the amount ${amount} and its fee ${fee}.`,
   );
 
-export type MerchantBalances = ReturnType<typeof createBalances>;
-
-/** What merchants may ask of their balances (D87). */
-export function createBalances(context: { storage: LedgerStore; clock: Clock; ids: Ids; balances: Balances }) {
-  const { storage, clock, ids, balances } = context;
-  const list = async ({ id }: Merchant): Promise<Balance[]> =>
-    (await storage.listBalances(id)).map((balance) => ({
-      ...balance,
-      enforced: balance.enforced || balances === "enforced",
-    }));
-  return {
-    list,
-    /** Sets a balance of the merchant's sandbox. Resolves with all its balances. */
-    async set(merchant: Merchant, setting: Schemas["BalanceSetting"], actor: Actor): Promise<Balance[]> {
-      await storage.setBalance(merchant.id, ids.record(clock.now()), setting, actor);
-      return list(merchant);
-    },
-  };
-}
+/** The balances as they count: while balances are enforced, each limits payouts (D87). */
+export const readBalances = async (
+  { storage, config }: { storage: Pick<LedgerStore, "listBalances">; config: { balances: Balances } },
+  merchantId?: string,
+): Promise<Balance[]> =>
+  (await storage.listBalances(merchantId)).map((balance) => ({
+    ...balance,
+    enforced: balance.enforced || config.balances === "enforced",
+  }));
 
 /** A change of a balance that waits for a second person (D93). */
 export interface Proposal extends Adjustment {
@@ -95,11 +69,16 @@ export interface Proposal extends Adjustment {
 
 export interface AdjustmentStore {
   /**
-   * Stores a change that a second person must approve. Repeated with the same id, stores it once, and not at all if it
-   * was booked.
+   * Adjusts a balance, unless it does not cover what is taken, or stores the adjustment as a proposal if a second person
+   * must approve it. Repeated with the same id, takes effect once.
    * @throws ServiceError `invalid_value` if the id belongs to another change
    */
-  proposeAdjustment(merchantId: string, adjustment: Adjustment, actor: Actor): Promise<"proposed" | "booked">;
+  adjustBalance(
+    merchantId: string,
+    adjustment: Adjustment,
+    actor: Actor,
+    needsSecond?: boolean,
+  ): Promise<"booked" | "proposed" | "not-covered">;
   /** Lists what waits for a second person, oldest first. */
   listProposals(): Promise<Proposal[]>;
   /**
@@ -114,20 +93,9 @@ export interface AdjustmentStore {
   ): Promise<"booked" | "rejected" | "own" | "not-covered" | "unknown">;
 }
 
+/**
+ * True if a second person must approve an adjustment: from these amounts on, and always in a currency without an amount.
+ * Without `secondFrom`, no adjustment needs approval.
+ */
 export const needsSecond = (secondFrom: Amounts | undefined, { amount, currency }: Adjustment): boolean =>
   secondFrom !== undefined && Math.abs(amount) >= amountIn(secondFrom, currency);
-
-/**
- * Adjusts a balance, or proposes the adjustment.
- * @param secondFrom the amounts from which on a second person must approve; in a currency without an amount, a second
- * person must always approve; absent if no approval is needed
- */
-export async function adjust(
-  { storage, secondFrom }: { storage: LedgerStore & AdjustmentStore; secondFrom: Amounts | undefined },
-  merchantId: string,
-  adjustment: Adjustment,
-  actor: Actor,
-): Promise<"booked" | "proposed" | "not-covered"> {
-  if (needsSecond(secondFrom, adjustment)) return storage.proposeAdjustment(merchantId, adjustment, actor);
-  return (await storage.adjustBalance(merchantId, adjustment, actor)) ? "booked" : "not-covered";
-}

@@ -1,5 +1,5 @@
 import { checkedName, type Actor } from "./audit.ts";
-import { NO_CHAOS, type Chaos } from "./outcomes.ts";
+import type { Chaos } from "./outcomes.ts";
 import type { Clock } from "./clock.ts";
 import { ServiceError } from "./errors.ts";
 import type { Ids, Random } from "./ids.ts";
@@ -9,10 +9,8 @@ import {
   newSecret,
   type ApiKey,
   type KeyUse,
-  type Scope,
   type SecretHash,
   type WebhookSecrets,
-  type Rotation,
 } from "./keys.ts";
 import type { Limits, Terms } from "./limits.ts";
 
@@ -23,7 +21,7 @@ export interface Merchant {
   createdAt: number;
   /** How far the merchant's sandbox time is ahead of real time, in milliseconds. */
   clockOffset: number;
-  /** Present while a reset deletes the merchant's payments step by step: they cannot be read meanwhile. */
+  /** Present while a reset deletes the merchant's payments, which cannot be read meanwhile. */
   isResetting?: true;
   /** The destination of events whose request gave none (D40). */
   webhookUrl?: string;
@@ -32,7 +30,6 @@ export interface Merchant {
   limits?: Limits;
   /** What the chaos switch of the sandbox does; absent while it is off (D17). */
   chaos?: Chaos;
-  /** The terms that were agreed with the merchant; absent if the server's settings apply. */
   terms?: Terms;
 }
 
@@ -61,8 +58,8 @@ export interface MerchantStore {
   /** Oldest first. */
   listMerchants(): Promise<Merchant[]>;
   /**
-   * Stores a key. Resolves with the key that has this id: the given key, or one that was stored earlier. Resolves with
-   * undefined, and stores nothing, if the merchant has `MOST_KEYS` keys that are not revoked.
+   * Stores a key, unless one with this id is stored. Resolves with the stored key; with undefined, and stores nothing, if
+   * the merchant has `MOST_KEYS` keys that are not revoked.
    * @throws ServiceError `merchant_suspended` if the merchant is closed
    */
   insertKey(key: ApiKey, actor: Actor): Promise<ApiKey | undefined>;
@@ -75,11 +72,9 @@ export interface MerchantStore {
   listKeysOf(merchantId: string): Promise<ApiKey[]>;
   /** Records the last use of keys, unless a later use is recorded. A power failure may undo this. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
-  /** The key with this hash, revoked or not. */
-  findKey(hash: SecretHash): Promise<ApiKey | undefined>;
   /**
-   * Revokes a key for good. An already revoked key keeps its time of revocation.
-   * Resolves with false if there is no such key.
+   * Revokes a key for good; a server in another process refuses it within a tenth of a second. A revoked key keeps its
+   * time of revocation. Resolves with false if there is no such key.
    */
   revokeKey(keyId: string, revokedAt: number, actor: Actor): Promise<boolean>;
   /** The owner of the key with this hash. Undefined if the key is unknown or revoked. */
@@ -91,43 +86,23 @@ export interface MerchantStore {
    * state may be lost when a process ends.
    */
   takeRequest(merchantId: string, perSecond: number): Promise<boolean>;
+  /** Reads the secrets that sign now. */
   readSecrets(merchantId: string): Promise<WebhookSecrets>;
   /** Reads the secrets to show them to a person. */
   revealSecrets(merchantId: string, actor: Actor): Promise<WebhookSecrets>;
   /**
-   * Makes `secret` the current secret. The replaced secret signs for another `keepMs` milliseconds; the expiry of
-   * earlier secrets does not change. Only the newest `maxPrevious` previous secrets remain (D12).
+   * Makes `secret` the current secret. The replaced secret signs for another day (`REPLACED_SECRETS`); the expiry of
+   * earlier secrets does not change.
    */
-  rotateSecret(merchantId: string, secret: string, rotation: Rotation): Promise<WebhookSecrets>;
-  /**
-   * Sets the address for events whose request gave none (D40), or removes it. Events that exist keep their destination.
-   */
+  rotateSecret(merchantId: string, secret: string, actor: Actor): Promise<WebhookSecrets>;
+  /** Sets or removes the address for events whose request gave none (D40). Events that exist keep their destination. */
   setDefaultWebhook(merchantId: string, url: string | undefined, actor: Actor): Promise<void>;
   setChaos(merchantId: string, chaos: Chaos | undefined, actor: Actor): Promise<void>;
 }
 
-/** The owner of a key, and the stored parts of the key. */
-export interface KeyOwner {
+export interface KeyOwner extends Pick<ApiKey, "scopes"> {
   merchant: Merchant;
   keyId: string;
-  scopes?: readonly Scope[];
-}
-
-/**
- * Sets a merchant's chaos switch and returns its new state. Omitted fields become 0. With 0 in every field the switch
- * is off.
- */
-export async function setChaos(
-  storage: Pick<MerchantStore, "setChaos">,
-  { id }: Merchant,
-  settings: Partial<Chaos>,
-  actor: Actor,
-): Promise<Chaos> {
-  const { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent } = { ...NO_CHAOS, ...settings };
-  const chaos: Chaos = { latencyMs, failedRequestsPercent, lostResponsesPercent, lostWebhooksPercent };
-  const isOn = Object.values(chaos).some((value) => value > 0);
-  await storage.setChaos(id, isOn ? chaos : undefined, actor);
-  return chaos;
 }
 
 export interface MerchantContext {
@@ -139,29 +114,30 @@ export interface MerchantContext {
   actor: Actor;
 }
 
-/** The name of the key that a merchant gets with its creation. */
-const FIRST_KEY = "First key";
-
 /**
  * Creates a merchant with its own webhook secret.
- * @param firstKey the text of a key that the merchant gets in the same transaction; by default it has no key
+ * @param firstKey a key that the merchant gets in the same transaction; by default it has no key
  * @throws ServiceError `invalid_value` if the name is empty, too long or has invisible characters
  */
-export async function createMerchant(context: MerchantContext, name: string, firstKey?: string): Promise<Merchant> {
+export async function createMerchant(
+  context: MerchantContext,
+  name: string,
+  firstKey?: { name: string; text: string },
+): Promise<Merchant> {
   const { storage, clock, ids, random, actor } = context;
   const createdAt = clock.now();
   const merchant = { id: ids.merchant(), name: checkedName(name), createdAt };
   const secrets = { webhook: newSecret(random), customers: Buffer.from(random(32)).toString("hex") };
-  const key = firstKey === undefined ? undefined : newKey(context, merchant.id, { name: FIRST_KEY, text: firstKey });
+  const key = firstKey && newKey(context, merchant.id, firstKey);
   await storage.insertMerchant(merchant, secrets, actor, key);
   return { ...merchant, clockOffset: 0 };
 }
 
-/** The refusal of requests that would see what a reset has not deleted yet. */
+/** Refuses requests that would see what a reset has not deleted yet. */
 export const beingReset = (): ServiceError =>
   new ServiceError("unavailable", "The sandbox is being reset.", { retryAfterSeconds: 1 });
 
-/** Returns the refusal of a merchant's new payments; undefined if the merchant can create payments. */
+/** The refusal of a merchant's new payments; undefined if the merchant can create payments. */
 export const suspension = ({ state }: Pick<Merchant, "state">): ServiceError | undefined =>
   state && new ServiceError("merchant_suspended", `The operator of the service has ${state} this merchant.`);
 
@@ -171,13 +147,8 @@ export function requireActive(merchant: Pick<Merchant, "state">): void {
   if (refusal) throw refusal;
 }
 
-interface KeyChoices {
-  /** The key's id; by default a new one. */
-  id?: string;
-  name?: string;
-  /** What the key may do; by default everything. */
-  scopes?: readonly Scope[];
-  /** The key itself; by default a new random one. */
+/** By default, the id and the text are new, and the key may do everything. */
+interface KeyChoices extends Partial<Pick<ApiKey, "id" | "name" | "scopes">> {
   text?: string;
 }
 
@@ -212,34 +183,16 @@ export async function createKey(
   const key = newKey(context, merchantId, { ...choices, text });
   const stored = await context.storage.insertKey(key, context.actor);
   if (stored?.hash === key.hash) return text;
-  if (stored) throw new KeyExistsError(stored);
+  if (stored) throw new KeyExistsError();
   throw new ServiceError(
     "invalid_value",
     `The merchant has ${MOST_KEYS} API keys, which is the most. Revoke a key that is not used, then create the new key.`,
   );
 }
 
-/**
- * Revokes a key. A server in another process refuses it within a tenth of a second. Resolves with false if there is no
- * such key.
- */
-export function revokeKey({ storage, clock, actor }: MerchantContext, keyId: string): Promise<boolean> {
-  return storage.revokeKey(keyId, clock.now(), actor);
-}
-
 /** Thrown if a form is sent again whose key was created. The text of that key cannot be read again. */
 export class KeyExistsError extends Error {
   override name = "KeyExistsError";
-  readonly key: ApiKey;
-  constructor(key: ApiKey) {
-    super("The key was created already.");
-    this.key = key;
-  }
-}
-
-/** Thrown if the value of SANDBOX_API_KEY is a key of another merchant. */
-export class KeyTakenError extends Error {
-  override name = "KeyTakenError";
 }
 
 /**
@@ -247,28 +200,28 @@ export class KeyTakenError extends Error {
  * @param name what a new merchant is called; its webhooks show this name
  * @param wanted a key that the merchant must have (SANDBOX_API_KEY); other keys stay unchanged
  * @returns the text of a newly created key; the id of the wanted key, if it has been revoked: it stays revoked
- * @throws KeyTakenError if the wanted key belongs to another merchant
+ * @throws ServiceError `invalid_value` if the wanted key belongs to another merchant
  */
 export async function prepareFirstMerchant(
   context: MerchantContext,
   name: string,
   wanted?: string,
 ): Promise<{ newKey?: string; revokedKeyId?: string }> {
-  const { storage } = context;
-  const known = wanted === undefined ? undefined : await storage.findKey(hashKey(wanted));
+  const merchants = await context.storage.listMerchants();
+  const keys = wanted === undefined ? [] : await context.storage.listKeys();
+  const known = keys.find(({ hash }) => hash === hashKey(wanted!));
   if (known?.revokedAt !== undefined) return { revokedKeyId: known.id };
-  const merchants = await storage.listMerchants();
-  const existing = merchants.find(({ state }) => state !== "closed");
-  // A person who has closed all merchants does not expect a new key.
-  if (!existing && merchants.length > 0 && wanted === undefined) return {};
-  const merchant = existing ?? (await createMerchant(context, name));
-  if (wanted !== undefined) {
+  const merchant = merchants.find(({ state }) => state !== "closed");
+  if (merchant) {
     if (known && known.merchantId !== merchant.id)
-      throw new KeyTakenError("SANDBOX_API_KEY is a key of another merchant");
-    if (!known) await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text: wanted });
+      throw new ServiceError("invalid_value", "SANDBOX_API_KEY is a key of another merchant; choose another value");
+    if (wanted !== undefined && !known)
+      await createKey(context, merchant.id, { name: "SANDBOX_API_KEY", text: wanted });
     return {};
   }
-  // An interrupted start may have left a merchant without a key.
-  const keys = await storage.listKeysOf(merchant.id);
-  return keys.length > 0 ? {} : { newKey: await createKey(context, merchant.id, { name: FIRST_KEY }) };
+  // A person who has closed all merchants does not expect a new key.
+  if (merchants.length > 0 && wanted === undefined) return {};
+  const text = wanted ?? context.ids.apiKey();
+  await createMerchant(context, name, { name: wanted === undefined ? "First key" : "SANDBOX_API_KEY", text });
+  return wanted === undefined ? { newKey: text } : {};
 }

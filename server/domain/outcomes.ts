@@ -82,6 +82,10 @@ export const NO_CHAOS: Chaos = {
   lostWebhooksPercent: 0,
 };
 
+/** Returns what is stored of the settings of a chaos switch: nothing if they disturb nothing. */
+export const chaosOf = (chaos: Chaos): Chaos | undefined =>
+  Object.values(chaos).some((value) => value > 0) ? chaos : undefined;
+
 /** The audit trail's details of a change of the switch. */
 export function chaosDetails(chaos: Chaos = NO_CHAOS): Record<string, string> {
   const set = Object.entries(chaos).filter(([, value]) => value > 0);

@@ -1,3 +1,4 @@
+import { ServiceError } from "./errors.ts";
 import type { HandoverStore, HandoverSummary } from "./handovers.ts";
 import type { RailEntry } from "./rails.ts";
 import { timestamp } from "./representation.ts";
@@ -54,11 +55,6 @@ interface Period {
 const MARGIN_MS = { before: 3_600_000, after: DAY_MS };
 const ON_A_PAGE = 500;
 
-/** Too many payments to compare at a time. */
-export class TooManyPayments extends Error {
-  override name = "TooManyPayments";
-}
-
 interface Options {
   storage: Pick<HandoverStore, "readHandovers" | "findHandover">;
   rail: string;
@@ -74,7 +70,7 @@ interface Options {
  * Compares the payments that were created here in a period with the rail's payments. Keeps this service's payments in
  * memory, and reads the rail's payments as a stream. `matched` counts the payments that do not differ, `notExpected` the
  * payments here that the rail need not have: not paid, or not yet given to the rail.
- * @throws TooManyPayments
+ * @throws ServiceError `invalid_value` for more payments than `most`
  */
 export async function reconcile(options: Options) {
   const { storage, rail, period, listThere, onDifference } = options;
@@ -138,7 +134,10 @@ async function readHere({ storage, rail, period, most }: Options) {
       if (payment.createdAt >= period.from && payment.createdAt < period.to) here.set(payment.reference, payment);
     }
     if (here.size > most)
-      throw new TooManyPayments(`The period has more than ${most.toLocaleString("en")} payments. Choose fewer days.`);
+      throw new ServiceError(
+        "invalid_value",
+        `The period has more than ${most.toLocaleString("en")} payments. Choose fewer days.`,
+      );
     after = page.at(-1);
     if (!after) return { here, ours };
   }

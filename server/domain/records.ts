@@ -10,14 +10,7 @@ import { ServiceError } from "./errors.ts";
 
 export type FinalStatus = "success" | "failed" | "cancelled";
 
-/** The final status that a pending record will get, and when. */
-export interface Due {
-  /** Real time. */
-  at: number;
-  status: FinalStatus;
-}
-
-/** Like `Due`, but relative to the time at which the storage records it. */
+/** The final status that a pending record will get, and after which time, counted from its recording. */
 export interface DueAfter {
   afterMs: number;
   status: FinalStatus;
@@ -44,8 +37,11 @@ export interface PaymentRecord {
   currency: string;
   createdAt: number;
   updatedAt: number;
-  /** Absent if the status is final, and for records that stay pending indefinitely. */
-  due?: Due;
+  /**
+   * The final status that it will get, and when in real time. Absent if the status is final, and for records that stay
+   * pending indefinitely.
+   */
+  due?: { at: number; status: FinalStatus };
   /** Why the payment fails, or will fail (D75). Merchants see it only once the status is `failed`. */
   failure?: Failure;
   /** The W3C trace context of the request that created the record, if that request had one. */
@@ -108,22 +104,28 @@ export interface RecordQuery<Status extends string = string> {
   status?: Status;
   /** Created at or after this time. */
   createdAfter?: number;
-  /** Created before this time. */
   createdBefore?: number;
   limit: number;
   cursor?: string;
 }
 
-/** The refusal of a reference that the merchant has used already (D4, D5). */
-export const duplicateReference = (
+/** @throws ServiceError the refusal, or `duplicate_reference` with the existing record (D4, D5) */
+export function inserted<T extends PaymentRecord>(
   kind: "disbursement" | "checkout",
-  { merchantsReference, reference }: Pick<PaymentRecord, "merchantsReference" | "reference">,
-): ServiceError =>
-  new ServiceError(
-    "duplicate_reference",
-    `A ${kind} with reference ${merchantsReference} already exists; Location names it.`,
-    { existing: { kind, reference } },
-  );
+  { inserted: isNew, record, refusal }: Insertion<T>,
+): T {
+  if (refusal) throw refusal;
+  if (isNew) return record;
+  const { merchantsReference, reference } = record;
+  const message = `A ${kind} with reference ${merchantsReference} already exists; Location names it.`;
+  throw new ServiceError("duplicate_reference", message, { existing: { kind, reference } });
+}
+
+/** @throws ServiceError `not_found`, also for another merchant's reference (§4.2, D6) */
+export function existing<T>(kind: "disbursement" | "checkout", record: T | undefined): T {
+  if (record === undefined) throw new ServiceError("not_found", `You have no ${kind} with this reference.`);
+  return record;
+}
 
 /** Why a payment failed, from the contract's list (D75). */
 export type FailureCode = components["schemas"]["FailureCode"];

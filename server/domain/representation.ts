@@ -10,71 +10,66 @@ type Schemas = components["schemas"];
 
 export const timestamp = (milliseconds: number): string => new Date(milliseconds).toISOString();
 
-/** The optional fields that are shown in another form than they are stored in. */
-const CONVERTED = new Set(["customer", "failure"]);
+interface Schema {
+  $ref?: string;
+  format?: string;
+  properties?: Record<string, Schema>;
+  items?: Schema;
+}
+const schemas = document.components.schemas as Record<string, Schema>;
 
 /**
- * The optional fields of a record that the contract declares, and that are shown as they are stored. A field more needs
- * no code here, and none in the storage.
+ * Returns a function that converts a value to what a schema declares: these fields and no others, and times, which are
+ * numbers, as timestamps.
  */
-const OPTIONAL = { disbursements: optionalFields("Disbursement"), checkouts: optionalFields("Checkout") };
-
-function optionalFields(name: "Disbursement" | "Checkout"): string[] {
-  const { properties, required } = document.components.schemas[name];
-  return Object.keys(properties).filter((field) => !required.includes(field) && !CONVERTED.has(field));
+function declaredBy({ $ref, format, properties, items }: Schema): (value: unknown) => unknown {
+  if ($ref !== undefined) return declaredBy(schemas[$ref.split("/").at(-1)!]!);
+  if (format === "date-time") return (value) => (typeof value === "number" ? timestamp(value) : value);
+  if (items) {
+    const show = declaredBy(items);
+    return (value) => (value as unknown[]).map(show);
+  }
+  if (!properties) return (value) => value;
+  const fields = Object.entries(properties).map(([name, schema]) => [name, declaredBy(schema)] as const);
+  return (value) => {
+    const shown: Record<string, unknown> = {};
+    for (const [name, show] of fields) {
+      const field = (value as Record<string, unknown>)[name];
+      if (field !== undefined) shown[name] = show(field);
+    }
+    return shown;
+  };
 }
+const SHOWN = Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, declaredBy(schema)]));
 
-/** Addresses have words of their own on pages, and are left out of exports because they may contain secrets. */
-const ADDRESSES = new Set(["webhookURL", "redirectURL"]);
+/** Returns what the contract declares of an object. A field more needs no code here, and none in the storage. */
+export const view = <Name extends keyof Schemas>(name: Name, object: object): Schemas[Name] =>
+  SHOWN[name]!(object) as Schemas[Name];
+
+export const isCheckout = (record: Disbursement | Checkout): record is Checkout => "locale" in record;
+
+/** The response to verifying a payment (§2.3, D6). */
+export const paymentView = <T extends Disbursement | Checkout>(record: T, merchantName: string) =>
+  view(isCheckout(record) ? "Checkout" : "Disbursement", {
+    ...record,
+    userId: record.merchantId,
+    merchant: { name: merchantName },
+    customer: record.customer && customerView(record.customer),
+    failure: failureIn(record),
+  }) as T extends Checkout ? Schemas["Checkout"] : Schemas["Disbursement"];
+
+/** The optional fields that pages and exports show in words of their own, or not at all because they may contain secrets. */
+const IN_WORDS = new Set(["customer", "failure", "webhookURL", "redirectURL"]);
 
 /** The optional fields that pages and exports show by their names in the contract. */
-export const fieldsByName = (kind: keyof typeof OPTIONAL): string[] =>
-  OPTIONAL[kind].filter((field) => !ADDRESSES.has(field));
+export function fieldsByName(kind: "disbursements" | "checkouts"): string[] {
+  const { properties, required } = document.components.schemas[kind === "checkouts" ? "Checkout" : "Disbursement"];
+  return Object.keys(properties).filter((field) => !required.includes(field) && !IN_WORDS.has(field));
+}
 
 /** The value of an optional field, if the record has it. */
 export const fieldOf = (record: Disbursement | Checkout, field: string): unknown =>
   (record as unknown as Record<string, unknown>)[field];
-
-/** The response to verifying a disbursement (§2.3). */
-export function disbursementView(record: Disbursement, merchantName: string): Schemas["Disbursement"] {
-  const { customer, status } = record;
-  return { ...recordView(record, merchantName, OPTIONAL.disbursements), customer: customerView(customer), status };
-}
-
-/** The response to verifying a checkout (D6). */
-export function checkoutView(record: Checkout, merchantName: string): Schemas["Checkout"] {
-  const { customer, status } = record;
-  return {
-    ...recordView(record, merchantName, OPTIONAL.checkouts),
-    ...(customer === undefined ? {} : { customer: customerView(customer) }),
-    status,
-  };
-}
-
-function recordView(record: Disbursement | Checkout, merchantName: string, optional: readonly string[]) {
-  const failure = failureIn(record);
-  const { id, merchantId: userId, country, currency, amount, fee, reference, merchantsReference } = record;
-  const given: Record<string, unknown> = {};
-  for (const field of optional) {
-    const value = fieldOf(record, field);
-    if (value !== undefined) given[field] = value;
-  }
-  return {
-    id,
-    userId,
-    merchant: { name: merchantName },
-    country,
-    currency,
-    amount,
-    fee,
-    ...given,
-    reference,
-    merchantsReference,
-    ...(failure === undefined ? {} : { failure }),
-    createdAt: timestamp(record.createdAt),
-    updatedAt: timestamp(record.updatedAt),
-  };
-}
 
 /** Why a payment failed, if it has failed. The reason can be known before the record is final. */
 export const failureIn = ({ status, failure }: Disbursement | Checkout): Failure | undefined =>
@@ -83,4 +78,17 @@ export const failureIn = ({ status, failure }: Disbursement | Checkout): Failure
 /** Requests contain no customer name, so the name is made from the last four digits of the number (D19). */
 export function customerView({ id, phoneNumber }: Customer): Schemas["Customer"] {
   return { id, name: `Customer ${phoneNumber.slice(-4)}`, phoneNumber };
+}
+
+/** Returns a row as a line of comma-separated values (RFC 4180), as spreadsheet programs read it. */
+export const csvLine = (values: readonly (string | number)[]): string => `${values.map(cell).join(",")}\r\n`;
+
+/**
+ * Spreadsheet programs treat a text that begins with one of these characters as a formula, which could send data away; a
+ * leading apostrophe prevents this. In some languages a semicolon or a tab begins a new cell.
+ */
+function cell(text: string | number): string {
+  if (typeof text === "number") return String(text);
+  const safe = text.replace(/(^|[;\t\r\n])(?=\s*[=+\-@＝＋－＠\t\r\n])/g, "$1'");
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

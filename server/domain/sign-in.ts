@@ -23,17 +23,15 @@ export interface SignInStore {
    */
   signInFrom(provider: string, access: Access, session: NewSession): Promise<Session>;
   /**
-   * The session with this hash, unless it has expired or was not used for `idleMs`. Records the use, at most once a
-   * minute.
+   * The session with this hash, unless it has expired or was not used for `IDLE_MS`. Records a person's use, at most once a minute.
+   * @param isByPerson false for a request that a page's script sends, so that the session ends if nobody is there
    */
-  useSession(hash: SecretHash, idleMs: number): Promise<Session | undefined>;
-  /** Finds a session as `useSession` does, without recording a use. */
-  findSession(hash: SecretHash, idleMs: number): Promise<Session | undefined>;
+  useSession(hash: SecretHash, isByPerson: boolean): Promise<Session | undefined>;
   /**
-   * Lists who can see the dashboard, by merchant: the people of one merchant, or all people, operators first.
-   * @param query `idleMs`: as for `useSession`; `limit`: the most sessions, and the most links
+   * Lists who can see the dashboard, by merchant: the people of one merchant, or all people, operators first. Lists at most
+   * `TEAM_SHOWN` sessions, and as many links.
    */
-  listTeam(query: { merchantId?: string; idleMs: number; limit: number }): Promise<Team>;
+  listTeam(merchantId?: string): Promise<{ sessions: Session[]; links: UnusedLink[] }>;
   /**
    * Ends one session, or all sessions and unused links of a person. Resolves with the number of ended sessions and
    * links.
@@ -41,28 +39,19 @@ export interface SignInStore {
   endSessions(which: EndedSessions, actor: Actor): Promise<number>;
 }
 
-/** A person and what they may see. */
 export interface Person {
   /** The only merchant that the person may see; absent for an operator, who may see all. */
   merchantId?: string;
-  /** Names the person in the audit trail. */
   name: string;
 }
+export type Access = Person & { role: Role };
 
-export interface Access extends Person {
-  role: Role;
-}
-
-export interface SignInLink extends Access {
+interface Secret {
   hash: SecretHash;
   lifetimeMs: number;
 }
-
-export interface NewSession {
-  id: string;
-  hash: SecretHash;
-  lifetimeMs: number;
-}
+export type SignInLink = Access & Secret;
+export type NewSession = { id: string } & Secret;
 
 export interface Session extends Access {
   id: string;
@@ -77,12 +66,6 @@ export interface Session extends Access {
 /** A link that nobody has used yet. */
 export type UnusedLink = Omit<Session, "id" | "createdAt" | "usedAt">;
 
-/** Who can see the dashboard: the sessions that have not ended, and the links that can still begin a session. */
-export interface Team {
-  sessions: Session[];
-  links: UnusedLink[];
-}
-
 /**
  * One session, or all sessions and unused links of a person. With `invited`, also the sessions and links of everybody
  * whom this person let in, directly or indirectly. Without `merchantId`, the person is an operator.
@@ -96,14 +79,13 @@ export type EndedSessions = { merchantId?: string } & ({ id: string } | { name: 
 export const actorOf = ({ merchantId, name }: Person): ActorName =>
   `${merchantId === undefined ? "dashboard" : "merchant"} ${name}`;
 
-/** How long a link may wait to be used. */
+/** How long a link may wait to be used, and for how long if its maker chooses, by the words of the choice. */
 export const LINK_MS = 10 * 60_000;
-/** How long a link may wait if its maker chooses a longer time, by the words of the choice. */
 export const LINK_LIFETIMES = { "10 minutes": LINK_MS, "1 day": 24 * 3_600_000, "3 days": 72 * 3_600_000 } as const;
 export const LONGEST_LINK_MS = LINK_LIFETIMES["3 days"];
 /** How long a session lasts, and how long it may stay unused. */
 const SESSION_MS = 12 * 3_600_000;
-const IDLE_MS = 2 * 3_600_000;
+export const IDLE_MS = 2 * 3_600_000;
 const TOKEN_BYTES = 32;
 /** The largest number of sessions, and of links, that a list of the team shows. */
 export const TEAM_SHOWN = 500;
@@ -133,11 +115,10 @@ export async function createLink(
   return token;
 }
 
-/** Returns the address that a browser opens to sign in. */
 export const linkAddress = (publicUrl: string, token: string): string =>
   `${publicUrl}/dashboard/sign-in?token=${token}`;
 
-/** Uses up a link. Returns the token of a new session, or undefined if the link is unknown, was used or has expired. */
+/** Uses up a link. Returns the token of a new session, or undefined if the link does not work (any more). */
 export async function signIn(context: SignInContext, link: string): Promise<string | undefined> {
   const { token, session } = newSession(context);
   return (await context.storage.signIn(hashKey(link), session)) && token;
@@ -157,21 +138,6 @@ function newSession({ clock, ids, random }: SignInContext): { token: string; ses
   const token = newToken(random);
   return { token, session: { id: ids.record(clock.now()), hash: hashKey(token), lifetimeMs: SESSION_MS } };
 }
-
-/** Finds the session of a token and records its use. */
-export const useSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
-  storage.useSession(hashKey(token), IDLE_MS);
-
-/**
- * Finds the session of a token. Requests that a page's script sends do not count as use, so that the session ends if
- * nobody is there.
- */
-export const findSession = ({ storage }: Pick<SignInContext, "storage">, token: string) =>
-  storage.findSession(hashKey(token), IDLE_MS);
-
-/** Lists who can see the dashboard: everyone, or the people of one merchant. */
-export const readTeam = ({ storage }: Pick<SignInContext, "storage">, scope: { merchantId?: string }): Promise<Team> =>
-  storage.listTeam({ ...scope, idleMs: IDLE_MS, limit: TEAM_SHOWN });
 
 /** What a person may do in the dashboard. Every role may look at everything of its merchant, or of all merchants. */
 export const ROLES = ["viewer", "support", "finance", "administrator"] as const;
@@ -194,5 +160,4 @@ export type Right = keyof typeof RIGHTS;
 export const hasRight = (role: Role, right: Right): boolean =>
   role === "administrator" || (RIGHTS[right] as readonly Role[]).includes(role);
 
-/** The role of this name; undefined if there is none. */
 export const roleOf = (name: string): Role | undefined => ROLES.find((role) => role === name);

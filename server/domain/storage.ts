@@ -50,17 +50,15 @@ export const MOST_COUNTED = 10_000;
 /** The number of receivers among whose deliveries the oldest due delivery is searched. */
 export const MOST_LANES = 1_000;
 
-/** The waiting work. May include rows that resets have deleted and no worker has removed yet. Times are real time. */
+/**
+ * The waiting work. May include rows that resets have deleted and no worker has removed yet. What is being attempted or
+ * waits for its next attempt is waiting. Times are real time; absent if nothing is due.
+ */
 export interface Backlog {
-  /** Deliveries that are due. */
   dueDeliveries: number;
-  /** Deliveries that are being attempted or wait for their next attempt. */
   waitingDeliveries: number;
-  /** When the oldest due delivery fell due; absent if no delivery is due. */
   oldestDeliveryDueAt?: number;
-  /** Payouts and checkouts whose final status is due. */
   dueSettlements: number;
-  /** When the oldest due record fell due; absent if no record is due. */
   oldestSettlementDueAt?: number;
 }
 
@@ -74,14 +72,11 @@ export interface PaymentSearch {
 }
 
 export interface ClockStore {
-  /**
-   * Gives at most `limit` due records their final status and writes their events. Resolves with the number of records.
-   */
+  /** Gives at most `limit` due records their final status and writes their events. Resolves with their number. */
   settleDue(limit: number, merchantId?: string): Promise<number>;
   /**
-   * Moves a merchant's clock forward by `by` milliseconds, or up to the sandbox time `to`; a `to` in the past moves
-   * nothing. Concurrent moves by `by` add up. Resolves with the real time of the move; with undefined, and moves nothing, if the move would lead further
-   * ahead of real time than `mostAheadMs`.
+   * Moves a merchant's clock (`movedTime`). Concurrent moves add up. Resolves with the real time of the move; with
+   * undefined, and moves nothing, if the move leads further ahead of real time than `mostAheadMs`.
    * @param actor who moves it, for the audit trail; nothing is recorded without one
    */
   moveClock(
@@ -140,21 +135,16 @@ export interface ErasureQuery {
   limit: number;
 }
 
-export interface PruneQuery {
-  merchantId: string;
-  /** Real time. */
-  before: number;
+export interface PruneQuery extends ErasureQuery {
   /** Where the previous step ended; 0 at first. */
   after: number;
-  limit: number;
   dryRun: boolean;
 }
 
-/** What a step has deleted, or would delete. */
+/** What a step has deleted, or would delete. The last step has no `next`. */
 export interface Pruned {
   events: number;
   attempts: number;
   bytes: number;
-  /** Where the next step begins; absent after the last step. */
   next?: number;
 }

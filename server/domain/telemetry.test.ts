@@ -8,7 +8,7 @@ test("every subscriber of a name gets its events, until it unsubscribes", () => 
   const got: unknown[] = [];
   const stop = on("settled", (event) => got.push(["first", event]));
   on("settled", (event) => got.push(["second", event]));
-  on("loopDelay", (event) => got.push(["other", event]));
+  on("commit", (event) => got.push(["other", event]));
   emit("settled", settled);
   stop();
   emit("settled", settled);

@@ -27,8 +27,6 @@ export interface TelemetryEvents {
   storage: { working: boolean; message: string; error?: unknown };
   /** The process's clock began or ceased to differ from the server's time, or the clock that the server follows jumped. */
   clock: ClockReport;
-  /** The longest time that the event loop was blocked in the last second. */
-  loopDelay: { longestMs: number };
 }
 
 export interface RecordSettled {

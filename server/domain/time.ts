@@ -13,8 +13,8 @@ export function sandboxTime({ clockOffset }: Pick<Merchant, "clockOffset">, now:
 }
 
 /**
- * Returns the sandbox time after a move, which never goes backwards. Undefined if the move would lead further ahead of real
- * time than `mostAheadMs`; a move that changes nothing is possible at any time.
+ * Returns the sandbox time after a move by a duration or to a sandbox time, which never goes backwards. Undefined if the
+ * move would lead further ahead of real time than `mostAheadMs`; a move that changes nothing is always possible.
  * @param now real time
  */
 export function movedTime(

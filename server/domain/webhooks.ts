@@ -1,73 +1,36 @@
 import type { Actor } from "./audit.ts";
-import type { CheckoutStore } from "./checkouts.ts";
 import type { Clock } from "./clock.ts";
-import type { DeliverySearch, Delivery, EventLog } from "./deliveries.ts";
-import type { DisbursementStore } from "./disbursements.ts";
+import type { DeliverySearch, Delivery } from "./deliveries.ts";
 import { ServiceError } from "./errors.ts";
-import type { Random, Ids } from "./ids.ts";
-import type { MerchantStore, Merchant } from "./merchants.ts";
+import type { Ids } from "./ids.ts";
 import type { Page } from "./pages.ts";
-import { newSecret, type WebhookSecrets } from "./keys.ts";
-import { sandboxTime } from "./time.ts";
+import type { Storage } from "./storage.ts";
 
-/** How long the previous secret still signs after a rotation, in milliseconds of sandbox time (D12). */
-const ROTATION_MS = 24 * 3_600_000;
-/** The maximum number of previous secrets that still sign (D12). */
-const PREVIOUS_SECRETS = 5;
-
-export interface WebhookContext {
-  storage: Pick<EventLog, "findDelivery"> & Pick<MerchantStore, "readSecrets" | "revealSecrets" | "rotateSecret">;
-  clock: Clock;
-  random: Random;
-  /**
-   * Makes a delivery ready for an attempt. A server waits a while for the attempt (D13). The command line, which sends
-   * nothing, does not wait.
-   */
-  attempt(merchantId: string, id: string, actor: Actor): Promise<"requested" | "claimed" | "unknown">;
-}
-
-export type Webhooks = ReturnType<typeof createWebhooks>;
-
-/** A merchant's actions on its webhooks. */
-export function createWebhooks({ storage, clock, random, attempt }: WebhookContext) {
-  const inForce = ({ current, previous }: WebhookSecrets, merchant: Merchant): WebhookSecrets => {
-    const now = sandboxTime(merchant, clock.now());
-    return { current, previous: previous.filter(({ expiresAt }) => expiresAt > now) };
-  };
-
-  return {
-    /**
-     * Requests one attempt of a delivery (see `WebhookContext.attempt`).
-     * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
-     */
-    async replay(merchant: Merchant, id: string, actor: Actor): Promise<Delivery> {
-      if ((await attempt(merchant.id, id, actor)) === "claimed") {
-        throw new ServiceError(
-          "delivery_in_progress",
-          "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.",
-        );
-      }
-      // A reset may have deleted the delivery meanwhile.
-      const delivery = await storage.findDelivery(merchant.id, id);
-      if (!delivery) throw new ServiceError("not_found", "You have no delivery with this id.");
-      return delivery;
-    },
-    /** Reads the secrets that sign now, without expired secrets. */
-    readSecrets: async (merchant: Merchant) => inForce(await storage.readSecrets(merchant.id), merchant),
-    /** Like `readSecrets`, but for a person; the audit trail records it. */
-    revealSecrets: async (merchant: Merchant, actor: Actor) =>
-      inForce(await storage.revealSecrets(merchant.id, actor), merchant),
-    /** Creates a new secret. The replaced secret signs for another day of sandbox time (D12). */
-    async rotateSecret(merchant: Merchant, actor: Actor) {
-      const rotation = { keepMs: ROTATION_MS, maxPrevious: PREVIOUS_SECRETS, actor };
-      return inForce(await storage.rotateSecret(merchant.id, newSecret(random), rotation), merchant);
-    },
-  };
+/**
+ * Makes a delivery ready for an attempt.
+ * @param attempt the storage's `requestReplay`, or a server's, which waits a while for the attempt (D13)
+ * @throws ServiceError `not_found`, or `delivery_in_progress` while another attempt is in progress
+ */
+export async function replayDelivery(
+  storage: Pick<Storage, "findDelivery">,
+  attempt: Storage["requestReplay"],
+  ...[merchantId, id, actor]: Parameters<Storage["requestReplay"]>
+): Promise<Delivery> {
+  if ((await attempt(merchantId, id, actor)) === "claimed") {
+    throw new ServiceError(
+      "delivery_in_progress",
+      "An attempt of this delivery is in progress. Replay the delivery when the attempt has ended.",
+    );
+  }
+  // A reset may have deleted the delivery meanwhile.
+  const delivery = await storage.findDelivery(merchantId, id);
+  if (!delivery) throw new ServiceError("not_found", "You have no delivery with this id.");
+  return delivery;
 }
 
 /** Finds the webhooks of the payments that have this reference, which is the service's or the merchant's. */
 export async function deliveriesOfPayment(
-  storage: Pick<DisbursementStore & CheckoutStore & EventLog, "listDisbursements" | "listCheckouts" | "listDeliveries">,
+  storage: Pick<Storage, "listDisbursements" | "listCheckouts" | "listDeliveries">,
   query: DeliverySearch & { merchantId: string; limit: number },
   reference: string,
 ): Promise<Page<Delivery>> {
@@ -148,12 +111,6 @@ export interface Replay extends NewReplay {
 /** The limits of a replay's pace, in deliveries per second, and the default. */
 export const PACE = { least: 1, most: 500, usual: 20 };
 
-interface Context {
-  storage: ReplayStore;
-  clock: Clock;
-  ids: Pick<Ids, "record">;
-}
-
 /** @throws ServiceError `invalid_value` if the filter finds everything */
 export function requireReplayable(filter: DeliverySearch): void {
   if (Object.keys(filter).length === 0) {
@@ -167,7 +124,7 @@ export function requireReplayable(filter: DeliverySearch): void {
  * @throws ServiceError `invalid_value` for a filter that `requireReplayable` refuses, or an invalid pace
  */
 export async function startReplay(
-  { storage, clock, ids }: Context,
+  { storage, clock, ids }: { storage: ReplayStore; clock: Clock; ids: Pick<Ids, "record"> },
   { merchantId, filter, pace }: Pick<NewReplay, "merchantId" | "filter" | "pace">,
   actor: Actor,
 ): Promise<Replay | undefined> {

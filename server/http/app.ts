@@ -21,7 +21,6 @@ export interface AppContext
 export function createApp(context: AppContext): Express {
   const { config, log } = context;
   const failedKeys = createFailedKeys(config.authFailuresPerMinute);
-  const contract = createContract({ ...context, failedKeys });
 
   const app = express();
   app.disable("x-powered-by");
@@ -35,9 +34,9 @@ export function createApp(context: AppContext): Express {
   app.use(commonHeaders);
   app.use(requireHost);
   const servesRequests = config.role !== "worker";
-  if (servesRequests) app.use(contract.router);
+  if (servesRequests) app.use(createContract({ ...context, failedKeys }));
   if (servesRequests && context.railWebhooks) app.use(railWebhooks(context.railWebhooks));
-  app.use(probes(context, contract.prove, failedKeys));
+  app.use(probes(context, failedKeys));
   if (servesRequests) app.use(checkoutPages(context), documentation(config));
   if (servesRequests && config.dashboard) app.use(dashboardPages(context));
   app.use(noSuchPath);

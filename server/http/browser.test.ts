@@ -1,28 +1,21 @@
 // One payment and one look at every kind of page in a real browser. The files browser.full.test.ts try each page in both
 // languages, in light and dark colours, on a phone, and with the keyboard alone.
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { openBrowser, violationsOf } from "../../scripts/testing/browser.ts";
 import { linkAddress } from "../domain/sign-in.ts";
 import { payWith } from "../testing/browser.ts";
 import { newLink } from "../testing/dashboard-visitor.ts";
-import { startServer, type TestServer } from "../testing/server.ts";
-import { openShop, type Shop } from "../testing/shop.ts";
+import { startServer } from "../testing/server.ts";
+import { openShop } from "../testing/shop.ts";
 
-let server: TestServer;
-let shop: Shop;
-let browser: Browser;
-let page: Page;
+const [server, shop, browser] = await Promise.all([startServer(), openShop(), openBrowser()]);
+const page = await browser.newPage({ viewport: { width: 380, height: 720 } });
 /** What the pages' security policies blocked, and errors of scripts. */
 const faults: string[] = [];
-beforeAll(async () => {
-  [server, shop, browser] = await Promise.all([startServer(), openShop(), openBrowser()]);
-  page = await browser.newPage({ viewport: { width: 380, height: 720 } });
-  page.on("console", (message) => {
-    if (!message.text().startsWith("Failed to load resource")) faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(error.message));
+page.on("console", (message) => {
+  if (!message.text().startsWith("Failed to load resource")) faults.push(message.text());
 });
+page.on("pageerror", (error) => faults.push(error.message));
 afterAll(() => Promise.all([browser.close(), server.close(), shop.close()]));
 
 async function looksRight(path: string) {

@@ -11,7 +11,7 @@ import type { Storage } from "../domain/storage.ts";
 import { traceparentOf } from "../domain/telemetry.ts";
 import type { KeyUses } from "../workers/housekeeping.ts";
 import { authenticate, refusalOf, type OperationId } from "./authentication.ts";
-import { checkInput, declaredInput, proveInput, type InputDeclaration } from "./contract-input.ts";
+import { checkInput, declaredInput, type InputDeclaration } from "./contract-input.ts";
 import { createHandlers, type HandlerContext } from "./handlers.ts";
 import { onlyFor } from "./http-error.ts";
 import { arrived, readJson, through } from "./json-body.ts";
@@ -33,50 +33,29 @@ export interface ContractContext extends HandlerContext {
 }
 
 const METHODS = ["get", "post", "put", "patch", "delete"] as const;
-type Method = (typeof METHODS)[number];
-interface Declaration extends InputDeclaration {
+interface Operation extends InputDeclaration {
   operationId: OperationId;
 }
-interface Operation extends Declaration {
-  path: string;
-  method: Method;
-}
-/** The paths of the spec with their operations. */
-const PATHS = Object.entries(document.paths as Record<string, Partial<Record<Method, Declaration>>>).map(
-  ([path, item]) => ({
-    path,
-    operations: METHODS.flatMap((method) => (item[method] ? [{ ...item[method], path, method }] : [])),
-  }),
-);
+type Item = Partial<Record<(typeof METHODS)[number], Operation>>;
 
 /** True for the paths that only a sandbox serves (D18). */
 const isControl = (path: string): boolean => path.startsWith("/sandbox/");
 
-export interface Contract {
-  router: Router;
-  /** Rejects if the contract is invalid. */
-  prove(): Promise<void>;
-}
-
 /** Creates an Express route for every path of the spec. Each request is validated before its handler runs. */
-export function createContract(context: ContractContext): Contract {
-  const served = PATHS.filter(({ path }) => context.config.sandbox || !isControl(path));
+export function createContract(context: ContractContext): Router {
   const handlers = createHandlers(context);
   const router = express.Router({ caseSensitive: true, strict: true });
-  for (const { path, operations } of served) {
+  for (const [path, item] of Object.entries(document.paths as Record<string, Item>)) {
+    if (isControl(path) && !context.config.sandbox) continue;
     const route = router.route(path.replace(/\{(\w+)\}/g, ":$1"));
-    for (const operation of operations)
-      route[operation.method](serve(context, operation, handlers[operation.operationId] as Handle));
-    const allow = operations.map(({ method }) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ");
-    route.all(onlyFor(allow));
+    const methods = METHODS.filter((method) => item[method]);
+    for (const method of methods) {
+      const operation = item[method]!;
+      route[method](serve(context, path, operation, handlers[operation.operationId] as Handle));
+    }
+    route.all(onlyFor(methods.map((method) => (method === "get" ? "GET, HEAD" : method.toUpperCase())).join(", ")));
   }
-
-  async function prove() {
-    // Proves one path after the other, so that requests are served in between.
-    for (const { path } of served) await proveInput(path);
-  }
-
-  return { router, prove };
+  return router;
 }
 
 /** Finds the request's key and its merchant. */
@@ -119,9 +98,9 @@ const hasBody = ({ headers }: Request) =>
 type Handle = (call: object) => Promise<unknown>;
 
 /** Serves an operation. Requests are refused in the order of the steps (D1). */
-function serve(context: ContractContext, operation: Operation, handle: Handle): RequestHandler {
+function serve(context: ContractContext, path: string, operation: Operation, handle: Handle): RequestHandler {
   const { room, chaos } = context;
-  const { operationId, requestBody, path, method } = operation;
+  const { operationId, requestBody } = operation;
   const isOfSandbox = isControl(path);
   const isPayment = !isOfSandbox && !operationId.startsWith("list");
   const input = declaredInput(operation);
@@ -129,7 +108,7 @@ function serve(context: ContractContext, operation: Operation, handle: Handle): 
   async function answer(req: Request, res: Response): Promise<void> {
     const state = stateOf(res);
     state.operation = { id: operationId, parameters: req.params as Record<string, string> };
-    if (method !== "get") state.changes = [];
+    if (req.method !== "GET" && req.method !== "HEAD") state.changes = [];
     let { merchant, keyId, scopes } = await identify(context, req, res);
     await limitRate(context, merchant);
     if (!isOfSandbox) await disturb(context, merchant);

@@ -1,20 +1,24 @@
+import type { Config } from "../config.ts";
 import type { Checkouts } from "../domain/checkouts.ts";
-import { NO_CHAOS } from "../domain/outcomes.ts";
-import { setChaos, type Merchant } from "../domain/merchants.ts";
+import { chaosOf, NO_CHAOS } from "../domain/outcomes.ts";
+import type { Merchant } from "../domain/merchants.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { Ids, Random } from "../domain/ids.ts";
+import { newSecret } from "../domain/keys.ts";
 import type { Disbursements } from "../domain/disbursements.ts";
 import type { ServiceError } from "../domain/errors.ts";
-import { checkoutView, disbursementView } from "../domain/representation.ts";
+import { paymentView, view } from "../domain/representation.ts";
+import { existing } from "../domain/records.ts";
 import { sandboxTime, type ClockMove } from "../domain/time.ts";
-import type { MerchantBalances } from "../domain/ledger.ts";
+import { readBalances } from "../domain/ledger.ts";
 import { DEFAULT_LIMIT } from "../domain/pages.ts";
 import type { Storage } from "../domain/storage.ts";
-import type { Webhooks } from "../domain/webhooks.ts";
+import { replayDelivery } from "../domain/webhooks.ts";
 import type { components, operations } from "../../generated/openapi.ts";
 import type { MerchantClock } from "../workers/merchant-clock.ts";
 import type { OperationId } from "./authentication.ts";
-import { deliveryView, eventView, listView, secretView, statementTable, view, type CsvPage } from "./views.ts";
+import { deliveryView, eventView, listView, secretView, statementTable, type CsvPage } from "./views.ts";
 
 type Parameters<Op extends OperationId, In extends "path" | "query"> = NonNullable<operations[Op]["parameters"][In]>;
 type Body<Op extends OperationId> = operations[Op] extends {
@@ -45,28 +49,30 @@ interface Call<Op extends OperationId> {
 type Handlers = { [Op in OperationId]: (call: Call<Op>) => Promise<Data<Op> | CsvPage> };
 
 export interface HandlerContext {
-  config: { publicUrl: string };
+  config: Config;
   clock: Clock;
   disbursements: Disbursements;
   checkouts: Checkouts;
-  webhooks: Webhooks;
+  random: Random;
+  /** Makes a delivery ready, and waits a while for its attempt. */
+  attempt: Storage["requestReplay"];
   merchantClock: MerchantClock;
-  storage: Pick<Storage, `list${"Disbursements" | "Checkouts" | "Statement" | "Events" | "Deliveries"}` | "setChaos">;
-  balances: MerchantBalances;
+  storage: Storage;
+  ids: Ids;
 }
 
 /** The handler of each operation of the spec. */
 export function createHandlers(context: HandlerContext): Handlers {
-  const { config, clock, disbursements, checkouts, webhooks, merchantClock, storage, balances } = context;
+  const { config, clock, disbursements, checkouts, attempt, ids, random, merchantClock, storage } = context;
   const clockOf = (merchant: Merchant) => view("Clock", { now: sandboxTime(merchant, clock.now()) });
   return {
     createDisbursement: async ({ merchant, keyId, body, traceparent, refusal }) =>
       view("DisbursementCreated", await disbursements.create(merchant, body, { keyId, traceparent, refusal })),
     verifyDisbursement: async ({ merchant, path }) =>
-      disbursementView(await disbursements.verify(merchant, path.reference), merchant.name),
+      paymentView(existing("disbursement", await storage.findDisbursement(merchant.id, path.reference)), merchant.name),
     listDisbursements: async ({ merchant, query }) =>
       listView(await storage.listDisbursements({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
-        disbursementView(one, merchant.name),
+        paymentView(one, merchant.name),
       ),
     async createCheckout({ merchant, keyId, body, traceparent, refusal }) {
       const record = await checkouts.create(merchant, body, { keyId, traceparent, refusal });
@@ -74,12 +80,12 @@ export function createHandlers(context: HandlerContext): Handlers {
       return view("CheckoutCreated", { ...record, url: `${config.publicUrl}/checkouts/${record.reference}` });
     },
     verifyCheckout: async ({ merchant, path }) =>
-      checkoutView(await checkouts.verify(merchant, path.reference), merchant.name),
+      paymentView(existing("checkout", await storage.findCheckout(merchant.id, path.reference)), merchant.name),
     listCheckouts: async ({ merchant, query }) =>
       listView(await storage.listCheckouts({ ...firstPage(merchant), ...query, ...createdIn(query) }), (one) =>
-        checkoutView(one, merchant.name),
+        paymentView(one, merchant.name),
       ),
-    listBalances: async ({ merchant }) => view("Balances", { items: await balances.list(merchant) }),
+    listBalances: async ({ merchant }) => view("Balances", { items: await readBalances(context, merchant.id) }),
     async listStatements({ merchant, query: { format, ...query } }) {
       const period = { from: timeOf(query.from), to: timeOf(query.to) };
       const page = await storage.listStatement({ ...firstPage(merchant), ...query, ...period });
@@ -91,18 +97,26 @@ export function createHandlers(context: HandlerContext): Handlers {
       clockOf(await merchantClock.advance(merchant.id, clockMove(body), actor)),
     resetSandbox: async ({ merchant, actor }) => clockOf(await merchantClock.reset(merchant.id, actor)),
     finishCheckout: async ({ merchant, path, body }) =>
-      checkoutView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
+      paymentView(await checkouts.finish(merchant, path.reference, body.outcome), merchant.name),
     listEvents: async ({ merchant, query }) =>
       listView(await storage.listEvents({ ...firstPage(merchant), ...query }), eventView),
     listDeliveries: async ({ merchant, query }) =>
       listView(await storage.listDeliveries({ ...firstPage(merchant), ...query }), deliveryView),
-    replayDelivery: async ({ merchant, actor, path }) => deliveryView(await webhooks.replay(merchant, path.id, actor)),
-    readWebhookSecret: async ({ merchant }) => secretView(await webhooks.readSecrets(merchant)),
-    rotateWebhookSecret: async ({ merchant, actor }) => secretView(await webhooks.rotateSecret(merchant, actor)),
+    replayDelivery: async ({ merchant, actor, path }) =>
+      deliveryView(await replayDelivery(storage, attempt, merchant.id, path.id, actor)),
+    readWebhookSecret: async ({ merchant }) => secretView(await storage.readSecrets(merchant.id)),
+    rotateWebhookSecret: async ({ merchant, actor }) =>
+      secretView(await storage.rotateSecret(merchant.id, newSecret(random), actor)),
     readChaos: async ({ merchant }) => merchant.chaos ?? NO_CHAOS,
-    setBalance: async ({ merchant, actor, body }) =>
-      view("Balances", { items: await balances.set(merchant, body, actor) }),
-    setChaos: async ({ merchant, actor, body }) => setChaos(storage, merchant, body, actor),
+    async setBalance({ merchant, actor, body }) {
+      await storage.setBalance(merchant.id, ids.record(clock.now()), body, actor);
+      return view("Balances", { items: await readBalances(context, merchant.id) });
+    },
+    async setChaos({ merchant, actor, body }) {
+      const chaos = { ...NO_CHAOS, ...body };
+      await storage.setChaos(merchant.id, chaosOf(chaos), actor);
+      return chaos;
+    },
   };
 }
 

@@ -1,18 +1,13 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { exchange } from "../testing/http.ts";
 import { aPayout, startServer, type TestServer } from "../testing/server.ts";
 import { start } from "../testing/table.ts";
 import { connectionLimit } from "./http-server.ts";
 
-let server: TestServer;
-let head: string;
-beforeAll(async () => {
-  server = await startServer();
-  head = headOf(server);
-});
+const server = await startServer();
 afterAll(() => server.close());
 
 const path = "/v1/disbursements";
@@ -21,6 +16,7 @@ const POST = `POST ${path} HTTP/1.1\r\n`;
 const HEALTH = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 const end = "Connection: close\r\n\r\n";
 const headOf = ({ key }: { key: string }) => `Host: a\r\nx-api-key: ${key}\r\ncontent-type: application/json\r\n`;
+const head = headOf(server);
 /** The end of the head, and the body. */
 const withBody = (body: string, sent = body) => `Content-Length: ${body.length}\r\n\r\n${sent}`;
 const turns = async () => {

@@ -1,10 +1,10 @@
 import type { Request, RequestHandler } from "express";
 import type { Config } from "../config.ts";
-import type { Locale } from "./pages/texts.ts";
+import type { Language } from "../texts/index.ts";
 import { stateOf } from "./request-state.ts";
 
 /** The languages of the pages, as their speakers call them. */
-const LANGUAGES: Readonly<Record<Locale, string>> = { en: "English", fr: "Français" };
+const LANGUAGES: Readonly<Record<Language, string>> = { en: "English", fr: "Français" };
 
 const COOKIE = "language";
 /** The parameter of a link that chooses a language. */
@@ -18,11 +18,11 @@ export function cookieIn(req: Request, name: string): string | undefined {
   return cookies.find((text) => text.startsWith(start))?.slice(start.length);
 }
 
-const known = (text: unknown): Locale | undefined =>
-  typeof text === "string" && Object.hasOwn(LANGUAGES, text) ? (text as Locale) : undefined;
+const known = (text: unknown): Language | undefined =>
+  typeof text === "string" && Object.hasOwn(LANGUAGES, text) ? (text as Language) : undefined;
 
 /** The language that a person has chosen; otherwise the browser's language. */
-const languageOf = (req: Request): Locale =>
+export const languageOf = (req: Request): Language =>
   known(cookieIn(req, COOKIE)) ?? known(req.acceptsLanguages(Object.keys(LANGUAGES))) ?? "en";
 
 /**
@@ -50,17 +50,17 @@ export function findLanguage({ publicUrl }: Pick<Config, "publicUrl">): RequestH
 }
 
 export interface LanguageLink {
-  code: Locale;
+  code: Language;
   name: string;
   href: string;
   current: boolean;
 }
 
 /** Links to the same page in each language. @param address of a page that GET can load */
-export function languageLinks(current: Locale, address: string): LanguageLink[] {
+export function languageLinks(current: Language, address: string): LanguageLink[] {
   const [path, query] = address.split("?") as [string, string?];
   return Object.entries(LANGUAGES).map(([code, name]) => ({
-    code: code as Locale,
+    code: code as Language,
     name,
     href: `${path}?${new URLSearchParams([...new URLSearchParams(query), [CHOICE, code]])}`,
     current: code === current,

@@ -1,7 +1,7 @@
 // What a key may do, and who may create: every operation with every kind of key, and every refusal of a create with a
 // reference that the merchant has used (D1). A retry of a payment that exists is never told that nothing was recorded, and
 // a key that may not read the payment learns nothing about it.
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import document from "../../generated/openapi.json" with { type: "json" };
 import { SCOPES, type Scope } from "../domain/keys.ts";
 import { createKey, type Merchant } from "../domain/merchants.ts";
@@ -29,15 +29,12 @@ const ACTOR = "command ada@host";
 const PATHS = { payout: "/v1/disbursements", checkout: "/v1/checkouts" } as const;
 type Kind = keyof typeof PATHS;
 
-let server: TestServer;
-let live: TestServer;
 /** Whether a rail of the live server carries payments. */
 let isServed = true;
-beforeAll(async () => {
-  const rails = railsOf(createTestRail());
-  const routed = { ...rails, routeOf: (payment: never) => (isServed ? rails.routeOf(payment) : undefined) };
-  [server, live] = await Promise.all([startServer(), startServer({ env: { SANDBOX: "false" }, rails: routed })]);
-});
+const rails = railsOf(createTestRail());
+const routed = { ...rails, routeOf: (payment: never) => (isServed ? rails.routeOf(payment) : undefined) };
+const server = await startServer();
+const live = await startServer({ env: { SANDBOX: "false" }, rails: routed });
 afterAll(() => Promise.all([server.close(), live.close()]));
 
 const keyWith = (scopes: readonly Scope[], { id } = server.merchant) => createKey(server.merchants, id, { scopes });
@@ -120,50 +117,23 @@ type Begin = (at: TestServer, merchant: Merchant) => Promise<With>;
 const done = async (change: Promise<unknown>): Promise<With> => (await change, {});
 const limits = { perPayment: { XOF: 1 } };
 const empty = { currency: "XOF", available: 0, enforced: true };
-/** Each refusal with its code, and the kinds of payments that it is about. */
-const REFUSALS: [name: string, code: string, kinds: Kind[], begin: Begin][] = [
-  [
-    "a suspended merchant",
-    "merchant_suspended",
-    ["payout", "checkout"],
-    ({ storage }, { id }) => done(storage.setMerchantState(id, "suspended", ACTOR)),
-  ],
-  [
-    "a limit of the merchant",
-    "limit_exceeded",
-    ["payout"],
-    ({ storage }, { id }) => done(storage.setMerchantLimits(id, limits, ACTOR)),
-  ],
-  [
-    "a limit of the key",
-    "limit_exceeded",
-    ["payout"],
-    async ({ storage }, { id }) => done(storage.setKeyLimits((await storage.listKeysOf(id))[0]!.id, limits, ACTOR)),
-  ],
-  [
-    "the balance",
-    "insufficient_funds",
-    ["payout"],
-    ({ storage }, { id }) => done(storage.setBalance(id, "set-1", empty, ACTOR)),
-  ],
-  ["a number that fails", "internal_error", ["payout"], async () => ({ changes: { phoneNumber: "2250000000500" } })],
-  ["a number that is busy", "unavailable", ["payout"], async () => ({ changes: { phoneNumber: "2250000000503" } })],
-  [
-    "a key that may only read",
-    "key_not_permitted",
-    ["payout", "checkout"],
-    async (_at, merchant) => ({ key: await keyWith(["read"], merchant) }),
-  ],
+const PAYOUT: Kind[] = ["payout"];
+const BOTH: Kind[] = ["payout", "checkout"];
+const keyOf = async ({ storage }: TestServer, { id }: Merchant) => (await storage.listKeysOf(id))[0]!.id;
+/** Each refusal: its code, the kinds of payments that it is about, and how it begins. */
+const REFUSALS: [code: string, kinds: Kind[], begin: Begin][] = [
+  ["merchant_suspended", BOTH, ({ storage }, { id }) => done(storage.setMerchantState(id, "suspended", ACTOR))],
+  ["limit_exceeded", PAYOUT, ({ storage }, { id }) => done(storage.setMerchantLimits(id, limits, ACTOR))],
+  ["limit_exceeded", PAYOUT, async (at, of) => done(at.storage.setKeyLimits(await keyOf(at, of), limits, ACTOR))],
+  ["insufficient_funds", PAYOUT, ({ storage }, { id }) => done(storage.setBalance(id, "set-1", empty, ACTOR))],
+  ["internal_error", PAYOUT, async () => ({ changes: { phoneNumber: "2250000000500" } })],
+  ["unavailable", PAYOUT, async () => ({ changes: { phoneNumber: "2250000000503" } })],
+  ["key_not_permitted", BOTH, async (_at, merchant) => ({ key: await keyWith(["read"], merchant) })],
 ];
 /** The routes refuse payments of a live server. */
-const ROUTES: (typeof REFUSALS)[number] = [
-  "the routes",
-  "not_served",
-  ["payout", "checkout"],
-  async () => ((isServed = false), {}),
-];
-const CASES = [...REFUSALS, ROUTES].flatMap(([name, code, kinds, begin]) =>
-  kinds.map((kind) => [kind, name, code, begin] as const),
+const ROUTES: (typeof REFUSALS)[number] = ["not_served", BOTH, async () => ((isServed = false), {})];
+const CASES = [...REFUSALS, ROUTES].flatMap(([code, kinds, begin]) =>
+  kinds.map((kind) => [kind, code, begin] as const),
 );
 
 /** A merchant with a payment whose reference is `known`. */
@@ -174,7 +144,7 @@ async function withKnown(at: TestServer, kind: Kind) {
   return { merchant, key, location: `${PATHS[kind]}/${made.body.data.reference}` };
 }
 
-test.each(CASES)("a known %s is 409 before a refusal by %s: %s", async (kind, _name, code, begin) => {
+test.each(CASES)("a known %s is 409 before %s", async (kind, code, begin) => {
   const at = code === "not_served" ? live : server;
   const { merchant, key, location } = await withKnown(at, kind);
   const { key: used = key, changes = {} } = await begin(at, merchant);
@@ -191,7 +161,7 @@ test.each(CASES)("a known %s is 409 before a refusal by %s: %s", async (kind, _n
 test("a known payout is 409 before all of these refusals at once", async () => {
   const { merchant, location } = await withKnown(server, "payout");
   let sent: With = {};
-  for (const [, , , begin] of REFUSALS) sent = { ...sent, ...(await begin(server, merchant)) };
+  for (const [, , begin] of REFUSALS) sent = { ...sent, ...(await begin(server, merchant)) };
   const body = bodyOf("payout", "known", sent.changes);
   const { status, headers } = await server.request("POST", PATHS.payout, { key: sent.key!, body });
   expect([status, headers.location]).toEqual([409, location]);
@@ -210,8 +180,7 @@ describe.each(["payout", "checkout"] as const)("a known %s", (kind) => {
 
   test("is nothing to a revoked key", async () => {
     const { merchant, key } = await withKnown(server, kind);
-    const [made] = await server.storage.listKeysOf(merchant.id);
-    await server.storage.revokeKey(made!.id, server.clock.now(), ACTOR);
+    await server.storage.revokeKey(await keyOf(server, merchant), server.clock.now(), ACTOR);
     const { status, headers } = await server.request("POST", PATHS[kind], { key, body: bodyOf(kind, "known") });
     expect([status, headers.location]).toEqual([401, undefined]);
   });

@@ -8,6 +8,7 @@ import { ServiceError } from "../domain/errors.ts";
 import type { Storage } from "../domain/storage.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import packageJson from "../package.json" with { type: "json" };
+import { proveInput } from "./contract-input.ts";
 import { onlyFor } from "./http-error.ts";
 import { callerAt, type RequestLimit } from "./request-limit.ts";
 
@@ -26,11 +27,11 @@ export interface ProbesContext {
  * `/healthz` reports that the process is running, `/readyz` that the spec and the storage work, until the server
  * drains, and `/metrics` in Prometheus's format counts this process's work, and the work that all processes share (D60).
  */
-export function probes(context: ProbesContext, prove: () => Promise<void>, failedKeys: RequestLimit): Router {
+export function probes(context: ProbesContext, failedKeys: RequestLimit): Router {
   const { config, storage, clock, log, draining, metrics } = context;
   const isReady = forASecond(clock, async () => {
     try {
-      await prove();
+      await proveInput();
       await storage.ping();
     } catch (error) {
       // The storage has reported what is wrong with it.

@@ -4,7 +4,7 @@ import type { OpenCheckout } from "../domain/checkouts.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Right, Session } from "../domain/sign-in.ts";
 import type { Trace } from "../domain/telemetry.ts";
-import type { Locale } from "./pages/texts.ts";
+import type { Language } from "../texts/index.ts";
 
 /** The state of a request. Middleware sets the fields for the handlers that run after it. */
 export interface RequestState {
@@ -17,7 +17,7 @@ export interface RequestState {
   merchant: Merchant;
   keyId: string;
   /** The language of the page. */
-  language: Locale;
+  language: Language;
   /** The visitor of a page of the dashboard. */
   visit: Visit;
   /** The right that the form of the dashboard needs. */

@@ -1,16 +1,13 @@
 // Requests that the conformance suite does not send: unusual bodies, keys, paths and inputs. Every response is also checked
 // against the contract.
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import openapi from "../../generated/openapi.json" with { type: "json" };
-import { createKey, revokeKey } from "../domain/merchants.ts";
-import { aPayout, startServer, type TestServer } from "../testing/server.ts";
+import { createKey } from "../domain/merchants.ts";
+import { aPayout, startServer } from "../testing/server.ts";
 import { start, table } from "../testing/table.ts";
 
-let server: TestServer;
-beforeAll(async () => {
-  server = await startServer();
-});
+const server = await startServer();
 afterAll(() => server.close());
 const current = () => server;
 
@@ -198,7 +195,7 @@ describe("the API key", () => {
     const read = () => server.request("GET", "/sandbox/clock", { key });
     expect((await read()).status).toBe(200);
     const { id } = (await server.storage.listKeys()).find(({ hint }) => hint === key.slice(-4))!;
-    await revokeKey(server.merchants, id);
+    await server.storage.revokeKey(id, server.clock.now(), "command ada@host");
     expect((await read()).status).toBe(401);
     expect((await server.request("GET", "/sandbox/clock")).status).toBe(200);
   });

@@ -73,23 +73,6 @@ describe("the clock", () => {
     expect([reset, await get("/sandbox/clock")]).toEqual([{ now: real }, { now: real }]);
   });
 
-  test("is real again after a reset, which deletes the merchant's records and no other's; key and secret stay", async () => {
-    const { key } = await server.addMerchant("Kofi & Sons");
-    const secret = await get("/sandbox/webhook-secret");
-    const [mine, other] = [await payout({ reference: "same" }), await payout({ reference: "same" }, key)];
-    const { reference: checkout } = (await server.createCheckout()).body.data;
-    await Promise.all([advance(3_600), advance(3_600, key)]);
-    expect(await post("/sandbox/reset")).toEqual({ now: real });
-    for (const path of [`/v1/disbursements/${mine}`, `/v1/checkouts/${checkout}`, `/checkouts/${checkout}`])
-      expect((await server.request("GET", path)).status).toBe(404);
-    for (const list of ["events", "deliveries"]) expect(await get(`/sandbox/${list}`)).toEqual({ items: [] });
-    expect(await get("/sandbox/webhook-secret")).toEqual(secret);
-    expect((await server.createPayout({ reference: "same" })).status).toBe(200);
-    expect(await get("/sandbox/clock", key)).toEqual({ now: "2026-11-20T10:30:00.000Z" });
-    expect((await get(`/v1/disbursements/${other}`, key)).status).toBe("success");
-    expect((await get("/sandbox/deliveries", key)).items).toHaveLength(1);
-  });
-
   test("and payments cannot be read until a reset has deleted everything, so that nobody sees a part", async () => {
     const { findMerchantByKey } = server.storage;
     server.storage.findMerchantByKey = async (hash) => {

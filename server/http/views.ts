@@ -1,41 +1,10 @@
 import type { Request, Response } from "express";
-import document from "../../generated/openapi.json" with { type: "json" };
-import type { components } from "../../generated/openapi.ts";
-import { csvLine } from "../csv.ts";
 import type { Delivery } from "../domain/deliveries.ts";
 import type { Event } from "../domain/events.ts";
 import type { WebhookSecrets } from "../domain/keys.ts";
 import type { StatementEntry } from "../domain/ledger.ts";
 import type { Page } from "../domain/pages.ts";
-import { timestamp } from "../domain/representation.ts";
-
-type Schemas = components["schemas"];
-
-interface Schema {
-  $ref?: string;
-  format?: string;
-  properties?: Record<string, Schema>;
-  items?: Schema;
-}
-const schemas = document.components.schemas as Record<string, Schema>;
-
-/** Converts a value to what a schema declares: these fields and no others, and times, which are numbers, as timestamps. */
-function declared({ $ref, format, properties, items }: Schema, value: unknown): unknown {
-  if ($ref !== undefined) return declared(schemas[$ref.split("/").at(-1)!]!, value);
-  if (format === "date-time" && typeof value === "number") return timestamp(value);
-  if (items) return (value as unknown[]).map((item) => declared(items, item));
-  if (!properties) return value;
-  const shown: Record<string, unknown> = {};
-  for (const [name, schema] of Object.entries(properties)) {
-    const field = (value as Record<string, unknown>)[name];
-    if (field !== undefined) shown[name] = declared(schema, field);
-  }
-  return shown;
-}
-
-/** Returns what the contract declares of an object. A field more needs no code here. */
-export const view = <Name extends keyof Schemas>(name: Name, object: object): Schemas[Name] =>
-  declared(schemas[name]!, object) as Schemas[Name];
+import { csvLine, view } from "../domain/representation.ts";
 
 export const eventView = (event: Event) => view("SandboxEvent", { ...event, body: JSON.parse(event.body) });
 export const deliveryView = (delivery: Delivery) => view("Delivery", { ...delivery, event: delivery.type });

@@ -1,11 +1,7 @@
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Logger } from "pino";
-import type { Emit, Telemetry } from "../domain/telemetry.ts";
+import type { Telemetry } from "../domain/telemetry.ts";
 
-/** Shorter blocks of the event loop are not logged. */
-const WORTH_A_LINE_MS = 500;
-
-/** Writes the log's lines about requests, attempts, the storage and the event loop. */
+/** Writes the log's lines about requests, attempts, the storage and the clock. */
 export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
   on("request", ({ durationMs, operationId, trace, ...request }) =>
     log.info({ ...request, operation: operationId, traceId: trace?.traceId, ms: Math.round(durationMs * 10) / 10 }),
@@ -20,25 +16,6 @@ export function logTelemetry({ on }: Pick<Telemetry, "on">, log: Logger): void {
     else if (aheadMs === 0) log.info("the process's clock agrees with the database's again");
     else log.warn({ aheadMs }, "the process's clock differs from the database's, which the server follows");
   });
-  on("loopDelay", ({ longestMs }) => {
-    if (longestMs > WORTH_A_LINE_MS) log.warn({ ms: Math.round(longestMs) }, "the event loop was blocked");
-  });
-}
-
-const SAMPLE_EVERY_MS = 20;
-const REPORT_EVERY_MS = 1_000;
-
-/** Reports every second for how long the event loop was blocked. Does not keep the process running. */
-export function watchLoopDelay(emit: Emit): void {
-  const delays = monitorEventLoopDelay({ resolution: SAMPLE_EVERY_MS });
-  delays.enable();
-  const report = () => {
-    // The monitor counts its own interval as delay, in nanoseconds.
-    const longestMs = Math.max(0, delays.max / 1e6 - SAMPLE_EVERY_MS);
-    delays.reset();
-    emit("loopDelay", { longestMs });
-  };
-  setInterval(report, REPORT_EVERY_MS).unref();
 }
 
 /** Returns a function that makes the log's lines, which are JSON, readable on a terminal. */

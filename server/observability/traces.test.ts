@@ -7,19 +7,6 @@ import { serve } from "../testing/http.ts";
 import type { TestServer } from "../testing/server.ts";
 import { start as startServer } from "../testing/table.ts";
 
-/** A span as OTLP sends it in JSON, with its attributes as an object. */
-interface CollectedSpan {
-  traceId: string;
-  spanId: string;
-  parentSpanId?: string;
-  name: string;
-  kind: number;
-  startTimeUnixNano: string;
-  endTimeUnixNano: string;
-  status: { code: number };
-  attributes: Record<string, unknown>;
-}
-
 type Attributes = { key: string; value: Record<string, unknown> }[];
 const toObject = (attributes: Attributes) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
@@ -28,39 +15,27 @@ type Collector = Awaited<ReturnType<typeof startCollector>>;
 
 /** A collector of traces on a free port, which takes OTLP over HTTP in JSON. */
 async function startCollector() {
-  let status = 200;
-  const bodies: unknown[] = [];
   const { url, close } = await serve(async (request, response) => {
     const body = (await json(request)) as any;
-    collector.headers = request.headers;
     collector.requests += 1;
-    if (status === 0) return;
-    if (status === 200) {
-      bodies.push(body);
-      for (const { resource, scopeSpans } of body.resourceSpans) {
-        collector.resource = toObject(resource.attributes);
-        const received = scopeSpans.flatMap(({ spans }: any) => spans);
-        collector.spans.push(...received.map((span: any) => ({ ...span, attributes: toObject(span.attributes) })));
-      }
-    }
-    response.writeHead(status, { "content-type": "application/json" }).end("{}");
+    if (collector.status === 200) collector.accepted.push({ headers: request.headers, body });
+    if (collector.status !== 0) response.writeHead(collector.status, { "content-type": "application/json" }).end("{}");
   });
   const collector = {
     url,
-    spans: [] as CollectedSpan[],
-    /** The attributes of the service that sent the last spans. */
-    resource: {} as Record<string, unknown>,
+    close,
+    /** The status of all further responses; 0 sends none. */
+    status: 200,
     /** How many requests have been received. */
     requests: 0,
-    /** The headers of the last request. */
-    headers: {} as IncomingHttpHeaders,
-    /** All bodies received so far, as text. */
-    text: () => JSON.stringify(bodies),
-    /** Sets the status of all further responses; 0 sends none. */
-    respondWith(next: number) {
-      status = next;
-    },
-    close,
+    accepted: [] as { headers: IncomingHttpHeaders; body: any }[],
+    /** The spans that were accepted, with their attributes as an object. */
+    spans: (): any[] =>
+      collector.accepted
+        .flatMap(({ body }) => body.resourceSpans)
+        .flatMap(({ scopeSpans }) => scopeSpans)
+        .flatMap(({ spans }) => spans)
+        .map((span) => ({ ...span, attributes: toObject(span.attributes) })),
   };
   return collector;
 }
@@ -86,9 +61,9 @@ const start = async (env: Record<string, string> = {}): Promise<TestServer> =>
 /** Ends the export. Returns the spans that the collector has, except spans of commits. */
 async function exported() {
   await server.traces!.close(60_000);
-  return collector.spans.filter(({ name }) => name !== "commit");
+  return collector.spans().filter(({ name }) => name !== "commit");
 }
-const named = (name: string) => collector.spans.filter((span) => span.name === name);
+const named = (name: string) => collector.spans().filter((span) => span.name === name);
 const work = (count: number) => {
   for (let index = 0; index < count; index += 1) server.telemetry.emit("commit", { items: 1, durationMs: 1 });
 };
@@ -129,10 +104,10 @@ test("request, settlement and attempts of a payout are one trace, whose ids the 
     },
   });
   // By the server's clock.
-  const took = BigInt(first!.endTimeUnixNano) - BigInt(first!.startTimeUnixNano);
-  expect([BigInt(first!.endTimeUnixNano), took > 0n, took < 60_000_000_000n]).toEqual([begun, true, true]);
-  expect(settlement!.attributes).toEqual({ "merchant.id": merchant.id, "settlement.delay_ms": 0 });
-  for (const { parentSpanId } of [settlement!, ...attempts]) expect(parentSpanId).toBe(first!.spanId);
+  const took = BigInt(first.endTimeUnixNano) - BigInt(first.startTimeUnixNano);
+  expect([BigInt(first.endTimeUnixNano), took > 0n, took < 60_000_000_000n]).toEqual([begun, true, true]);
+  expect(settlement.attributes).toEqual({ "merchant.id": merchant.id, "settlement.delay_ms": 0 });
+  for (const { parentSpanId } of [settlement, ...attempts]) expect(parentSpanId).toBe(first.spanId);
   expect(contextsSent()).toEqual(attempts.map(({ spanId }) => `00-${TRACE}-${spanId}-01`));
   const webhook = { "webhook.id": receiver.received[0]!.headers["webhook-id"] };
   expect(attempts.map(({ attributes }) => attributes)).toMatchObject([
@@ -143,12 +118,14 @@ test("request, settlement and attempts of a payout are one trace, whose ids the 
   for (const { traceId, attributes } of named("commit"))
     expect([traceId === TRACE, attributes]).toEqual([false, { "commit.items": expect.any(Number) }]);
 
-  expect(collector.headers.authorization).toBe("Bearer token");
+  const [{ headers: given, body: batch }] = collector.accepted as [Collector["accepted"][number]];
+  expect(given.authorization).toBe("Bearer token");
   const service = { "service.name": "payouts", "service.version": expect.any(String) };
-  expect(collector.resource).toEqual({ ...service, "deployment.environment": "ci" });
+  const resource = toObject(batch.resourceSpans[0].resource.attributes);
+  expect(resource).toEqual({ ...service, "deployment.environment": "ci" });
   const { current } = await storage.readSecrets(merchant.id);
   for (const secret of [key, current, "2257038102473", "order-of-ada", body.data.reference, "x1y2z3"])
-    expect(collector.text()).not.toContain(secret);
+    expect(JSON.stringify(collector.accepted)).not.toContain(secret);
 });
 
 test("a request without a trace begins one, which its webhook continues", async () => {
@@ -156,9 +133,9 @@ test("a request without a trace begins one, which its webhook continues", async 
   await createPayout({ webhookURL: receiver.url, phoneNumber: AT_ONCE });
   await pass(0);
   const [request, attempt] = await exported();
-  expect(request!.parentSpanId).toBeUndefined();
-  expect(attempt).toMatchObject({ traceId: request!.traceId, parentSpanId: request!.spanId });
-  expect(contextsSent()).toEqual([`00-${request!.traceId}-${attempt!.spanId}-01`]);
+  expect(request.parentSpanId).toBeUndefined();
+  expect(attempt).toMatchObject({ traceId: request.traceId, parentSpanId: request.spanId });
+  expect(contextsSent()).toEqual([`00-${request.traceId}-${attempt.spanId}-01`]);
 });
 
 test("failures of the server are errors, refusals are not, and probes, which are many, are left out", async () => {
@@ -188,13 +165,13 @@ test("the sampler decides which traces are sent, and a caller's decision counts 
 
 test("a collector that fails is logged once, and once more when it works again", async () => {
   const { createPayout, traces, logged } = await start();
-  collector.respondWith(400);
+  collector.status = 400;
   for (let requests = 1; requests <= 2; requests += 1) {
     work(BATCH);
     await expect.poll(() => collector.requests).toBe(requests);
   }
   expect((await createPayout()).status).toBe(200);
-  collector.respondWith(200);
+  collector.status = 200;
   await traces!.close(60_000);
   const lines = logged().filter(({ msg }) => /the collector/.test(msg));
   expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
@@ -205,21 +182,21 @@ test("a collector that fails is logged once, and once more when it works again",
 
 test("while the collector is away the server works, holds a bounded number of spans, and stops in time", async () => {
   const { createPayout, traces, clock } = await start();
-  collector.respondWith(0);
+  collector.status = 0;
   work(20 * BATCH);
   await expect.poll(() => collector.requests).toBeGreaterThan(0);
   expect((await createPayout()).status).toBe(200);
   // The request that waits keeps the export from ending.
-  collector.respondWith(200);
+  collector.status = 200;
   let closed = false;
   const closing = traces!.close(800).then(() => (closed = true));
-  await expect.poll(() => collector.spans.length).toBeGreaterThan(0);
+  await expect.poll(() => collector.spans().length).toBeGreaterThan(0);
   clock.advance(799);
   await new Promise(setImmediate);
   expect(closed).toBe(false);
   clock.advance(1);
   await closing;
-  expect(collector.spans.length).toBeLessThanOrEqual(MOST_WAITING);
+  expect(collector.spans().length).toBeLessThanOrEqual(MOST_WAITING);
 });
 
 describe("without a collector", () => {

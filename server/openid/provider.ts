@@ -1,7 +1,24 @@
 import { createHmac } from "node:crypto";
 import type { Configuration, IDToken, UserInfoResponse } from "openid-client";
-import type { Access } from "../domain/sign-in.ts";
-import type { OpenIdSettings } from "./settings.ts";
+import type { Access, Role } from "../domain/sign-in.ts";
+
+/** The access that a value of the roles' claim gives. */
+export interface Grant {
+  value: string;
+  role: Role;
+  /** The only merchant that the person may see; absent for an operator. */
+  merchantId?: string;
+}
+
+export interface OpenIdSettings {
+  issuer: URL;
+  clientId: string;
+  clientSecret: string;
+  /** The first entry that fits a person counts. */
+  grants: readonly Grant[];
+  rolesClaim: string;
+  nameClaim: string;
+}
 
 /** What the provider says about a person, in the ID token or at its userinfo endpoint. */
 type Claims = IDToken | UserInfoResponse;
@@ -19,21 +36,11 @@ export class OpenIdError extends Error {
   override name = "OpenIdError";
 }
 
-export interface OpenIdProvider {
-  /** Returns the address at the provider that begins a sign-in. @param secret random, for this sign-in only */
-  begin(secret: string): Promise<string>;
-  /**
-   * Ends a sign-in: exchanges the code in the query for the person's claims, and returns the access that they give.
-   * @throws OpenIdError if the sign-in was not begun with this secret, failed, or gives no access
-   */
-  end(secret: string, query: string): Promise<Access>;
-}
-
 /**
  * Signs people in at an OpenID provider: with the code flow, PKCE, `state` and `nonce`, and a check of the signature. The
  * three values are derived from one secret, which only the person's browser keeps, so that any process can end a sign-in.
  */
-export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: string): OpenIdProvider {
+export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: string) {
   const { nameClaim, rolesClaim } = settings;
   let discovered: Promise<Configuration> | undefined;
   /** Reads the provider's description, once if this succeeds. The library is loaded only if it is used. */
@@ -49,7 +56,8 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
   }
 
   return {
-    async begin(secret) {
+    /** Returns the address at the provider that begins a sign-in. @param secret random, for this sign-in only */
+    async begin(secret: string): Promise<string> {
       const { client, configuration } = await discover();
       const parameters = {
         redirect_uri: redirectUri,
@@ -61,7 +69,11 @@ export function createOpenIdProvider(settings: OpenIdSettings, redirectUri: stri
       };
       return client.buildAuthorizationUrl(configuration, parameters).href;
     },
-    async end(secret, query) {
+    /**
+     * Ends a sign-in: exchanges the code in the query for the person's claims, and returns the access that they give.
+     * @throws OpenIdError if the sign-in was not begun with this secret, failed, or gives no access
+     */
+    async end(secret: string, query: string): Promise<Access> {
       const { client, configuration } = await discover();
       const checks = {
         expectedState: derived(secret, "state"),

@@ -62,18 +62,24 @@ export function createContractRail(settings: ContractRailSettings): Rail {
   }
 
   /**
-   * Sends a payment, unless the service has it already. The response to a create does not say why a payment failed. But it
-   * proves that the service has the payment, so an error of the look-up leaves the payment pending.
+   * Sends a payment, unless the service has it already. A client remembers an unknown outcome for as long as the client
+   * exists. Here the storage remembers it, for all processes, until the rail has proven that it has no such payment.
+   * Therefore each payment is sent by a client of its own.
+   *
+   * The response to a create does not say why a payment failed. But it proves that the service has the payment, so an
+   * error of the look-up leaves the payment pending.
    */
-  async function send<Sent>(
-    payment: RailPayment,
-    { signal, inDoubt }: RailCall,
-    to: Operations<Sent>,
-    request: Sent,
-  ): Promise<RailAnswer> {
+  async function send(payment: RailPayment, call: RailCall): Promise<RailAnswer> {
+    const { kind, amount, country, currency, phoneNumber = "", locale } = payment;
+    const { signal, notifyUrl: webhookURL, returnUrl: redirectURL } = call;
+    const common = { reference: payment.reference, amount, country, currency, webhookURL };
+    const sendTo = <Sent>(to: Operations<Sent>, request: Sent) =>
+      call.inDoubt ? to.resume(request, { signal }) : to.create(request, { ifExists: "return", signal });
+    const { disbursements, checkouts } = connect();
     try {
-      const sent = inDoubt ? to.resume(request, { signal }) : to.create(request, { ifExists: "return", signal });
-      const { reference, status, fee, url } = await sent;
+      const { reference, status, fee, url } = await (kind === "checkout"
+        ? sendTo(checkouts, { ...common, locale, redirectURL })
+        : sendTo(disbursements, { ...common, phoneNumber }));
       const answer = { railReference: reference, fee, ...(url !== undefined && { url }) };
       if (status === "pending" || status === "success") return { ...answer, status };
       const found = await verified(payment, reference, signal).catch(() => ({ status: "pending" as const }));
@@ -94,21 +100,9 @@ export function createContractRail(settings: ContractRailSettings): Rail {
     return { reference, amount, answer: toAnswer(event.data as RailRecord) };
   };
 
-  // A client remembers an unknown outcome for as long as the client exists. Here the storage remembers it, for all
-  // processes, until the rail has proven that it has no such payment. Therefore each payment is sent by a client of its
-  // own.
   return {
-    pay(payment, call) {
-      const { reference, amount, country, currency, phoneNumber = "" } = payment;
-      const request = { reference, amount, country, currency, phoneNumber, webhookURL: call.notifyUrl };
-      return send(payment, call, connect().disbursements, request);
-    },
-    collect(payment, call) {
-      const { reference, amount, country, currency, locale } = payment;
-      const addresses = { webhookURL: call.notifyUrl, redirectURL: call.returnUrl };
-      const request = { reference, amount, country, currency, locale, ...addresses };
-      return send(payment, call, connect().checkouts, request);
-    },
+    pay: send,
+    collect: send,
     async find(payment, { signal }) {
       const { railReference, reference: merchantsReference } = payment;
       if (railReference !== undefined) return unlessNotFound(verified(payment, railReference, signal), "missing");

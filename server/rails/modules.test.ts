@@ -1,15 +1,13 @@
 // Operators write modules themselves. Each mistake is named at the start. Whatever a module throws later, the payment can
 // be recorded, and the rail is asked about it again.
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { afterAll, expect, test, vi } from "vitest";
 import { RailError, type Rail, type RailPayment } from "../domain/rails.ts";
 import { createTestRail } from "../testing/rail.ts";
-import { startServer } from "../testing/server.ts";
 import { checkedRail } from "./checked-rail.ts";
-import { loadRail, openRails } from "./open.ts";
+import { loadRail } from "./open.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modules-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -25,9 +23,8 @@ function moduleWith(text: string): string {
 /** Loads a module with this text, and shows what becomes of it. */
 async function load(text: string, settings?: unknown) {
   const file = moduleWith(text);
-  const warnings: string[] = [];
-  const result = await loadRail(file, settings, (problem) => warnings.push(problem)).catch((error: Error) => error);
-  return { result, warnings, message: result instanceof Error ? result.message.replace(file, "FILE") : "" };
+  const result = await loadRail(file, settings).catch((error: Error) => error);
+  return { result, message: result instanceof Error ? result.message.replace(file, "FILE") : "" };
 }
 const parts = "pay: async () => {}, find: async () => {}";
 
@@ -59,39 +56,6 @@ test.each([
   ],
 ])("a module with %s ends the start, and its place is named", async (_, text, message) => {
   expect((await load(text)).message).toEqual(typeof message === "string" ? message : expect.stringMatching(message));
-});
-
-test("a function that is never called is named, because its name may be misspelt", async () => {
-  const { warnings } = await load(`export default () => ({ ${parts}, recieve() {}, name: "bank" });`);
-  expect(warnings).toEqual([
-    "has a function recieve, which is never called; known are pay, find, collect, receive, list, check, close",
-  ]);
-});
-
-// The suite for rails tests the example of the guide in package.test.ts.
-test("a live server pays over the example of the guide", async () => {
-  const page = readFileSync(new URL("../docs/rails.md", import.meta.url), "utf8");
-  const [, example = ""] = /<!-- bank\.ts -->\n\n```ts\n(.*?)```/s.exec(page) ?? [];
-  const types = pathToFileURL(join(import.meta.dirname, "module.ts")).href;
-  const module = moduleWith(example.replace("@disbursement-checkout/server/rail", types));
-  const bank = join(folder, "bank");
-  const rails = await openRails(
-    {
-      rails: [{ name: "test", module, settings: { folder: bank } }],
-      routes: [{ rail: "test" }],
-      attentionAfterMinutes: 60,
-    },
-    { clock: { now: () => 0 }, warn: () => {} },
-  );
-  const gateway = await startServer({ env: { SANDBOX: "false" }, rails });
-  const { reference } = (await gateway.createPayout({})).body.data;
-  await gateway.pass(0);
-  expect(["out", "taken"].flatMap((name) => readdirSync(join(bank, name)))).toContain(`${reference}.csv`);
-  writeFileSync(join(bank, "results", `${reference}.csv`), "paid");
-  await gateway.pass(60_000);
-  expect((await gateway.request("GET", `/v1/disbursements/${reference}`)).body.data.status).toBe("success");
-  expect((await gateway.createCheckout({})).body.code).toBe("not_served");
-  await gateway.close();
 });
 
 const call = { signal: new AbortController().signal, notifyUrl: "", returnUrl: "", inDoubt: false };

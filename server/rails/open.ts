@@ -62,7 +62,7 @@ async function openRail(settings: RailSettings, { clock, warn }: Options): Promi
   const rail = checkedRail(
     "url" in settings
       ? createContractRail({ ...settings, now: clock.now })
-      : await loadRail(settings.module, settings.settings, (problem) => warn(`The rail ${name} ${problem}`)),
+      : await loadRail(settings.module, settings.settings),
   );
   try {
     await rail.check?.(AbortSignal.timeout(CHECK_MS));
@@ -85,10 +85,9 @@ const canCarry = (rail: Rail | undefined, { kind }: Routed): boolean => kind ===
 
 /**
  * Loads an operator's module and creates its rail.
- * @param warn called for a function that the server never calls, because its name is probably misspelt
  * @throws Error that says what is wrong with the module, and where
  */
-export async function loadRail(module: string, settings: unknown, warn: (problem: string) => void): Promise<Rail> {
+export async function loadRail(module: string, settings: unknown): Promise<Rail> {
   resolvePackage();
   let rail: unknown;
   try {
@@ -104,10 +103,6 @@ export async function loadRail(module: string, settings: unknown, warn: (problem
     return !isAbsent && typeof functions[name] !== "function";
   });
   if (wrong.length > 0) throw new Error(`${wrong.join(" and ")} of the rail must be functions (${module})`);
-  const unknown = Object.keys(functions).filter(
-    (name) => typeof functions[name] === "function" && !KNOWN.some((known) => known === name),
-  );
-  for (const name of unknown) warn(`has a function ${name}, which is never called; known are ${KNOWN.join(", ")}`);
   return rail as Rail;
 }
 

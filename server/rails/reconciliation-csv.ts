@@ -1,8 +1,8 @@
 import { createReadStream } from "node:fs";
-import { csvLine, parseCsv } from "../csv.ts";
+import { createInterface } from "node:readline";
 import { DIFFERENCES, type Difference } from "../domain/reconciliation.ts";
 import { RAIL_STATUSES, type RailEntry } from "../domain/rails.ts";
-import { timestamp } from "../domain/representation.ts";
+import { csvLine, timestamp } from "../domain/representation.ts";
 
 const at = (time: number | undefined) => (time === undefined ? "" : timestamp(time));
 
@@ -44,7 +44,7 @@ const REQUIRED = ["amount", "currency", "status"] as const;
 export async function* readStatement(file: string, otherwise: number): AsyncGenerator<RailEntry> {
   let columns: string[] | undefined;
   try {
-    for await (const { line, cells } of parseCsv(createReadStream(file, { encoding: "utf8" }))) {
+    for await (const { line, cells } of rowsOf(file)) {
       if (columns) {
         const values = new Map(columns.map((name, index) => [name, cells[index]?.trim() ?? ""]));
         yield toEntry((name) => values.get(name) ?? "", line, otherwise);
@@ -67,6 +67,32 @@ export async function* readStatement(file: string, otherwise: number): AsyncGene
     throw new StatementError(`${file}: ${(error as Error).message}`);
   }
   if (!columns) throw new StatementError(`${file}: the file is empty`);
+}
+
+/** The most characters of a row. A quotation mark that never ends must not read a whole file into memory. */
+const LONGEST_ROW = 65_536;
+
+/** Reads the rows of a file (RFC 4180), with the number of the line in which each ends. Empty lines are left out. */
+async function* rowsOf(file: string): AsyncGenerator<{ line: number; cells: string[] }> {
+  let [line, row] = [0, ""];
+  for await (const text of createInterface({ input: createReadStream(file), crlfDelay: Infinity })) {
+    line += 1;
+    row += row === "" ? text : `\n${text}`;
+    // A cell in quotes may go on in the next line.
+    const isOpen = row.split('"').length % 2 === 0;
+    if (isOpen && row.length < LONGEST_ROW) continue;
+    if (row !== "") yield { line, cells: cellsOf(row, line) };
+    row = "";
+  }
+  if (row !== "") yield { line, cells: cellsOf(row, line) };
+}
+
+/** @throws Error that names the line if the text is no row */
+function cellsOf(row: string, line: number): string[] {
+  const cells = [...`${row},`.matchAll(/(?:"((?:[^"]|"")*)"|([^",]*)),/gy)];
+  const isWhole = cells.reduce((length, [cell]) => length + cell.length, 0) === row.length + 1;
+  if (!isWhole) throw new Error(`line ${line} has a quotation mark in a wrong place, or one that is not closed`);
+  return cells.map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain!);
 }
 
 function toEntry(read: (name: string) => string, line: number, otherwise: number): RailEntry {

@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { readRailsFile } from "./settings.ts";
+import { toRails } from "./settings.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "rails-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -11,9 +11,8 @@ writeFileSync(join(folder, "secrets"), "whsec_AAAA\nwhsec_BBBB\n");
 
 function read(yaml: string) {
   const file = join(folder, "rails.yaml");
-  writeFileSync(file, yaml);
   const problems: string[] = [];
-  const settings = readRailsFile(file, (problem) => problems.push(problem.replace(`${file}: `, "")));
+  const settings = toRails({ file, text: yaml }, (problem) => problems.push(problem.replace(`${file}: `, "")));
   return { settings, problems };
 }
 
@@ -66,15 +65,15 @@ routes:
 extra: 1
 `);
   expect(problems.map((problem) => problem.split(" ").slice(0, 2).join(" "))).toEqual([
-    "the file.extra",
+    "extra is",
     "rails.Partner must",
     "rails.Partner.colour is",
     "rails.Partner.url must",
-    "rails.Partner apiKeyFile",
-    "rails.two apiKeyFile",
-    "routes[0].rail must",
+    "rails.Partner.apiKeyFile cannot",
+    "rails.two.apiKeyFile is",
     "routes[0].country must",
     "routes[0].phonePrefix must",
+    "routes[0].rail must",
   ]);
   expect(problems.join()).not.toContain("hunter");
 });

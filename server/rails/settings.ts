@@ -38,144 +38,137 @@ const SECRET = /^whsec_[A-Za-z0-9+/=_-]+$/;
 
 /** Collects all problems, so that an operator can fix them together. */
 type Report = (problem: string) => void;
+/** Reports a problem of a field. */
+type At = (field: string, problem: string) => void;
+type Fields = Readonly<Record<string, unknown>>;
 
-/** Reads the settings of one rail from the variables RAIL_URL, RAIL_API_KEY_FILE and RAIL_WEBHOOK_SECRET_FILE. */
-export function singleRail(
-  url: string,
-  files: { apiKey: string | undefined; webhookSecret: string | undefined },
-  report: Report,
-): RailsSettings {
-  const secrets = secretsOf(
-    ["RAIL_API_KEY_FILE", files.apiKey],
-    ["RAIL_WEBHOOK_SECRET_FILE", files.webhookSecret],
-    report,
-  );
-  return {
-    rails: [{ name: "rail", url, ...secrets }],
-    routes: [{ rail: "rail" }],
-    attentionAfterMinutes: ATTENTION_AFTER_MINUTES,
-  };
+type Fits = (value: unknown) => boolean;
+/** A test of a field's value, and what a value that fails it must be. */
+type Rules = Readonly<Record<string, readonly [fits: Fits, rule: string]>>;
+
+const optional =
+  (fits: Fits): Fits =>
+  (value) =>
+    value === undefined || fits(value);
+const matches =
+  (pattern: RegExp): Fits =>
+  (value) =>
+    typeof value === "string" && pattern.test(value);
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isAddress: Fits = (value) => {
+  const url = URL.parse(String(value));
+  return !!url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
+};
+
+const COUNT = [
+  optional((value) => Number.isInteger(value) && (value as number) >= 1),
+  "must be a whole number of at least 1",
+] as const;
+const FILE: Rules = {
+  rails: [(value) => isObject(value) && Object.keys(value).length > 0, "must have at least one rail"],
+  routes: [
+    (value) => Array.isArray(value) && value.length > 0,
+    "must be a list with at least one route, such as `- rail: NAME`",
+  ],
+  attentionAfterMinutes: COUNT,
+};
+const MODULE: Rules = {
+  module: [matches(/./), "must be the path of a module"],
+  settings: [() => true, ""],
+  requestsPerSecond: COUNT,
+};
+const SERVICE: Rules = {
+  url: [isAddress, "must be an http or https URL without credentials, query or fragment"],
+  apiKeyFile: [matches(/./), "is missing: the file with this service's API key at the rail"],
+  webhookSecretFile: [optional(matches(/./)), "must be the path of a file"],
+  requestsPerSecond: COUNT,
+};
+const ROUTE: Rules = {
+  rail: [() => true, ""],
+  kind: [optional(matches(/^(disbursement|checkout)$/)), "must be disbursement or checkout"],
+  country: [optional(matches(/^[A-Z]{2}$/)), "must be two capital letters, such as CI"],
+  currency: [optional(matches(/^[A-Z]{3}$/)), "must be three capital letters, such as XOF"],
+  phonePrefix: [optional(matches(/^\d{1,15}$/)), 'must be digits in quotes, with the calling code, such as "22507"'],
+};
+
+/** Reads an object, and reports its fields that are not known or break their rule. */
+function fieldsOf(value: unknown, rules: Rules, at: At): Fields {
+  if (!isObject(value)) at("", "must have fields");
+  const fields = isObject(value) ? value : {};
+  for (const name of Object.keys(fields).filter((each) => !Object.hasOwn(rules, each)))
+    at(name, `is not known; known are ${Object.keys(rules).join(", ")}`);
+  for (const [name, [fits, rule]] of Object.entries(rules)) if (!fits(fields[name])) at(name, rule);
+  return fields;
 }
 
-/** What an operator calls a file of secrets, and its path. */
-type SecretFile = readonly [name: string, path: string | undefined];
-
-/** Reads the secrets of a rail that is a service. */
-function secretsOf([keyName, keyFile]: SecretFile, [secretName, secretFile]: SecretFile, report: Report) {
-  if (keyFile === undefined) report(`${keyName} is missing: the file with this service's API key at the rail`);
-  const apiKey = secretIn(keyName, keyFile, report);
-  // One secret per line: the current secret and, during a rotation, earlier secrets.
-  const webhookSecrets = secretIn(secretName, secretFile, report).split(/\s+/).filter(Boolean);
-  if (!webhookSecrets.every((secret) => SECRET.test(secret)))
-    report(`${secretName} must contain a secret that begins with whsec_ in each line (they are not shown)`);
-  return { apiKey, webhookSecrets };
+/** Reads the only rail, which is a service. The fields are those of a rail in the file of rails. */
+export function singleRail(service: Fields, at: At): RailsSettings {
+  const rails = [toRail("rail", service, ".", at)];
+  return { rails, routes: [{ rail: "rail" }], attentionAfterMinutes: ATTENTION_AFTER_MINUTES };
 }
 
-/** Reads the file that RAILS names. Files that it names are relative to its own folder. */
-export function readRailsFile(file: string, report: Report): RailsSettings {
-  const nothing = { rails: [], routes: [], attentionAfterMinutes: ATTENTION_AFTER_MINUTES };
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    report(`RAILS must be a readable file: ${(error as Error).message}`);
-    return nothing;
-  }
+/** Reads the text of the file that RAILS names. Files that it names are relative to its own folder. */
+export function toRails({ file, text }: { file: string; text: string }, report: Report): RailsSettings {
   // The library is loaded only if it is used.
   const { parseDocument } = createRequire(import.meta.url)("yaml") as typeof import("yaml");
   const document = parseDocument(text);
   for (const { message } of document.errors) report(`${file}: ${message.split("\n")[0]}`);
-  if (document.errors.length > 0) return nothing;
-  const at = (place: string, problem: string) => report(`${file}: ${place} ${problem}`);
-  const root = asObject(document.toJS(), "the file", at);
-  refuseOthers(root, ["rails", "routes", "attentionAfterMinutes"], "the file", at);
-  const named = asObject(root.rails, "rails", at);
-  const names = Object.keys(named);
-  if (names.length === 0) at("rails", "must have at least one rail");
-  const { attentionAfterMinutes = ATTENTION_AFTER_MINUTES, routes } = root;
-  if (!isNumberFrom(1, attentionAfterMinutes)) at("attentionAfterMinutes", "must be a number of at least 1");
-  if (!Array.isArray(routes) || routes.length === 0)
-    at("routes", "must be a list with at least one route, such as `- rail: NAME`");
+  const within = (place: string): At => {
+    return (field, problem) => report(`${file}: ${[place, field].filter(Boolean).join(".") || "the file"} ${problem}`);
+  };
+  const fields = document.errors.length > 0 ? {} : fieldsOf(document.toJS(), FILE, within(""));
+  const rails = isObject(fields.rails) ? Object.entries(fields.rails) : [];
+  const routes = Array.isArray(fields.routes) ? fields.routes : [];
+  const names = rails.map(([name]) => name);
   return {
-    rails: names.map((name) => toRail(name, named[name], dirname(resolve(file)), at)),
-    routes: (Array.isArray(routes) ? routes : []).map((route, index) => toRoute(route, `routes[${index}]`, names, at)),
-    attentionAfterMinutes: attentionAfterMinutes as number,
+    rails: rails.map(([name, rail]) => toRail(name, rail, dirname(resolve(file)), within(`rails.${name}`))),
+    routes: routes.map((route, index) => toRoute(route, names, within(`routes[${index}]`))),
+    attentionAfterMinutes: (fields.attentionAfterMinutes ?? ATTENTION_AFTER_MINUTES) as number,
   };
 }
 
-type At = (place: string, problem: string) => void;
-type Fields = Readonly<Record<string, unknown>>;
-
 function toRail(name: string, value: unknown, folder: string, at: At): RailSettings {
-  const place = `rails.${name}`;
-  if (!NAME.test(name)) at(place, "must have a name of at most 32 lower-case letters, digits and hyphens");
-  const rail = asObject(value, place, at);
-  const isModule = rail.module !== undefined;
-  const own = isModule ? ["module", "settings"] : ["url", "apiKeyFile", "webhookSecretFile"];
-  refuseOthers(rail, [...own, "requestsPerSecond"], place, at);
-  const { requestsPerSecond } = rail;
-  if (requestsPerSecond !== undefined && !isNumberFrom(1, requestsPerSecond))
-    at(`${place}.requestsPerSecond`, "must be a whole number of at least 1");
-  const limit = requestsPerSecond === undefined ? {} : { requestsPerSecond: requestsPerSecond as number };
-  if (isModule) {
-    if (typeof rail.module !== "string") at(`${place}.module`, "must be the path of a module");
-    return { name, module: resolve(folder, String(rail.module)), settings: rail.settings, ...limit };
-  }
-  const url = URL.parse(String(rail.url));
-  const isAddress = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search;
-  if (!isAddress) at(`${place}.url`, "must be an http or https URL without credentials or query, or set module");
-  const fileOf = (field: string) => (rail[field] === undefined ? undefined : resolve(folder, String(rail[field])));
-  const secrets = secretsOf(
-    ["apiKeyFile", fileOf("apiKeyFile")],
-    ["webhookSecretFile", fileOf("webhookSecretFile")],
-    (problem) => at(place, problem),
-  );
-  return { name, url: url?.href.replace(/\/+$/, "") ?? "", ...secrets, ...limit };
+  if (!NAME.test(name)) at("", "must have a name of at most 32 lower-case letters, digits and hyphens");
+  const isModule = isObject(value) && value.module !== undefined;
+  const { requestsPerSecond, ...rail } = fieldsOf(value, isModule ? MODULE : SERVICE, at);
+  const common = { name, ...(requestsPerSecond !== undefined && { requestsPerSecond: requestsPerSecond as number }) };
+  if (isModule) return { ...common, module: resolve(folder, String(rail.module)), settings: rail.settings };
+  const read = (field: string): string => {
+    try {
+      return typeof rail[field] === "string" ? secretIn(resolve(folder, rail[field])) : "";
+    } catch (error) {
+      at(field, (error as Error).message);
+      return "";
+    }
+  };
+  // One secret per line: the current secret and, during a rotation, earlier secrets.
+  const webhookSecrets = read("webhookSecretFile").split(/\s+/).filter(Boolean);
+  if (!webhookSecrets.every((secret) => SECRET.test(secret)))
+    at("webhookSecretFile", "must contain a secret that begins with whsec_ in each line (they are not shown)");
+  return { ...common, url: String(rail.url).replace(/\/+$/, ""), apiKey: read("apiKeyFile"), webhookSecrets };
 }
 
-const CONDITIONS: Readonly<Record<Exclude<keyof Route, "rail">, [RegExp, string]>> = {
-  kind: [/^(disbursement|checkout)$/, "must be disbursement or checkout"],
-  country: [/^[A-Z]{2}$/, "must be two capital letters, such as CI"],
-  currency: [/^[A-Z]{3}$/, "must be three capital letters, such as XOF"],
-  phonePrefix: [/^\d{1,15}$/, 'must be digits in quotes, with the calling code, such as "22507"'],
-};
-
-function toRoute(value: unknown, place: string, names: readonly string[], at: At): Route {
-  const route = asObject(value, place, at);
-  refuseOthers(route, ["rail", ...Object.keys(CONDITIONS)], place, at);
-  if (!names.includes(route.rail as string)) at(`${place}.rail`, `must be one of ${names.join(", ")}`);
-  for (const [field, [pattern, rule]] of Object.entries(CONDITIONS)) {
-    const given = route[field];
-    if (given !== undefined && (typeof given !== "string" || !pattern.test(given))) at(`${place}.${field}`, rule);
-  }
+function toRoute(value: unknown, names: readonly string[], at: At): Route {
+  const route = fieldsOf(value, ROUTE, at);
+  if (!names.includes(route.rail as string)) at("rail", `must be one of ${names.join(", ")}`);
   if (route.phonePrefix !== undefined && route.kind === "checkout")
-    at(`${place}.phonePrefix`, "cannot be a condition of checkouts, whose payer is not known");
+    at("phonePrefix", "cannot be a condition of checkouts, whose payer is not known");
   return route as unknown as Route;
 }
 
-function asObject(value: unknown, place: string, at: At): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  at(place, "must have fields");
-  return {};
-}
-
-function refuseOthers(fields: Fields, known: readonly string[], place: string, at: At) {
-  for (const name of Object.keys(fields).filter((each) => !known.includes(each)))
-    at(`${place}.${name}`, `is not known; known are ${known.join(", ")}`);
-}
-
-const isNumberFrom = (least: number, value: unknown) => Number.isInteger(value) && (value as number) >= least;
-
-/** Reads a secret from a file; empty without a file. The text of a problem never shows the secret. */
-export function secretIn(name: string, file: string | undefined, report: Report): string {
-  if (file === undefined) return "";
-  let text: string;
+/** Reads a file that a setting names. @throws Error whose message goes after the name of the setting */
+export function textIn(file: string): string {
   try {
-    text = readFileSync(file, "utf8").trim();
+    return readFileSync(file, "utf8").trim();
   } catch (error) {
-    report(`${name} cannot be read: ${(error as Error).message}`);
-    return "";
+    throw new Error(`cannot be read: ${(error as Error).message}`, { cause: error });
   }
-  if (!/^[\x21-\x7e\s]+$/.test(text)) report(`${name} must contain printable ASCII characters (they are not shown)`);
-  return text;
+}
+
+/** Reads a secret from a file. @throws Error as `textIn` does; its message never shows the secret */
+export function secretIn(file: string): string {
+  const text = textIn(file);
+  if (/^[\x21-\x7e\s]+$/.test(text)) return text;
+  throw new Error("must contain printable ASCII characters (they are not shown)");
 }

@@ -14,7 +14,6 @@ import {
   HOUR,
   LATEST,
 } from "../testing/storage/fixtures.ts";
-import { copyToPostgres } from "./copy.ts";
 import { databaseAt, type DatabaseAddress } from "./open.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { openSqlite } from "./sqlite/index.ts";
@@ -105,17 +104,4 @@ describe.each(Object.entries({ SQLite: SQLITE, PostgreSQL: POSTGRES }))("%s", (_
     await expect(change("UPDATE entries SET available = available + 1")).rejects.toThrow(/check/i);
     await expect(change("INSERT INTO entries SELECT * FROM entries")).rejects.toThrow(/unique/i);
   });
-});
-
-test("a copy to PostgreSQL keeps the books", async () => {
-  const clock = createFakeClock();
-  const source = await SQLITE.open(clock);
-  await fill(source, clock);
-  const balances = await source.listBalances();
-  await source.close();
-  await copyToPostgres(pathOf("server.db"), database.url);
-  const copy = await POSTGRES.open(clock);
-  expect(await copy.listBalances()).toEqual(balances);
-  await copy.close();
-  expect(await databaseAt(POSTGRES.address()).check()).toEqual({ findings: [] });
 });

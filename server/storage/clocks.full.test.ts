@@ -1,5 +1,5 @@
 // Clocks that are wrong or jump: leases hold and end in time, and nothing waits for a time that was wrong.
-import { beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, afterEach, describe, expect, test, vi } from "vitest";
 import { createSystemClock, type Clock, type ClockReport } from "../domain/clock.ts";
 import type { ClaimedDelivery } from "../domain/deliveries.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -239,7 +239,7 @@ describe("SQLite, with the clock of its process", () => {
     await world.set({ process: 0 });
     await world.pass(SECOND);
     expect(await claimsOf(process)).toMatchObject([{ dueAt: world.time() }]);
-    expect((await storage.listTeam({ idleMs: HOUR, limit: 10 })).links).toEqual([]);
+    expect((await storage.listTeam()).links).toEqual([]);
   });
 });
 
@@ -258,7 +258,11 @@ describe("PostgreSQL, with the clocks of two processes and of the database", () 
     const setDatabase = (ms: number) => database.run(`UPDATE testing.clock SET ms = ${ms}`);
     await database.empty();
     await setDatabase(START);
-    world = createWorld((clock) => openPostgres(database.url, { clock, server: true }), setDatabase);
+    // The test sets the clocks one after the other. A comparison in between, by a timer, would see a jump of a second.
+    world = createWorld((clock) => {
+      vi.useFakeTimers({ toFake: ["setInterval"] });
+      return openPostgres(database.url, { clock, server: true }).finally(() => vi.useRealTimers());
+    }, setDatabase);
   });
   clockSuite({
     which: ["process", "other", "database"],

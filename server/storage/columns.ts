@@ -32,11 +32,13 @@ export function columnsOf(table: string, names: readonly string[]): Columns {
 
 /**
  * @param columns the columns of a database, as `table.column`
+ * @param isMigrated whether the database has a version
  * @throws StorageError if a column of the first migration is missing: a development version made the database, whose first
  *   migration was another
  */
-export function requireKnown([first]: readonly Migration[], columns: readonly unknown[]): void {
-  if (!columns.some((column) => String(column).startsWith("disbursements."))) return;
+export function requireKnown([first]: readonly Migration[], columns: readonly string[], isMigrated: boolean): void {
+  if (columns.length > 0 && !isMigrated) throw new Error("it contains the tables of another program");
+  if (!columns.some((column) => column.startsWith("disbursements."))) return;
   const has = new Set(columns);
   for (const [table, expected] of readTables([first!]))
     if (!Object.keys(expected).every((column) => has.has(`${table}.${column}`)))

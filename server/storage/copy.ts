@@ -1,5 +1,5 @@
-import { hash } from "node:crypto";
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import { isDeepStrictEqual } from "node:util";
 import { DatabaseError, type Client } from "pg";
 import { SCHEMA, type Columns } from "./columns.ts";
 import { insertRows, runAll } from "./portable/query.ts";
@@ -9,7 +9,7 @@ import { runIn } from "./postgres/executor.ts";
 import { migrateWithin } from "./postgres/migrate.ts";
 import { BEGIN } from "./postgres/sessions.ts";
 import { encodeText } from "./postgres/text.ts";
-import type { Values } from "./rows.ts";
+import type { Row } from "./rows.ts";
 import { explained, openDatabase } from "./sqlite/database.ts";
 import { schemaOf } from "./sqlite/migrate.ts";
 import { requireIntact } from "./sqlite/tools.ts";
@@ -22,13 +22,10 @@ interface CopiedTable {
   columns: Columns;
   /** A query for SQLite with these columns. */
   select: string;
-  /** The columns of money. */
-  sums: readonly string[];
 }
 
 /** The log of requests and the limits of requests are not copied. People have to sign in again. */
 const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
-const MONEY = ["amount", "fee", "available", "reserved", "fees", "outside", "balance"];
 
 /** What SQLite reads instead of a column of the same name. */
 const VALUES: Readonly<Record<string, string>> = {
@@ -40,23 +37,23 @@ const VALUES: Readonly<Record<string, string>> = {
 function toCopied(table: string): CopiedTable {
   const columns = SCHEMA.get(table)!;
   const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
-  const sums = MONEY.filter((name) => name in columns);
-  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${table}`, sums };
+  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${table}` };
 }
 
 export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
   .filter((table) => table !== "service" && !NOT_COPIED.includes(table))
   .map(toCopied);
 
-type Row = Readonly<Record<string, SQLOutputValue>>;
+type SqliteRow = Readonly<Record<string, SQLOutputValue>>;
+/** The values of a row as texts that PostgreSQL reads as the types of their columns. */
+type Cells = Record<string, string | null>;
 
-/** Returns the values of a row as texts that PostgreSQL reads as the types of their columns. */
-function toCells({ columns }: CopiedTable, row: Row): Record<string, string | null> {
+function toCells(columns: Columns, row: SqliteRow): Cells {
   const cells = Object.entries(columns).map(([name, type]) => {
     const value = row[name]!;
     return [name, value === null ? null : toCell(value, type)];
   });
-  return Object.fromEntries(cells) satisfies Values;
+  return Object.fromEntries(cells) as Cells;
 }
 
 function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
@@ -65,17 +62,24 @@ function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
   return type === "text" ? encodeText(String(value)) : String(value);
 }
 
-export type Copied = { table: string; tally: Tally }[];
+/** What was copied of a table. */
+export interface Copied {
+  table: string;
+  rows: number;
+  /** The sum of the column `amount`, if the table has one. */
+  amounts: bigint | undefined;
+}
 
 const BATCH = 1_000;
 /** Doubt about payments begins anew, because the destination measures it with a counter of its own. */
 const DOUBT = "UPDATE handovers SET asked_leased = (SELECT leased FROM service) WHERE asked_leased IS NOT NULL";
 
 /**
- * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares both before it commits.
+ * Copies a SQLite database into an empty PostgreSQL database, in one transaction. Compares each row that PostgreSQL has
+ * stored with the row that was read.
  * @throws StorageError if another program uses the source, the destination is not empty, or they differ; nothing was copied then
  */
-export async function copyToPostgres(path: string, url: string): Promise<Copied> {
+export async function copyToPostgres(path: string, url: string): Promise<Copied[]> {
   const source = explained(path, () => openDatabase(path));
   try {
     explained(path, () => prepare(source, path));
@@ -92,15 +96,14 @@ function prepare(source: DatabaseSync, path: string): void {
   requireIntact(source, path);
 }
 
-async function copyAll(source: DatabaseSync, destination: Client): Promise<Copied> {
+async function copyAll(source: DatabaseSync, destination: Client): Promise<Copied[]> {
   await destination.query(BEGIN);
   // Servers that start meanwhile wait for the end of the migration.
   await migrateWithin(destination);
   await requireEmpty(destination);
-  const copied: Copied = [];
+  const copied: Copied[] = [];
   try {
-    for (const each of TABLES) copied.push({ table: each.table, tally: await copyTable(source, destination, each) });
-    for (const [index, each] of TABLES.entries()) await requireSame(destination, each, copied[index]!.tally);
+    for (const each of TABLES) copied.push(await copyTable(source, destination, each));
   } catch (error) {
     if (error instanceof StorageError) throw error;
     throw new StorageError(`The copy failed: ${(error as Error).message}. Nothing was copied.`, { cause: error });
@@ -124,33 +127,42 @@ async function requireEmpty(destination: Client): Promise<void> {
   }
 }
 
-async function copyTable(source: DatabaseSync, destination: Client, copied: CopiedTable): Promise<Tally> {
+async function copyTable(source: DatabaseSync, destination: Client, { table, columns, select }: CopiedTable) {
   const send: Query = async (text, values) => {
     const { rows, rowCount, command } = await destination.query(text, values as unknown[]);
     return { rows, count: rowCount ?? 0, command };
   };
-  const insert = (rows: ReturnType<typeof toCells>[]) => runIn(send, runAll([insertRows(copied.table, rows)]));
-  const { tally, add } = createTally(copied);
-  const select = source.prepare(copied.select);
+  const stored = Object.entries(columns).map(
+    // The defaults of a role decide how bytes are converted to text.
+    ([name, type]) => (type === "bytea" ? `'\\x' || encode(${name}, 'hex')` : `${name}::text`) + ` AS ${name}`,
+  );
+  const copied: Copied = { table, rows: 0, amounts: "amount" in columns ? 0n : undefined };
+  async function copyBatch(batch: readonly Cells[]) {
+    const [result] = await runIn(send, runAll([insertRows(table, batch, `RETURNING ${stored.join(", ")}`)]));
+    if (!isDeepStrictEqual(textsOf(result!.rows.map(encoded)), textsOf(batch)))
+      throw new StorageError(`The copy of the table ${table} differs from the original. Nothing was copied.`);
+    copied.rows += batch.length;
+    if (copied.amounts !== undefined) copied.amounts += batch.reduce((sum, { amount }) => sum + BigInt(amount!), 0n);
+  }
+  const rows = source.prepare(select);
   // Otherwise numbers of 2^53 and above would be refused.
-  select.setReadBigInts(true);
-  let batch: ReturnType<typeof toCells>[] = [];
-  for (const row of select.iterate()) {
-    const cells = toCells(copied, row);
-    add(cells);
-    if (batch.push(cells) < BATCH) continue;
-    await insert(batch);
+  rows.setReadBigInts(true);
+  let batch: Cells[] = [];
+  for (const row of rows.iterate()) {
+    if (batch.push(toCells(columns, row)) < BATCH) continue;
+    await copyBatch(batch);
     batch = [];
   }
-  if (batch.length > 0) await insert(batch);
-  return tally;
+  if (batch.length > 0) await copyBatch(batch);
+  return copied;
 }
 
-async function requireSame(destination: Client, copied: CopiedTable, expected: Tally): Promise<void> {
-  const { rows } = await destination.query<Record<string, string>>(tallyQuery(copied));
-  if (isSame(toTally(rows[0]!), expected)) return;
-  throw new StorageError(`The copy of the table ${copied.table} differs from the original. Nothing was copied.`);
-}
+/** The rows as texts, whose order does not matter. */
+const textsOf = (rows: readonly Cells[]) => rows.map((cells) => JSON.stringify(Object.entries(cells))).toSorted();
+
+/** The connection decodes texts when it reads them. */
+const encoded = (row: Row): Cells =>
+  Object.fromEntries(Object.entries(row).map(([name, text]) => [name, text === null ? null : encodeText(text)]));
 
 async function commit(destination: Client): Promise<void> {
   try {
@@ -165,58 +177,3 @@ async function commit(destination: Client): Promise<void> {
     );
   }
 }
-
-/** The properties of a table that must be equal in both databases. */
-interface Tally {
-  rows: bigint;
-  /** The sums of the columns of money. */
-  sums: bigint[];
-  /** The sum of a hash of each row, so that the order of rows does not matter. */
-  checksum: bigint;
-}
-
-type Cells = Readonly<Record<string, string | null>>;
-
-/** The hashed text of a row: its values with this separator between them, and this mark in place of NULL. */
-const [SEPARATOR, NULL] = ["\u001f", "\u001e"];
-/** The number of hexadecimal digits of a hash that are added up. */
-const DIGITS = 15;
-
-/** Returns a tally to which rows can be added. */
-function createTally({ columns, sums: summed }: CopiedTable) {
-  const tally: Tally = { rows: 0n, sums: summed.map(() => 0n), checksum: 0n };
-  const names = Object.keys(columns);
-  return {
-    tally,
-    add(cells: Cells) {
-      const text = names.map((name) => cells[name] ?? NULL).join(SEPARATOR);
-      tally.rows += 1n;
-      tally.sums = summed.map((name, index) => tally.sums[index]! + BigInt(cells[name]!));
-      tally.checksum += BigInt(`0x${hash("sha256", text).slice(0, DIGITS)}`);
-    },
-  };
-}
-
-/** Returns the statement that makes the same tally in PostgreSQL, whose row `toTally` converts. */
-function tallyQuery({ table, columns, sums }: CopiedTable): string {
-  const texts = Object.entries(columns).map(([name, type]) =>
-    type === "bytea" ? `'\\x' || encode(${name}, 'hex')` : `${name}::text`,
-  );
-  const text = `array_to_string(ARRAY[${texts.join(", ")}], chr(31), chr(30))`;
-  const digits = `left(encode(sha256(convert_to(${text}, 'UTF8')), 'hex'), ${DIGITS})`;
-  const numbers = [
-    "count(*)",
-    `sum(('x' || ${digits})::bit(${4 * DIGITS})::bigint)`,
-    ...sums.map((of) => `sum(${of})`),
-  ];
-  const columnsOfResult = numbers.map((number, index) => `coalesce(${number}, 0)::text AS n${index}`);
-  return `SELECT ${columnsOfResult.join(", ")} FROM ${table}`;
-}
-
-function toTally(row: Readonly<Record<string, string>>): Tally {
-  const [rows, checksum, ...sums] = Object.values(row).map(BigInt);
-  return { rows: rows!, sums, checksum: checksum! };
-}
-
-const isSame = (a: Tally, b: Tally): boolean =>
-  a.rows === b.rows && a.checksum === b.checksum && a.sums.join() === b.sums.join();

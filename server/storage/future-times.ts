@@ -1,8 +1,8 @@
 import { CLOCKS_AGREE_MS, type Clock } from "../domain/clock.ts";
 import { LONGEST_LINK_MS } from "../domain/sign-in.ts";
 
-/** By how much a stored time of each kind may be in the future. A rate limit is full again after a second at most. */
-const LONGEST_MS = { rate: 2_000, pause: 60_000 };
+/** By how much the next step of a replay may be in the future. */
+const LONGEST_PAUSE_MS = 60_000;
 
 /**
  * Returns the statements that correct times that were written while a clock was ahead. Without the correction, payments
@@ -28,7 +28,7 @@ export function futureTimes(now: string): string[] {
          WHERE x.merchant_id = handovers.merchant_id AND x.handover_id = handovers.id AND x.at_real > ${future})`,
     `UPDATE handovers SET next_attempt_at = ${now} WHERE state <> 'closed' AND ready AND next_attempt_at > ${future}`,
     `UPDATE handovers SET attention_real = ${now} WHERE attention_real > ${future}`,
-    `UPDATE replays SET due_at = ${now} WHERE state = 'running' AND due_at > ${now} + ${LONGEST_MS.pause}`,
+    `UPDATE replays SET due_at = ${now} WHERE state = 'running' AND due_at > ${now} + ${LONGEST_PAUSE_MS}`,
     // Records that are created from now on must be erased in their turn.
     `UPDATE erasures SET next_created_at = ${now} WHERE next_created_at > ${now}`,
     // A session must not last longer than intended. People who signed in while the clock was ahead sign in again.
@@ -36,10 +36,6 @@ export function futureTimes(now: string): string[] {
     `DELETE FROM dashboard_links WHERE expires_real > ${future} + ${LONGEST_LINK_MS}`,
   ];
 }
-
-/** The statement for the table that only PostgreSQL has, where several processes share limits. */
-export const sharedFutureTimes = (now: string): string =>
-  `DELETE FROM request_rates WHERE full_at > ${now} + ${LONGEST_MS.rate}`;
 
 /** Returns a function that corrects times at its first call, and whenever time has gone back since its last call. */
 export function correction(clock: Pick<Clock, "now">, correct: () => Promise<unknown>): () => Promise<void> {

@@ -4,8 +4,7 @@ import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useFolder } from "../testing/places.ts";
 import { missingMigrations, readMigrations } from "./migrations.ts";
-import { openDatabase } from "./sqlite/database.ts";
-import { migrate, migrateSqlite, schemaOf } from "./sqlite/migrate.ts";
+import { migrate, schemaOf } from "./sqlite/migrate.ts";
 
 const pathOf = useFolder();
 
@@ -59,14 +58,6 @@ describe("a migration of SQLite", () => {
     expect(schema()).toEqual(before);
     expect(migrate(db, next("CREATE TABLE a (b)", "CREATE TABLE c (d)"))).toEqual({ from: latest, to: latest + 2 });
     expect(db.prepare("SELECT name FROM sqlite_schema WHERE name IN ('a', 'c')").all()).toHaveLength(2);
-  });
-
-  test("refuses a file that another program uses", () => {
-    const path = pathOf("server.db");
-    const other = openDatabase(path);
-    expect(() => migrateSqlite(path)).toThrow(/^Another server or command is using .+server\.db\. Stop it, /);
-    other.close();
-    expect(migrateSqlite(path)).toEqual({ from: 0, to: latest });
   });
 
   test.each([1, 41])("refuses a database of a development version, such as %i", (version) => {

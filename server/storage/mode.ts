@@ -1,6 +1,46 @@
+import type { Clock } from "../domain/clock.ts";
 import type { AskedMode, Mode } from "../domain/keys.ts";
+import type { Emit } from "../domain/telemetry.ts";
 import { run, type Work } from "./portable/query.ts";
+import { sealStoredSecrets } from "./portable/secrets.ts";
+import type { Sealing } from "./sealing.ts";
 import { StorageError } from "./storage-error.ts";
+
+/** How a storage is opened. */
+export interface OpenOptions {
+  clock: Clock;
+  /**
+   * True for a server, which finishes the interrupted work of earlier servers; false for a command. Only one server may
+   * use a SQLite file, any number a PostgreSQL database.
+   */
+  server: boolean;
+  /**
+   * The mode that SANDBOX asks for. The first server's mode is stored, and a server in the other mode is refused (D80). If
+   * absent, the mode is not checked.
+   */
+  mode?: AskedMode;
+  /** Reports commits, settled records, and when the storage stops or starts working. */
+  emit?: Emit;
+  /**
+   * The keys of the webhook secrets: the first encrypts, and all decrypt (D12). Without keys, secrets are stored as they
+   * are.
+   */
+  secretKeys?: readonly Buffer[];
+}
+
+/**
+ * What a process does first in a database that has its schema: stores the mode of a server, unless the database has one,
+ * and encrypts the stored secrets as the keys demand. Of processes that start at the same time, one stores its mode.
+ * @throws StorageError if the database has the other mode, or a secret needs a key that is missing
+ */
+export function* claim(mode: Mode | undefined, sealing: Sealing, options: Pick<OpenOptions, "server">): Work<void> {
+  if (mode) {
+    yield* run("INSERT INTO mode (id, name) VALUES (1, :mode) ON CONFLICT DO NOTHING", { mode });
+    const [row] = (yield* run(MODE)).rows;
+    modeOfServer(toMode(row!), mode);
+  }
+  yield* sealStoredSecrets(sealing, { replace: options.server });
+}
 
 /** The mode that a database stores (D80). Empty for a database without merchants. */
 export interface FoundMode {
@@ -17,16 +57,7 @@ export function toMode({ mode, used }: Readonly<Record<string, unknown>>): Found
   return used ? { undecided: true } : {};
 }
 
-/**
- * Stores the mode of a database that has none. Of processes that start at the same time, one stores its mode.
- * @throws StorageError if the database has the other mode
- */
-export function* claimMode(mode: Mode): Work<void> {
-  yield* run("INSERT INTO mode (id, name) VALUES (1, :mode) ON CONFLICT DO NOTHING", { mode });
-  const [row] = (yield* run(MODE)).rows;
-  modeOfServer(toMode(row!), mode);
-}
-
+const NAMES: Record<Mode, string> = { live: "a live service", sandbox: "a sandbox" };
 const OTHER_DATABASE = "or set DATABASE_URL to another database. Nothing was changed.";
 
 /**
@@ -34,35 +65,21 @@ const OTHER_DATABASE = "or set DATABASE_URL to another database. Nothing was cha
  * @throws StorageError if the database has the other mode, or nothing shows its mode
  */
 export function modeOfServer(found: FoundMode, asked: AskedMode): Mode {
-  requireNoOther(found, asked);
-  if (asked !== "unset") return asked;
-  if (found.mode === "live") {
+  const mode = asked === "unset" ? "sandbox" : asked;
+  if (found.mode !== undefined && found.mode !== mode) {
+    const says = asked === "unset" ? "SANDBOX is not set, which starts" : `SANDBOX=${mode === "sandbox"} asks for`;
     throw new StorageError(
-      `The database belongs to a live service, and SANDBOX is not set, which starts a sandbox. Set SANDBOX=false, ${OTHER_DATABASE}`,
+      `The database belongs to ${NAMES[found.mode]}, and ${says} ${NAMES[mode]}. ` +
+        `Set SANDBOX=${found.mode === "sandbox"}, ${OTHER_DATABASE}`,
     );
   }
-  if (found.undecided) {
+  if (found.undecided && asked === "unset") {
     throw new StorageError(
       "The database has merchants, and no server has stored whether it belongs to a sandbox or to a live service. " +
         `Set SANDBOX=true or SANDBOX=false, which is stored for ever, ${OTHER_DATABASE}`,
     );
   }
-  return "sandbox";
-}
-
-/** @throws StorageError if the database has another mode than SANDBOX asks for */
-export function requireNoOther({ mode }: FoundMode, asked: AskedMode): void {
-  if (asked === "unset" || mode === undefined || mode === asked) return;
-  if (mode === "live") {
-    throw new StorageError(
-      "The database belongs to a live service, and SANDBOX=true asks for a sandbox, which could delete its records. " +
-        `Set SANDBOX=false, ${OTHER_DATABASE}`,
-    );
-  }
-  throw new StorageError(
-    "The database belongs to a sandbox, and SANDBOX=false asks for a live service. A live service needs a " +
-      `database of its own. Set SANDBOX=true, ${OTHER_DATABASE}`,
-  );
+  return mode;
 }
 
 /**
@@ -74,8 +91,6 @@ export function modeAfterRestore(backup: FoundMode, target: FoundMode, asked: As
   if (wanted === undefined || backup.mode === undefined || backup.mode === wanted) return wanted ?? backup.mode;
   const says = target.mode === undefined ? `SANDBOX=${wanted === "sandbox"} asks for` : "the database belongs to";
   throw new StorageError(
-    `The backup belongs to ${named(backup.mode)}, but ${says} ${named(wanted)}. Name another backup, ${OTHER_DATABASE}`,
+    `The backup belongs to ${NAMES[backup.mode]}, but ${says} ${NAMES[wanted]}. Name another backup, ${OTHER_DATABASE}`,
   );
 }
-
-const named = (mode: Mode) => (mode === "live" ? "a live service" : "a sandbox");

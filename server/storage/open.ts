@@ -1,31 +1,20 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Clock } from "../domain/clock.ts";
-import type { AskedMode } from "../domain/keys.ts";
 import type { Storage } from "../domain/storage.ts";
-import type { Emit } from "../domain/telemetry.ts";
-import { copyToPostgres, type Copied } from "./copy.ts";
-import type { Migrated } from "./migrations.ts";
-import type { FoundMode } from "./mode.ts";
+import { copyToPostgres } from "./copy.ts";
+import type { OpenOptions } from "./mode.ts";
 import { withConnection } from "./postgres/connections.ts";
 import { openPostgres } from "./postgres/index.ts";
 import { migrate, postgresMode } from "./postgres/migrate.ts";
 import type { DurabilityOptions } from "./postgres/sessions.ts";
 import { checkPostgres, dumpAdvice, postgresStatus, restoreAdvice } from "./postgres/tools.ts";
 import { connectToServer } from "./socket.ts";
-import { backupUnused, restoreSqlite, type Restored, type RestoreOptions } from "./sqlite/backup.ts";
+import { backupUnused, restoreSqlite, type RestoreOptions } from "./sqlite/backup.ts";
 import { FileInUse, MEMORY } from "./sqlite/database.ts";
 import { openSqlite, type SqliteStorage } from "./sqlite/index.ts";
 import { migrateSqlite } from "./sqlite/migrate.ts";
 import { checkSqlite, sqliteMode, sqliteStatus } from "./sqlite/tools.ts";
-import type { Checked, DatabaseStatus } from "./status.ts";
 import { StorageAway, StorageError } from "./storage-error.ts";
-
-interface OpenOptions extends DurabilityOptions {
-  clock: Clock;
-  emit?: Emit;
-  secretKeys?: readonly Buffer[];
-}
 
 /** Where a database is. The URL of a PostgreSQL database may contain a password. */
 export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgres"; url: string };
@@ -34,17 +23,18 @@ export type DatabaseAddress = { kind: "sqlite"; path: string } | { kind: "postgr
 const WAIT_MS = 2_000;
 const RETRY_EVERY_MS = 50;
 
-/** Resolves with what the running server of a SQLite file offers, or else with the file. @throws StorageError */
+/**
+ * Resolves with the result of `work`, which gets the storage of the running server of a SQLite file, or undefined if it has
+ * to use the file. @throws StorageError
+ */
 async function reach<T>(
   path: string,
-  ofServer: ((server: SqliteStorage) => T | Promise<T>) | undefined,
-  ofFile: () => T | Promise<T>,
+  work: (server: SqliteStorage | undefined) => T | Promise<T>,
+  asksServer = true,
 ): Promise<T> {
   for (let waited = 0; ; waited += RETRY_EVERY_MS) {
-    const server = ofServer && (await connectToServer(path));
-    if (server) return ofServer(server);
     try {
-      return await ofFile();
+      return await work(asksServer ? await connectToServer(path) : undefined);
     } catch (error) {
       if (!(error instanceof FileInUse) || waited >= WAIT_MS) throw error;
     }
@@ -54,68 +44,40 @@ async function reach<T>(
 
 /**
  * Opens the storage that DATABASE_URL names. If a server uses a SQLite file, a command gets the storage of that server,
- * because only one program can open the file.
- * @param options.server true if a server opens it; only one server may use a SQLite file, any number a PostgreSQL database
- * @param options.mode the mode that SANDBOX asks for; the first server's mode is stored, and a server in the other mode
- * is refused (D80)
- * @param options.secretKeys the keys of the webhook secrets: the first key encrypts, and all keys decrypt (D12). A
- * command that uses the storage of a running server gets decrypted secrets
+ * because only one program can open the file; the webhook secrets are then decrypted.
  * @throws StorageError whose message says what to do
  */
 export async function openStorage(
   database: DatabaseAddress,
-  options: OpenOptions & ({ server: true; mode: AskedMode } | { server: false }),
+  options: OpenOptions & DurabilityOptions,
 ): Promise<Storage> {
   if (database.kind === "postgres") return openPostgres(database.url, options);
   const { path } = database;
-  const ofServer = options.server || path === MEMORY ? undefined : (server: Storage) => server;
-  return reach<Storage>(path, ofServer, () => openSqlite(path, options));
+  const asksServer = !options.server && path !== MEMORY;
+  return reach<Storage>(path, (server) => server ?? openSqlite(path, options), asksServer);
 }
 
 /** A database as a whole, for an operator. Each operation throws a StorageError whose message says what to do. */
-export interface Database {
-  /** Reads the mode, and changes nothing. */
-  readMode(): Promise<FoundMode>;
-  /** Reads the status, also while a server uses the database, and changes nothing. @param now real time */
-  readStatus(now: number): Promise<DatabaseStatus>;
-  /** Applies the missing migrations. A SQLite file that a server uses is refused. */
-  migrate(): Promise<Migrated>;
-  /** Checks all of a SQLite file that no server uses, or the books of a PostgreSQL database. */
-  check(): Promise<Checked>;
-  /** Writes a copy with every commit from before the call into a new file, also while a server writes. */
-  backup(file: string): Promise<void>;
-  /** Puts a copy of a backup in the place of the database. After an error nothing was changed. */
-  restore(file: string, options: RestoreOptions): Promise<Restored>;
-  /** Copies a SQLite database into an empty PostgreSQL database. After an error nothing was copied. */
-  copyTo(url: string): Promise<Copied>;
-}
+export type Database = ReturnType<typeof sqliteAt>;
 
 export const databaseAt = (address: DatabaseAddress): Database =>
   address.kind === "postgres" ? postgresAt(address.url) : sqliteAt(address.path);
 
-const sqliteAt = (path: string): Database => ({
-  readMode: () =>
-    reach(
-      path,
-      (server) => server.readMode(),
-      () => sqliteMode(path),
-    ),
-  readStatus: (now) =>
-    reach(
-      path,
-      (server) => server.readStatus(),
-      () => sqliteStatus(path, now),
-    ),
+const sqliteAt = (path: string) => ({
+  /** Reads the mode, and changes nothing. */
+  readMode: () => reach(path, (server) => server?.readMode() ?? sqliteMode(path)),
+  /** Reads the status, also while a server uses the database, and changes nothing. @param now real time */
+  readStatus: (now: number) => reach(path, (server) => server?.readStatus() ?? sqliteStatus(path, now)),
+  /** Applies the missing migrations. A SQLite file that a server uses is refused. */
   migrate: async () => migrateSqlite(path),
+  /** Checks all of a SQLite file that no server uses, or the books of a PostgreSQL database. */
   check: async () => checkSqlite(path),
-  backup: (file) =>
-    reach(
-      path,
-      (server) => server.backup(resolve(file)),
-      () => backupUnused(path, file),
-    ),
-  restore: (file, options) => restoreSqlite(path, file, options),
-  copyTo: (url) => copyToPostgres(path, url),
+  /** Writes a copy with every commit from before the call into a new file, also while a server writes. */
+  backup: (file: string) => reach(path, (server) => server?.backup(resolve(file)) ?? backupUnused(path, file)),
+  /** Puts a copy of a backup in the place of the database. After an error nothing was changed. */
+  restore: (file: string, options: RestoreOptions) => restoreSqlite(path, file, options),
+  /** Copies a SQLite database into an empty PostgreSQL database. After an error nothing was copied. */
+  copyTo: (url: string) => copyToPostgres(path, url),
 });
 
 const postgresAt = (url: string): Database => ({

@@ -3,14 +3,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:
 import { StorageError } from "./storage-error.ts";
 
 /** Encrypts secrets before they are stored, and decrypts them when they are read. */
-export interface Sealing {
-  /** Returns the text to store for a secret of this merchant. */
-  seal(merchantId: string, secret: string): string;
-  /** Returns the secret of a stored text. @throws StorageError if it needs a key that is missing, or belongs to another merchant */
-  unseal(merchantId: string, stored: string): string;
-  /** Whether a text is stored as `seal` would store it now: plain without keys, else with the first key. */
-  isCurrent(stored: string): boolean;
-}
+export type Sealing = ReturnType<typeof createSealing>;
 
 const CIPHER = "aes-256-gcm";
 const KEY_BYTES = 32;
@@ -33,12 +26,13 @@ export function toSealingKeys(text: string): Buffer[] | undefined {
 }
 
 /** @param keys the first key encrypts, and all keys decrypt; without keys, secrets are stored as they are */
-export function createSealing(keys: readonly Buffer[] = []): Sealing {
+export function createSealing(keys: readonly Buffer[] = []) {
   const byId = new Map(keys.map((key) => [idOf(key), key]));
   const [current] = byId;
   const currentPrefix = current && `${PREFIX}${current[0]}.`;
   return {
-    seal(merchantId, secret) {
+    /** Returns the text to store for a secret of this merchant. */
+    seal(merchantId: string, secret: string): string {
       if (!current) return secret;
       const iv = randomBytes(IV_BYTES);
       // The text is bound to the merchant, so that nobody can give a merchant the secret of another merchant.
@@ -46,7 +40,8 @@ export function createSealing(keys: readonly Buffer[] = []): Sealing {
       const text = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
       return currentPrefix + Buffer.concat([iv, cipher.getAuthTag(), text]).toString("base64url");
     },
-    unseal(merchantId, stored) {
+    /** Returns the secret of a stored text. @throws StorageError if it needs a key that is missing, or belongs to another merchant */
+    unseal(merchantId: string, stored: string): string {
       if (!stored.startsWith(PREFIX)) return stored;
       const [id, data] = stored.slice(PREFIX.length).split(".") as [string, string];
       const key = byId.get(id);
@@ -70,6 +65,8 @@ export function createSealing(keys: readonly Buffer[] = []): Sealing {
         );
       }
     },
-    isCurrent: (stored) => (currentPrefix ? stored.startsWith(currentPrefix) : !stored.startsWith(PREFIX)),
+    /** Whether a text is stored as `seal` would store it now: plain without keys, else with the first key. */
+    isCurrent: (stored: string): boolean =>
+      currentPrefix ? stored.startsWith(currentPrefix) : !stored.startsWith(PREFIX),
   };
 }

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { existsSync, lstatSync, realpathSync, rmSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { relative } from "node:path";
+import { buffer } from "node:stream/consumers";
 import { deserialize, serialize } from "node:v8";
 import { noteChanges, notedChanges, type Change } from "../domain/changes.ts";
 import { ServiceError, type ErrorCode } from "../domain/errors.ts";
@@ -56,11 +57,8 @@ function socketOf(database: string): string | undefined {
 
 /** Resolves with what the other side sends. `v8` keeps dates, bytes and absent fields. */
 async function receive(socket: Socket): Promise<unknown> {
-  const parts: Buffer[] = [];
   // An error of the other side after the end of its message must not end this process.
-  socket.on("data", (part: Buffer) => parts.push(part)).on("error", () => undefined);
-  await once(socket, "end");
-  return deserialize(Buffer.concat(parts));
+  return deserialize(await buffer(socket.on("error", () => undefined)));
 }
 
 export interface ServedStorage {
@@ -166,17 +164,17 @@ async function connected(path: string): Promise<Socket> {
   return socket;
 }
 
-const ended = (cause: unknown) => new StorageError("The server ended before it replied.", { cause });
+function ended(cause: unknown): never {
+  throw new StorageError("The server ended before it replied.", { cause });
+}
 
 async function ask(path: string, call: Call): Promise<unknown> {
   const changes = notedChanges();
-  const socket = await connected(path).catch((error: unknown) => {
-    throw ended(error);
-  });
+  const socket = await connected(path).catch(ended);
   socket.end(serialize(call));
   const reply = await receive(socket).catch((error: unknown) => {
     if (!READS.test(call.name)) changes?.push({ isCertain: false, details: {} });
-    throw ended(error);
+    return ended(error);
   });
   const { changes: recorded, ...outcome } = reply as Reply;
   changes?.push(...recorded);

@@ -1,16 +1,29 @@
 import type { Mode } from "../domain/keys.ts";
-import type { Schema } from "./migrations.ts";
 import { fields } from "./rows.ts";
 
 /** The status of a database, for an operator. Contains no secret. */
 export interface DatabaseStatus {
-  place: SqlitePlace | PostgresPlace;
-  schema: Schema;
+  storage: "sqlite" | "postgres";
+  /** Of SQLite: the file, and whether a server uses it. */
+  file?: string;
+  inUse?: boolean;
+  /** Of PostgreSQL. */
+  host?: string;
+  port?: number;
+  database?: string;
+  serverVersion?: string;
+  /**
+   * The connections of this service to this database, the connections of all programs to the database server, and the
+   * largest number that the server accepts.
+   */
+  connections?: { service: number; server: number; most: number };
+  version: number;
+  pendingMigrations: string[];
   bytes: number;
-  /** Absent if no server has decided it. */
-  mode: Mode | undefined;
   /** Absent while migrations are pending. */
   work?: WaitingWork;
+  /** Absent if no server has decided it. */
+  mode: Mode | undefined;
 }
 
 /** What a check of a database found. */
@@ -19,26 +32,6 @@ export interface Checked {
   findings: string[];
   /** The number of pages; 0 if it cannot be read because of the damage; absent for PostgreSQL. */
   pages?: number;
-}
-
-export interface SqlitePlace {
-  storage: "sqlite";
-  file: string;
-  /** True if a server uses the file. */
-  inUse: boolean;
-}
-
-export interface PostgresPlace {
-  storage: "postgres";
-  host: string;
-  port: number;
-  database: string;
-  serverVersion: string;
-  /**
-   * The connections of this service to this database, the connections of all programs to the database server, and the
-   * largest number that the server accepts.
-   */
-  connections: { service: number; server: number; most: number };
 }
 
 /** The waiting work of all merchants. */

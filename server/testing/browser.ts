@@ -2,7 +2,7 @@
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { expect } from "vitest";
 import { linkAddress } from "../domain/sign-in.ts";
-import { texts, type Locale } from "../http/pages/texts.ts";
+import { textIn, type Language } from "../texts/index.ts";
 import { newLink } from "./dashboard-visitor.ts";
 import type { TestServer } from "./server.ts";
 
@@ -38,7 +38,7 @@ export const shows = (page: Page, heading: string): Promise<void> =>
   page.getByRole("heading", { level: 1, name: heading }).waitFor();
 
 /** Waits for the waiting page at its own URL. The response to the form looks the same and leads to that URL. */
-export async function waits(page: Page, locale: Locale = "en"): Promise<void> {
+export async function waits(page: Page, locale: Language = "en"): Promise<void> {
   await page.waitForURL("**/return");
-  await shows(page, texts[locale].waiting.heading);
+  await shows(page, textIn(locale, "pay.waiting"));
 }

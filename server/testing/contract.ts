@@ -1,13 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
-import openapi from "../../generated/openapi.json" with { type: "json" };
-
-interface Response {
-  $ref?: string;
-  content?: { "application/json": { schema: { $ref: string } } };
-}
-type PathItem = Record<string, { operationId: string; responses: Record<string, Response> }>;
+import { openapi, responseSchema, routeOf } from "../../conformance/contract/contract.ts";
 
 /** The parts of a response that the contract constrains. */
 interface CheckedResponse {
@@ -21,29 +15,14 @@ interface CheckedResponse {
   sandbox?: boolean;
 }
 
+/** Schemas without further properties, which the contract allows for later versions (D53), and this server must not return. */
+const exact = JSON.parse(JSON.stringify(openapi), (_, part: { type?: unknown; properties?: object } | null) =>
+  part?.type === "object" && part.properties ? { additionalProperties: false, ...part } : part,
+) as object;
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 // The package has the types of a CommonJS module.
 (addFormats as unknown as (target: Ajv2020) => void)(ajv);
-ajv.addSchema(exact(openapi) as object, "contract");
-
-/**
- * Makes the schemas strict, because this server must not return what the contract allows for later versions: extra
- * properties (D53), and values outside a list (`anyOf` the list or any string).
- */
-function exact(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(exact);
-  if (typeof part !== "object" || part === null) return part;
-  const copy: Record<string, any> = Object.fromEntries(
-    Object.entries(part).map(([name, value]) => [name, exact(value)]),
-  );
-  if (copy.anyOf) return { ...copy.anyOf[0], ...copy, anyOf: undefined };
-  return copy.type === "object" && copy.properties ? { additionalProperties: false, ...copy } : copy;
-}
-
-const routes = Object.entries(openapi.paths as Record<string, PathItem>).map(([template, item]) => ({
-  item,
-  pattern: new RegExp(`^${template.replaceAll(/\{\w+\}/g, "[^/]+")}$`),
-}));
+ajv.addSchema(exact, "contract");
 
 function matches(ref: string, value: unknown): string[] {
   const validate = ajv.getSchema(`contract${ref}`);
@@ -89,17 +68,16 @@ function* problemsOf({ method, path, status, headers, text, sandbox = true }: Ch
   if (method === "HEAD") return yield* text === "" ? [] : ["a body for HEAD"];
   const body = JSON.parse(text) as Record<string, unknown>;
   if (status >= 400) yield* errorProblems(status, body);
-  const isServed = sandbox || !name.startsWith("/sandbox/");
-  const operation = isServed && routes.find(({ pattern }) => pattern.test(name))?.item[method.toLowerCase()];
-  if (!operation) {
+  const route = sandbox || !name.startsWith("/sandbox/") ? routeOf(method, path) : undefined;
+  if (!route) {
     // Errors outside the contract (unknown paths, wrong methods) need only the shape of §7, which is checked above.
     if (status < 400 && HEALTH[name] !== Object.keys(body).join()) yield `an undocumented response: ${name}`;
     return;
   }
-  const documented = operation.responses[status];
-  if (documented) yield* matches(schemaOf(documented), body);
+  const ref = responseSchema(route, status)?.$ref;
+  if (ref) yield* matches(ref, body);
   // Any operation can return 503 (the contract's section "Retry safely").
-  else if (status !== 503) yield `${operation.operationId} documents no ${status}`;
+  else if (status !== 503) yield `${route.operation.operationId} documents no ${status}`;
   else if (!headers["retry-after"]) yield "no Retry-After";
 }
 
@@ -112,10 +90,4 @@ function* errorProblems(status: number, body: Record<string, unknown>): Generato
   const phrase = { 413: "Content Too Large", 422: "Unprocessable Content" }[status] ?? STATUS_CODES[status];
   if (error !== phrase) yield `error is not ${phrase}`;
   if (typeof message !== "string" || message === "") yield "no message";
-}
-
-function schemaOf({ $ref, content }: Response): string {
-  if ($ref === undefined) return content!["application/json"].schema.$ref;
-  const name = $ref.split("/").at(-1) as keyof typeof openapi.components.responses;
-  return schemaOf(openapi.components.responses[name] as Response);
 }

@@ -110,7 +110,7 @@ export function send(server: Served, path: string, fields: Record<string, string
 }
 
 /** Signs in with a link's token. */
-export async function enter(server: TestServer, token: string): Promise<Visitor> {
+export async function enter(server: Served, token: string): Promise<Visitor> {
   const { cookie, status, text } = await send(server, "/sign-in", { token });
   if (status !== 303) throw new Error(`The sign-in returned ${status}: ${text}`);
   const get: Visitor["get"] = (path, more = {}) => visit(server, path, { headers: { cookie, ...more } });

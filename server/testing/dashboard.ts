@@ -105,7 +105,7 @@ export async function filledDashboard(filling: Filling = {}) {
   for (const name of [`${reference.slice(0, 60)}-1`, "two", "three", "four"])
     waiting.push(`${id}/${await pay(name, { amount })}`);
   const change = { amount: 700, currency: "XOF", reason: "transfer" };
-  for (const name of ["one-change", "another"]) await storage.proposeAdjustment(id, { ...change, id: name }, ACTOR);
+  for (const name of ["one-change", "another"]) await storage.adjustBalance(id, { ...change, id: name }, ACTOR, true);
   await server.service.deliveries.idle();
   const [delivery] = (await storage.listDeliveries({ merchantId: id, limit: 1 })).items;
   const replay = { id: "a-replay", merchantId: id, filter: { status: "pending" }, pace: 1, expected: 1 } as const;

@@ -4,7 +4,10 @@ import { Agent, createServer, request as httpRequest, type RequestListener } fro
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
+import type { components } from "../../generated/openapi.ts";
 import { checkResponse } from "./contract.ts";
+
+type Schemas = components["schemas"];
 
 export interface HttpResponse {
   status: number;
@@ -61,20 +64,39 @@ export function createHttpClient({ port, key: defaultKey, sandbox }: Options) {
     return response;
   }
 
+  function request(method: string, path: string, options: RequestOptions = {}): Promise<HttpResponse> {
+    const response = send(method, path, options);
+    inProgress.add(response);
+    void response.catch(() => undefined).then(() => inProgress.delete(response));
+    return response;
+  }
   return {
     /** Rejects if the connection ends without a response, or the response violates the contract. */
-    request(method: string, path: string, options: RequestOptions = {}): Promise<HttpResponse> {
-      const response = send(method, path, options);
-      inProgress.add(response);
-      void response.catch(() => undefined).then(() => inProgress.delete(response));
-      return response;
-    },
+    request,
+    createPayout: (changes?: Partial<Schemas["DisbursementRequest"]>, sent?: RequestOptions) =>
+      request("POST", "/v1/disbursements", { body: aPayout(changes), ...sent }),
+    createCheckout: (changes?: Partial<Schemas["CheckoutRequest"]>, sent?: RequestOptions) =>
+      request("POST", "/v1/checkouts", { body: aCheckout(changes), ...sent }),
     /** Resolves when all requests in progress have ended. */
     async close() {
       await Promise.allSettled(inProgress);
       agent.destroy();
     },
   };
+}
+
+let made = 0;
+
+/** A valid payout request. Each call uses a new reference. */
+export function aPayout(changes: Partial<Schemas["DisbursementRequest"]> = {}): Schemas["DisbursementRequest"] {
+  made += 1;
+  const reference = `payout-${made}`;
+  return { reference, amount: 10_000, phoneNumber: "2257038102473", country: "CI", currency: "XOF", ...changes };
+}
+
+/** A valid checkout request. */
+export function aCheckout(changes: Partial<Schemas["CheckoutRequest"]> = {}): Partial<Schemas["CheckoutRequest"]> {
+  return { amount: 2_500_000, currency: "XOF", country: "CI", ...changes };
 }
 
 function toBytes(body: unknown): Uint8Array {

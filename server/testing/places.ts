@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, onTestFinished } from "vitest";
 import { createTestDatabase, POSTGRES_SERVERS, type TestDatabase } from "./postgres.ts";
-import { startProcess, type ServerProcess } from "./process.ts";
+import { KEY, startProcess, type ServerProcess } from "./process.ts";
 
 /** Makes an empty folder, which ends with the test, also if the test or its `beforeEach` fails. */
 export function testFolder(): string {
@@ -32,9 +32,20 @@ export function useDatabase(server = POSTGRES_SERVERS.PostgreSQL!): TestDatabase
   return database;
 }
 
-/** Starts a server as `startProcess` does, which ends with the test. */
-export async function testProcess(...how: Parameters<typeof startProcess>): Promise<ServerProcess> {
-  const server = await startProcess(...how);
+/** Creates an empty database, which ends with the test. */
+export async function testDatabase(server = POSTGRES_SERVERS.PostgreSQL!): Promise<TestDatabase> {
+  const database = await createTestDatabase(await server());
+  onTestFinished(database.drop);
+  return database;
+}
+
+/**
+ * Starts a server as `startProcess` does, which ends with the test: by default with the first merchant's key KEY, on an
+ * empty SQLite file.
+ */
+export async function testProcess(env: NodeJS.ProcessEnv = {}, place?: Parameters<typeof startProcess>[1]) {
+  const DATABASE_URL = env.DATABASE_URL ?? `sqlite:${join(testFolder(), "server.db")}`;
+  const server = await startProcess({ SANDBOX_API_KEY: KEY, ...env, DATABASE_URL }, place);
   onTestFinished(async () => {
     server.kill("SIGKILL");
     await server.ended;

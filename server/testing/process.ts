@@ -53,6 +53,9 @@ function run(script: string, args: readonly string[], env: NodeJS.ProcessEnv, pl
   return { child, printed, ended };
 }
 
+/** The key of the first merchant of a server that a test starts. */
+export const KEY = "a-key-for-tests-of-processes";
+
 export type ServerProcess = Awaited<ReturnType<typeof startProcess>>;
 
 /** Runs `node server/main.ts` on a free port until its banner is printed. Rejects if it ends before that. */
@@ -69,14 +72,16 @@ export async function startProcess(env: NodeJS.ProcessEnv, place: Place = {}) {
   const failed = ended.then(({ stderr }) => Promise.reject(new Error(`The server did not start: ${stderr}`)));
   const port = Number(await Promise.race([listening, failed]));
   failed.catch(() => undefined);
+  const client = (key: string) => createHttpClient({ port, key, sandbox: env.SANDBOX !== "false" });
   return {
+    ...client(env.SANDBOX_API_KEY ?? ""),
     url: `http://127.0.0.1:${port}`,
     port,
     pid: child.pid!,
     /** Everything printed so far. */
     output: () => printed.stdout + printed.stderr,
     /** A client with this key that checks every response against the contract. */
-    client: (key: string) => createHttpClient({ port, key, sandbox: true }),
+    client,
     kill: (signal: NodeJS.Signals) => void child.kill(signal),
     /** Resolves when the process has ended. */
     ended,

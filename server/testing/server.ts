@@ -1,25 +1,21 @@
 import { pino } from "pino";
-import type { components } from "../../generated/openapi.ts";
-import { readConfig, withPort } from "../config.ts";
-import { listen } from "../http/http-server.ts";
+import { readConfig } from "../config.ts";
 import { createIds } from "../domain/ids.ts";
 import { modeOf } from "../domain/keys.ts";
 import { createKey, createMerchant, type MerchantContext } from "../domain/merchants.ts";
 import type { Storage } from "../domain/storage.ts";
 import { createTelemetry, type Emit } from "../domain/telemetry.ts";
-import { createService, type Service } from "../service.ts";
+import { startService, type Service } from "../service.ts";
 import { openSqlite } from "../storage/sqlite/index.ts";
-import { createMetrics } from "../observability/metrics.ts";
 import { logTelemetry } from "../observability/log-telemetry.ts";
-import type { Traces, TracesContext } from "../observability/traces.ts";
 import type { Rails } from "../domain/rails.ts";
 import type { Lookup } from "../webhooks/lookup.ts";
 import { createFakeClock, type FakeClock } from "./clock.ts";
-import { createHttpClient, type RequestOptions } from "./http.ts";
+import { createHttpClient } from "./http.ts";
 import { createTestRail, railsOf } from "./rail.ts";
 import { seededRandom } from "./random.ts";
 
-type Schemas = components["schemas"];
+export { aCheckout, aPayout } from "./http.ts";
 
 export interface TestServerOptions {
   /** Environment variables, read as `main.ts` reads them. Balances are tracked by default, also by a live server. */
@@ -45,45 +41,27 @@ export type TestServer = Awaited<ReturnType<typeof startServer>>;
 export async function startServer(options: TestServerOptions = {}) {
   const random = seededRandom(options.seed ?? 1);
   const { clock = createFakeClock(), openStorage = (how) => openSqlite(":memory:", how) } = options;
-  let config = readConfig({ PORT: "0", LOG_LEVEL: "trace", BALANCES: "tracked", ...options.env });
-  const ids = createIds(random.bytes, modeOf(config));
+  const asked = readConfig({ PORT: "0", LOG_LEVEL: "trace", BALANCES: "tracked", ...options.env });
+  const ids = createIds(random.bytes, modeOf(asked));
   const lines: string[] = [];
-  const log = pino({ level: config.logLevel }, { write: (line) => lines.push(line) });
+  const log = pino({ level: asked.logLevel }, { write: (line) => lines.push(line) });
   const telemetry = createTelemetry((error) => log.error({ err: error }, "a subscriber of the server's events failed"));
   logTelemetry(telemetry, log);
   const storage = openStorage({ clock, server: true, emit: telemetry.emit });
-  const traces = config.traces && (await exportTraces({ settings: config.traces, telemetry, clock, ids, log }));
-  let service!: Service;
-  const httpServer = await listen(
+  const { service, httpServer, traces, config } = await startService(
     {
-      ...config,
-      maxConnections: options.maxConnections ?? 10_000,
-      ...(options.requestTimeoutMs && { requestTimeoutMs: options.requestTimeoutMs }),
+      config: asked,
+      storage,
       clock,
       ids,
+      random: random.bytes,
+      chance: random.next,
       log,
+      telemetry,
+      lookup: options.lookup ?? noNames,
+      rails: asked.sandbox ? undefined : (options.rails ?? railsOf(createTestRail())),
     },
-    (port) => {
-      config = withPort(config, port);
-      const lookup = options.lookup ?? noNames;
-      const chance = random.next;
-      const metrics = config.metrics && createMetrics({ config, telemetry, storage, clock });
-      service = createService({
-        config,
-        storage,
-        clock,
-        ids,
-        random: random.bytes,
-        chance,
-        log,
-        telemetry,
-        metrics,
-        traces,
-        lookup,
-        rails: config.sandbox ? undefined : (options.rails ?? railsOf(createTestRail())),
-      });
-      return service.app;
-    },
+    { maxConnections: options.maxConnections ?? 10_000, requestTimeoutMs: options.requestTimeoutMs },
   );
 
   const merchants: MerchantContext = { storage, clock, ids, random: random.bytes, actor: "server app@host" };
@@ -92,7 +70,7 @@ export async function startServer(options: TestServerOptions = {}) {
     return { merchant, key: await createKey(merchants, merchant.id) };
   };
   const first = await addMerchant("Ada Stores");
-  const { request, close } = createHttpClient({ port: httpServer.port, key: first.key, sandbox: config.sandbox });
+  const client = createHttpClient({ port: httpServer.port, key: first.key, sandbox: config.sandbox });
 
   return {
     url: `http://127.0.0.1:${httpServer.port}`,
@@ -109,12 +87,7 @@ export async function startServer(options: TestServerOptions = {}) {
     /** The first merchant. Requests use its key by default. */
     ...first,
     addMerchant,
-    /** Sends a request; rejects if the response violates the contract. */
-    request,
-    createPayout: (changes?: Partial<Schemas["DisbursementRequest"]>, sent?: RequestOptions) =>
-      request("POST", "/v1/disbursements", { body: aPayout(changes), ...sent }),
-    createCheckout: (changes?: Partial<Schemas["CheckoutRequest"]>, sent?: RequestOptions) =>
-      request("POST", "/v1/checkouts", { body: aCheckout(changes), ...sent }),
+    ...client,
     /** Advances real time in one step. Resolves when everything that fell due has been processed. */
     async pass(milliseconds: number) {
       clock.advance(milliseconds);
@@ -131,38 +104,19 @@ export async function startServer(options: TestServerOptions = {}) {
       clock.advance(1);
       await exported;
       await storage.close();
-      await close();
+      await client.close();
     },
   };
 }
 
-async function exportTraces(context: TracesContext): Promise<Traces> {
-  const { startTraces } = await import("../observability/traces.ts");
-  return startTraces(context);
-}
-
 const noNames: Lookup = () => Promise.reject(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }));
 
-async function untilIdle({ settlement, deliveries, advanceReplays, handovers }: Service): Promise<void> {
+async function untilIdle({ settle, deliveries, advanceReplays, handovers }: Service): Promise<void> {
   await advanceReplays();
   for (let done = 1; done > 0;) {
-    done = (await settlement.settle()) + ((await handovers?.begin()) ?? 0);
+    done = (await settle()) + ((await handovers?.begin()) ?? 0);
     await handovers?.idle();
     done += await deliveries.begin();
     await deliveries.idle();
   }
-}
-
-let made = 0;
-
-/** A valid payout request. Each call uses a new reference. */
-export function aPayout(changes: Partial<Schemas["DisbursementRequest"]> = {}): Schemas["DisbursementRequest"] {
-  made += 1;
-  const reference = `payout-${made}`;
-  return { reference, amount: 10_000, phoneNumber: "2257038102473", country: "CI", currency: "XOF", ...changes };
-}
-
-/** A valid checkout request. */
-export function aCheckout(changes: Partial<Schemas["CheckoutRequest"]> = {}): Partial<Schemas["CheckoutRequest"]> {
-  return { amount: 2_500_000, currency: "XOF", country: "CI", ...changes };
 }

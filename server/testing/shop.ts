@@ -36,8 +36,7 @@ export async function openShop(env: Record<string, string> = {}, rails?: Rails) 
   }
 
   return {
-    /** The storage of the server, in which a test can make an operation fail. */
-    storage: server.storage,
+    ...server,
     origin: server.url,
     /** The site that customers return to, and the webhooks it received. */
     site,
@@ -58,16 +57,9 @@ export async function openShop(env: Record<string, string> = {}, rails?: Rails) 
       ),
     finish: (reference: string, outcome: Schemas["CheckoutFinish"]["outcome"]) =>
       call("POST", `/sandbox/checkouts/${reference}/finish`, { outcome }),
-    /** Advances the clock, which is otherwise stopped. Resolves when everything due has been processed. */
-    pass: server.pass,
-    /** Advances the clock without processing what is due. */
-    passUnnoticed: server.clock.advance,
     settle: () => server.pass(server.config.settleDelayMs),
     expire: () => server.pass(CHECKOUT_LIFETIME_MS),
-    async close() {
-      await server.close();
-      await receiver.close();
-    },
+    close: () => Promise.all([server.close(), receiver.close()]),
   };
 }
 

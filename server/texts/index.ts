@@ -1,4 +1,5 @@
 import { actions } from "./actions.ts";
+import { checkoutPage } from "./checkout-page.ts";
 import { pages } from "./pages.ts";
 import { payments } from "./payments.ts";
 import { settings } from "./settings.ts";
@@ -8,7 +9,7 @@ export type Language = "en" | "fr";
 /** A text in English and in French. `{name}` stands for a value, and `|` is between the forms for one and for many. */
 export type Text = readonly [english: string, french: string];
 
-export const AREAS = { pages, payments, webhooks, settings, actions };
+export const AREAS = { pages, payments, webhooks, settings, actions, checkoutPage };
 /**
  * Every text for people, by its id.
  *
@@ -23,6 +24,7 @@ export const TEXTS = {
   ...webhooks,
   ...settings,
   ...actions,
+  ...checkoutPage,
 } as const satisfies Record<string, Text>;
 
 type Texts = typeof TEXTS;
@@ -40,7 +42,7 @@ export type Values<Id extends TextId, Value> = [Names<Id>] extends [never]
 
 /** What people will read, before its language is known: a text with its values. */
 export type Said = readonly [id: TextId, values?: Readonly<Record<string, SaidValue>> | undefined];
-type SaidValue =
+export type SaidValue =
   | string
   | number
   | Said
@@ -79,6 +81,12 @@ export function textIn(
     })
     .join("");
 }
+
+/** A text with its values, which may be texts, without elements of HTML. */
+export const plain = (language: Language, [id, values]: Said): string =>
+  textIn(language, id, values, (value) =>
+    Array.isArray(value) ? plain(language, value as unknown as Said) : String(value),
+  );
 
 /** For programs and for the command line. */
 export const english = (id: TextId, values?: Readonly<Record<string, string | number>>): string =>

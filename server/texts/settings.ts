@@ -5,10 +5,6 @@ export const settings = {
     "It is shown only now. Keep it where your program reads its secrets, and send it in the header <code>x-api-key</code>.",
     "Elle n’est affichée que maintenant. Gardez-la là où votre programme lit ses secrets, et envoyez-la dans l’en-tête <code>x-api-key</code>.",
   ],
-  keyIsKnown: [
-    "The key “<bdi>{name}</bdi>” (…{hint}) was created already, and was shown then. It cannot be shown again: if nobody kept it, revoke it and create another.",
-    "La clé « <bdi>{name}</bdi> » (…{hint}) a déjà été créée et affichée. Elle ne peut plus l’être : si personne ne l’a gardée, révoquez-la et créez-en une autre.",
-  ],
   apiKeys: ["API keys", "Clés d’API"],
   key: ["Key", "Clé"],
   mayDo: ["may {scopes}", "peut : {scopes}"],
@@ -86,7 +82,4 @@ export const settings = {
   termsOfMerchant: ["Fees and rate limit of the merchant", "Frais et débit maximal du marchand"],
   isSuspended: ["The merchant is suspended: no new payments.", "Le marchand est suspendu : pas de nouveau paiement."],
   isActive: ["The merchant is active.", "Le marchand est actif."],
-  "reopen.opens": ["Reopen…", "Rouvrir…"],
-  "suspend.opens": ["Suspend…", "Suspendre…"],
-  "close.opens": ["Close for good…", "Fermer définitivement…"],
 } as const;

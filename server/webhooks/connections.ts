@@ -36,15 +36,6 @@ interface Request {
   onInformation: () => void;
 }
 
-export interface Connections {
-  /** Sends a POST over an unused connection to this origin, or a new one. Resolves when the headers have arrived. */
-  post(target: URL, request: Request): Promise<IncomingMessage>;
-  /** The number of receivers to which a connection is kept. */
-  readonly receivers: number;
-  /** Closes all connections. Requests in progress fail. */
-  close(): void;
-}
-
 /** An end of a request that Node has no error for. `reasons.ts` explains the code. */
 export const endedBy = (code: "SENDER_CLOSED" | "SWITCHING_PROTOCOLS" | "INFORMATIONAL_FLOOD"): Error =>
   Object.assign(new Error(code), { code });
@@ -61,7 +52,7 @@ export const endedBy = (code: "SENDER_CLOSED" | "SWITCHING_PROTOCOLS" | "INFORMA
  * Each receiver has an agent of its own, which is dropped with its last connection: merchants can invent any number of
  * receivers, and an agent searches all of them when a connection has been idle.
  */
-export function createConnections(guard: GuardOptions): Connections {
+export function createConnections(guard: GuardOptions) {
   const byOrigin = new Map<string, Agent>();
   const inProgress = new Set<{ destroy(error: Error): void }>();
   let isClosed = false;
@@ -104,8 +95,9 @@ export function createConnections(guard: GuardOptions): Connections {
   }
 
   return {
-    post: (target, { headers, body, signal, onInformation }) =>
-      new Promise((resolve, reject) => {
+    /** Sends a POST over an unused connection to this origin, or a new one. Resolves when the headers have arrived. */
+    post: (target: URL, { headers, body, signal, onInformation }: Request) =>
+      new Promise<IncomingMessage>((resolve, reject) => {
         if (isClosed) throw endedBy("SENDER_CLOSED");
         // Sockets skip the lookup for an IP address, so check it here.
         const host = target.hostname.startsWith("[") ? target.hostname.slice(1, -1) : target.hostname;
@@ -149,9 +141,11 @@ export function createConnections(guard: GuardOptions): Connections {
           })
           .end(body);
       }),
+    /** The number of receivers to which a connection is kept. */
     get receivers() {
       return byOrigin.size;
     },
+    /** Closes all connections. Requests in progress fail. */
     close() {
       isClosed = true;
       for (const request of inProgress) request.destroy(endedBy("SENDER_CLOSED"));

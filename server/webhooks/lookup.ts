@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
@@ -34,29 +34,16 @@ const hostsFile =
  * Resolves the names in the hosts file, and all other names with `otherwise`. The hosts file has the names of receivers
  * on the operator's own network, which merchants may use only if private addresses are allowed.
  */
-export function hostsLookup(otherwise: Lookup, file = hostsFile): Lookup {
-  let known = new Map<string, string[]>();
-  let readAt = Number.NaN;
-  return async (name) => {
-    const changedAt = await stat(file).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => 0,
-    );
-    if (changedAt !== readAt) {
-      known = namesIn(await readFile(file, "utf8").catch(() => ""));
-      readAt = changedAt;
-    }
-    return known.get(name.toLowerCase().replace(/\.$/, "")) ?? otherwise(name);
+export const hostsLookup =
+  (otherwise: Lookup, file = hostsFile): Lookup =>
+  async (name) => {
+    const addresses = addressesOf(name.toLowerCase().replace(/\.$/, ""), await readFile(file, "utf8").catch(() => ""));
+    return addresses.length > 0 ? addresses : otherwise(name);
   };
-}
 
-/** Returns the addresses of each name in a hosts file: an address and its names per line, `#` before a comment. */
-function namesIn(text: string): Map<string, string[]> {
-  const found = new Map<string, string[]>();
-  for (const line of text.split("\n")) {
+/** Reads a hosts file: an address and its names per line, `#` before a comment. */
+const addressesOf = (name: string, hosts: string): string[] =>
+  hosts.split("\n").flatMap((line) => {
     const [address = "", ...names] = line.replace(/#.*/, "").trim().toLowerCase().split(/\s+/);
-    if (isIP(address) === 0) continue;
-    for (const name of names) found.set(name, [...(found.get(name) ?? []), address]);
-  }
-  return found;
-}
+    return isIP(address) !== 0 && names.includes(name) ? [address] : [];
+  });

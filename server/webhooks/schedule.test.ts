@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { nextAttemptDelayMs, verdictOf } from "./schedule.ts";
+import { nextStep, verdictOf } from "./schedule.ts";
 
 const now = Date.parse("2026-11-20T09:30:00Z");
 const MINUTE = 60_000;
 
 const delayAfter = (attempts: number, response: { httpStatus?: number; retryAfter?: string } = {}, random = 0.5) =>
-  nextAttemptDelayMs({ attempts, random: () => random, now, ...response });
+  nextStep(attempts, 0, { sentAt: now, latencyMs: 0, ...response }, () => random).nextAttemptAt;
 
 describe("the schedule", () => {
   const inMinutes = [0, 5 / 60, 5, 30, 120, 300, 600, 840, 1200, 1440];

@@ -1,3 +1,6 @@
+import type { NextStep } from "../domain/deliveries.ts";
+import type { AttemptResult } from "./send.ts";
+
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
@@ -17,39 +20,23 @@ const DELAYS_MS = [
 ];
 const JITTER = 0.2;
 const RETRY_AFTER_MAX_MS = HOUR;
-const STATUSES_WITH_RETRY_AFTER = new Set([429, 503]);
-
-/** What decides about the next attempt of a delivery. */
-export interface AttemptsMade {
-  /** Number of attempts so far; 0 for a new delivery. */
-  attempts: number;
-  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
-  random: () => number;
-  /** Real time in milliseconds, to interpret a `Retry-After` date. */
-  now: number;
-  /** HTTP status of the response to the last attempt. Absent if that attempt got no response. */
-  httpStatus?: number | undefined;
-  /** `Retry-After` of the last response, verbatim. */
-  retryAfter?: string | undefined;
-}
 
 /**
- * Returns the milliseconds from the last attempt to the next one (D13), or undefined after the last attempt.
+ * Returns the state of a delivery after `step` attempts (D13), of which the last began at the merchant's time `at`.
  *
  * `Retry-After` on 429 and 503 can lengthen the delay, up to an hour, but never shorten it. An invalid value is ignored.
+ * @param chance returns a number from 0 (inclusive) to 1 (exclusive)
  */
-export function nextAttemptDelayMs({
-  attempts,
-  random,
-  now,
-  httpStatus,
-  retryAfter,
-}: AttemptsMade): number | undefined {
-  const delay = DELAYS_MS[attempts];
-  if (delay === undefined) return undefined;
-  const scheduled = Math.round(delay * (1 - JITTER + 2 * JITTER * random()));
-  if (httpStatus === undefined || !STATUSES_WITH_RETRY_AFTER.has(httpStatus)) return scheduled;
-  return Math.max(scheduled, Math.min(retryAfterMs(retryAfter, now), RETRY_AFTER_MAX_MS));
+export function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
+  const { httpStatus, retryAfter, sentAt, latencyMs } = result;
+  const status = verdictOf(httpStatus);
+  if (status !== "failed") return { status, step };
+  const delay = DELAYS_MS[step];
+  if (delay === undefined) return { status: "exhausted", step };
+  const scheduled = Math.round(delay * (1 - JITTER + 2 * JITTER * chance()));
+  const mayAsk = httpStatus === 429 || httpStatus === 503;
+  const asked = mayAsk ? Math.min(retryAfterMs(retryAfter, sentAt), RETRY_AFTER_MAX_MS) : 0;
+  return { status: "pending", step, nextAttemptAt: at + latencyMs + Math.max(scheduled, asked) };
 }
 
 /**

@@ -60,15 +60,7 @@ export interface SenderOptions {
   onRefusal?: (webhookId: string, detail: string) => void;
 }
 
-export interface Sender {
-  /**
-   * Makes one attempt. Never rejects: a failure is described in `error`.
-   * @param ending ends the attempt when it is aborted, also by `send` itself
-   */
-  send: (message: Message, ending?: AbortController) => Promise<AttemptResult>;
-  /** Closes all connections. Attempts in progress end immediately with an error that says so. */
-  close: () => Promise<void>;
-}
+export type Sender = ReturnType<typeof createSender>;
 
 /**
  * Sends webhooks over persistent connections, to allowed addresses only (see `createConnections`). Redirects are not
@@ -77,7 +69,7 @@ export interface Sender {
  * The status line decides the result: a webhook with a 2xx status is delivered even if the body is cut off or too slow.
  * The part of the body received so far is recorded.
  */
-export function createSender(options: SenderOptions): Sender {
+export function createSender(options: SenderOptions) {
   const { allowPrivate, allowInsecure, lookup, now, onRefusal, timeoutMs = ATTEMPT_TIMEOUT_MS, userAgent } = options;
   const forbidden = allowPrivate ? neverReachable : specialRange;
   const connections = createConnections({ lookup, forbidden, discreet: !allowPrivate });
@@ -99,7 +91,11 @@ export function createSender(options: SenderOptions): Sender {
     return readResponse(await request);
   }
 
-  // One controller serves all reasons, because listeners of AbortSignal.any's signals are never freed.
+  /**
+   * Makes one attempt. Never rejects: a failure is described in `error`.
+   * @param ending ends the attempt when it is aborted, also by this function itself. One controller serves all reasons,
+   *   because listeners of AbortSignal.any's signals are never freed.
+   */
   async function send(message: Message, ending = new AbortController()): Promise<AttemptResult> {
     const sentAt = now();
     let isLate = false;
@@ -115,6 +111,7 @@ export function createSender(options: SenderOptions): Sender {
     return { sentAt, latencyMs: Math.max(0, Math.round(now() - sentAt)), ...result };
   }
 
+  /** Closes all connections. Attempts in progress end immediately with an error that says so. */
   return { send, close: async () => connections.close() };
 }
 

@@ -6,6 +6,9 @@ import { startReceiver, type Receiver } from "../testing/receiver.ts";
 import { serve } from "../testing/http.ts";
 import { startServer, type TestServer } from "../testing/server.ts";
 import { addDelivery, claimAll, concurrently } from "../testing/storage/fixtures.ts";
+import { sign } from "../webhooks/send.ts";
+
+const HOUR = 3_600_000;
 
 let server: TestServer;
 /** Resolves the names of receivers; no name has an address yet. */
@@ -103,6 +106,29 @@ describe("an attempt in progress", () => {
     expect(status).toBe(500);
     expect(body.message).toContain("Recorded before this error: delivery.replay");
   });
+});
+
+test("a webhook is signed with each secret that was replaced within the last 24 hours", async () => {
+  const secrets = [(await server.request("GET", "/sandbox/webhook-secret")).body.data.secret];
+  /** Sends a webhook, and says for each secret whether it has signed. */
+  async function signed() {
+    const count = healthy.received.length;
+    await pay(healthy.url);
+    await healthy.until(count + 1);
+    const { headers, text } = healthy.received.at(-1)!;
+    const [id, seconds] = [String(headers["webhook-id"]), Number(headers["webhook-timestamp"])];
+    const signatures = String(headers["webhook-signature"]).split(" ");
+    return secrets.map((secret) => signatures.includes(sign([secret], id, seconds, text)));
+  }
+  for (let hours = 0; hours < 3; hours += 1) {
+    secrets.push((await server.request("POST", "/sandbox/webhook-secret/rotate")).body.data.secret);
+    server.clock.advance(HOUR);
+  }
+  expect(await signed()).toEqual([true, true, true, true]);
+  server.clock.advance(21.5 * HOUR);
+  expect(await signed()).toEqual([false, true, true, true]);
+  server.clock.advance(24 * HOUR);
+  expect(await signed()).toEqual([false, false, false, true]);
 });
 
 test("replays to a receiver that hangs take only its room, stay queued, and delay no webhook of others", async () => {

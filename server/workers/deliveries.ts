@@ -2,7 +2,7 @@ import type { ChaosSwitch } from "../domain/outcomes.ts";
 import type { ClaimedDelivery, DeliveryQueue, NextStep } from "../domain/deliveries.ts";
 import { childOf, readTraceparent, traceparentOf, type Emit } from "../domain/telemetry.ts";
 import { happensAt } from "../domain/time.ts";
-import { nextAttemptDelayMs, verdictOf } from "../webhooks/schedule.ts";
+import { nextStep } from "../webhooks/schedule.ts";
 import type { AttemptResult, Sender } from "../webhooks/send.ts";
 import { createQueueWorker, type QueueWorker, type QueueWorkerOptions, type Underway } from "./queue-worker.ts";
 
@@ -29,8 +29,8 @@ export interface DeliveryOptions extends Omit<QueueWorkerOptions<ClaimedDelivery
 /** Delivers webhooks at least once (D13). */
 export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
   const { storage } = options;
-  const noteResult = afterOutages(options);
-  return createQueueWorker({
+  const noteResult = afterOutages(storage, () => worker.wake());
+  const worker = createQueueWorker<ClaimedDelivery>({
     ...options,
     queue: {
       promoteDue: (limit, merchantId) => storage.promoteDue(limit, merchantId),
@@ -40,21 +40,25 @@ export function createDeliveryWorker(options: DeliveryOptions): QueueWorker {
     },
     async attempt(entry) {
       const status = await makeAttempt(options, entry);
+      if (status === undefined) return entry.hasLapsed;
       // The attempt is recorded. What waits otherwise comes when it is due.
-      if (status !== "prevented" && status !== "lapsed")
-        await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
-          options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
-        );
-      return status !== "prevented";
+      await noteResult(entry.claim, status === "delivered").catch((error: unknown) =>
+        options.log.warn({ err: error }, "deliveries that wait could not be made due earlier"),
+      );
+      return true;
     },
   });
+  return worker;
 }
 
-/** Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status. */
+/**
+ * Sends a webhook, records the result and schedules the next attempt (D13). Resolves with the delivery's status, or with
+ * undefined if this server ended the attempt, and the receiver did not fail.
+ */
 async function makeAttempt(
   { storage, clock, sender, chaos, chance, emit, span, stopping }: DeliveryOptions,
   entry: Underway<ClaimedDelivery>,
-): Promise<NextStep["status"] | "prevented" | "lapsed"> {
+): Promise<NextStep["status"] | undefined> {
   const { event, merchant, secrets, url, step, dueAt } = entry.claim;
   const now = clock.now();
   const at = happensAt(merchant, dueAt, now);
@@ -73,9 +77,7 @@ async function makeAttempt(
     ? { sentAt: now, latencyMs: 0, error: "Lost by the chaos switch." }
     : await sender.send(message, entry.ending);
   const { httpStatus, latencyMs } = result;
-  // The stop of the server aborted the attempt, and the receiver did not fail.
-  if (stopping.aborted && httpStatus === undefined) return "prevented";
-  if (entry.hasLapsed && httpStatus === undefined) return "lapsed";
+  if ((stopping.aborted || entry.hasLapsed) && httpStatus === undefined) return undefined;
   const next = nextStep(step + 1, at, { ...result, retryAfter }, chance);
   // The delivery may have been claimed again meanwhile. Nothing is recorded if the claim has ended.
   const counted = await storage.recordAttempt({ event, token: entry.claim.token }, { at, ...result }, next);
@@ -92,21 +94,11 @@ async function makeAttempt(
   return next.status;
 }
 
-/** The delivery's state after an attempt (D13). */
-function nextStep(step: number, at: number, result: AttemptResult, chance: () => number): NextStep {
-  const { httpStatus, retryAfter, sentAt, latencyMs } = result;
-  const verdict = verdictOf(httpStatus);
-  if (verdict !== "failed") return { status: verdict, step };
-  const delay = nextAttemptDelayMs({ attempts: step, random: chance, httpStatus, retryAfter, now: sentAt });
-  if (delay === undefined) return { status: "exhausted", step };
-  return { status: "pending", step, nextAttemptAt: at + latencyMs + delay };
-}
-
 /**
  * Returns a function that notices receivers that work again after an outage, and makes their waiting deliveries due
  * earlier (D13): with each success two more, until the receiver fails again or none waits.
  */
-function afterOutages({ storage, onEnd }: Pick<DeliveryOptions, "storage" | "onEnd">) {
+function afterOutages(storage: Pick<DeliveryQueue, "advanceRetries">, onReady: () => void) {
   /** The failures of each receiver since its last success; 0 for a receiver that works again. */
   const failures = new Map<string, number>();
 
@@ -123,6 +115,6 @@ function afterOutages({ storage, onEnd }: Pick<DeliveryOptions, "storage" | "onE
     const least = isKnown ? 1 : LEAST_WAITING;
     if ((await storage.advanceRetries(lane, { least, limit: DUE_WITH_SUCCESS })) === 0) return;
     note(0);
-    onEnd();
+    onReady();
   };
 }

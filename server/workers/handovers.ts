@@ -2,13 +2,12 @@ import { CHECKOUT_LIFETIME_MS } from "../domain/checkouts.ts";
 import type { ClaimedHandover, RailExchange, HandoverReport, HandoverStore, Recorded } from "../domain/handovers.ts";
 import { RailError, type Rail, type RailAnswer, type RailCall, type RailPayment, type Rails } from "../domain/rails.ts";
 import type { Emit } from "../domain/telemetry.ts";
-import { createQueueWorker, type QueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
-import type { RailGates } from "./rail-gates.ts";
+import { createQueueWorker, type QueueWorkerOptions } from "./queue-worker.ts";
+import { createRailGates, type RailGates } from "./rail-gates.ts";
 
 export interface HandoverOptions extends Omit<QueueWorkerOptions<ClaimedHandover>, "queue" | "serves" | "attempt"> {
   storage: HandoverStore & { takeRequest(id: string, perSecond: number): Promise<boolean> };
   rails: Rails;
-  gates: RailGates;
   /** Where a rail sends notifications, and payers return. */
   notifyUrl(rail: string): string;
   returnUrl(reference: string): string;
@@ -34,13 +33,26 @@ const RETRY_MS = [1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000, 120_000, 3
 const RATE_PAUSE_MS = 250;
 
 /** Hands payments to their rails and learns how they end (D73, D74). */
-export function createHandoverWorker(options: HandoverOptions): QueueWorker {
-  const { storage, rails, gates, emit } = options;
+export function createHandoverWorker(options: HandoverOptions) {
+  const { storage, rails, clock, log, emit, onFinal } = options;
+  const gates = createRailGates(options);
+  const calling = { ...options, gates };
 
-  return createQueueWorker({
+  /** Reports what a rail's answer has led to, and wakes the delivery worker when a record has become final. */
+  function noteRecorded(rail: string, { reference, createdAt }: RailPayment, recorded: Recorded) {
+    emit("railResult", { rail, result: recorded, ageMs: Math.max(0, clock.now() - createdAt) });
+    if (recorded === "final") onFinal();
+    if (recorded === "conflict")
+      log.error({ rail, reference }, "a rail contradicts the final status of a payment; a person must look at it");
+  }
+
+  const worker = createQueueWorker<ClaimedHandover>({
     ...options,
     queue: {
-      promoteDue: storage.promoteHandovers,
+      async promoteDue(limit, merchantId) {
+        await gates.refresh();
+        return storage.promoteHandovers(limit, merchantId);
+      },
       readyLanes: storage.handoverLanes,
       claim: storage.claimHandovers,
       renew: storage.renewHandovers,
@@ -49,31 +61,22 @@ export function createHandoverWorker(options: HandoverOptions): QueueWorker {
     async attempt(entry) {
       const { lane, payment } = entry.claim;
       const { host: name } = lane;
-      const report = await reportOf(options, entry.claim, rails.get(name)!, entry.ending.signal);
+      const report = await reportOf(calling, entry.claim, rails.get(name)!, entry.ending.signal);
       for (const { action, result, latencyMs } of report.exchanges)
         emit("railCall", { rail: name, action, result, durationMs: latencyMs });
       // The payment may have been claimed again meanwhile.
-      noteRecorded(options, name, payment, await storage.recordHandover(entry.claim, report));
+      noteRecorded(name, payment, await storage.recordHandover(entry.claim, report));
       return true;
     },
   });
+  return { ...worker, noteRecorded };
 }
 
-/** Reports what a rail's answer has led to, and wakes the delivery worker when a record has become final. */
-export function noteRecorded(
-  { clock, log, emit, onFinal }: Pick<HandoverOptions, "clock" | "log" | "emit" | "onFinal">,
-  rail: string,
-  { reference, createdAt }: Pick<RailPayment, "reference" | "createdAt">,
-  recorded: Recorded,
-): void {
-  emit("railResult", { rail, result: recorded, ageMs: Math.max(0, clock.now() - createdAt) });
-  if (recorded === "final") onFinal();
-  if (recorded === "conflict")
-    log.error({ rail, reference }, "a rail contradicts the final status of a payment; a person must look at it");
-}
+/** What the calls of a rail need. */
+type Calling = HandoverOptions & { gates: RailGates };
 
 async function reportOf(
-  options: HandoverOptions,
+  options: Calling,
   claim: ClaimedHandover,
   rail: Rail,
   signal: AbortSignal,
@@ -113,7 +116,7 @@ type Outcome = Omit<HandoverReport, "askAgainAfterMs"> & { retryAfterMs?: number
  * sent: it is looked up, because a failover may have lost that it was sent, and cancelled if the rail does not have it.
  */
 async function outcomeOf(
-  { clock, gates }: HandoverOptions,
+  { clock, gates }: Calling,
   rail: Rail,
   { payment, state, askedAgoMs, lane }: ClaimedHandover,
   call: Omit<RailCall, "inDoubt">,

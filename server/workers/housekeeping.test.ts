@@ -2,6 +2,7 @@ import { expect, test, vi } from "vitest";
 import type { ErasureQuery, PruneQuery } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
 import { createFakeClock } from "../testing/clock.ts";
+import { startServer } from "../testing/server.ts";
 import { createKeyUses, createRetention } from "./housekeeping.ts";
 
 const DAY = 86_400_000;
@@ -68,4 +69,13 @@ test("each key's first use is stored once, also after a failed write", async () 
   use("a");
   await keyUses.record();
   expect(recordKeyUses).toHaveBeenLastCalledWith([expect.objectContaining({ keyId: "a" })]);
+});
+
+test("the use of a key shortly before a stop is stored", async () => {
+  const { storage, request, merchant, close } = await startServer();
+  const recordKeyUses = vi.spyOn(storage, "recordKeyUses");
+  await request("GET", "/v1/disbursements");
+  expect(recordKeyUses).not.toHaveBeenCalled();
+  await close();
+  expect(recordKeyUses.mock.calls).toMatchObject([[[{ merchantId: merchant.id }]]]);
 });

@@ -40,6 +40,7 @@ export function createRetention({ storage, clock, days, phoneDays, stopping }: R
     await untilDone(stopping, step, PAUSE_MS);
   }
   return async () => {
+    if ((days ?? phoneDays) === undefined) return;
     const now = clock.now();
     for (const { id } of await storage.listMerchants()) {
       if (phoneDays !== undefined) await erasePhones(id, now - phoneDays * DAY_MS);

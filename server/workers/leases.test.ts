@@ -59,7 +59,6 @@ beforeEach(() => {
     stopping: new AbortController().signal,
     emit: () => undefined,
     span: () => "00f067aa0ba902b7",
-    onEnd: () => {},
   });
 });
 

@@ -1,58 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Actor } from "../domain/audit.ts";
-import type { Clock } from "../domain/clock.ts";
 import { ServiceError } from "../domain/errors.ts";
 import { MOST_AHEAD_MS, type ClockMove } from "../domain/time.ts";
 import type { ClockStore } from "../domain/storage.ts";
 import type { MerchantStore, Merchant } from "../domain/merchants.ts";
+import { PAUSE_MS } from "./loop.ts";
 import type { QueueWorker } from "./queue-worker.ts";
-import type { Settlement } from "./settlement.ts";
 
-/** The pause between checks while another process does the due work, in real milliseconds. */
-const WAIT_MS = 10;
+/** Records per transaction. A larger transaction would block the event loop for longer than requests should wait. */
+const BATCH = 50;
 
-/** Moves the sandbox time of merchants (D18). */
-export interface MerchantClock {
-  /**
-   * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item
-   * dated when it fell due (D18). Different events are delivered in parallel; attempts of one event stay in order.
-   * @returns the merchant with its new time
-   * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time;
-   *   `internal_error` if the server stops first. In this case the clock has moved, and the rest is processed after the next start.
-   */
-  advance(merchantId: string, move: ClockMove, actor: Actor): Promise<Merchant>;
-  /** Deletes the merchant's records and resets its clock to real time. */
-  reset(merchantId: string, actor: Actor): Promise<Merchant>;
-}
+/** Settles every due record, or only the due records of one merchant. Resolves with their number. */
+export type Settle = (merchantId?: string) => Promise<number>;
 
-export interface MerchantClockOptions {
+export const createSettle =
+  (storage: Pick<ClockStore, "settleDue">, stopping: AbortSignal): Settle =>
+  async (merchantId) => {
+    for (let settled = 0; ;) {
+      const count = await storage.settleDue(BATCH, merchantId);
+      settled += count;
+      if (count < BATCH || stopping.aborted) return settled;
+    }
+  };
+
+interface Options {
   storage: Pick<ClockStore, "moveClock" | "hasDue" | "reset"> & Pick<MerchantStore, "findMerchant">;
-  clock: Clock;
-  settlement: Settlement;
-  deliveries: QueueWorker;
+  settle: Settle;
+  deliveries: Pick<QueueWorker, "begin">;
   stopping: AbortSignal;
 }
 
-export function createMerchantClock(options: MerchantClockOptions): MerchantClock {
-  const { storage, clock, settlement, deliveries, stopping } = options;
+export type MerchantClock = ReturnType<typeof createMerchantClock>;
 
+/** Moves the sandbox time of merchants (D18). */
+export function createMerchantClock({ storage, settle, deliveries, stopping }: Options) {
   return {
-    async advance(merchantId, move, actor) {
+    /**
+     * Moves a merchant's time forward. Resolves when everything that fell due has been processed, each item dated when it
+     * fell due (D18). Different events are delivered in parallel; attempts of one event stay in order.
+     * @returns the merchant with its new time
+     * @throws ServiceError `invalid_value` if the time would be more than `MOST_AHEAD_MS` ahead of real time;
+     *   `internal_error` if the server stops first. In this case the clock has moved, and the rest is processed after the
+     *   next start.
+     */
+    async advance(merchantId: string, move: ClockMove, actor: Actor): Promise<Merchant> {
       const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
       if (!moved) throw tooFar(move);
-      for (;;) {
-        if (stopping.aborted) {
-          throw new ServiceError(
-            "internal_error",
-            "The server is stopping. What fell due will happen after the next start.",
-          );
-        }
-        const done = (await settlement.settle(merchantId)) + (await deliveries.begin(merchantId));
+      while (!stopping.aborted) {
+        const done = (await settle(merchantId)) + (await deliveries.begin(merchantId));
         if (done > 0) continue;
         if (!(await storage.hasDue(merchantId, moved.at))) return moved.merchant;
-        if (!(await deliveries.nextEnd(merchantId))) await clock.sleep(WAIT_MS, stopping);
+        // Attempts are in progress, here or in another process.
+        await sleep(PAUSE_MS);
       }
+      throw new ServiceError(
+        "internal_error",
+        "The server is stopping. What fell due will happen after the next start.",
+      );
     },
-    async reset(merchantId, actor) {
+    /** Deletes the merchant's records and resets its clock to real time. */
+    async reset(merchantId: string, actor: Actor): Promise<Merchant> {
       await storage.reset(merchantId, actor);
       return (await storage.findMerchant(merchantId))!;
     },

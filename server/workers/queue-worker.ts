@@ -1,16 +1,17 @@
-import { EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
 import type { InProgress } from "../domain/in-progress.ts";
 import type { Claimed, Lane, Queue } from "../domain/deliveries.ts";
+import { startLoop, untilDone, type Loop } from "./loop.ts";
 
 /**
- * Two intervals: at which the claims of attempts in progress are renewed, and at which the worker searches for lapsed
- * claims.
+ * Three intervals: of the search for ready entries, at which the claims of attempts in progress are renewed, and of the
+ * search for lapsed claims.
  */
-export const RENEW_EVERY_MS = 1_000;
-export const END_LAPSED_EVERY_MS = 200;
+const CLAIM_EVERY_MS = 100;
+const RENEW_EVERY_MS = 1_000;
+const END_LAPSED_EVERY_MS = 200;
 
 /**
  * The lease of a claim in milliseconds. It is short, so that another process soon takes over the deliveries of a dead
@@ -50,8 +51,15 @@ export interface QueueWorkerOptions<C extends Claimed> {
    * attempt. An attempt whose claim lapsed need not be recorded: the entry is claimed and attempted again.
    */
   attempt(entry: Underway<C>): Promise<boolean>;
-  /** Called when an attempt has ended, because the limits may now allow another. */
-  onEnd(): void;
+}
+
+/** This process's part of the work that several processes on one database share. */
+interface Share {
+  /** False if other processes search for entries. */
+  searches: boolean;
+  /** True if another process could take over the claims of this one. */
+  isShared: boolean;
+  draining: AbortSignal;
 }
 
 /** An attempt in progress. The claim is replaced if the lease expires and this process claims the delivery again. */
@@ -72,10 +80,10 @@ export type QueueWorker = ReturnType<typeof createQueueWorker>;
  */
 export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions<C>) {
   const { queue, clock, attempts, serves, log, stopping } = options;
+  let search: Loop | undefined;
+  let keeping: Loop[] = [];
   const underway = new Map<string, Underway<C>>();
   const prevented: C[] = [];
-  /** Emits the id of each entry whose attempt has ended. */
-  const ends = new EventEmitter().setMaxListeners(0);
   const hasLapsed = ({ heldUntil }: HeldClaim<C>) => heldUntil <= clock.counter();
 
   /**
@@ -91,20 +99,23 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
       return false;
     }
     const entry: Underway<C> = { claim, ending: new AbortController(), hasLapsed: false, ended: Promise.resolve() };
-    const attempt = async () => {
-      if (stopping.aborted || !(await options.attempt(entry))) prevented.push(entry.claim);
-    };
     attempts.begin(lane);
-    entry.ended = attempt()
-      .catch((error: unknown) => log.error({ err: error, entry: id }, "an attempt could not be recorded"))
-      .finally(() => {
-        attempts.end(lane);
-        underway.delete(id);
-        ends.emit(id);
-        options.onEnd();
-      });
     underway.set(id, entry);
+    entry.ended = make(entry);
     return true;
+  }
+
+  async function make(entry: Underway<C>): Promise<void> {
+    const { id, lane } = entry.claim;
+    try {
+      if (stopping.aborted || !(await options.attempt(entry))) prevented.push(entry.claim);
+    } catch (error) {
+      log.error({ err: error, entry: id }, "an attempt could not be recorded");
+    }
+    attempts.end(lane);
+    underway.delete(id);
+    // The limits may now allow another attempt.
+    search?.wake();
   }
 
   /** The lane after which the next scan continues, so that every lane gets its turn. */
@@ -155,58 +166,65 @@ export function createQueueWorker<C extends Claimed>(options: QueueWorkerOptions
   // Scans run one at a time, because concurrent scans would use the same free capacity twice.
   let scanning: Promise<unknown> = Promise.resolve();
 
-  const inProgress = (merchantId?: string) =>
-    [...underway.values()]
-      .filter(({ claim }) => merchantId === undefined || claim.lane.merchantId === merchantId)
-      .map(({ ended }) => ended);
+  /** Claims as many ready entries as the limits allow and starts their attempts. Resolves with their number. */
+  function begin(merchantId?: string): Promise<number> {
+    const begun = scanning.then(() => claimAndStart(merchantId));
+    scanning = begun.catch(() => {});
+    return begun;
+  }
+
+  /** Renews the claims of the attempts in progress. */
+  async function renew() {
+    const claims = [...underway.values()].map(({ claim }) => claim);
+    const heldUntil = clock.counter() + HELD_MS;
+    await queue.renew(claims, LEASE_MS);
+    for (const claim of claims) claim.heldUntil = heldUntil;
+  }
+
+  /** Ends the attempts whose claims could not be renewed in time, because another process may soon make them. */
+  function endLapsed() {
+    for (const entry of underway.values()) {
+      if (!hasLapsed(entry.claim)) continue;
+      entry.hasLapsed = true;
+      entry.ending.abort();
+    }
+  }
+
+  /** Resolves when no attempt is in progress. */
+  async function idle() {
+    while (underway.size > 0) await Promise.all([...underway.values()].map(({ ended }) => ended));
+  }
 
   return {
-    /** Claims as many ready entries as the limits allow and starts their attempts. Returns their number. */
-    begin(merchantId?: string): Promise<number> {
-      const begun = scanning.then(() => claimAndStart(merchantId));
-      scanning = begun.catch(() => {});
-      return begun;
+    begin,
+    renew,
+    endLapsed,
+    idle,
+    /** Begins to search for entries, and to keep the claims of attempts. */
+    start({ searches, isShared, draining }: Share) {
+      const pace = { clock, log };
+      if (searches)
+        search = startLoop(() => untilDone(draining, async () => (await begin()) > 0), CLAIM_EVERY_MS, pace);
+      // A process that does not search also attempts deliveries, which a move of a merchant's clock makes due.
+      keeping = [startLoop(renew, RENEW_EVERY_MS, pace)];
+      if (isShared) keeping.push(startLoop(async () => endLapsed(), END_LAPSED_EVERY_MS, pace));
     },
-    /** Resolves when all attempts now in progress have been recorded. */
-    async idle() {
-      await Promise.all(inProgress());
-    },
-    /** Resolves with true when an attempt of this merchant ends, or immediately with false if none is in progress. */
-    async nextEnd(merchantId: string) {
-      const current = inProgress(merchantId);
-      if (current.length > 0) await Promise.race(current);
-      return current.length > 0;
-    },
-    /** Renews the claims of the attempts in progress. Call it every `RENEW_EVERY_MS`. */
-    async renew() {
-      const claims = [...underway.values()].map(({ claim }) => claim);
-      const heldUntil = clock.counter() + HELD_MS;
-      await queue.renew(claims, LEASE_MS);
-      for (const claim of claims) claim.heldUntil = heldUntil;
-    },
-    /**
-     * Ends the attempts whose claims could not be renewed in time, because another process may soon make them. Call it
-     * every `END_LAPSED_EVERY_MS`.
-     */
-    endLapsed() {
-      for (const entry of underway.values()) {
-        if (!hasLapsed(entry.claim)) continue;
-        entry.hasLapsed = true;
-        entry.ending.abort();
-      }
-    },
+    /** Searches at once, because entries have become ready. */
+    wake: () => search?.wake(),
+    /** Ends the search for entries. */
+    drain: async () => search?.stop(),
     /** Ends the attempts in progress, because the server stops. */
     end() {
       for (const { ending } of underway.values()) ending.abort(new Error("The server stopped meanwhile."));
     },
     /**
-     * Gives up the claims whose attempts a stop has prevented, so that another process makes them at once. Call it when
-     * no attempt is in progress.
+     * Waits for the attempts in progress, then gives up the claims of those that the stop has prevented, so that another
+     * process makes them at once. If the storage fails, their leases expire instead.
      */
-    giveUp: () => queue.renew(prevented.splice(0), 0),
-    /** Resolves when an attempt of the entry ends in this process, or the signal is aborted. */
-    async attemptOf(id: string, signal: AbortSignal) {
-      await once(ends, id, { signal }).catch(() => undefined);
+    async stop() {
+      await idle();
+      await Promise.all(keeping.map((loop) => loop.stop()));
+      await queue.renew(prevented.splice(0), 0).catch(() => undefined);
     },
   };
 }

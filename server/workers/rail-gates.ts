@@ -8,7 +8,7 @@ const FAILURES = 5;
 /** How long a rail is left alone, in milliseconds: twice as long each time, until a call has a result. */
 const PAUSE_MS = { first: 1_000, longest: 60_000 };
 /** How often this process reads which rails are paused. */
-export const READ_PAUSES_EVERY_MS = 1_000;
+const READ_PAUSES_EVERY_MS = 1_000;
 
 interface Gate {
   /** Calls in a row without a result, except calls that were in progress when the circuit breaker opened. */
@@ -33,6 +33,7 @@ export function createRailGates({ rails, storage, clock, log }: Options) {
   const gates = new Map<string, Gate>();
   /** Undefined until it is known. */
   let paused: Set<string> | undefined;
+  let readAt = -Infinity;
 
   function gateOf(rail: string): Gate {
     const gate = gates.get(rail) ?? { failures: 0, brokenUntil: 0, waitsUntil: 0 };
@@ -66,9 +67,12 @@ export function createRailGates({ rails, storage, clock, log }: Options) {
         log.warn({ rail, detail }, `${FAILURES} calls of a rail in a row had no result; its payments wait`);
       gate.brokenUntil = now + Math.min(PAUSE_MS.first * 2 ** (gate.failures - FAILURES), PAUSE_MS.longest);
     },
-    /** Reads the pauses. Call it every `READ_PAUSES_EVERY_MS`. */
+    /** Reads the pauses, unless they were just read. */
     async refresh() {
+      const now = clock.monotonic();
+      if (now < readAt + READ_PAUSES_EVERY_MS) return;
       paused = new Set((await storage.readPauses()).map(({ rail }) => rail));
+      readAt = now;
     },
   };
 }

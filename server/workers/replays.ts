@@ -1,10 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Actor } from "../domain/audit.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { DeliveryQueue, Delivery, EventLog } from "../domain/deliveries.ts";
 import { InProgress } from "../domain/in-progress.ts";
 import type { ReplayStore } from "../domain/webhooks.ts";
 import { PAUSE_MS, untilDone } from "./loop.ts";
-import type { QueueWorker } from "./queue-worker.ts";
 
 /**
  * Carries out the replays that the storage keeps (D13), until none has a due step. Several processes may carry out the
@@ -33,13 +33,12 @@ const WAIT_MS = 20_000;
  * deliveries.
  */
 const MOST_WAITING = { total: 80 };
-/** The pauses between looks for an attempt that another process may make, in milliseconds. */
-const LOOKS_MS = { first: 100, longest: 1_000 };
+/** The pauses between looks for the attempt, which any process may make, in real milliseconds. */
+const LOOKS_MS = { first: 10, longest: 1_000 };
 
 interface SingleReplayOptions {
   storage: Pick<DeliveryQueue, "requestReplay"> & Pick<EventLog, "findDelivery">;
   clock: Clock;
-  deliveries: Pick<QueueWorker, "attemptOf">;
   stopping: AbortSignal;
   /** Called when a delivery has become ready. */
   onReady(): void;
@@ -49,7 +48,7 @@ interface SingleReplayOptions {
  * Returns a function that replays one delivery (D13): it makes the delivery ready, and waits for the attempt if a server
  * makes it soon. The attempt has no privilege: it waits for room at its receiver like every other attempt.
  */
-export function createSingleReplay({ storage, clock, deliveries, stopping, onReady }: SingleReplayOptions) {
+export function createSingleReplay({ storage, clock, stopping, onReady }: SingleReplayOptions) {
   const waiting = new InProgress(MOST_WAITING, clock);
 
   /** Waits until the delivery has an attempt with a number greater than `last`. */
@@ -58,10 +57,7 @@ export function createSingleReplay({ storage, clock, deliveries, stopping, onRea
     for (let pause = LOOKS_MS.first; !stopping.aborted && clock.monotonic() < until; pause *= 2) {
       const delivery = await storage.findDelivery(merchantId, id);
       if (!delivery || lastAttempt(delivery) > last) return;
-      const ending = new AbortController();
-      const either = AbortSignal.any([ending.signal, stopping]);
-      await Promise.race([deliveries.attemptOf(id, either), clock.sleep(Math.min(pause, LOOKS_MS.longest), either)]);
-      ending.abort();
+      await sleep(Math.min(pause, LOOKS_MS.longest), undefined, { signal: stopping }).catch(() => undefined);
     }
   }
 

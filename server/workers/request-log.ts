@@ -1,4 +1,5 @@
 import type { Clock } from "../domain/clock.ts";
+import { InProgress } from "../domain/in-progress.ts";
 import { masked, redacted } from "../domain/redaction.ts";
 import { FIRST_FAILED_STATUS, type LoggedRequest } from "../domain/request-log.ts";
 import type { Storage } from "../domain/storage.ts";
@@ -9,10 +10,11 @@ import { startLoop } from "./loop.ts";
 /** How often the requests that have ended are stored, in milliseconds. */
 const STORE_EVERY_MS = 500;
 /**
- * How many successful requests, and how many failed requests, are stored at most each time. More requests would delay
- * payments, and nobody reads all requests of a merchant that sends so many.
+ * How many successful requests, and how many failed requests, wait to be stored at most. Of these, a merchant alone gets
+ * 50, and a newcomer finds room. More requests would delay payments, and nobody reads all requests of a merchant that
+ * sends so many.
  */
-const MOST = { ofMerchant: 50, total: 100, waiting: 2_000 };
+const WAITING = { total: 114 };
 
 interface Context {
   storage: Pick<Storage, "insertRequests">;
@@ -28,10 +30,6 @@ interface Waiting {
   number: number;
 }
 
-/** The waiting requests of each merchant. */
-type Lists = Map<string, Waiting[]>;
-const noRequests = (): Record<"succeeded" | "failed", Lists> => ({ succeeded: new Map(), failed: new Map() });
-
 export type RequestLogWriter = ReturnType<typeof startRequestLog>;
 
 /**
@@ -40,45 +38,28 @@ export type RequestLogWriter = ReturnType<typeof startRequestLog>;
  * merchant's last stored request, or its next stored request, shows the count.
  */
 export function startRequestLog({ storage, telemetry, clock, log }: Context) {
-  let waiting = noRequests();
-  /** The number of requests in `waiting`. */
-  let held = 0;
+  let waiting: Waiting[] = [];
+  let room = emptyRoom(clock);
   let ended = 0;
-  let number = 0;
   /** The number of dropped requests of each merchant that no stored request shows yet. */
   const untold = new Map<string, number>();
   const drop = (merchantId: string, count = 1) => untold.set(merchantId, (untold.get(merchantId) ?? 0) + count);
+  let number = 0;
 
   const end = telemetry.on("exchange", (exchange) => {
     const { merchantId, status = FIRST_FAILED_STATUS } = exchange;
     number += 1;
     ended += 1;
-    const lists = waiting[status < FIRST_FAILED_STATUS ? "succeeded" : "failed"];
-    const own = lists.get(merchantId) ?? [];
-    lists.set(merchantId, own);
-    // While the storage is slow, the lists of many merchants wait.
-    const isFull = own.length >= MOST.ofMerchant || held >= MOST.waiting;
-    if (isFull) return drop(merchantId);
-    held += 1;
-    own.push({ exchange, at: clock.now(), number });
+    const alike = status < FIRST_FAILED_STATUS ? room.succeeded : room.failed;
+    if (!alike.hasRoom({ merchantId })) return drop(merchantId);
+    alike.begin({ merchantId });
+    waiting.push({ exchange, at: clock.now(), number });
   });
-
-  /** Takes requests of the merchants in turn, so that merchants that send much do not push out others. */
-  function take(lists: Lists): Waiting[] {
-    const turns = Array.from({ length: MOST.ofMerchant }, (_, turn) =>
-      [...lists.values()].flatMap((own) => own[turn] ?? []),
-    );
-    const requests = turns.flat();
-    for (const { exchange } of requests.splice(MOST.total)) drop(exchange.merchantId);
-    return requests;
-  }
 
   async function store() {
     if (ended === 0) return;
-    const [lists, count] = [waiting, ended];
-    [waiting, held, ended] = [noRequests(), 0, 0];
-    const taken = [...take(lists.succeeded), ...take(lists.failed)].toSorted((a, b) => a.number - b.number);
-    const requests = taken.map(toLogged);
+    const [requests, count] = [waiting.map(toLogged), ended];
+    [waiting, room, ended] = [[], emptyRoom(clock), 0];
     for (const request of requests.toReversed()) {
       const leftOut = untold.get(request.merchantId);
       if (untold.delete(request.merchantId)) request.leftOut = leftOut!;
@@ -105,6 +86,11 @@ export function startRequestLog({ storage, telemetry, clock, log }: Context) {
     },
   };
 }
+
+const emptyRoom = (clock: Clock) => ({
+  succeeded: new InProgress(WAITING, clock),
+  failed: new InProgress(WAITING, clock),
+});
 
 function toLogged({ exchange, at, number }: Waiting): LoggedRequest {
   const { requestId, merchantId, operationId: operation, method, status, durationMs, key, keyId } = exchange;

@@ -11,7 +11,7 @@ import { inProcess, type Program } from "./host.ts";
 /** Long enough that a busy machine does not make a client give up on a response. */
 const timeoutMs = 10_000;
 /** The time limit for scenarios in which responses are missing or never end. */
-const shortTimeoutMs = 1500;
+const shortTimeoutMs = 4000;
 const limitMs = 120_000;
 const withoutEnd = new Set<unknown>(["silence", "drip", "endless"]);
 

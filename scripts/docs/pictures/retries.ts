@@ -1,4 +1,4 @@
-import { nextAttemptDelayMs } from "../../../server/webhooks/schedule.ts";
+import { nextStep } from "../../../server/webhooks/schedule.ts";
 import { line, text, type Drawing } from "./drawing.ts";
 
 const SECOND = 1_000;
@@ -20,9 +20,9 @@ const place = (ms: number) =>
 function times(random: number): number[] {
   const found: number[] = [];
   for (let at = 0, attempts = 0; ; attempts += 1) {
-    const delay = nextAttemptDelayMs({ attempts, random: () => random, now: 0 });
-    if (delay === undefined) return found;
-    found.push((at += delay));
+    const { nextAttemptAt } = nextStep(attempts, at, { sentAt: 0, latencyMs: 0 }, () => random);
+    if (nextAttemptAt === undefined) return found;
+    found.push((at = nextAttemptAt));
   }
 }
 

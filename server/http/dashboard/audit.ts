@@ -76,7 +76,7 @@ export const auditPage = list<AuditEntry & ReturnType<typeof inWords>>({
   columns: ({ root, t, stamp, whose }) => [
     column("action", "", ({ merchantId, what, more, details: { delivery, replay } }) => {
       const area = `${root}/m/${merchantId}`;
-      const path = delivery ? `webhooks/${delivery}` : replay && `replays/${replay}`;
+      const path = delivery ? `webhooks/${delivery}` : replay && "replays";
       const of = whose(merchantId);
       return [
         markup`<bdi>${path ? link(`${area}/${path}`, what) : what}</bdi>`,

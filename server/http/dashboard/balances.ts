@@ -1,4 +1,4 @@
-import type { Balance, StatementEntry } from "../../domain/ledger.ts";
+import { readBalances, type Balance, type StatementEntry } from "../../domain/ledger.ts";
 import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
@@ -42,7 +42,7 @@ const ofMerchant = list<StatementEntry>({
     const today = Math.floor(sandboxTime(merchant, context.clock.now()) / DAY_MS);
     const days = { from: today - DAYS, to: today - 1 };
     const [balances, figures] = await Promise.all([
-      context.balances.list(merchant),
+      readBalances(context, merchant.id),
       context.storage.readFigures({ merchantId: merchant.id, kind: "disbursement", ...days }),
     ]);
     const columns = columnsOf(
@@ -73,12 +73,11 @@ const ofAll = list<Balance & { name: string }>({
   at: "/balances",
   title: "balances",
   isWhole: true,
-  async read({ context: { storage, config } }) {
-    const [merchants, stored] = await Promise.all([storage.listMerchants(), storage.listBalances()]);
+  async read({ context }) {
+    const [merchants, stored] = await Promise.all([context.storage.listMerchants(), readBalances(context)]);
     const names = new Map(merchants.map(({ id, name }) => [id, name]));
     const items = stored.map((balance) => ({
       ...balance,
-      enforced: balance.enforced || config.balances === "enforced",
       name: names.get(balance.merchantId) ?? balance.merchantId,
     }));
     return { items: items.toSorted((a, b) => a.name.localeCompare(b.name)) };

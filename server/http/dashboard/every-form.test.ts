@@ -23,7 +23,7 @@ const PAY = { action: "pay", phoneNumber: "2250700000129" };
 const SEARCH = Object.fromEntries(["type", "host", "reference", "from", "to"].map((name) => [name, ""]));
 const oneKey = async ({ server, id }: FilledDashboard) => (await server.storage.listKeysOf(id))[0]!.id;
 async function sessionOf({ server }: FilledDashboard, wanted: string): Promise<string> {
-  const { sessions } = await server.storage.listTeam({ idleMs: 3_600_000, limit: 100 });
+  const { sessions } = await server.storage.listTeam();
   return sessions.find(({ name }) => name === wanted)!.id;
 }
 
@@ -60,6 +60,13 @@ const FORMS: Record<string, Fields | ((filled: FilledDashboard) => Fields | Prom
     by: "",
     to: new Date(server.clock.now() + 60_000).toISOString(),
   }),
+  [`${MERCHANT}/sandbox/chaos`]: {
+    latencyMs: "5",
+    failedRequestsPercent: "",
+    lostResponsesPercent: "0",
+    lostWebhooksPercent: "1",
+    replaces: "",
+  },
   [`${MERCHANT}/sandbox/reset`]: {},
   [`${MERCHANT}/team/end`]: async (filled) => ({ session: await sessionOf(filled, "Ada") }),
   [`${MERCHANT}/team/end-all`]: { name: "Barbara" },
@@ -107,7 +114,7 @@ async function stored({ server: { storage }, id, area, operator }: FilledDashboa
     payments: [await storage.listDisbursements(page), await storage.listCheckouts(page)],
     webhooks: [await storage.listEvents(page), await storage.listDeliveries(page)],
     replays: await storage.listReplays(id, 50),
-    team: await storage.listTeam({ idleMs: 3_600_000, limit: 100 }),
+    team: await storage.listTeam(),
     settings: (await operator.get(`${area}/settings`)).html.replaceAll(/http:\/\/127\.0\.0\.1:\d+|req_\w+/g, ""),
   };
 }
@@ -186,7 +193,7 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   ["/dashboard/team/links", "name", NAMES],
   [`${MERCHANT}/team/links`, "name", NAMES],
   [`${MERCHANT}/settings/keys`, "name", NAMES],
-  [`${MERCHANT}/team/links`, "role", ["owner", ""], "Choose a role"],
+  [`${MERCHANT}/team/links`, "role", ["owner", ""], "Role: this cannot be"],
   [`${MANAGED}/limits`, "perDay", AMOUNT_RULES],
   [`${MERCHANT}/settings/keys/limits`, "perDay", AMOUNT_RULES],
   [`${MANAGED}/terms`, "rateLimit", ["0", "x"], "rateLimit must be a whole number"],
@@ -204,9 +211,11 @@ test.each<[route: string, field: string, wrong: string[], says?: string]>([
   [`${MERCHANT}/sandbox/disbursements`, "phoneNumber", ["07", "", "2250700000408"]],
   [`${MERCHANT}/sandbox/checkouts`, "amount", AMOUNTS],
   [`${MERCHANT}/sandbox/advance`, "to", ["", "tomorrow", "2026-13-01T00:00:00Z", "9999-12-31T23:59:59Z"]],
+  [`${MERCHANT}/sandbox/chaos`, "lostResponsesPercent", ["101", "-1", "0.5", "x"], "Responses that are lost"],
+  [`${MERCHANT}/team/links`, "lifetime", ["constructor", "__proto__", "7 days"]],
   [`${MERCHANT}/replays/new`, "pace", ["0", "501", "1.5", ""], PACE],
   [`${MERCHANT}/replays/new`, "status", [""], "Choose what to replay"],
-  [`${MERCHANT}/replays/new`, "type", ["x"], "There is no such choice: x."],
+  [`${MERCHANT}/replays/new`, "type", ["x"], "Event: this cannot be “x”."],
   [`${MERCHANT}/replays/new`, "reference", ["DSB1"], "Open the payment’s webhook"],
 ])("%s refuses a wrong %s, and changes nothing", async (route, field, wrong, text = "") => {
   const visitor = await signedIn(sandbox.server, { name: crypto.randomUUID() });

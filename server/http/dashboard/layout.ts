@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Router, type ErrorRequestHandler, type RequestHandler, type Response } from "express";
-import { refused, Refused } from "../../actions/action.ts";
+import { missing, refused, Refused } from "../../actions/action.ts";
 import { describeChanges, type Change } from "../../domain/changes.ts";
 import { ConnectionDropped, InvalidCursorError, ServiceError } from "../../domain/errors.ts";
 import type { TextId } from "../../texts/index.ts";
@@ -178,10 +178,10 @@ export function dashboardErrors(context: DashboardContext): ErrorRequestHandler 
     const what = () =>
       describeChanges(
         changes,
-        (text, values = {}) => words.refusal({ text, values }),
+        (id, values) => words.plain([id, values]),
         (change) => nameOf(change, words),
       );
-    const content = markup`<h1>${title}</h1><p>${words.refusal(refusal)}</p>
+    const content = markup`<h1>${title}</h1><p>${words.plain(refusal.said)}</p>
 ${saysWhat && markup`<p><strong>${what()}</strong></p>`}
 ${shownOnce !== undefined && markup`<p>${t("copyThisNow")}</p><p>${code(shownOnce)}</p>`}
 ${trail && markup`<p>${link(trail, t("seeWhatWasRecorded"))}</p>`}
@@ -206,12 +206,12 @@ function trailOf(root: string, res: Response): string | undefined {
 
 function describe(error: unknown): Described {
   if (error instanceof Refused) return { refusal: error };
-  if (error instanceof InvalidCursorError) return { refusal: refused(422, "error.noSuchCursor") };
+  if (error instanceof InvalidCursorError) return { refusal: refused(422, "error.missing") };
   if (error instanceof ServiceError) {
     const { status, headers } = toHttpError(error);
     return { headers, refusal: refused(status, "error.detail", { detail: error.message }) };
   }
-  if (error instanceof URIError) return { refusal: refused(404, "error.noPage") };
+  if (error instanceof URIError) return { refusal: missing() };
   // Express's own errors have a status, for example for a form that is too large.
   const { status = 500 } = error as { status?: number };
   if (status >= 400 && status < 500) return { refusal: refused(status, "error.unreadable") };

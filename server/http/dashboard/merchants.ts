@@ -40,7 +40,7 @@ const listPage = list<Merchant>({
   at: "",
   title: "merchants",
   isWhole: true,
-  filters: { search: { label: "merchantReferenceOrPhone", attributes: { type: "search", maxlength: 200 } } },
+  filters: { search: { label: "merchantReferenceOrPhone", type: "search", attributes: { maxlength: 200 } } },
   async read({ context: { storage }, query: { search = "" } }) {
     const found = (await storage.listMerchants()).filter(({ id, name }) => id === search || looksLike(name, search));
     return { items: found.toSorted((a, b) => a.name.localeCompare(b.name)) };
@@ -64,7 +64,6 @@ const managePage = record<Merchant>({
   at: "/merchants/:merchant",
   title: "manageAMerchant",
   under: "",
-  missing: "error.noMerchant",
   find: ({ context, params }) => context.storage.findMerchant(params.merchant!),
   back: ({ root, t }) => [root, t("merchants")],
   heading: ({ badge }, { name, state }) => [bdi(name), state && [" ", badge(state)]],
@@ -77,7 +76,7 @@ const managePage = record<Merchant>({
     const { t } = view;
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
     const stateText = state === "closed" ? t("error.closedForGood") : state ? t("isSuspended") : t("isActive");
-    const changes = ways.map((way) => form(view, `merchant.${way}`));
+    const changes = ways.map((way) => form(view, `merchant.${way}`, { texts: { name } }));
     const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
     const adjust = form(view, "balance.adjust", { prefix: "adjust", class: "stack" });
     const agree = form(view, "merchant.terms", { values: termTexts(terms), prefix: "term", class: "stack" });

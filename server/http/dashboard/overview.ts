@@ -11,8 +11,8 @@ import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { card, code, column, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
-import { checkChoices, searchForm, type Filters, type Page } from "./page.ts";
-import { dayOf, queryOf, type View } from "./view.ts";
+import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
+import { queryOf, type View } from "./view.ts";
 
 /** The number of receivers, and of merchants with late payouts, that the page names. */
 const MOST_NAMED = 20;
@@ -69,15 +69,15 @@ async function issuesOf(view: View): Promise<Part[]> {
 
   const issues = [
     failing
-      .toSorted((a, b) => b.waiting - a.waiting)
-      .map(({ merchantId: id, host, waiting: count, since }) => {
+      .toSorted((a, b) => b.count - a.count)
+      .map(({ merchantId: id, host = "", count, since }) => {
         const text = t("webhooksWait", { count });
         const webhooks = counted(id, "webhooks", { status: "pending", host }, text, count < MOST_WAITING_COUNTED);
         return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
       }),
     givenUp
-      .toSorted((a, b) => b.failed - a.failed)
-      .map(({ merchantId: id, host, failed: count, since }) => {
+      .toSorted((a, b) => b.count - a.count)
+      .map(({ merchantId: id, host = "", count, since }) => {
         const text = t("webhooksFailed", { count });
         const webhooks = counted(id, "webhooks", { status: "failed", host }, text, count < MOST_GIVEN_UP_COUNTED);
         return rich("receiverGaveUp", { host, of: of(id), webhooks, time: stamp(since) });
@@ -90,7 +90,7 @@ async function issuesOf(view: View): Promise<Part[]> {
     ]),
     issueOf(waiting, t("approvalsWait"), `${area}/approvals`, t("decideAboutThem")),
     issueOf(changes, t("changesWait"), `${root}/balances`, t("decideAboutThem")),
-    late.map(({ merchantId: id, payouts: count, since }) => {
+    late.map(({ merchantId: id, count, since }) => {
       const text = t("payoutsPending", { count });
       const payouts = counted(id, "disbursements", { status: "pending" }, text, count < MOST_WAITING_COUNTED);
       return rich("payoutsAreLate", { payouts, of: of(id), minutes, time: stamp(since + shift) });
@@ -107,8 +107,8 @@ const KINDS = {
 
 const FILTERS = {
   of: { label: "payments", type: "select", options: { payouts: "payouts", checkouts: "checkouts" } },
-  from: { label: "from", attributes: { type: "date" } },
-  to: { label: "to", attributes: { type: "date" } },
+  from: { label: "from", type: "date" },
+  to: { label: "to", type: "date" },
 } as const satisfies Filters;
 const MOST_DAYS = 31;
 const USUAL_DAYS = 7;
@@ -117,11 +117,11 @@ const isoDay = (day: number): string => new Date(day * DAY_MS).toISOString().sli
 
 /** What a person has chosen; the last days otherwise. @throws Refused */
 function chosen(view: View, merchant: Merchant) {
-  checkChoices(view, FILTERS);
+  checkSearch(view, FILTERS);
   const { of, from: first = "", to: last = "" } = view.query;
   const today = Math.floor(sandboxTime(merchant, view.context.clock.now()) / DAY_MS);
-  const to = last === "" ? today : dayOf(last) / DAY_MS;
-  const from = first === "" ? to - USUAL_DAYS + 1 : dayOf(first) / DAY_MS;
+  const to = last === "" ? today : Date.parse(last) / DAY_MS;
+  const from = first === "" ? to - USUAL_DAYS + 1 : Date.parse(first) / DAY_MS;
   if (from > to || to - from >= MOST_DAYS) throw refused(422, "error.period", { days: MOST_DAYS });
   return { of: (of || "payouts") as keyof typeof KINDS, from, to };
 }

@@ -1,4 +1,4 @@
-import { refused, type Input } from "../../actions/action.ts";
+import { checked, missing, type Input } from "../../actions/action.ts";
 import type { TextId } from "../../texts/index.ts";
 import { inputOf } from "./forms.ts";
 import { attributes, back, classes, facts, Html, link, markup, soft, table, type Column, type Part } from "./html.ts";
@@ -34,16 +34,9 @@ export interface Page {
 /** The inputs of the search above a list. Narrow screens fold all but the first away. */
 export type Filters = Readonly<Record<string, Input>>;
 
-/** The choices of a filter, after the choice of none. */
-export const choices = (all: readonly (readonly [choice: string, shown: TextId | { text: string }])[]) =>
-  ({ type: "select", options: { "": "any", ...Object.fromEntries(all) } }) as const satisfies Input;
-
-/** @throws Refused if a choice is not one that the form or a link sends */
-export function checkChoices({ query }: View, filters: Filters): void {
-  for (const [name, { options }] of Object.entries(filters)) {
-    const choice = query[name] ?? "";
-    if (options && choice !== "" && !Object.hasOwn(options, choice)) throw refused(422, "error.noChoice", { choice });
-  }
+/** @throws Refused if something was sent that the form does not allow */
+export function checkSearch({ query }: View, filters: Filters): void {
+  for (const [name, filter] of Object.entries(filters)) checked(filter, query[name] ?? "");
 }
 
 interface Found<Row> {
@@ -85,7 +78,7 @@ export function list<Row extends object, Of extends Found<Row> = Found<Row>>(of:
     ...of,
     query: of.isWhole ? names : [...names, "cursor"],
     async show(view) {
-      checkChoices(view, filters);
+      checkSearch(view, filters);
       const { cursor = "", ...search } = view.query;
       const isFiltered = Object.values(search).some((text) => text !== "");
       const found = await of.read(view, cursor === "" ? {} : { cursor });
@@ -133,8 +126,6 @@ function pager({ t }: View, isFirst: boolean, query: string, next: string | unde
 
 interface RecordPage<Thing> extends Omit<Page, "show" | "query"> {
   find(view: View): Promise<Thing | undefined>;
-  /** Why there is no such page. */
-  missing: "error.noPayment" | "error.noWebhook" | "error.noReplay" | "error.noMerchant";
   /** The page that leads here. */
   back(view: View): readonly [href: string, text: string];
   heading(view: View, thing: Thing): Part;
@@ -153,7 +144,7 @@ export const record = <Thing>(of: RecordPage<Thing>): Page => ({
   ...of,
   async show(view) {
     const thing = await of.find(view);
-    if (thing === undefined) throw refused(404, of.missing);
+    if (thing === undefined) throw missing();
     const main = markup`<div class="card stack" data-live>${of.before?.(view, thing)}${facts(of.facts(view, thing))}${of.after?.(view, thing)}</div>`;
     const beside = of.beside?.(view, thing);
     const body = markup`${back(...of.back(view))}<h1 data-live>${of.heading(view, thing)}</h1>

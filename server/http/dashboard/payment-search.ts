@@ -1,12 +1,11 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Response } from "express";
-import { csvLine } from "../../csv.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
-import { failureIn, fieldOf, fieldsByName, timestamp } from "../../domain/representation.ts";
+import { csvLine, failureIn, fieldOf, fieldsByName, timestamp } from "../../domain/representation.ts";
 import { stated, stateOf } from "../request-state.ts";
 import { watchSession } from "./sign-in.ts";
 import { actorIn, type DashboardContext } from "./view.ts";

@@ -1,3 +1,5 @@
+import { choices } from "../../actions/action.ts";
+import { MOST_DECIDED, sumsOf } from "../../actions/payments.ts";
 import type { Checkout } from "../../domain/checkouts.ts";
 import type { Disbursement } from "../../domain/disbursements.ts";
 import { failureIn, fieldOf, fieldsByName } from "../../domain/representation.ts";
@@ -6,13 +8,14 @@ import type { TextId } from "../../texts/index.ts";
 import { curlLine } from "../curl-line.ts";
 import { formatPhoneNumber, parsePhoneNumber } from "../pages/formats.ts";
 import { keyName } from "./audit.ts";
-import { form } from "./forms.ts";
-import { bdi, card, code, column, dim, link, markup, pre, under, type Html, type Part } from "./html.ts";
-import { checkChoices, choices, list, record, type Filters, type Page } from "./page.ts";
+import { form, pathOf } from "./forms.ts";
+import { attributes, bdi, card, code, column, dim, items, link, markup, pre, soft, under } from "./html.ts";
+import type { Html, Part } from "./html.ts";
+import { checkSearch, list, record, type Filters, type Page } from "./page.ts";
 import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
 import { timeline, timelineOf } from "./timeline.ts";
-import { dayOf, merchantOf, type View, type Words } from "./view.ts";
+import { mayDo, merchantOf, type View, type Words } from "./view.ts";
 
 /** How the pages of each kind of payment differ. */
 const KINDS = {
@@ -33,13 +36,13 @@ const KINDS = {
 } as const satisfies Record<Kind, object>;
 
 const filtersOf = (kind: Kind): Filters => ({
-  search: { label: "referenceOrPhoneNumber", attributes: { type: "search", maxlength: 200 } },
+  search: { label: "referenceOrPhoneNumber", type: "search", attributes: { maxlength: 200 } },
   status: {
     label: "status",
-    ...choices(KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const)),
+    ...choices(Object.fromEntries(KINDS[kind].statuses.map((status) => [status, `status.${status}`] as const))),
   },
-  from: { label: "from", attributes: { type: "date" } },
-  to: { label: "to", attributes: { type: "date" } },
+  from: { label: "from", type: "date" },
+  to: { label: "to", type: "date" },
 });
 
 function searchIn({ query }: View): PaymentSearch {
@@ -49,9 +52,9 @@ function searchIn({ query }: View): PaymentSearch {
     ...(search !== "" && { search }),
     ...("digits" in number && { phoneNumber: number.digits }),
     ...(status !== "" && { status }),
-    ...(from !== "" && { createdAfter: dayOf(from) }),
+    ...(from !== "" && { createdAfter: Date.parse(from) }),
     // The last day is included.
-    ...(to !== "" && { createdBefore: dayOf(to) + DAY_MS }),
+    ...(to !== "" && { createdBefore: Date.parse(to) + DAY_MS }),
   };
 }
 
@@ -92,7 +95,7 @@ const csvPage = (kind: Kind): Page => ({
   under: `/m/:merchant/${kind}`,
   query: [...Object.keys(filtersOf(kind)), "cursor"],
   async show(view) {
-    checkChoices(view, filtersOf(kind));
+    checkSearch(view, filtersOf(kind));
     await sendCsv(view.context, kind, searchIn(view), view.res);
     return undefined;
   },
@@ -131,7 +134,6 @@ const paymentPage = (kind: Kind): Page =>
     at: `/m/:merchant/${kind}/:reference`,
     title: KINDS[kind].one,
     under: `/m/:merchant/${kind}`,
-    missing: "error.noPayment",
     find: (view) => findPayment(view, kind),
     back: ({ area, t }) => [`${area}/${kind}`, t(kind)],
     about: ({ payment }) => payment.merchantsReference,
@@ -172,15 +174,59 @@ const paymentPage = (kind: Kind): Page =>
   });
 
 /** Leads from a payout to the decision about it. */
-function waits(view: View, { merchantId, reference, approval }: Disbursement): Part {
-  const why = approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
-  const values = { payment: `${merchantId}/${reference}` };
+function waits(view: View, payout: Disbursement): Part {
+  const why = payout.approval!.level === "operator" ? view.t("waitsForOperator") : view.t("waitsForApproval");
+  const values = { payment: chosenBy(payout) };
   const ways = (["approve", "reject"] as const).map((how) => form(view, `payment.${how}`, { values, class: "inline" }));
   return [markup`<p>${why}</p>`, ways];
 }
 
-export const paymentPages: readonly Page[] = (["disbursements", "checkouts"] as const).flatMap((kind) => [
-  listPage(kind),
-  csvPage(kind),
-  paymentPage(kind),
-]);
+/** The value of a payout's input in the forms. */
+const chosenBy = ({ merchantId, reference }: Disbursement) => `${merchantId}/${reference}`;
+/** When a waiting payout fails. A merchant reads times of its own clock, and the page of all merchants has real time. */
+const failsAt = ({ merchant }: View, { due }: Disbursement) => due!.at + (merchant?.clockOffset ?? 0);
+
+/** Payouts that wait for approval (D93): of a merchant or, for operators, of all. */
+const approvalPage = list<Disbursement>({
+  at: "{scope}/approvals",
+  title: "approvals",
+  isStill: true,
+  isWhole: true,
+  async read({ context, merchant }) {
+    const found = await context.storage.listWaiting({ merchantId: merchant?.id, limit: MOST_DECIDED });
+    return { items: found, isCut: found.length === MOST_DECIDED };
+  },
+  columns: (view) => [
+    column("payout", "", (payout) => {
+      const { merchantId, merchantsReference, approval } = payout;
+      const label = view.t("chooseReference", { reference: merchantsReference });
+      const input = { form: "chosen", type: "checkbox", name: "payment", value: chosenBy(payout), "aria-label": label };
+      return [
+        markup`<label class="tick"><input${attributes(input)}> ${view.toPayment(payout)}</label>`,
+        view.whose(merchantId) && under(view.whose(merchantId)),
+        approval!.level === "operator" && under(view.t("needsOperator")),
+      ];
+    }),
+    column("recipient", "wide line", ({ customer, country }) => [
+      formatPhoneNumber(customer.phoneNumber),
+      under(country),
+    ]),
+    column("amount", "number", view.money),
+    column("failsAt", "wide", (payout) => view.stampMinute(failsAt(view, payout))),
+  ],
+  before: ({ t }) => soft(t("approvalsMeaning")),
+  after: (view, found) =>
+    found.items.length > 0 && [
+      items(sumsOf(found.items).map(view.said), "plain"),
+      mayDo(view, "payment.approve") &&
+        markup`<form class="inline" id="chosen" method="get">
+<button class="primary" formaction="${pathOf(view, "payment.approve")}">${view.t("approve.opens")}</button>
+<button class="danger" formaction="${pathOf(view, "payment.reject")}">${view.t("reject.opens")}</button></form>`,
+    ],
+  none: "noPayoutWaits",
+});
+
+export const paymentPages: readonly Page[] = [
+  ...(["disbursements", "checkouts"] as const).flatMap((kind) => [listPage(kind), csvPage(kind), paymentPage(kind)]),
+  approvalPage,
+];

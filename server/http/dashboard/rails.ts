@@ -107,7 +107,7 @@ export const railsPage = list<RailState>({
         return pause ? form(view, "rail.resume", about) : isConfigured && form(view, "rail.pause", about);
       }),
   ],
-  none: "error.noRail",
+  none: "none",
   after: ({ t }) => soft(t("railsMean")),
 });
 

@@ -1,15 +1,16 @@
 import document from "../../../generated/openapi.json" with { type: "json" };
+import { choices } from "../../actions/action.ts";
 import { masked } from "../../domain/redaction.ts";
 import type { LoggedRequest } from "../../domain/request-log.ts";
-import type { TextId } from "../../texts/index.ts";
 import { keyName } from "./audit.ts";
 import { code, column, link, markup, pre, tag, under, type Part } from "./html.ts";
-import { choices, list } from "./page.ts";
+import { list } from "./page.ts";
 import { indented } from "./timeline.ts";
 import { merchantOf, type View } from "./view.ts";
 
 /** The results to filter by, with the first digit of the status; 0 for no status. */
 const RESULTS = { "2xx": 2, "4xx": 4, "5xx": 5, none: 0 } as const;
+const RESULT_TEXTS = { "2xx": "result.2xx", "4xx": "result.4xx", "5xx": "result.5xx", none: "noResponse" } as const;
 const OPERATIONS = Object.values(document.paths)
   .flatMap((item) => Object.values(item as Record<string, { operationId?: string }>))
   .flatMap(({ operationId }) => operationId ?? []);
@@ -26,15 +27,13 @@ export const requestPage = list<Row>({
   title: "requests",
   where: "requests",
   filters: {
-    reference: { label: "referenceYours", attributes: { type: "search", maxlength: 200 } },
-    result: {
-      label: "result",
-      ...choices(
-        Object.keys(RESULTS).map((name) => [name, name === "none" ? "noResponse" : (`result.${name}` as TextId)]),
-      ),
+    reference: { label: "referenceYours", type: "search", attributes: { maxlength: 200 } },
+    result: { label: "result", ...choices(RESULT_TEXTS) },
+    operation: {
+      label: "operation",
+      ...choices(Object.fromEntries(OPERATIONS.map((name) => [name, { text: name }]))),
     },
-    operation: { label: "operation", ...choices(OPERATIONS.map((name) => [name, { text: name }] as const)) },
-    request: { label: "requestId", attributes: { type: "search", maxlength: 100 } },
+    request: { label: "requestId", type: "search", attributes: { maxlength: 100 } },
   },
   async read(view, cursor) {
     const { id: merchantId } = merchantOf(view);

@@ -1,5 +1,5 @@
 import express, { Router, type Request, type RequestHandler, type Response } from "express";
-import { nameOf, pathFor, refused, Refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
+import { missing, nameOf, pathFor, refused, scopesOf, typed, type Doer, type Told } from "../../actions/action.ts";
 import { ACTION_NAMES, actionOf, readInput, type ActionName } from "../../actions/index.ts";
 import { dashboardRefusal } from "../../config.ts";
 import { noteChanges } from "../../domain/changes.ts";
@@ -10,7 +10,6 @@ import { arrived } from "../json-body.ts";
 import { findLanguage } from "../language.ts";
 import { beginOther, createRequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
-import { approvalPage } from "./approvals.ts";
 import { auditPage } from "./audit.ts";
 import { balancePages } from "./balances.ts";
 import { form, sentFor } from "./forms.ts";
@@ -22,8 +21,7 @@ import type { Page, Shown } from "./page.ts";
 import { paymentPages } from "./payments.ts";
 import { attentionPage, railsPage } from "./rails.ts";
 import { requestPage } from "./requests.ts";
-import { sandboxPage } from "./sandbox.ts";
-import { settingsPage } from "./settings.ts";
+import { sandboxPage, settingsPage } from "./settings.ts";
 import { findVisit, guardForms, requireOwnOrigin, requireSession, signInPages, signOutPages } from "./sign-in.ts";
 import { teamPage } from "./team.ts";
 import {
@@ -45,7 +43,6 @@ export const PAGES: readonly Page[] = [
   ...merchantPages,
   ...paymentPages,
   ...balancePages,
-  approvalPage,
   attentionPage,
   railsPage,
   ...webhookPages,
@@ -96,7 +93,7 @@ function refuseUnsafe({ config }: DashboardContext): RequestHandler {
   const refusal = dashboardRefusal(config);
   return (_req, _res, next) => {
     if (refusal === undefined) return next();
-    throw new Refused(403, "error.detail", { detail: refusal });
+    throw refused(403, "error.detail", { detail: refusal });
   };
 }
 
@@ -114,7 +111,7 @@ function findMerchant({ storage }: DashboardContext): RequestHandler {
     const id = String(req.params.merchant);
     const { merchantId = id } = visitOf(res).session;
     const merchant = merchantId === id ? await storage.findMerchant(id) : undefined;
-    if (!merchant) throw refused(404, "error.noMerchant");
+    if (!merchant) throw missing();
     if (merchant.isResetting) throw beingReset();
     stateOf(res).merchant = merchant;
     next();
@@ -135,14 +132,14 @@ function serve(context: DashboardContext, all: readonly Page[]): Router {
       router.get(`/dashboard${at}`, async (req, res) => {
         const { merchantId } = visitOf(res).session;
         if (merchantId === undefined || at.startsWith("/m/")) return show(context, pages, page, res);
-        if (page.at === at && at !== "") throw refused(404, "error.noPage");
+        if (page.at === at && at !== "") throw missing();
         // A merchant's person sees the same of the own merchant.
         seeOther(res, `${rootOf(context.config.publicUrl)}/m/${merchantId}${at || "/disbursements"}`);
       });
   for (const name of ACTION_NAMES)
     if (isServed(context, actionOf(name).where)) serveAction(context, router, name, pages);
-  router.use("/dashboard", (req) => {
-    throw refused(404, req.method === "POST" ? "error.noForm" : "error.noPage");
+  router.use("/dashboard", () => {
+    throw missing();
   });
   return router;
 }
@@ -193,7 +190,7 @@ const pathIn = ({ at }: Page, isOfMerchant: boolean) =>
 /** The merchant of an operator's page. @throws Refused */
 async function findManaged({ storage }: DashboardContext, { merchant = "" }: Readonly<Record<string, string>>) {
   const found = await storage.findMerchant(merchant);
-  if (!found) throw refused(404, "error.noMerchant");
+  if (!found) throw missing();
   return found;
 }
 
@@ -201,7 +198,7 @@ async function findManaged({ storage }: DashboardContext, { merchant = "" }: Rea
 async function doerOf(context: DashboardContext, at: string, res: Response): Promise<Doer<Merchant | undefined>> {
   const params = res.req.params as Record<string, string>;
   const merchant = at.startsWith("/merchants/:merchant") ? await findManaged(context, params) : stateOf(res).merchant;
-  if (at.startsWith("/m/") && !merchant) throw refused(404, "error.noPage");
+  if (at.startsWith("/m/") && !merchant) throw missing();
   return { context, actor: actorIn(res), params, merchant };
 }
 
@@ -252,8 +249,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
     router.post(`/dashboard${at}`, async (req, res) => {
       const { session } = visitOf(res);
       await requireRight(context, name, req, res);
-      if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/")))
-        throw refused(404, "error.noPage");
+      if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
       const doer = await doerOf(context, at, res);
       const { merchant, params } = doer;
       // One person may have any number of sessions.
@@ -277,10 +273,10 @@ async function requireRight({ storage }: DashboardContext, name: ActionName, req
   const { needs: right } = actionOf(name);
   const { role } = visitOf(res).session;
   if (hasRight(role, right)) return;
-  const { word } = wordsIn(res);
   const details = { form: req.path.replace(/^\/dashboard/, ""), right, role };
   const merchantId = stateOf(res).merchant?.id ?? "";
   await storage.recordAction({ actor: actorIn(res), action: "dashboard.refuse", merchantId, details });
-  const roles = [...RIGHTS[right], "administrator"].map((each) => word("role", each)).join(", ");
-  throw refused(403, "error.role", { role: word("role", role), right: word("right", right), roles });
+  const others = [...RIGHTS[right], "administrator"] as const;
+  const roles = others.map((each) => wordsIn(res).word("role", each)).join(", ");
+  throw refused(403, "error.role", { role: say(`role.${role}`), right: say(`right.${right}`), roles });
 }

@@ -1,8 +1,10 @@
+import { chaosTexts } from "../../actions/sandbox.ts";
 import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
 import { limitTexts } from "../../domain/limits.ts";
+import { sandboxTime } from "../../domain/time.ts";
 import { form } from "./forms.ts";
 import { code, column, link, markup, section, soft, under, type Column } from "./html.ts";
-import { list } from "./page.ts";
+import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
 /** A merchant's settings: API keys, the webhook secret and the default address. */
@@ -14,7 +16,7 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
     const merchant = merchantOf(view);
     const [items, { current: secret }] = await Promise.all([
       view.context.storage.listKeysOf(merchant.id),
-      view.context.webhooks.readSecrets(merchant),
+      view.context.storage.readSecrets(merchant.id),
     ]);
     return { items, secret };
   },
@@ -41,6 +43,28 @@ export const settingsPage = list<ApiKey, { items: readonly ApiKey[]; secret: str
     ];
   },
 });
+
+/** The sandbox of a merchant: test payments, the clock, and the reset. */
+export const sandboxPage: Page = {
+  at: "/m/:merchant/sandbox",
+  title: "sandbox",
+  where: "sandbox",
+  show(view) {
+    const { t, rich, context } = view;
+    const merchant = merchantOf(view);
+    const payout = form(view, "sandbox.disbursement", { class: "inline" });
+    const time = view.stamp(sandboxTime(merchant, context.clock.now()));
+    const clock = form(view, "sandbox.advance", { values: { by: "30 minutes" }, class: "inline" });
+    const chaos = form(view, "sandbox.chaos", { values: chaosTexts(merchant), class: "inline" });
+    const reset = form(view, "sandbox.reset", { texts: { name: merchant.name } });
+    return markup`<h1>${t("sandbox")}</h1>
+<div class="columns">${section("payout", t("testDisbursement"), payout && [payout, soft(rich("testDisbursement.hint", { docs: `${context.config.publicUrl}/docs` }))])}
+${section("checkout", t("testCheckout"), form(view, "sandbox.checkout", { class: "inline", prefix: "checkout" }))}</div>
+${section("clock", t("clock"), [markup`<p>${rich("timeOfMerchant", { time })}</p>`, clock], true)}
+${section("chaos", t("chaos"), chaos)}
+${section("reset", t("reset"), reset && [soft(t("reset.hint")), reset])}`;
+  },
+};
 
 function columns(view: View): (Column<ApiKey> | false)[] {
   const { t, rich, area, stampMinute } = view;

@@ -1,9 +1,10 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Router, type CookieOptions, type Request, type RequestHandler, type Response } from "express";
-import { refused, Refused, typed } from "../../actions/action.ts";
-import { findSession, LINK_MS, newToken, signIn, signInFrom, useSession } from "../../domain/sign-in.ts";
+import { refused, typed } from "../../actions/action.ts";
+import { hashKey } from "../../domain/keys.ts";
+import { LINK_MS, newToken, signIn, signInFrom } from "../../domain/sign-in.ts";
 import { createOpenIdProvider, OpenIdError } from "../../openid/provider.ts";
-import type { OpenIdSettings } from "../../openid/settings.ts";
+import type { OpenIdSettings } from "../../openid/provider.ts";
 import { cookieIn } from "../language.ts";
 import { callerAt, createRequestLimit, type RequestLimit } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
@@ -44,7 +45,7 @@ const sessionToken = (config: Address, req: Request) => cookieIn(req, nameOf(con
 /** Returns a function that tells whether the request's session is still valid. */
 export function watchSession(context: DashboardContext, req: Request): () => Promise<boolean> {
   const token = sessionToken(context.config, req)!;
-  return async () => (await findSession(context, token)) !== undefined;
+  return async () => (await context.storage.useSession(hashKey(token), false)) !== undefined;
 }
 
 /**
@@ -56,8 +57,8 @@ const formToken = (token: string): string => createHmac("sha256", token).update(
 export function findVisit(context: DashboardContext): RequestHandler {
   return async (req, res, next) => {
     const token = sessionToken(context.config, req);
-    const find = isByItself(req) ? findSession : useSession;
-    const session = token === undefined ? undefined : await find(context, token);
+    const session =
+      token === undefined ? undefined : await context.storage.useSession(hashKey(token), !isByItself(req));
     const state = stateOf(res);
     if (session) state.visit = { session, csrf: formToken(token!) };
     else delete state.visit;
@@ -217,7 +218,7 @@ function openIdPages(context: DashboardContext, settings: OpenIdSettings, failed
   function refuse(error: unknown): never {
     if (!(error instanceof OpenIdError)) throw error;
     log.warn({ reason: error.cause }, "a sign-in at the OpenID provider failed");
-    throw new Refused(403, "error.detail", { detail: error.message });
+    throw refused(403, "error.detail", { detail: error.message });
   }
   return router;
 }

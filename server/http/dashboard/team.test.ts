@@ -17,7 +17,7 @@ async function tokenOf(made: ReturnType<typeof make>): Promise<string> {
 const letIn = async (maker: Visitor, name: string) => enter(server, await tokenOf(make(maker, name)));
 const statusWith = async (token: string) => (await send(server, "/sign-in", { token })).status;
 const sessionOf = async (wanted: string) =>
-  (await server.storage.listTeam({ idleMs: 60_000, limit: 500 })).sessions.find(({ name }) => name === wanted)!.id;
+  (await server.storage.listTeam()).sessions.find(({ name }) => name === wanted)!.id;
 
 test("a link for a colleague is shown once and signs in one person of the same merchant", async () => {
   const kofi = await ofMerchant("Kofi");
@@ -40,30 +40,6 @@ test("an operator makes links for operators, and for a merchant on its page", as
   for (const at of ["/team", team])
     homes.push((await (await enter(server, await tokenOf(make(ada, "Ama", {}, at)))).get("")).to);
   expect(homes).toEqual([undefined, `${area}/disbursements`]);
-});
-
-test("a form that is sent again makes a link in place of the first, and never revives one", async () => {
-  const kofi = await ofMerchant("Kofi");
-  const [first, again] = [await tokenOf(make(kofi, "Efua")), await tokenOf(make(kofi, "Efua"))];
-  expect([await statusWith(first), await statusWith(again)]).toEqual([403, 303]);
-  await done(kofi.post(`${team}/end-all`, { name: "Efua" }));
-  expect(await tokenOf(make(kofi, "Efua"))).not.toBe(again);
-  expect(await statusWith(again)).toBe(403);
-});
-
-test("one session ends, or everything of a person with an unused link, at once", async () => {
-  const [kofi, first] = [await ofMerchant("Kofi"), await ofMerchant("Abena")];
-  const session = await sessionOf("Abena");
-  const second = await ofMerchant("Abena");
-  const unused = await newLink(server, { merchantId: id, name: "Abena" });
-  await says(kofi.get(team), 200, `value="${session}"`);
-  expect(await done(kofi.post(`${team}/end`, { session }))).toBe(team);
-  expect([await isSignedIn(first), await isSignedIn(second)]).toEqual([false, true]);
-  await says(kofi.post(`${team}/end`, { session }), 404);
-  await done(kofi.post(`${team}/end-all`, { name: "Abena" }));
-  expect([await isSignedIn(second), await statusWith(unused), await isSignedIn(kofi)]).toEqual([false, 403, true]);
-  const entry = { actor: "merchant Kofi", action: "dashboard.sign-out", merchantId: id };
-  expect(await trail(server)).toMatchObject([{ ...entry, details: { name: "Abena", session: "all" } }]);
 });
 
 test("all access of a person ends with that of everybody whom the person let in", async () => {
@@ -109,14 +85,6 @@ test("an operator sees and manages everyone, a merchant its own people only", as
   }
   expect([await isSignedIn(stranger), await isSignedIn(ada)]).toEqual([true, true]);
 });
-
-test.each(["constructor", "toString", "__proto__", "7 days"])(
-  "a link for %s lives for 10 minutes",
-  async (lifetime) => {
-    const visitor = await signedIn(server);
-    await says(make(visitor, `Eve of ${lifetime}`, { lifetime }, "/team"), 200, "within 10 minutes");
-  },
-);
 
 const ten = (some: Visitor[]) => Array.from({ length: 10 / some.length }, () => some).flat();
 test("the links are limited that a person makes, in all sessions together, and that a team makes", async () => {

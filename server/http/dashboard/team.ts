@@ -1,5 +1,5 @@
 import type { ActorName } from "../../domain/audit.ts";
-import { readTeam, TEAM_SHOWN, type Session, type UnusedLink } from "../../domain/sign-in.ts";
+import { TEAM_SHOWN, type Session, type UnusedLink } from "../../domain/sign-in.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
 import { bdi, column, link, section, soft, tag, under, type Part } from "./html.ts";
@@ -21,7 +21,7 @@ export const teamPage = list<Access>({
   title: "team",
   isWhole: true,
   async read({ context, merchant }) {
-    const { sessions, links } = await readTeam(context, merchant ? { merchantId: merchant.id } : {});
+    const { sessions, links } = await context.storage.listTeam(merchant?.id);
     const isCut = sessions.length === TEAM_SHOWN || links.length === TEAM_SHOWN;
     return { items: [...sessions, ...links].toSorted(byPerson), isCut };
   },

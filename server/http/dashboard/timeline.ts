@@ -20,8 +20,6 @@ export interface Moment {
   notes?: Part[];
   /** Messages that were sent or received. */
   texts?: { label: "request" | "response" | "body"; text: string }[];
-  /** The address of the linked page, relative to the merchant's pages. */
-  link?: string;
 }
 
 /** How many moments in a row that are alike are shown one by one; of more, only the last is shown. */
@@ -38,15 +36,15 @@ function inRuns(moments: readonly Moment[]): Moment[][] {
   return runs.flatMap((run) => (run.length <= MOST_ALIKE ? run.map((moment) => [moment]) : [run]));
 }
 
-export function timeline({ area, t, time }: View, moments: readonly Moment[]): Html {
+export function timeline({ t, time }: Words, moments: readonly Moment[]): Html {
   const shown = inRuns(moments).map((run) => {
-    const { at, tone, text, notes = [], texts = [], link: to } = run.at(-1)!;
+    const { at, tone, text, notes = [], texts = [] } = run.at(-1)!;
     const others = run.length > 1 && t("lastInARow", { count: run.length, since: time(run[0]!.at) });
     const sent = texts.map(
       ({ label, text: content }) =>
         markup`<details><summary>${t(label)}</summary>${pre(content, { class: "body" })}</details>`,
     );
-    return markup`<li class="${tone}"><p>${to === undefined ? text : link(`${area}/${to}`, text)}</p>
+    return markup`<li class="${tone}"><p>${text}</p>
 ${[others, ...notes].map((note) => note && soft(note))}<time class="under" datetime="${timestamp(at)}">${time(at)} UTC</time>${sent}</li>`;
   });
   return markup`<ol class="timeline">${shown}</ol>`;

@@ -1,6 +1,6 @@
 import type { Request, Response } from "express";
 import type { Logger } from "pino";
-import { areaOf, pathFor, refused, typed, type Refused } from "../../actions/action.ts";
+import { areaOf, pathFor, typed } from "../../actions/action.ts";
 import { actionOf, type ActionName } from "../../actions/index.ts";
 import { listOf } from "../../actions/payments.ts";
 import type { Config } from "../../config.ts";
@@ -14,6 +14,7 @@ import { DAY_MS } from "../../domain/time.ts";
 import {
   isTextId,
   numberIn,
+  plain,
   textIn,
   TEXTS,
   type Language,
@@ -94,8 +95,8 @@ function wordsOf(language: Language) {
       new Html(fill(id, values, (value) => htmlOf(value as Part))),
     /** A text by an id that is composed of a word of the service; the word itself if there is no such text. */
     word,
-    /** Why somebody does not get what they asked for. */
-    refusal: ({ text, values }: Pick<Refused, "text" | "values">) => fill(text, values),
+    /** A text without elements. */
+    plain: (of: Said) => (isFrench ? spaced(plain(language, of)) : plain(language, of)),
     number: (count: number | bigint) => numberIn(language, count),
     amount,
     /** The amount of a payment, or of another thing with a currency. */
@@ -212,11 +213,4 @@ export const seeOther = (res: Response, address: string): void => void res.statu
 export function queryOf(parameters: Readonly<Record<string, string>>): string {
   const given = Object.entries(parameters).filter(([, text]) => text !== "");
   return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
-}
-
-/** The start of a day in UTC. @throws Refused */
-export function dayOf(text: string): number {
-  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw refused(422, "error.day");
-  return time;
 }

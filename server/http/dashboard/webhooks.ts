@@ -1,20 +1,19 @@
-import { describeSearch, searchOf, STATUSES, typedFor, type TypedSearch } from "../../actions/webhooks.ts";
-import type { Delivery, DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
-import { EVENT_TYPES } from "../../domain/events.ts";
+import { describeSearch, SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
+import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { deliveriesOfPayment, type Replay, type Replayed } from "../../domain/webhooks.ts";
 import { whoIs } from "./audit.ts";
 import { form } from "./forms.ts";
-import { bdi, card, code, column, dim, facts, link, markup, pre, soft, under } from "./html.ts";
-import type { Column, Part } from "./html.ts";
-import { choices, list, record, type Page } from "./page.ts";
+import { bdi, card, code, column, dim, link, markup, pre, soft, under } from "./html.ts";
+import type { Column } from "./html.ts";
+import { list, record, type Page } from "./page.ts";
 import { attemptMoments, indented, timeline } from "./timeline.ts";
 import { merchantOf, queryOf, type View, type Words } from "./view.ts";
 
 const WEBHOOKS = "/m/:merchant/webhooks";
 const ON_A_PAGE = 25;
 /** The number of replays in the list. */
-const LISTED = 50;
+const LISTED = 10;
 /** Why a webhook has failed. */
 const REASONS: Partial<Record<DeliveryFilter, "refusedForGood" | "allAttemptsUsed">> = {
   ended: "refusedForGood",
@@ -50,24 +49,7 @@ interface Found {
 const webhookList = list<Delivery, Found>({
   at: WEBHOOKS,
   title: "webhooks",
-  filters: {
-    status: { label: "status", class: "long half", ...choices(Object.entries(STATUSES)) },
-    type: {
-      label: "event",
-      class: "long half",
-      ...choices(EVENT_TYPES.map((type) => [type, { text: type }] as const)),
-    },
-    host: {
-      label: "hostOfReceiver",
-
-      class: "long half",
-      placeholder: { text: "shop.example" },
-      attributes: { maxlength: 300 },
-    },
-    reference: { label: "reference", class: "long half", attributes: { type: "search", maxlength: 200 } },
-    from: { label: "from", class: "long", attributes: { type: "datetime-local" } },
-    to: { label: "before", class: "long", attributes: { type: "datetime-local" } },
-  },
+  filters: SEARCH,
   async read(view, cursor) {
     const { storage } = view.context;
     const typed = view.query as TypedSearch;
@@ -97,7 +79,6 @@ const webhookRecord = record<Delivery>({
   at: "/m/:merchant/webhooks/:id",
   title: "webhook",
   under: WEBHOOKS,
-  missing: "error.noWebhook",
   find: (view) => view.context.storage.findDelivery(merchantOf(view).id, view.params.id!),
   back: ({ area, t }) => [`${area}/webhooks`, t("webhooks")],
   about: ({ type }) => type,
@@ -126,75 +107,48 @@ const webhookRecord = record<Delivery>({
 const shareOf = ({ replayed, expected }: Replay, { t, number }: Words): string =>
   expected === undefined ? number(replayed) : t("partOf", { part: replayed, whole: expected });
 
-const whichOf = (filter: DeliverySearch, { said }: View): Part =>
-  describeSearch(filter).map((each, index) => [index > 0 && ", ", said(each)]);
+const counted = (count: number, { number }: View) =>
+  count > MOST_COUNTED ? `> ${number(MOST_COUNTED)}` : number(count);
 
-/** Replays of all webhooks that a search finds (D13). */
-const replayList = list<Replay>({
+/** Replays of all webhooks that a search finds, with their progress (D13). */
+const replayList = list<Replay & { became: Replayed }>({
   at: "/m/:merchant/replays",
   title: "replays",
   isWhole: true,
   under: WEBHOOKS,
-  read: async (view) => ({ items: await view.context.storage.listReplays(merchantOf(view).id, LISTED) }),
+  async read(view) {
+    const { storage } = view.context;
+    const replays = await storage.listReplays(merchantOf(view).id, LISTED);
+    const became = await Promise.all(replays.map(({ merchantId, id }) => storage.countReplayed(merchantId, id)));
+    return { items: replays.map((replay, index) => ({ ...replay, became: became[index]! })) };
+  },
   beside: ({ area, t }) => link(`${area}/webhooks`, t("allWebhooks")),
   columns: (view) => [
-    column("started", "", ({ id, startedAt, startedBy }) => [
-      link(`${view.area}/replays/${id}`, view.stamp(startedAt)),
+    column("started", "", ({ startedAt, startedBy, filter }) => [
+      view.stamp(startedAt),
       under(whoIs(startedBy, view)),
+      under(describeSearch(filter).map((each, index) => [index > 0 && ", ", view.said(each)])),
     ]),
-    column("state", "", ({ state }) => view.badge(state)),
-    column("queued", "number", (replay) => shareOf(replay, view)),
-    column("which", "wide", ({ filter }) => whichOf(filter, view)),
+    column("state", "", ({ id, state, endedAt, stoppedBy }) => [
+      view.badge(state),
+      endedAt !== undefined && under(view.stamp(endedAt)),
+      state === "stopped" &&
+        under(stoppedBy ? view.t("stoppedBy", { who: whoIs(stoppedBy, view) }) : view.t("stoppedByReset")),
+      state === "running" && form(view, "replay.stop", { params: { id } }),
+    ]),
+    column("queued", "number", (replay) => [
+      shareOf(replay, view),
+      replay.skipped > 0 && under(view.t("labelled", { label: view.t("skipped"), value: replay.skipped })),
+      under(view.t("perSecond", { pace: replay.pace })),
+    ]),
+    column("delivered", "wide number", ({ became }) => counted(became.delivered, view)),
+    column("failed", "wide number", ({ became }) => counted(became.failed, view)),
+    column("waiting", "wide number", ({ became }) => [
+      counted(became.waiting, view),
+      became.again > 0 && under(view.t("failedAgain", { number: counted(became.again, view) })),
+    ]),
   ],
   none: "noReplaysYet",
 });
 
-interface Progress {
-  replay: Replay;
-  became: Replayed;
-}
-
-const counted = (count: number, { number }: View) =>
-  count > MOST_COUNTED ? `> ${number(MOST_COUNTED)}` : number(count);
-
-/** A replay with its progress. */
-const replayRecord = record<Progress>({
-  at: "/m/:merchant/replays/:id",
-  title: "replayOfWebhooks",
-  under: WEBHOOKS,
-  missing: "error.noReplay",
-  async find(view) {
-    const { storage } = view.context;
-    const replay = await storage.findReplay(merchantOf(view).id, view.params.id!);
-    if (!replay) return undefined;
-    return { replay, became: await storage.countReplayed(replay.merchantId, replay.id) };
-  },
-  back: ({ area, t }) => [`${area}/replays`, t("replays")],
-  heading: (view, { replay }) => [view.t("replayOfWebhooks"), " ", view.badge(replay.state)],
-  before(view, { became }) {
-    const { t } = view;
-    const again = became.again > 0 && under(t("failedAgain", { number: counted(became.again, view) }));
-    const results = [
-      [t("delivered"), counted(became.delivered, view)],
-      [t("failed"), counted(became.failed, view)],
-      [t("waiting"), [counted(became.waiting, view), again]],
-    ] as const;
-    return facts(results, "tiles");
-  },
-  facts(view, { replay }) {
-    const { t, number, area, stamp } = view;
-    const { skipped, pace, filter, startedAt, startedBy, endedAt, state, stoppedBy } = replay;
-    const who = stoppedBy ? t("stoppedBy", { who: whoIs(stoppedBy, view) }) : t("stoppedByReset");
-    return [
-      [t("queuedToBeSent"), shareOf(replay, view)],
-      [t("skipped"), number(skipped)],
-      [t("pace"), t("perSecond", { pace })],
-      [t("which"), link(`${area}/webhooks${queryOf(typedFor(filter))}`, whichOf(filter, view))],
-      [t("started"), [stamp(startedAt), under(whoIs(startedBy, view))]],
-      endedAt !== undefined && [t("endedAt"), [stamp(endedAt), state === "stopped" && under(who)]],
-    ];
-  },
-  after: (view, { replay }) => replay.state === "running" && form(view, "replay.stop"),
-});
-
-export const webhookPages: readonly Page[] = [webhookList, webhookRecord, replayList, replayRecord];
+export const webhookPages: readonly Page[] = [webhookList, webhookRecord, replayList];

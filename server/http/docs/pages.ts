@@ -1,3 +1,4 @@
+import list from "../../../generated/docs/pages.json" with { type: "json" };
 import type { Config } from "../../config.ts";
 
 export interface DocsPage {
@@ -5,82 +6,12 @@ export interface DocsPage {
   name: string;
   title: string;
   summary: string;
-  group: "Guides" | "Look up" | undefined;
-  /** The file with the page's text, relative to the root of the repository. */
-  file: string;
-  /** True if its examples work in a sandbox only. */
-  needsSandbox: boolean;
+  /** Null for the page `index`, which is not in the navigation. */
+  group: "Guides" | "Look up" | null;
 }
 
-/** Title and summary of each page, by its name. */
-type Listed = Readonly<Record<string, [title: string, summary: string]>>;
-
-const INDEX: Listed = {
-  index: ["Documentation", "Send money to mobile wallets, and collect payments through a hosted page."],
-};
-const GUIDES: Listed = {
-  tutorial: [
-    "Tutorial: five minutes",
-    "A payout, its webhook, a failure, the dashboard and a certificate, in five minutes.",
-  ],
-  "first-payout": ["Your first payout", "Create a payout, watch it settle, and repeat a request safely."],
-  webhooks: ["Webhooks", "Receive an event, verify its signature, and handle it once."],
-  listen: ["Webhooks on your machine", "Bring webhooks to a receiver without a public address, and trigger events."],
-  checkout: ["Checkout", "Create a payment link and learn what the customer did."],
-  sandbox: ["The sandbox", "Move time forward, choose outcomes, inspect and replay deliveries."],
-  "going-live": ["Going live", "What to check before real money moves."],
-  "for-merchants": ["For merchants", "You call the service: the first hour, and what to do before you go live."],
-  "for-platforms": ["For platforms", "You run a service that keeps the contract: check it, and show the result."],
-  operating: [
-    "Operating the server",
-    "Settings, several processes, containers, commands, backups, metrics and failures.",
-  ],
-  rails: [
-    "Rails",
-    "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
-  ],
-  client: [
-    "@disbursement-checkout/client",
-    "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
-  ],
-  conformance: ["certify", "The suite that certifies a service, a client or a receiver of webhooks."],
-  "certify-a-client": [
-    "The protocol for clients",
-    "All that a program must do to be certified, and how an existing application takes part.",
-  ],
-  "for-maintainers": ["For maintainers", "You change the project: what to read, and what protects you."],
-};
-const LOOK_UP: Listed = {
-  problems: ["Problems and their fixes", "Real messages, what causes them, and what to do."],
-  reference: ["API reference", "Every operation with its fields and examples, with a console to try them."],
-  contract: ["The contract", "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility."],
-  outcomes: ["Test phone numbers", "The last three digits that force each outcome in the sandbox."],
-  errors: ["Errors", "Every error code: whether anything was recorded, and whether to retry."],
-};
-/** The files of texts that are not in `server/docs/`. */
-const FILES: Readonly<Record<string, string>> = {
-  client: "client/README.md",
-  conformance: "conformance/README.md",
-  "certify-a-client": "conformance/PROTOCOL.md",
-};
-const NEED_SANDBOX = "tutorial first-payout webhooks listen checkout sandbox problems reference outcomes".split(" ");
-
-const pagesOf = (group: DocsPage["group"], listed: Listed): DocsPage[] =>
-  Object.entries(listed).map(([name, [title, summary]]) => ({
-    name,
-    title,
-    summary,
-    group,
-    file: FILES[name] ?? `server/docs/${name}.md`,
-    needsSandbox: NEED_SANDBOX.includes(name),
-  }));
-
 /** Every page, in the order of the navigation. */
-export const pages: readonly DocsPage[] = [
-  ...pagesOf(undefined, INDEX),
-  ...pagesOf("Guides", GUIDES),
-  ...pagesOf("Look up", LOOK_UP),
-];
+export const pages = list as readonly DocsPage[];
 
 /** The settings that the pages mention. */
 export type Settings = Pick<Config, "publicUrl" | "sandbox" | "settleDelayMs" | "dashboard">;

@@ -9,16 +9,10 @@ export interface Section {
   text: string;
 }
 
-export interface Found extends Omit<Section, "text"> {
-  excerpt: { text: string; isMatch: boolean }[];
-}
-
-/** How many sections a search returns at most. */
+/** How many sections a search returns at most, and how many characters of each. */
 const MOST = 30;
+const EXCERPT = 200;
 const MOST_WORDS = 10;
-/** How many characters of the text are shown before and after the first match. */
-const BEFORE = 60;
-const AFTER = 140;
 
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'" };
 const plain = (html: string) =>
@@ -41,34 +35,24 @@ export function sectionsOf(page: DocsPage, html: string): Section[] {
 }
 
 /** Finds the sections that contain every word. Sections with the words in the heading come first. */
-export function search(sections: readonly Section[], query: string): Found[] {
-  const words = [...new Set(query.toLowerCase().split(/\s+/).filter(Boolean))].slice(0, MOST_WORDS);
+export function search(sections: readonly Section[], query: string): Section[] {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean).slice(0, MOST_WORDS);
   if (words.length === 0) return [];
+  const inTitle = ({ heading }: Section) => words.filter((word) => heading.toLowerCase().includes(word)).length;
   return sections
-    .map((section) => ({ section, score: scoreOf(section, words) }))
-    .filter(({ score }) => score > 0)
-    .toSorted((a, b) => b.score - a.score)
+    .filter(({ heading, text }) => {
+      const all = `${heading} ${text}`.toLowerCase();
+      return words.every((word) => all.includes(word));
+    })
+    .toSorted((a, b) => inTitle(b) - inTitle(a))
     .slice(0, MOST)
-    .map(({ section: { text, ...rest } }) => ({ ...rest, excerpt: excerptOf(text, words) }));
+    .map((section) => ({ ...section, text: excerptOf(section.text, words) }));
 }
 
-function scoreOf({ page, heading, id, text }: Section, words: readonly string[]): number {
-  const title = `${heading} ${id === "" ? page.title : ""}`.toLowerCase();
-  const body = text.toLowerCase();
-  const scores = words.map((word) => (title.includes(word) ? 10 : Number(body.includes(word))));
-  if (scores.includes(0)) return 0;
-  return scores.reduce((sum, score) => sum + score, id === "" ? 1 : 0);
-}
-
-/** The text around the first match, cut at the matches. */
-function excerptOf(text: string, words: readonly string[]): Found["excerpt"] {
-  const pattern = new RegExp(
-    `(${words.map((word) => word.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|")})`,
-    "gi",
-  );
-  const at = Math.max(0, text.search(pattern));
-  const start = at <= BEFORE ? 0 : text.indexOf(" ", at - BEFORE) + 1;
-  const end = at + AFTER >= text.length ? text.length : text.lastIndexOf(" ", at + AFTER);
-  const shown = `${start > 0 ? "… " : ""}${text.slice(start, Math.max(start, end))}${end < text.length ? " …" : ""}`;
-  return shown.split(pattern).map((part, index) => ({ text: part, isMatch: index % 2 === 1 }));
+/** The text around the first match. */
+function excerptOf(text: string, words: readonly string[]): string {
+  const at = Math.max(0, ...words.map((word) => text.toLowerCase().indexOf(word)));
+  const start = at < EXCERPT / 3 ? 0 : text.indexOf(" ", at - EXCERPT / 3) + 1;
+  const shown = text.slice(start, start + EXCERPT);
+  return `${start > 0 ? "… " : ""}${shown}${start + EXCERPT < text.length ? " …" : ""}`;
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vi
 import { openBrowser, violationsOf } from "../../../scripts/testing/browser.ts";
 import { cancelButton, number, payButton, payWith, shows, waits } from "../../testing/browser.ts";
 import { openShop, type Shop } from "../../testing/shop.ts";
-import { texts, type Locale } from "./texts.ts";
+import { textIn, type Language } from "../../texts/index.ts";
 
 const [shop, browser] = await Promise.all([openShop(), openBrowser()]);
 afterAll(() => Promise.all([browser.close(), shop.close()]));
@@ -15,7 +15,7 @@ type Checkout = Awaited<ReturnType<Shop["checkout"]>>;
 const blocked: string[] = [];
 
 /** A customer's browser that has opened a checkout. */
-async function customer(options: BrowserContextOptions = {}, locale: Locale = "en") {
+async function customer(options: BrowserContextOptions = {}, locale: Language = "en") {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
   context.on("console", (message) => {
@@ -47,7 +47,7 @@ async function agreed({ reference, merchantsReference }: Checkout, page?: Page):
   return status;
 }
 
-type Way = (page: Page, checkout: Checkout, locale: Locale) => Promise<unknown>;
+type Way = (page: Page, checkout: Checkout, locale: Language) => Promise<unknown>;
 const paysWith =
   (typed: string): Way =>
   (page) =>
@@ -91,7 +91,7 @@ const ways: Record<string, [status: string, way: Way]> = {
     async (page, checkout, locale) => {
       await shop.expire();
       await payWith(page, "2250700000001");
-      await shows(page, texts[locale].results.expired.heading);
+      await shows(page, textIn(locale, "pay.expired"));
       expect(await agreed(checkout)).toBe("cancelled");
       await page.getByRole("link").click();
     },
@@ -100,7 +100,7 @@ const ways: Record<string, [status: string, way: Way]> = {
 
 const phone = { viewport: { width: 360, height: 640 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
 
-describe.each<[string, Locale, BrowserContextOptions]>([
+describe.each<[string, Language, BrowserContextOptions]>([
   ["with scripts", "en", {}],
   ["without scripts", "en", { javaScriptEnabled: false }],
   ["in French, on a phone", "fr", phone],
@@ -161,23 +161,23 @@ describe("everybody can use", () => {
   });
 
   /** Opens a checkout with the longest possible amount and reference. */
-  async function opened(locale: Locale) {
+  async function opened(locale: Language) {
     const reference = crypto.randomUUID() + "Bon-de-commande-".repeat(4).slice(36);
     const checkout = await shop.checkout({ locale, amount: 2 ** 53 - 1, reference });
     await page.goto(checkout.url);
     return checkout.reference;
   }
-  const finished = (outcome: Parameters<Shop["finish"]>[1]) => async (locale: Locale) => {
+  const finished = (outcome: Parameters<Shop["finish"]>[1]) => async (locale: Language) => {
     await shop.finish(await opened(locale), outcome);
     await page.reload();
   };
-  const typed = (text: string) => async (locale: Locale) => {
+  const typed = (text: string) => async (locale: Language) => {
     await opened(locale);
     await payWith(page, text);
   };
 
   /** Every state of the page that a customer can see. */
-  const states: Record<string, (locale: Locale) => Promise<unknown>> = {
+  const states: Record<string, (locale: Language) => Promise<unknown>> = {
     "the form": opened,
     "an invalid number": typed("07 00"),
     "a refusal": typed("2250700000503"),
@@ -204,7 +204,7 @@ describe("everybody can use", () => {
     async "redirecting to the shop"(locale) {
       await page.route("**/return", (route) => route.abort("aborted"));
       await typed("2250700000001")(locale);
-      await shows(page, texts[locale].results.success.heading);
+      await shows(page, textIn(locale, "pay.success"));
     },
   };
   const LOCALES = ["en", "fr"] as const;
@@ -244,8 +244,8 @@ describe("everybody can use", () => {
   test("the message about an invalid number, which moves the focus to the field and describes it", async () => {
     await page.goto((await shop.checkout({ locale: "fr" })).url);
     await payWith(page, "07 03 81 02 47");
-    const field = page.getByRole("textbox", { name: texts.fr.number });
-    await page.getByText(texts.fr.numberFault("country-code", "+225")).waitFor();
+    const field = page.getByRole("textbox", { name: textIn("fr", "pay.number") });
+    await page.getByText(textIn("fr", "pay.country-code", { example: ", par exemple +225" })).waitFor();
     expect(await focused()).toEqual({ name: "phoneNumber", outlined: true });
     expect(await page.title()).toMatch(/^Erreur/);
     expect(await field.getAttribute("aria-describedby")).toBe("fault hint");

@@ -244,7 +244,7 @@ describe("one outcome", () => {
 
   test("after 30 minutes a payment is refused, even before a worker has expired the checkout", async () => {
     const checkout = await shop.checkout();
-    shop.passUnnoticed(CHECKOUT_LIFETIME_MS);
+    shop.clock.advance(CHECKOUT_LIFETIME_MS);
     expect((await pay(checkout.url)).leadsTo!.pathname).toBe(`/checkouts/${checkout.reference}`);
     expect((await get(checkout.url)).text).toContain("The time to pay has run out");
     expect(await stateOf(checkout)).toMatchObject({ status: "cancelled", paid: false, events: ["checkout.cancelled"] });

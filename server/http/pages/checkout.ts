@@ -7,15 +7,8 @@ import { arrived, through } from "../json-body.ts";
 import { inTime } from "../request-limit.ts";
 import { stateOf } from "../request-state.ts";
 import { parsePhoneNumber } from "./formats.ts";
-import { pageHeaders, returnPath, showErrors, showForm, showResult, showWaiting, type PageContext } from "./show.ts";
-
-/** A request for a page of a checkout that exists. */
-interface Visit {
-  context: PageContext;
-  opened: OpenCheckout;
-  req: Request;
-  res: Response;
-}
+import { pageHeaders, returnPath, showErrors, showForm, showOpening, showResult, showWaiting } from "./show.ts";
+import type { PageContext, Visit } from "./show.ts";
 
 /**
  * The pages for customers. None of them uses scripts.
@@ -60,15 +53,16 @@ async function found(context: PageContext, reference: string): Promise<OpenCheck
 }
 
 /** A live payer pays on the rail's page, as soon as the rail has opened it. */
-async function show({ context, opened, res }: Visit): Promise<void> {
-  const { checkout } = opened;
+async function show(visit: Visit): Promise<void> {
+  const { context, res } = visit;
+  const { checkout } = visit.opened;
   if (checkout.status === "pending" && !context.config.sandbox) {
     const handover = await context.storage.findHandover(checkout.reference);
     if (handover?.url !== undefined) seeOther(res, handover.url);
-    else showWaiting(context, res, opened, handover?.state === "accepted" ? "unopened" : "opening");
-  } else if (isPayable(checkout)) showForm(context, res, opened);
+    else showOpening(visit, handover?.state === "accepted");
+  } else if (isPayable(checkout)) showForm(visit);
   else if (checkout.status === "pending") seeOther(res, returnPath(checkout.reference));
-  else showResult(context, res, opened);
+  else showResult(visit);
 }
 
 async function submit(visit: Visit): Promise<void> {
@@ -87,8 +81,9 @@ async function submit(visit: Visit): Promise<void> {
   // Do not redirect to the return page. If the payment settles meanwhile, that page redirects to the merchant, and
   // browsers apply `form-action` to the whole redirect chain that a form starts. Sending a page ends the chain (D10).
   const otherNumber = action === "pay" && !intended;
-  if (status === "pending") showWaiting(context, res, after, otherNumber ? "other-number" : "submitted");
-  else if (redirectURL !== undefined && intended) showResult(context, res, after, true);
+  const changed = { ...visit, opened: after };
+  if (status === "pending") showWaiting(changed, otherNumber ? "other-number" : "submitted");
+  else if (redirectURL !== undefined && intended) showResult(changed, true);
   else seeOther(res, reference);
 }
 
@@ -102,11 +97,12 @@ function formOf(req: Request): { action: "pay" | "cancel"; phoneNumber: string }
 }
 
 /** Pays if the checkout is still payable. Returns false if it showed the form again instead. */
-async function pay({ context, opened, res }: Visit, typed: string): Promise<boolean> {
+async function pay(visit: Visit, typed: string): Promise<boolean> {
+  const { context, opened, res } = visit;
   if (!isPayable(opened.checkout)) return true;
   const number = parsePhoneNumber(typed);
   if ("fault" in number) {
-    showForm(context, res, opened, { status: 422, typed, fault: number.fault });
+    showForm(visit, { status: 422, typed, fault: number.fault });
     return false;
   }
   const changes: Change[] = [];
@@ -116,7 +112,8 @@ async function pay({ context, opened, res }: Visit, typed: string): Promise<bool
     return true;
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== "unavailable" || changes.length > 0) throw error;
-    showForm(context, res.set(toHttpError(error).headers), opened, { status: 503, typed });
+    res.set(toHttpError(error).headers);
+    showForm(visit, { status: 503, typed });
     return false;
   }
 }
@@ -132,11 +129,12 @@ function isIntended(action: "pay" | "cancel", typed: string, { checkout }: OpenC
   return "digits" in number && checkout.customer?.phoneNumber === number.digits;
 }
 
-function leave({ context, opened, res }: Visit): void {
-  const { checkout } = opened;
+function leave(visit: Visit): void {
+  const { context, res } = visit;
+  const { checkout } = visit.opened;
   const { status, redirectURL, reference } = checkout;
   const isWaiting = status === "pending" && (!isPayable(checkout) || !context.config.sandbox);
-  if (isWaiting) return showWaiting(context, res, opened);
+  if (isWaiting) return showWaiting(visit);
   const back = status !== "pending" && redirectURL !== undefined;
   seeOther(res, back ? returnAddress(redirectURL, checkout) : `../${reference}`);
 }

@@ -6,15 +6,15 @@ import type { Clock } from "../../domain/clock.ts";
 import { ConnectionDropped } from "../../domain/errors.ts";
 import type { HandoverStore } from "../../domain/handovers.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { textIn, type TextId } from "../../texts/index.ts";
 import { toHttpError, toServiceError } from "../http-error.ts";
+import { languageOf } from "../language.ts";
 import { stateOf } from "../request-state.ts";
 import { loadTemplates, readStyles } from "../templates.ts";
 import { countryOf, formatAmount, type PhoneNumberFault } from "./formats.ts";
-import { texts, type Locale } from "./texts.ts";
 
-const folder = join(import.meta.dirname, "templates");
-const render = loadTemplates(folder);
-const { css, policy } = readStyles(join(folder, "page.css"));
+const render = loadTemplates(import.meta.dirname);
+const { css, policy } = readStyles(join(import.meta.dirname, "page.css"));
 
 /** The dependencies of the pages. */
 export interface PageContext {
@@ -25,46 +25,56 @@ export interface PageContext {
   log: Logger;
 }
 
-/** Headers of every response under /checkouts. The URL is secret, and pages must not be framed or cached. */
+/** A request for a page of a checkout that exists. */
+export interface Visit {
+  context: PageContext;
+  opened: OpenCheckout;
+  req: Request;
+  res: Response;
+}
+
+/** The URL of a page is secret, so no search engine may keep it. `commonHeaders` forbids framing and caching. */
 export const pageHeaders: RequestHandler = (_req, res, next) => {
-  res.set({
-    "Content-Security-Policy": policy,
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "X-Robots-Tag": "noindex",
-  });
+  res.set({ "Content-Security-Policy": policy, "X-Robots-Tag": "noindex" });
   next();
 };
 
-/** A page, with the values of its template. */
-interface Page {
-  template: "pay" | "waiting" | "result" | "error";
-  locale: Locale;
-  title: string;
+type StateOf<Id> = Id extends `pay.${infer Name}.text` ? Name : never;
+/** What a page shows: the form; or a state of the payment or an error, with the texts `pay.STATE` and `pay.STATE.text`. */
+type State = "form" | StateOf<TextId>;
+
+/** The values of `page.eta`. */
+interface Values {
   /** 200 by default. */
   status?: number | undefined;
   /** Value of the `Refresh` header: seconds until the page reloads, optionally with another URL to load. */
   refresh?: string | undefined;
-  [value: string]: unknown;
+  /** Where the link of the page leads. */
+  link?: string | undefined;
+  [name: string]: unknown;
 }
 
+/** A request for a page. The checkout is unknown if it could not be found. */
+type Asked = Omit<Visit, "opened"> & { opened?: OpenCheckout | undefined };
+
 /** Sends a self-contained page, without scripts, images or fonts. */
-function sendPage({ config }: PageContext, res: Response, page: Page): void {
-  const { template, status = 200, refresh, ...values } = page;
-  // A service that charges nobody says so on every page.
-  const html = render(template, { ...values, t: texts[page.locale], css, charges: !config.sandbox });
+function sendPage({ context, opened, req, res }: Asked, state: State, { status = 200, refresh, ...values }: Values) {
+  if (!opened) res.vary("Accept-Language");
   if (refresh !== undefined) res.set("Refresh", refresh);
-  res.status(status).type("html").send(html);
+  const language = opened?.checkout.locale ?? languageOf(req);
+  const say = (id: TextId, given?: Readonly<Record<string, string | number>>) => textIn(language, id, given);
+  // A service that charges nobody says so on every page.
+  const { sandbox } = context.config;
+  const page = { ...values, state, language, say, css, sandbox, payment: opened && paymentOf(opened) };
+  res.status(status).type("html").send(render("page", page));
 }
 
 /** What every page about a checkout shows. */
-function summaryOf({ checkout, merchant }: OpenCheckout) {
+function paymentOf({ checkout, merchant }: OpenCheckout) {
   const { reference, merchantsReference, amount, currency, locale } = checkout;
   return {
-    locale,
     reference,
+    name: merchant.name,
     // Unicode isolates keep a right-to-left name from reversing the text around it.
     merchant: `\u2068${merchant.name}\u2069`,
     amount: formatAmount(amount, currency, locale),
@@ -76,84 +86,66 @@ function summaryOf({ checkout, merchant }: OpenCheckout) {
 /** Path of the return page, relative to the checkout's page, so that it works behind a proxy that adds a prefix. */
 export const returnPath = (reference: string): string => `${reference}/return`;
 
+/** A submission that was refused. What the customer typed stays in the field. */
 interface Rejected {
-  status: 422 | 503;
-  /** What the customer typed; it stays in the field. */
-  typed: string;
+  status?: 422 | 503;
+  typed?: string;
   fault?: PhoneNumberFault;
 }
 
-/**
- * Shows the payment form.
- * @param rejected the previous submission, if it was refused
- */
-export function showForm(context: PageContext, res: Response, opened: OpenCheckout, rejected?: Rejected): void {
-  const { checkout, merchant } = opened;
-  const t = texts[checkout.locale];
-  const summary = summaryOf(opened);
-  const country = countryOf(checkout.country);
-  const countryName = new Intl.DisplayNames(checkout.locale, { type: "region" }).of(checkout.country)!;
-  const fault = rejected?.fault && t.numberFault(rejected.fault, country?.callingCode);
-  sendPage(context, res, {
-    ...summary,
-    template: "pay",
-    status: rejected?.status,
-    title: `${fault ? t.errorPrefix : ""}${t.pay(summary.amount)} – ${merchant.name}`,
+/** Shows the payment form. */
+export function showForm(visit: Visit, { status, typed = "", fault }: Rejected = {}): void {
+  const { locale, country, due } = visit.opened.checkout;
+  sendPage(visit, "form", {
+    status,
+    typed,
     fault,
-    numberHint: t.numberHint(country?.example),
-    operators: country && t.operators(countryName, country.operators.join(", ")),
-    busy: rejected?.status === 503,
-    typed: rejected?.typed ?? "",
-    minutesLeft: Math.ceil((checkout.due!.at - context.clock.now()) / 60_000),
+    country: countryOf(country),
+    countryName: new Intl.DisplayNames(locale, { type: "region" }).of(country),
+    minutesLeft: Math.ceil((due!.at - visit.context.clock.now()) / 60_000),
+    isBusy: status === 503,
   });
 }
 
 /** How long a person may read that their number was not used, before the page is replaced. */
 const READING_SECONDS = 15;
 
-/**
- * Shows the waiting page. It reloads itself, and the interval grows with the time waited.
- *
- * @param response `opening`: the rail has not opened its page yet; that page will take the place of this page.
- * `unopened`: the rail has the checkout, but the response with the address of its page was lost, so that nobody can
- * pay. Any other value: this is the response to the form, with `other-number` if the payment is made with a number
- * other than the number in the form. The browser then loads the return page, which looks the same: reloading the return
- * page does not submit the form again (D10).
- */
-export function showWaiting(
-  context: PageContext,
-  res: Response,
-  opened: OpenCheckout,
-  response?: "submitted" | "other-number" | "opening" | "unopened",
-): void {
-  const { checkout, merchant } = opened;
-  const { locale, reference } = checkout;
-  const { waiting } = texts[locale];
-  const unopened = response === "unopened" ? waiting.unopened : undefined;
-  const title = `${(unopened ?? waiting).heading} – ${merchant.name}`;
+/** The interval after which a waiting page reloads itself grows with the time waited. */
+function pauseOf({ context, opened: { checkout, merchant } }: Visit): string {
   const waitedSeconds = (sandboxTime(merchant, context.clock.now()) - checkout.updatedAt) / 1_000;
-  const pause = String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
-  const otherNumber = response === "other-number";
-  const isOpening = response === "opening" || unopened !== undefined;
-  const back = isOpening ? reference : response ? returnPath(reference) : "return";
-  const refresh = isOpening ? pause : response ? `${otherNumber ? READING_SECONDS : 0}; url=${back}` : pause;
-  const payer = checkout.customer?.phoneNumber.slice(-3);
-  const page = { template: "waiting", title, refresh, back, payer, otherNumber, isOpening, unopened } as const;
-  sendPage(context, res, { ...summaryOf(opened), ...page });
+  return String(Math.min(15, Math.max(2, Math.round(waitedSeconds / 4))));
 }
 
 /**
- * Shows the result of a checkout.
- * @param leaving true to send the browser on to the merchant immediately (D10); requires a `redirectURL`
+ * Shows that a payment is in progress.
+ *
+ * @param response if this is the response to the form, with `other-number` if the payment is made with a number other
+ * than the number in the form. The browser then loads the return page, which looks the same: reloading the return page
+ * does not submit the form again (D10).
  */
-export function showResult(context: PageContext, res: Response, opened: OpenCheckout, leaving = false): void {
-  const { checkout, merchant } = opened;
-  const { locale, reference } = checkout;
-  const result = resultOf(opened);
-  const title = `${texts[locale].results[result].heading} – ${merchant.name}`;
-  const back = checkout.redirectURL === undefined ? undefined : returnPath(reference);
-  const refresh = leaving ? `0; url=${back}` : undefined;
-  sendPage(context, res, { ...summaryOf(opened), template: "result", title, refresh, result, back, leaving });
+export function showWaiting(visit: Visit, response?: "submitted" | "other-number"): void {
+  const { reference, customer } = visit.opened.checkout;
+  const otherNumber = response === "other-number";
+  const link = response ? returnPath(reference) : "return";
+  const refresh = response ? `${otherNumber ? READING_SECONDS : 0}; url=${link}` : pauseOf(visit);
+  sendPage(visit, "waiting", { link, refresh, otherNumber, payer: customer?.phoneNumber.slice(-3) });
+}
+
+/**
+ * Shows that the rail has not opened its page for paying yet, which will take the place of this page.
+ * @param isLost the rail has the checkout, but the response with the address of its page was lost: nobody can pay
+ */
+export const showOpening = (visit: Visit, isLost: boolean): void =>
+  sendPage(visit, isLost ? "unopened" : "opening", { link: visit.opened.checkout.reference, refresh: pauseOf(visit) });
+
+/**
+ * Shows the outcome of a checkout.
+ * @param leaving true to redirect to the merchant immediately (D10); requires a `redirectURL`
+ */
+export function showResult(visit: Visit, leaving = false): void {
+  const { reference, redirectURL } = visit.opened.checkout;
+  const link = redirectURL === undefined ? undefined : returnPath(reference);
+  sendPage(visit, resultOf(visit.opened), { link, leaving, refresh: leaving ? `0; url=${link}` : undefined });
 }
 
 /** Customers see whether they cancelled or the checkout expired; for merchants both are `cancelled` (D3). */
@@ -186,23 +178,19 @@ export function showErrors(context: PageContext): ErrorRequestHandler {
     if (status >= 500 && known !== error) context.log.error({ err: error, requestId }, "unexpected error");
     // An unexpected error does not prove that an attempt to pay recorded nothing.
     const notCharged = known === error && changes?.length === 0;
-    const locale = opened?.checkout.locale ?? preferred(req, res);
-    const unchecked = status >= 500 && !notCharged;
-    const text = texts[locale].errors[unchecked ? "unchecked" : kindOf(status)];
-    const refresh = unchecked ? loadAgain(req) : undefined;
-    const back = opened && `${req.path.endsWith("/return") ? "../" : ""}${opened.checkout.reference}`;
-    const page = { status, template: "error", locale, title: text.heading, refresh } as const;
-    sendPage(context, res.set(headers), { ...page, text, notCharged, back, requestId });
+    const isUnchecked = status >= 500 && !notCharged;
+    const back = req.path.endsWith("/return") ? "../" : "";
+    sendPage({ context, opened, req, res: res.set(headers) }, isUnchecked ? "unchecked" : problemOf(status), {
+      status,
+      refresh: isUnchecked ? loadAgain(req) : undefined,
+      link: opened && back + opened.checkout.reference,
+      notCharged,
+      requestId,
+    });
   };
 }
 
-function kindOf(status: number): "not-found" | "not-understood" | "failed" {
-  if (status === 404) return "not-found";
-  return status < 500 ? "not-understood" : "failed";
-}
-
-/** The browser's preferred language, for pages without a checkout. */
-function preferred(req: Request, res: Response): Locale {
-  res.vary("Accept-Language");
-  return (req.acceptsLanguages(Object.keys(texts)) || "en") as Locale;
+function problemOf(status: number): State {
+  if (status === 404) return "notFound";
+  return status < 500 ? "notUnderstood" : "broken";
 }

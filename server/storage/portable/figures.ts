@@ -3,12 +3,10 @@ import {
   MOST_FAILURES_COUNTED,
   MOST_GIVEN_UP_COUNTED,
   MOST_WAITING_COUNTED,
-  type FailingReceiver,
   type Figure,
+  type Issue,
   type FigureStore,
   type FiguresQuery,
-  type GivenUpReceiver,
-  type LatePayouts,
 } from "../../domain/figures.ts";
 import type { Failure } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
@@ -36,10 +34,9 @@ const COUNT = (kind: Kind) => `SELECT status, currency, count(*) AS payments,
 const MERCHANT = "SELECT customer_secret, clock_offset, (SELECT :leased) AS at FROM merchants WHERE id = :merchant";
 
 /** The index that finds these rows is on merchant, host and time. */
-const nextLane = (which: string) => `SELECT merchant_id, host,
-    next_attempt_at + (SELECT clock_offset FROM merchants WHERE id = merchant_id) AS next_attempt_at FROM events
-  WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, events.next_attempt_at LIMIT 1`;
-const WAITING_OF_LANE = `SELECT count(*) AS waiting, min(created_at) AS since FROM (SELECT created_at
+const nextLane = (which: string) => `SELECT merchant_id, host FROM events
+  WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
+const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM (SELECT created_at
   FROM events WHERE merchant_id = :merchant AND host = :host AND ${WAITING} ORDER BY next_attempt_at LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 /** The condition of the index `deliveries_failed`. */
 const GIVEN_UP = "status IN ('ended', 'exhausted')";
@@ -49,7 +46,7 @@ const lastGivenUp = (
 ) => `SELECT id AS merchant_id, after FROM (SELECT m.id, :after + m.clock_offset AS after,
     (SELECT created_at FROM events WHERE merchant_id = m.id AND ${GIVEN_UP} ORDER BY seq DESC LIMIT 1) AS last
   FROM merchants m ${which}) AS found WHERE last >= after ORDER BY last DESC LIMIT :limit`;
-const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS failed, min(created_at) AS since FROM (SELECT host, created_at
+const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS count, min(created_at) AS since FROM (SELECT host, created_at
   FROM events WHERE merchant_id = :merchant AND ${GIVEN_UP} ORDER BY seq DESC LIMIT ${MOST_GIVEN_UP_COUNTED}) AS found
   WHERE created_at >= :after GROUP BY host`;
 
@@ -60,16 +57,14 @@ const lateMerchants = (which: string) => `SELECT id AS merchant_id, oldest - clo
       (SELECT min(created_at) FROM disbursements WHERE merchant_id = m.id AND ${LATE}) AS oldest
     FROM merchants m ${which}) AS found
   WHERE oldest <= :before + clock_offset ORDER BY since LIMIT :limit`;
-const LATE_OF_MERCHANT = `SELECT count(*) AS payouts FROM (SELECT 1 FROM disbursements
+const LATE_OF_MERCHANT = `SELECT count(*) AS count FROM (SELECT 1 FROM disbursements
   WHERE merchant_id = :merchant AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 
 const FAILURES = (kind: Kind) => `SELECT failure, count(*) AS count FROM (SELECT failure FROM ${RECORDS[kind].table}
   WHERE merchant_id = :merchant AND status = 'failed' AND created_at >= :from AND created_at < :end
   ORDER BY created_at DESC LIMIT ${MOST_FAILURES_COUNTED}) AS found GROUP BY failure`;
 
-const toFailing = fields<FailingReceiver>("merchant_id host waiting next_attempt_at since");
-const toGivenUp = fields<GivenUpReceiver>("merchant_id host failed since");
-const toLate = fields<LatePayouts>("merchant_id payouts since");
+const toIssue = fields<Issue>("merchant_id host count since");
 const daysOf = ({ merchantId: merchant, from, to }: Omit<FiguresQuery, "kind">) => ({
   merchant,
   from: from * DAY_MS,
@@ -127,7 +122,7 @@ export function figures({ database, read, readAll }: Executor): FigureStore {
       return asked;
     },
     async listFailingReceivers({ merchantId, limit }) {
-      const found: FailingReceiver[] = [];
+      const found: Issue[] = [];
       const text = nextLane(merchantId === undefined ? "" : "AND merchant_id = :merchant");
       let place = { merchant: merchantId ?? "", host: "" };
       while (found.length < limit) {
@@ -135,15 +130,15 @@ export function figures({ database, read, readAll }: Executor): FigureStore {
         if (!lane) break;
         place = { merchant: lane.merchant_id, host: lane.host };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
-        found.push(toFailing({ ...lane, ...counts }));
+        found.push(toIssue({ ...lane, ...counts }));
       }
       return found;
     },
     async listGivenUp({ merchantId: merchant, after, limit }) {
-      return (await ofEach(lastGivenUp, GIVEN_UP_OF_MERCHANT, { merchant, after, limit })).map(toGivenUp);
+      return (await ofEach(lastGivenUp, GIVEN_UP_OF_MERCHANT, { merchant, after, limit })).map(toIssue);
     },
     async listLate({ merchantId: merchant, before, limit }) {
-      return (await ofEach(lateMerchants, LATE_OF_MERCHANT, { merchant, before, limit })).map(toLate);
+      return (await ofEach(lateMerchants, LATE_OF_MERCHANT, { merchant, before, limit })).map(toIssue);
     },
     async countFailures({ kind, ...query }) {
       const rows = await read({ text: FAILURES(kind), values: daysOf(query) });

@@ -207,7 +207,7 @@ export function handovers(executor: Executor): HandoverStore {
         yield* recordAction({ actor, action: "payment.ask", merchantId: merchant, details: { reference: id } });
         return true;
       }),
-    decideByHand: (id, decision, actor, { needsTwo }) =>
+    decideByHand: (id, decision, actor, needsTwo) =>
       change(id, "unknown-payment", function* (row, merchant) {
         const { status, reason } = decision;
         const eyes = yield* eyesOf(actor, merchant.id);

@@ -105,14 +105,6 @@ export function ledgerStore({ read, write }: Executor): LedgerStore & Adjustment
       }));
       return balances.toSorted((a, b) => byText(accountOf(a), accountOf(b)));
     },
-    adjustBalance: (merchantId, adjustment, actor) =>
-      write(
-        function* () {
-          // Adjustments of a merchant take turns, so that each finds the earlier ones.
-          return yield* adjust(yield* lockMerchant(merchantId, "orders"), adjustment, actor);
-        },
-        { repeatable: true },
-      ),
     setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
@@ -137,11 +129,13 @@ export function ledgerStore({ read, write }: Executor): LedgerStore & Adjustment
         balance: Number(row.balance),
       }));
     },
-    proposeAdjustment(merchantId, adjustment, actor) {
+    adjustBalance(merchantId, adjustment, actor, needsSecond = false) {
       const entry = entryId();
       return write(
         function* () {
+          // Adjustments of a merchant take turns, so that each finds the earlier ones.
           const merchant = yield* lockMerchant(merchantId, "orders");
+          if (!needsSecond) return (yield* adjust(merchant, adjustment, actor)) ? "booked" : "not-covered";
           if (yield* wasRecorded(merchantId, entry)) return "proposed";
           const recorded = yield* recordedAs(merchant, adjustment);
           if (recorded) return recorded;

@@ -1,15 +1,15 @@
 import type { Actor, AuditAction } from "../../domain/audit.ts";
 import { receiverOf } from "../../domain/events.ts";
-import { MOST_KEYS, type ApiKey } from "../../domain/keys.ts";
+import { MOST_KEYS, REPLACED_SECRETS, type ApiKey, type WebhookSecrets } from "../../domain/keys.ts";
 import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { bytesOf, toKey, toMerchant, toOwner } from "../rows.ts";
+import { bytesOf, toKey, toMerchant, toOwner, type Row } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { lockMerchant, required, type Lock } from "./locked-merchant.ts";
 import { given, run, runAll, type Executor, type Work, type WriteOptions } from "./query.ts";
-import { readSecrets, secretsQuery, toSecrets } from "./secrets.ts";
+import { signingQuery, toSecrets } from "./secrets.ts";
 import { endSessionsOf, eyesOf } from "./sign-in.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret)
@@ -29,7 +29,6 @@ const SELECT_ACTIVE = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND 
   ORDER BY created_at DESC, id DESC`;
 const SELECT_REVOKED = `SELECT * FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NOT NULL
   ORDER BY revoked_at DESC, id DESC LIMIT ${MOST_KEYS}`;
-const SELECT_KEY = "SELECT * FROM api_keys WHERE hash = :hash";
 const RECORD_USES = `UPDATE api_keys AS k SET used_real = greatest(coalesce(k.used_real, 0), given.used_real)
   FROM :rows WHERE k.merchant_id = given.merchant_id AND k.id = given.id`;
 const SELECT_WITH_ID = "SELECT * FROM api_keys WHERE merchant_id = :merchant AND id = :id";
@@ -71,6 +70,11 @@ const toJson = (value: unknown) => (value === undefined ? null : JSON.stringify(
 export function merchants(executor: Executor): Omit<MerchantStore, "exclusively" | "takeRequest"> {
   const { read, readAll, write, sealing } = executor;
   const findOwner = executor.finder(OWNER);
+  const secretsIn = (id: string, rows: readonly Row[]) => required(toSecrets(rows, sealing), id);
+  function* readSecrets(id: string): Work<WebhookSecrets> {
+    const [found] = yield [signingQuery(id)];
+    return secretsIn(id, found!.rows);
+  }
 
   /** Returns an operation that replaces what a merchant has in a column, as JSON. */
   const replacing =
@@ -178,10 +182,6 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
       // No request waits for this write.
       await write(recordUses, { commit: "writeUnflushed", repeatable: true });
     },
-    async findKey(hash) {
-      const [row] = await read({ text: SELECT_KEY, values: { hash: bytesOf(hash) } });
-      return row && toKey(row);
-    },
     setKeyLimits: (id, limits, actor) =>
       changeKey(
         id,
@@ -200,22 +200,22 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
         },
         { repeatable: true },
       ),
-    async readSecrets(merchantId) {
-      return required(toSecrets(await read(secretsQuery([merchantId])), sealing), merchantId);
-    },
+    readSecrets: async (merchantId) => secretsIn(merchantId, await read(signingQuery(merchantId))),
     revealSecrets: (merchantId, actor) =>
       write(function* () {
         yield* recordAction({ actor, action: "secret.reveal", merchantId, details: {} });
-        return required(yield* readSecrets([merchantId], sealing), merchantId);
+        return yield* readSecrets(merchantId);
       }),
-    rotateSecret: (merchant, secret, { keepMs, maxPrevious: kept, actor }) =>
+    rotateSecret: (merchant, secret, actor) =>
       write(function* () {
         const locked = yield* lockMerchant(merchant, "orders");
         const at = sandboxTime(locked, locked.now);
-        const values = { merchant, secret: sealing.seal(merchant, secret), at, expires: at + keepMs, kept };
+        const sealed = sealing.seal(merchant, secret);
+        const { signForMs, most: kept } = REPLACED_SECRETS;
+        const values = { merchant, secret: sealed, at, expires: at + signForMs, kept };
         yield* runAll(REPLACE_SECRET.map((text) => ({ text, values })));
         yield* recordAction({ actor, action: "secret.rotate", merchantId: merchant, details: {} });
-        return required(yield* readSecrets([merchant], sealing), merchant);
+        return yield* readSecrets(merchant);
       }),
   };
 }

@@ -4,8 +4,8 @@ import type { Sealing } from "../sealing.ts";
 import type { Query, Work } from "./query.ts";
 
 /** The merchants with their current secret, in a row for each previous secret. */
-const SELECT = `SELECT m.*, p.secret, p.expires_at FROM merchants m
-  LEFT JOIN previous_webhook_secrets p ON p.merchant_id = m.id
+const SELECT = (which: string) => `SELECT m.*, p.secret, p.expires_at FROM merchants m
+  LEFT JOIN previous_webhook_secrets p ON p.merchant_id = m.id ${which}
   WHERE m.id = ANY(:merchants::text[]) ORDER BY m.id, p.number DESC`;
 
 /** The stored texts of all secrets, and where each of them is replaced, unless a rotation has replaced it meanwhile. */
@@ -20,13 +20,13 @@ const STORED = [
   },
 ];
 
-export const secretsQuery = (merchants: readonly string[]): Query => ({ text: SELECT, values: { merchants } });
-
-/** Reads the webhook secrets of merchants, by the merchant's id. */
-export function* readSecrets(merchants: readonly string[], sealing: Sealing): Work<Map<string, WebhookSecrets>> {
-  const [found] = yield [secretsQuery(merchants)];
-  return toSecrets(found!.rows, sealing);
-}
+/** Reads all secrets, because a webhook may be dated at a time when a secret of today's past still signed. */
+export const secretsQuery = (merchants: readonly string[]): Query => ({ text: SELECT(""), values: { merchants } });
+/** Reads the secrets of a merchant that sign now. */
+export const signingQuery = (merchant: string): Query => ({
+  text: SELECT("AND p.expires_at > m.clock_offset + :now"),
+  values: { merchants: [merchant] },
+});
 
 /** @throws StorageError if a secret needs a key that is missing */
 export function toSecrets(rows: readonly Row[], { unseal }: Sealing): Map<string, WebhookSecrets> {

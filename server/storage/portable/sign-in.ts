@@ -1,9 +1,10 @@
 import { looksSame, type Actor, type ActorName, type Eyes } from "../../domain/audit.ts";
 import { ServiceError } from "../../domain/errors.ts";
-import type { SecretHash } from "../../domain/keys.ts";
 import { requireActive } from "../../domain/merchants.ts";
 import {
   actorOf,
+  IDLE_MS,
+  TEAM_SHOWN,
   type Access,
   type EndedSessions,
   type NewSession,
@@ -69,9 +70,6 @@ const toSession = (row: Row): Session => withAccess(row, sessionOf(row));
 
 /** The links and sessions with which people use the dashboard. */
 export function signInStore({ read, write }: Executor): SignInStore {
-  const rowOf = async (hash: SecretHash, idle: number) =>
-    (await read({ text: SELECT_SESSION, values: { hash: bytesOf(hash), idle } }))[0];
-
   return {
     insertLink: ({ hash, lifetimeMs: lifetime, ...person }, actor) =>
       write(function* () {
@@ -100,21 +98,17 @@ export function signInStore({ read, write }: Executor): SignInStore {
         const access = { merchant_id: scopeOf(person), name, role, invited_by: "" };
         return yield* beginSession(access, session, { provider, role });
       }),
-    async useSession(hash, idleMs) {
-      const row = await rowOf(hash, idleMs);
+    async useSession(hash, isByPerson) {
+      const [row] = await read({ text: SELECT_SESSION, values: { hash: bytesOf(hash), idle: IDLE_MS } });
       if (!row) return undefined;
-      if (row.used_real > row.now - RECORD_USE_MS) return toSession(row);
+      if (!isByPerson || row.used_real > row.now - RECORD_USE_MS) return toSession(row);
       const session = { merchant: row.merchant_id, id: row.id };
       const [used] = (await write(() => run(RECORD_USE, session), { repeatable: true, isAside: true })).rows;
       return used && toSession(used);
     },
-    async findSession(hash, idleMs) {
-      const row = await rowOf(hash, idleMs);
-      return row && toSession(row);
-    },
-    async listTeam({ merchantId: merchant, idleMs: idle, limit }) {
-      const which = merchant === undefined ? "" : "merchant_id = :merchant AND ";
-      const values = { merchant, idle, limit };
+    async listTeam(merchantId) {
+      const which = merchantId === undefined ? "" : "merchant_id = :merchant AND ";
+      const values = { merchant: merchantId, idle: IDLE_MS, limit: TEAM_SHOWN };
       const sessions = await read({ text: SELECT_SESSIONS(which), values });
       const links = await read({ text: SELECT_LINKS(which), values });
       return { sessions: sessions.map(toSession), links: links.map(toLink) };

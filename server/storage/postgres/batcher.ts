@@ -6,14 +6,14 @@ import { isUnavailable } from "./errors.ts";
 export interface BatcherOptions {
   /** How many batches may be in progress. */
   concurrency: number;
-  /** Items in a batch. */
+  /** The most items in a batch. */
   largest: number;
-  /** How many items may wait; further items are refused. */
-  capacity: number;
-  /** How long an item may wait for its batch, in milliseconds. */
-  patienceMs: number;
 }
 
+/** How many items may wait; further items are refused. */
+const CAPACITY = 10_000;
+/** How long an item may wait for its batch, in milliseconds. */
+const PATIENCE_MS = 3_000;
 /** An item is begun only if this time is left, in milliseconds: a statement and its commit may need so long. */
 const LEAST_MS = 4_000;
 
@@ -40,13 +40,11 @@ export interface Batcher<Item, Result> {
  */
 export function createBatcher<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
-  { concurrency, largest, capacity, patienceMs }: BatcherOptions,
+  { concurrency, largest }: BatcherOptions,
 ): Batcher<Item, Result> {
   let waiting: Job<Item, Result>[] = [];
   const inProgress = new Set<Promise<void>>();
   let isScheduled = false;
-  /** The timer of the next search for items that have waited too long. */
-  let timer: NodeJS.Timeout | undefined;
 
   async function run(batch: Job<Item, Result>[]): Promise<void> {
     try {
@@ -66,29 +64,13 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  /** The time at which an item that still waits is refused. */
-  const lastStart = ({ since, deadline }: Job<Item, Result>) => Math.min(since + patienceMs, deadline - LEAST_MS);
-
+  /** Every batch has an end, so that items are refused in time here, before the next. */
   function refuseOld() {
     const now = performance.now();
-    const old = waiting.filter((job) => lastStart(job) < now);
-    if (old.length === 0) return;
-    waiting = waiting.filter((job) => lastStart(job) >= now);
-    for (const { reject } of old) reject(overloaded());
-  }
-
-  /** Refuses items in time even if the batches in progress do not end. */
-  function watch() {
-    if (timer || waiting.length === 0) return;
-    const untilOld = waiting.reduce((first, job) => Math.min(first, lastStart(job)), Infinity) - performance.now();
-    timer = setTimeout(
-      () => {
-        timer = undefined;
-        refuseOld();
-        watch();
-      },
-      Math.max(untilOld, 0) + 1,
-    ).unref();
+    const isLate = ({ since, deadline }: Job<Item, Result>) => now > Math.min(since + PATIENCE_MS, deadline - LEAST_MS);
+    const { late = [], rest = [] } = Object.groupBy(waiting, (job) => (isLate(job) ? "late" : "rest"));
+    waiting = rest;
+    for (const { reject } of late) reject(overloaded());
   }
 
   function start() {
@@ -114,13 +96,12 @@ export function createBatcher<Item, Result>(
 
   return {
     add(item) {
-      if (waiting.length >= capacity) return Promise.reject(overloaded());
+      if (waiting.length >= CAPACITY) return Promise.reject(overloaded());
       return withinBudget(
         (deadline) =>
           new Promise((resolve, reject) => {
             waiting.push({ item, since: performance.now(), deadline, resolve, reject });
             schedule();
-            watch();
           }),
       );
     },

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client, Pool, types, type ClientConfig, type PoolClient, type PoolConfig } from "pg";
 import { StorageAway, StorageError } from "../storage-error.ts";
 import { classified, ConnectionLost, isAway, explanation } from "./errors.ts";
@@ -9,9 +10,9 @@ const CONNECTIONS = 10;
  * The client's own timeout for a statement, for a server that does not react at all. It is longer than the server's
  * timeout, because it also fires when this process was too busy to read the response in time.
  */
-export const QUERY_TIMEOUT_MS = 5_000;
+const QUERY_TIMEOUT_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 3_000;
-export const TOO_SLOW = "The database is too slow.";
+const TOO_SLOW = "The database is too slow.";
 const [BIGINT, TEXT] = [20, 25];
 
 /** The name under which PostgreSQL lists this service's connections. */
@@ -93,22 +94,15 @@ export async function explained<T>(work: () => Promise<T>, variable = "DATABASE_
 /** Takes a connection from the pool. @throws ConnectionLost if none can be had by the deadline */
 export async function connect(pool: Pool, deadline: number): Promise<PoolClient> {
   const connecting = pool.connect();
-  const isLate = Symbol();
-  let timer: NodeJS.Timeout | undefined;
-  const left = deadline - performance.now();
-  const late = new Promise<typeof isLate>((resolve) => {
-    if (left < CONNECT_TIMEOUT_MS) timer = setTimeout(() => resolve(isLate), Math.max(left, 0));
+  const left = Math.max(deadline - performance.now(), 0);
+  const inTime =
+    left < CONNECT_TIMEOUT_MS ? Promise.race([connecting, sleep(left, undefined, { ref: false })]) : connecting;
+  const client = await inTime.catch((error: Error) => {
+    throw new ConnectionLost(error.message, { cause: error });
   });
-  try {
-    const client = await Promise.race([connecting, late]);
-    if (client !== isLate) return client;
-  } catch (error) {
-    throw new ConnectionLost((error as Error).message, { cause: error });
-  } finally {
-    clearTimeout(timer);
-  }
+  if (client) return client;
   connecting.then(
-    (client) => client.release(),
+    (late) => late.release(),
     () => undefined,
   );
   throw new ConnectionLost(TOO_SLOW);
@@ -125,15 +119,21 @@ export interface Statement {
   name?: string;
   text: string;
   values?: unknown[];
-  /** This statement needs a shorter time-out than `QUERY_TIMEOUT_MS`. */
-  query_timeout?: number;
 }
 
-/** @throws DatabaseError if the database refuses the statement, ConnectionLost otherwise */
-export async function send(client: PoolClient, statement: Statement): Promise<Result> {
+/**
+ * Sends a statement, which must end by the deadline.
+ * @throws DatabaseError if the database refuses the statement, ConnectionLost otherwise
+ */
+export async function send(client: PoolClient, statement: Statement, deadline: number): Promise<Result> {
+  const left = Math.floor(deadline - performance.now());
+  if (left <= 0) throw new ConnectionLost(TOO_SLOW);
+  const sent = {
+    ...statement,
+    name: keepsStatements(client) ? statement.name : undefined,
+    query_timeout: Math.min(left, QUERY_TIMEOUT_MS),
+  };
   try {
-    const { name: _, ...unnamed } = statement;
-    const sent = keepsStatements(client) ? statement : unnamed;
     const { rows, rowCount, command } = await client.query<Record<string, unknown>>(sent);
     return { rows, count: rowCount ?? 0, command };
   } catch (error) {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { withinBudget } from "../../domain/in-progress.ts";
-import { connect, QUERY_TIMEOUT_MS, send, TOO_SLOW, type Result, type Statement } from "./connections.ts";
-import { overloaded, UnknownOutcome } from "../storage-error.ts";
+import { connect, send, type Result } from "./connections.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
 import { statements } from "./statements.ts";
@@ -32,7 +32,7 @@ interface TransactionOptions {
 }
 
 export interface Database extends Queries {
-  /** Finishes the transactions in progress, then closes the connections. */
+  /** Refuses further operations, finishes those in progress, then closes the connections. */
   close(): Promise<void>;
 }
 
@@ -45,11 +45,6 @@ const LONGEST_PAUSE_MS = 100;
  */
 const LONGEST_MS = 6_500;
 const COMMIT_MS = 1_500;
-/**
- * How many operations may be in progress, including operations that wait for a connection; further operations are
- * refused. Webhooks use up to 1,024.
- */
-const MOST_OPERATIONS = 5_000;
 
 /** An attempt of an operation, which must end by `deadline`, as `performance.now()` counts. */
 type Attempt<T> = (deadline: number) => Promise<T>;
@@ -60,6 +55,7 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
   // This is a count, because a Set of all operations would keep ended operations in memory: V8 copies the Set often,
   // and the copies stay.
   let active = 0;
+  let isClosed = false;
   const unusable = new WeakSet<PoolClient>();
   let becomesIdle: (() => void) | undefined;
 
@@ -78,22 +74,23 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
   }
 
   const attemptRead = (text: string, values: readonly unknown[], deadline: number) =>
-    withClient(deadline, (client) => send(client, timed(prepare(text, values), deadline)));
+    withClient(deadline, (client) => send(client, prepare(text, values), deadline));
 
   const attemptTransaction = <T>(work: (query: Query) => Promise<T>, items: number, deadline: number) =>
     withClient(deadline, async (client) => {
       const begunAt = performance.now();
-      const query: Query = async (text, values = []) =>
-        send(client, timed(prepare(text, values), deadline - COMMIT_MS));
+      const query: Query = (text, values = []) => send(client, prepare(text, values), deadline - COMMIT_MS);
       // The first statement is sent without waiting for the response to BEGIN, and fails if BEGIN does.
-      const begun = send(client, { text: beginOf(client) });
+      const begun = send(client, { text: beginOf(client) }, deadline);
       begun.catch(() => undefined);
       let result: T;
       try {
         result = await work(query);
         await begun;
       } catch (error) {
-        if (!(error instanceof ConnectionLost)) await rollBack(client, deadline);
+        // The caller gets the error that ended the transaction, even if the connection is lost at the same time.
+        if (!(error instanceof ConnectionLost))
+          await send(client, { text: "ROLLBACK" }, deadline).catch(() => unusable.add(client));
         throw error;
       }
       await commit(client, deadline);
@@ -101,17 +98,8 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
       return result;
     });
 
-  /** Keeps the error that ended the transaction, even if the connection is lost at the same time. */
-  async function rollBack(client: PoolClient, deadline: number): Promise<void> {
-    try {
-      await send(client, timed({ text: "ROLLBACK" }, deadline));
-    } catch {
-      unusable.add(client);
-    }
-  }
-
   async function track<T>(operation: Attempt<T>, repeatable: boolean): Promise<T> {
-    if (active >= MOST_OPERATIONS) throw overloaded();
+    if (isClosed) throw new Error("The storage is closed.");
     active += 1;
     try {
       return await withinBudget((limit) => patiently(operation, repeatable, limit));
@@ -126,28 +114,20 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
     transaction: (work, { repeatable = false, items = 1 } = {}) =>
       track((deadline) => attemptTransaction(work, items, deadline), repeatable),
     async close() {
+      if (isClosed) return;
+      isClosed = true;
       if (active > 0) await new Promise<void>((resolve) => (becomesIdle = resolve));
       await pool.end();
     },
   };
 }
 
-/** Returns the statement with a time-out that ends by the deadline. @throws ConnectionLost if the time is up */
-function timed(statement: Statement, deadline: number): Statement {
-  const left = Math.floor(deadline - performance.now());
-  if (left <= 0) throw new ConnectionLost(TOO_SLOW);
-  return left < QUERY_TIMEOUT_MS ? { ...statement, query_timeout: left } : statement;
-}
-
 async function commit(client: PoolClient, deadline: number): Promise<void> {
-  const statement = timed({ text: "COMMIT" }, deadline);
-  let command: string;
-  try {
-    ({ command } = await send(client, statement));
-  } catch (error) {
-    if (error instanceof ConnectionLost) throw new UnknownOutcome(error.message, { cause: error });
-    throw error;
-  }
+  const { command } = await send(client, { text: "COMMIT" }, deadline).catch((error: unknown) => {
+    // Without a cause nothing was sent, because the time was up.
+    const isUnknown = error instanceof ConnectionLost && error.cause !== undefined;
+    throw isUnknown ? new UnknownOutcome(error.message, { cause: error }) : error;
+  });
   // PostgreSQL rolls back instead if a statement of the transaction failed.
   if (command !== "COMMIT") throw new Error("The transaction was rolled back.");
 }

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/clock.ts";
-import { correction, futureTimes, sharedFutureTimes } from "../future-times.ts";
+import { correction, futureTimes } from "../future-times.ts";
 import type { Database } from "./database.ts";
 import { DATABASE_CLOCK } from "./statements.ts";
 
@@ -10,17 +10,14 @@ const LONGEST_STEP_MS = 1_000;
 /** After a longer delay, a response says nothing about the database's time. */
 const LONGEST_DELAY_MS = 1_000;
 
-export interface TimeKeeper {
-  /** Moves the counter of leases, which also shows that the database can commit. */
-  record(): Promise<void>;
-  /** Moves the counter once more, and stops. */
-  stop(): Promise<void>;
-}
-
 const RECORD = `UPDATE service SET
     leased = CASE leased WHEN $1 THEN leased + $2::bigint ELSE leased END
   WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
-const FUTURE_TIMES = [...futureTimes("(SELECT :now)"), sharedFutureTimes("(SELECT :now)")];
+const FUTURE_TIMES = [
+  ...futureTimes("(SELECT :now)"),
+  // Processes share limits. A rate is full again after a second at most.
+  "DELETE FROM request_rates WHERE full_at > (SELECT :now) + 2000",
+];
 
 /**
  * Makes this process's clock follow the database's. Also moves the counter of leases, which all processes share, by the
@@ -33,13 +30,14 @@ export async function keepTime(
   db: Database,
   clock: Clock,
   { server, time }: { server: boolean; time: "database" | "process" },
-): Promise<TimeKeeper> {
+) {
   const correct = correction(clock, async () => {
     for (const sql of FUTURE_TIMES) await db.transaction((query) => query(sql), { repeatable: true });
   });
   let seen: { leased: number; at: number } | undefined;
 
-  async function record() {
+  /** Moves the counter, which also shows that the database can commit. */
+  async function record(): Promise<void> {
     const begunAt = clock.monotonic();
     const elapsed = seen ? Math.floor(Math.min(LONGEST_STEP_MS, begunAt - seen.at)) : 0;
     const expected = seen?.leased ?? -1;
@@ -57,6 +55,7 @@ export async function keepTime(
   const timer = time === "database" && setInterval(() => record().catch(() => undefined), EVERY_MS).unref();
   return {
     record,
+    /** Moves the counter once more, and stops. */
     async stop() {
       if (timer) clearInterval(timer);
       await record().catch(() => undefined);

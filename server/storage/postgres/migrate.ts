@@ -45,9 +45,11 @@ export async function migrate(client: ClientBase, patienceMs = PATIENCE_MS, all 
       await client.query("ROLLBACK").catch(() => undefined);
       if (!isUnavailable(error) || isAway(error)) throw error;
       if (performance.now() > end) {
-        throw new StorageError(`The migration cannot lock the tables that it changes. ${await oldest(client)}`, {
-          cause: error,
-        });
+        throw new StorageError(
+          "The migration cannot lock the tables that it changes. Wait for the oldest transaction in pg_stat_activity, " +
+            "or end it, then try again.",
+          { cause: error },
+        );
       }
       await sleep(pause);
     }
@@ -71,25 +73,6 @@ export async function migrateWithin(client: ClientBase, all: readonly Migration[
   return version ?? 0;
 }
 
-interface Oldest {
-  program: string;
-  pid: number;
-  seconds: number;
-}
-
-/** Names the transaction that most likely holds the lock. */
-async function oldest(client: ClientBase): Promise<string> {
-  const { rows } = await client.query<Oldest>(
-    `SELECT coalesce(nullif(application_name, ''), 'a program without a name') AS program, pid,
-       floor(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds
-     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
-     ORDER BY xact_start LIMIT 1`,
-  );
-  if (!rows[0]) return "Try again.";
-  const { program, pid, seconds } = rows[0];
-  return `The oldest transaction is that of ${program} (pid ${pid}), for ${seconds} s. When it has ended, try again.`;
-}
-
 /** Resolves with the schema's version without changing it. */
 export async function schemaOf(client: ClientBase): Promise<Schema> {
   return schemaAt(migrations, (await versionOf(client)) ?? 0);
@@ -97,24 +80,15 @@ export async function schemaOf(client: ClientBase): Promise<Schema> {
 
 /** Resolves with undefined for an empty database. */
 async function versionOf(client: ClientBase): Promise<number | undefined> {
-  const { rows } = await client.query<{ name: string }>(
-    "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = current_schema()",
-  );
-  const names = rows.map(({ name }) => name);
-  if (!names.includes("schema_migrations")) {
-    if (names.length > 0) throw new Error("it contains the tables of another program");
-    return undefined;
-  }
   // Under some settings of a role, the views of information_schema are read for minutes.
-  const { rows: columns } = await client.query<{ name: string }>(
+  const { rows } = await client.query<{ name: string }>(
     `SELECT c.relname || '.' || a.attname AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
        JOIN pg_namespace n ON n.oid = c.relnamespace
      WHERE n.nspname = current_schema() AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped`,
   );
-  requireKnown(
-    migrations,
-    columns.map(({ name }) => name),
-  );
+  const columns = rows.map(({ name }) => name);
+  if (columns.length === 0) return undefined;
+  requireKnown(migrations, columns, columns.includes("schema_migrations.version"));
   const found = await client.query<{ version: number }>(
     "SELECT coalesce(max(version), 0) AS version FROM schema_migrations",
   );

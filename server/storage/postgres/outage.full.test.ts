@@ -87,7 +87,7 @@ test.each(["cut-before", "cut-after"] as const)(
     const { id } = await addMerchant(storage);
     proxy.onCommit = onCommit;
     const topUp = { id: "a-top-up", currency: "XOF", amount: 700, reason: "a transfer" };
-    expect(await storage.adjustBalance(id, topUp, ACTOR)).toBe(true);
+    expect(await storage.adjustBalance(id, topUp, ACTOR)).toBe("booked");
     expect([await storage.listBalances(id), await count("entries")]).toMatchObject([[{ available: 700 }], 1]);
   },
 );

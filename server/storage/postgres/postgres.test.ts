@@ -117,25 +117,3 @@ test("transactions are READ COMMITTED whatever the database's default is", async
   expect(outside.rows).toEqual([{ transaction_isolation: "serializable" }]);
   await database.drop();
 });
-
-describe("the schema", () => {
-  const database = useDatabase();
-  /** Tables about the service as a whole, which have few rows. */
-  const OF_THE_SERVICE = ["mode", "rail_pauses", "schema_migrations", "service"];
-  /** Look-ups that find the merchant: by a request's key, by a key's id in a command, by a rail's notification. */
-  const WITHOUT_MERCHANT = ["api_keys_by_hash", "api_keys_by_id", "handovers_by_id"];
-  const KEYS = `SELECT t.relname AS table, i.relname AS index, x.indisprimary AS is_primary, a.attname AS first
-    FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
-    JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = x.indkey[0]
-    WHERE t.relnamespace = current_schema()::regnamespace AND x.indisunique ORDER BY 1, 2`;
-
-  test("has keys that start with the merchant", async () => {
-    const storage = await openPostgres(database.url, { clock: createFakeClock(), server: false });
-    await storage.close();
-    const keys = await database.run(KEYS);
-    const others = keys.filter(({ table, first }) => first !== (table === "merchants" ? "id" : "merchant_id"));
-    expect(keys.filter((key) => key.is_primary).map((key) => key.table)).toContain("disbursements");
-    expect(others.filter((key) => key.is_primary).map((key) => key.table)).toEqual(OF_THE_SERVICE);
-    expect(others.filter((key) => !key.is_primary).map((key) => key.index)).toEqual(WITHOUT_MERCHANT);
-  });
-});

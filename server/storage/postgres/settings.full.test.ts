@@ -70,7 +70,7 @@ async function expectUsual() {
     expect(await storage.findMerchant(merchant.id)).toMatchObject({ name: merchant.name });
     const key = aKey(merchant.id, { name: "back\\slash ' quote" });
     await storage.insertKey(key, ACTOR);
-    expect(await storage.findKey(key.hash)).toMatchObject({ id: key.id, name: key.name });
+    expect(await storage.listKeysOf(merchant.id)).toMatchObject([{ id: key.id, name: key.name }]);
     const drafts = [{ webhookURL: "https://a.example/?\\n'" }, {}].map((changes) =>
       aDisbursement(merchant.id, changes),
     );

@@ -1,5 +1,4 @@
-import type { Client } from "pg";
-import { toWork, workQuery, type Checked, type DatabaseStatus, type PostgresPlace } from "../status.ts";
+import { toWork, workQuery, type Checked, type DatabaseStatus } from "../status.ts";
 import { APPLICATION, withConnection } from "./connections.ts";
 import { postgresMode, schemaOf } from "./migrate.ts";
 import { bookQueries, provenBooks } from "../books.ts";
@@ -48,39 +47,36 @@ export function restoreAdvice(url: string, file: string): string {
  */
 export function postgresStatus(url: string): Promise<DatabaseStatus> {
   return withConnection(url, async (client) => {
-    const schema = await schemaOf(client);
-    const size = await client.query<{ bytes: number }>("SELECT pg_database_size(current_database()) AS bytes");
-    const isCurrent = schema.pending.length === 0;
+    const { version, pending } = await schemaOf(client);
+    const { database, bytes, serverVersion, ...connections } = (await client.query<Server>(SERVER, [APPLICATION]))
+      .rows[0]!;
     return {
-      place: await placeOf(client),
-      schema,
-      bytes: size.rows[0]!.bytes,
+      storage: "postgres",
+      host: client.host,
+      port: client.port,
+      database,
+      serverVersion,
+      connections,
+      version,
+      pendingMigrations: pending,
+      bytes,
+      ...(pending.length === 0 && { work: toWork((await client.query(WORK)).rows[0]) }),
       mode: (await postgresMode(client)).mode,
-      ...(isCurrent && { work: toWork((await client.query(WORK)).rows[0]) }),
     };
   });
 }
 
 const WORK = workQuery({ yes: "true", no: "false", now: DATABASE_CLOCK });
 
-interface Row extends Record<"most" | "server" | "service", number> {
+interface Server extends Record<"bytes" | "service" | "server" | "most", number> {
   database: string;
-  version: string;
+  serverVersion: string;
 }
-
-async function placeOf(client: Client): Promise<PostgresPlace> {
-  const { rows } = await client.query<Row>(
-    `SELECT current_database()::text AS database, current_setting('server_version') AS version,
-       current_setting('max_connections')::bigint AS most, count(*) AS server,
-       count(*) FILTER (WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid())
-         AS service
-     FROM pg_stat_activity WHERE datid IS NOT NULL`,
-    [APPLICATION],
-  );
-  const { database, version, most, server, service } = rows[0]!;
-  const { host, port } = client;
-  return { storage: "postgres", host, port, database, serverVersion: version, connections: { service, server, most } };
-}
+const SERVER = `SELECT current_database()::text AS database, pg_database_size(current_database()) AS bytes,
+    current_setting('server_version') AS "serverVersion",
+    count(*) FILTER (WHERE application_name = $1 AND datname = current_database() AND pid <> pg_backend_pid()) AS service,
+    count(*) AS server, current_setting('max_connections')::bigint AS most
+  FROM pg_stat_activity WHERE datid IS NOT NULL`;
 
 /** Checks the books, also while servers use the database. @throws StorageError if it cannot be opened or is older */
 export function checkPostgres(url: string): Promise<Checked> {

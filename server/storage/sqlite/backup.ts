@@ -1,21 +1,10 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  openSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-} from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { backup as copyInto, DatabaseSync } from "node:sqlite";
 import type { AskedMode, Mode } from "../../domain/keys.ts";
 import { modeAfterRestore } from "../mode.ts";
 import { StorageError } from "../storage-error.ts";
 import { explained, MEMORY, openDatabase } from "./database.ts";
-import { troubleOf } from "./health.ts";
 import { schemaOf } from "./migrate.ts";
 import { ifSound, modeOf, requireIntact } from "./tools.ts";
 
@@ -30,9 +19,16 @@ const MOST_TRIES = 1_000;
  * @throws StorageError if the file exists or cannot be written, or the database cannot be read
  */
 export async function backupSqlite(db: DatabaseSync, path: string, file: string): Promise<void> {
-  requireNone(file);
   const partial = `${file}.partial-${process.pid}`;
-  const descriptor = createPartial(partial, file);
+  let descriptor: number;
+  try {
+    if (existsSync(file)) throw new Error("it exists");
+    descriptor = openSync(partial, "wx+", 0o600);
+  } catch (error) {
+    throw new StorageError(`Cannot create ${file}: ${(error as Error).message}. Choose another file.`, {
+      cause: error,
+    });
+  }
   try {
     if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) throw new Error("the database is empty");
     await copyPages(db, partial);
@@ -41,32 +37,16 @@ export async function backupSqlite(db: DatabaseSync, path: string, file: string)
     copy.exec("PRAGMA journal_mode = DELETE");
     copy.close();
     fsyncSync(descriptor);
-    requireNone(file);
+    if (existsSync(file)) throw new Error("it exists");
     renameSync(partial, file);
     flushFolder(dirname(resolve(file)));
   } catch (error) {
-    if (error instanceof StorageError) throw error;
     throw new StorageError(`The backup of ${path} to ${file} failed: ${(error as Error).message}.`, { cause: error });
   } finally {
     closeSync(descriptor);
     for (const end of ["", "-journal", "-wal", "-shm"]) rmSync(partial + end, { force: true });
   }
 }
-
-function requireNone(file: string): void {
-  if (existsSync(file)) throw cannotCreate(file, new Error("it exists"));
-}
-
-function createPartial(partial: string, file: string): number {
-  try {
-    return openSync(partial, "wx+", 0o600);
-  } catch (error) {
-    throw cannotCreate(file, error as Error);
-  }
-}
-
-const cannotCreate = (file: string, error: Error) =>
-  new StorageError(`Cannot create ${file}: ${error.message}. Choose another file.`, { cause: error });
 
 /** If the first step of a copy meets a transaction, Node ends the copy with an error that has no code. */
 async function copyPages(db: DatabaseSync, file: string): Promise<void> {
@@ -97,7 +77,7 @@ export async function backupUnused(path: string, file: string): Promise<void> {
 }
 
 export interface RestoreOptions {
-  /** True if a database that has data may be replaced. */
+  /** True if a file that exists may be replaced. */
   replace: boolean;
   /** The text to append to the name of the replaced file. */
   suffix: string;
@@ -115,7 +95,7 @@ export interface Restored {
  * Replaces a database file by a copy of a backup, and keeps the old file under another name. A crash leaves either the
  * old database or the new database.
  * @throws StorageError if the backup is damaged or belongs to another program, if another program uses the database, or if
- * the database has data or another mode and may not be replaced; nothing was changed then
+ * the database exists or has another mode and may not be replaced; nothing was changed then
  */
 export async function restoreSqlite(path: string, backup: string, options: RestoreOptions): Promise<Restored> {
   if (path === MEMORY) throw new StorageError("DATABASE_URL names no file. Set it to sqlite:PATH.");
@@ -128,40 +108,35 @@ async function replaceBy(
   { path, backup }: Record<"path" | "backup", string>,
   { replace, suffix, mode: asked }: RestoreOptions,
 ): Promise<Restored> {
-  const target = existsSync(path) ? realpathSync(path) : resolve(path);
-  const copy = `${target}.restoring`;
-  // Keeps other programs out until the new file is in its place.
-  const { state, db } = explained(path, () => openTarget(target));
+  const isMissing = !existsSync(path);
+  if (!isMissing && !replace) {
+    throw new StorageError(
+      `${path} exists. Add --replace to put the backup in its place; the file is kept under another name.`,
+    );
+  }
+  const target = isMissing ? resolve(path) : realpathSync(path);
+  const [copy, kept] = [`${target}.restoring`, `${target}.${suffix}`];
+  // Keeps other programs out until the new file is in its place. A damaged database has none, and no server can start on it.
+  const db = explained(path, () => ifSound(() => openDatabase(target)));
   let isReplaced = false;
   try {
-    if (!replace && (state === "data" || state === "damaged")) {
-      throw new StorageError(
-        `${path} ${state === "data" ? "has data" : "is damaged"}. Add --replace to put the backup in its place; the ` +
-          "file is kept under another name.",
-      );
-    }
     const mode = modeAfterRestore(modeOf(source), db ? modeOf(db) : {}, asked);
-    const kept = `${target}.${suffix}`;
-    if (existsSync(kept)) throw new StorageError(`${kept} exists. Run the command again.`);
     rmSync(copy, { force: true });
     await backupSqlite(source, backup, copy);
     explained(path, () => {
       prepare(copy, mode);
       // Makes the old database a single complete file.
-      ifSound(
-        () => db?.exec("PRAGMA journal_mode = DELETE"),
-        () => undefined,
-      );
+      ifSound(() => db?.exec("PRAGMA journal_mode = DELETE"));
+      if (!isMissing) linkSync(target, kept);
       // SQLite would apply a log that is left behind, of a damaged or missing file, to the new file.
       if (existsSync(`${target}-wal`)) renameSync(`${target}-wal`, `${kept}-wal`);
-      if (state !== "missing") linkSync(target, kept);
       renameSync(copy, target);
       isReplaced = true;
       flushFolder(dirname(target));
     });
-    return { version: schemaOf(source).version, ...(state === "missing" ? {} : { kept }) };
+    return { version: schemaOf(source).version, ...(isMissing ? {} : { kept }) };
   } finally {
-    if (state === "missing" && !isReplaced) rmSync(target);
+    if (isMissing && !isReplaced) rmSync(target);
     db?.close();
     rmSync(copy, { force: true });
   }
@@ -197,34 +172,4 @@ function prepare(copy: string, mode: Mode | undefined): void {
   } finally {
     db.close();
   }
-}
-
-interface Target {
-  state: "missing" | "empty" | "data" | "damaged";
-  /** Absent for a damaged database, on which no server can start. */
-  db?: DatabaseSync;
-}
-
-/**
- * Takes the database, also one that does not exist yet, so that no server starts on it.
- * @throws an error of SQLite if another program uses the database
- */
-function openTarget(target: string): Target {
-  mkdirSync(dirname(target), { recursive: true, mode: 0o700 });
-  const isMissing = !existsSync(target);
-  let db: DatabaseSync | undefined;
-  try {
-    db = openDatabase(target);
-    return { state: isMissing ? "missing" : hasData(db) ? "data" : "empty", db };
-  } catch (error) {
-    db?.close();
-    if (troubleOf(error) === "damaged") return { state: "damaged" };
-    throw error;
-  }
-}
-
-function hasData(db: DatabaseSync): boolean {
-  if (!db.prepare("SELECT 1 FROM sqlite_schema").get()) return false;
-  const isOurs = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'merchants'").get() !== undefined;
-  return !isOurs || db.prepare("SELECT 1 FROM merchants LIMIT 1").get() !== undefined;
 }

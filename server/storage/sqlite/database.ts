@@ -1,43 +1,30 @@
-import { chmodSync, closeSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { chmodSync, closeSync, constants, existsSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StorageError } from "../storage-error.ts";
 import { adviceOf, isBusy } from "./health.ts";
-import { dirname, resolve } from "node:path";
-
-const OWNER_ONLY = 0o600;
 
 /**
- * Creates an empty file and its folder, unless they exist. The database holds webhook secrets, so only its owner may
- * read it; SQLite gives the files beside it the same mode.
- */
-function createPrivately(path: string): void {
-  mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
-  // A second descriptor of an existing file would release the locks of this process.
-  if (statSync(path, { throwIfNoEntry: false })) return;
-  try {
-    // Does not follow a symbolic link to a missing file, which another user may have put here.
-    closeSync(openSync(path, "wx", OWNER_ONLY));
-  } catch (error) {
-    if (!isCode(error, "EEXIST")) throw error;
-  }
-}
-
-/**
- * Takes the access of other users to a database, and to the files beside it, away.
+ * Creates an empty file and its folder, unless they exist, and takes the access of other users to the file and its log
+ * away, because the database holds webhook secrets. SQLite gives a new log the mode of the file.
  * @throws StorageError if this process may not do that
  */
-function keepPrivate(path: string): void {
+function makePrivate(path: string): void {
+  mkdirSync(dirname(resolve(path)), { recursive: true, mode: 0o700 });
+  // A second descriptor of an existing file would release the locks of this process. A symbolic link to a missing file,
+  // which another user may have put here, is not followed.
+  const { O_CREAT, O_NOFOLLOW, O_RDWR } = constants;
+  if (!existsSync(path)) closeSync(openSync(path, O_CREAT | O_NOFOLLOW | O_RDWR, 0o600));
   // Windows has no such modes.
   if (process.platform === "win32") return;
   const file = realpathSync(path);
   for (const each of [file, `${file}-wal`]) {
     const mode = statSync(each, { throwIfNoEntry: false })?.mode ?? 0;
-    if ((mode & 0o077) === 0) continue;
     try {
-      chmodSync(each, mode & 0o700);
+      if ((mode & 0o077) !== 0) chmodSync(each, mode & 0o700);
     } catch (error) {
       // SQLite deletes the log when its user closes the database.
-      if (isCode(error, "ENOENT")) continue;
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
       throw new StorageError(
         `Other users of this machine have access to ${each}, which holds secrets. As its owner, run: chmod 600 ${each}`,
         { cause: error },
@@ -45,8 +32,6 @@ function keepPrivate(path: string): void {
     }
   }
 }
-
-const isCode = (error: unknown, code: string) => (error as NodeJS.ErrnoException).code === code;
 
 /** The path of an in-memory database. */
 export const MEMORY = ":memory:";
@@ -57,12 +42,11 @@ export const MEMORY = ":memory:";
  */
 export function openDatabase(path: string): DatabaseSync {
   if (path !== MEMORY) {
-    createPrivately(path);
+    makePrivate(path);
     // The log of a server that crashed stands beside the name that it used. Under a second name its commits would be lost.
     const found = statSync(path);
     if (found.isFile() && found.nlink > 1)
       throw new StorageError(`${path} has another hard link. Remove one of the names, then start again.`);
-    keepPrivate(path);
   }
   const db = new DatabaseSync(path);
   try {
@@ -129,12 +113,20 @@ export function explained<T>(path: string, work: () => T): T {
   }
 }
 
-/** Reads a file that no other program uses. @throws StorageError in place of any error of `read` */
-export function inUnusedFile<T>(path: string, read: (db: DatabaseSync) => T, { readOnly = true } = {}): T {
+/** Opens a file that no other program uses, to read it and to change nothing. */
+function openToRead(path: string): DatabaseSync {
+  // A connection that may write removes the files beside the database when it closes. But such a connection would also
+  // apply a log that a crash left behind, which only a process that uses the database should do.
+  const readOnly = !existsSync(path) || existsSync(`${realpathSync(path)}-wal`);
+  return new DatabaseSync(path, { readOnly });
+}
+
+/** Runs `work` on a file that no other program uses. @throws StorageError in place of any error of `work` */
+export function inUnusedFile<T>(path: string, work: (db: DatabaseSync) => T, open = openToRead): T {
   return explained(path, () => {
-    const db = new DatabaseSync(path, { readOnly });
+    const db = open(path);
     try {
-      return read(db);
+      return work(db);
     } finally {
       db.close();
     }

@@ -1,4 +1,4 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work, WriteOptions } from "../portable/query.ts";
 import { overloaded, UnknownOutcome } from "../storage-error.ts";
@@ -23,14 +23,8 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
 type Times = Readonly<Record<"now" | "leased", () => number>>;
 type Given = Readonly<Record<string, QueryValue | undefined>>;
 
-interface Prepared {
-  statement: StatementSync;
-  /** The value of each parameter. */
-  parameters: readonly ((values: Given, row: Given) => SQLInputValue)[];
-  /** True if the statement returns rows. */
-  returns: boolean;
-  changesMerchants: boolean;
-}
+/** Executes a prepared statement with the values of a query, for one of its rows. */
+type Prepared = (values: Given, row: Given) => QueryResult;
 
 const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
 
@@ -46,34 +40,31 @@ export function statementRunner(
   const known = new Map<string, Prepared>();
 
   function prepare(text: string, rows: GivenRows | undefined): Prepared {
-    const found = known.get(text);
-    if (found) return found;
     const { sql, names } = translated(text, rows);
     const statement = db.prepare(sql);
-    const parameters = names.map((name): Prepared["parameters"][number] => {
+    const parameters = names.map((name): ((values: Given, row: Given) => SQLInputValue) => {
+      const ofRow = name in (rows?.columns ?? {});
       if (name in times) return times[name as keyof Times];
-      return name in (rows?.columns ?? {}) ? (_, row) => toInput(row[name]) : (values) => toInput(values[name]);
+      return (values, row) => toInput((ofRow ? row : values)[name]);
     });
-    const returns = statement.columns().length > 0;
-    const made = { statement, parameters, returns, changesMerchants: CHANGES_MERCHANTS.test(sql) };
-    known.set(text, made);
-    return made;
+    const returnsRows = statement.columns().length > 0;
+    const changesMerchants = CHANGES_MERCHANTS.test(sql);
+    return (values, row) => {
+      const inputs = parameters.map((valueOf) => valueOf(values, row));
+      if (changesMerchants) forgetMerchants();
+      if (!returnsRows) return { rows: [], count: Number(statement.run(...inputs).changes) };
+      const found = statement.all(...inputs);
+      return { rows: found, count: found.length };
+    };
   }
 
-  function execute(prepared: Prepared, values: Given, row: Given): QueryResult {
-    const { statement, parameters, returns, changesMerchants } = prepared;
-    const inputs = parameters.map((valueOf) => valueOf(values, row));
-    if (changesMerchants) forgetMerchants();
-    if (!returns) return { rows: [], count: Number(statement.run(...inputs).changes) };
-    const rows = statement.all(...inputs);
-    return { rows, count: rows.length };
-  }
-
-  return ({ text, values = {}, rows }) => {
+  return ({ text: texts, values = {}, rows }) => {
     if (rows?.values.length === 0) return { rows: [], count: 0 };
-    const statement = prepare(typeof text === "string" ? text : text.sqlite, rows);
-    if (!rows) return execute(statement, values, {});
-    const results = rows.values.map((row) => execute(statement, values, row));
+    const text = typeof texts === "string" ? texts : texts.sqlite;
+    const execute = known.get(text) ?? prepare(text, rows);
+    known.set(text, execute);
+    if (!rows) return execute(values, {});
+    const results = rows.values.map((row) => execute(values, row));
     return {
       rows: results.flatMap((result) => result.rows),
       count: results.reduce((sum, { count }) => sum + count, 0),

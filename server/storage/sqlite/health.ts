@@ -57,26 +57,10 @@ const RETRY_AFTER_SECONDS = 5;
  */
 const RECOVERED_AFTER_MS = 5_000;
 
-export interface Health {
-  /** True while the storage does not work. */
-  readonly failing: boolean;
-  /** Runs before each transaction. @throws ServiceError if a later commit cannot disprove what is wrong */
-  require(): void;
-  /** Takes note of a commit. */
-  committed(): void;
-  /** Takes note of a checkpoint that failed. The commits before it count. */
-  checkpointFailed(error: unknown): void;
-  /** A file of the database has lost its name. */
-  moved(): void;
-  /**
-   * Takes note of an error of the database, and returns the error for the caller. After a flush that failed it is
-   * unknown what was recorded, so that this error stays as it is.
-   */
-  explain(error: unknown): unknown;
-}
+export type Health = ReturnType<typeof createHealth>;
 
 /** Knows whether the storage works, from its commits and checkpoints. Reports each change once, and repairs nothing. */
-export function createHealth(now: () => number, emit: Emit): Health {
+export function createHealth(now: () => number, emit: Emit) {
   let trouble: Trouble | undefined;
   let failedAt = 0;
 
@@ -91,9 +75,11 @@ export function createHealth(now: () => number, emit: Emit): Health {
   }
 
   return {
+    /** True while the storage does not work. */
     get failing() {
       return trouble !== undefined;
     },
+    /** Runs before each transaction. @throws ServiceError if a later commit cannot disprove what is wrong */
     require() {
       if (isLasting()) throw unavailable(trouble!);
     },
@@ -105,9 +91,15 @@ export function createHealth(now: () => number, emit: Emit): Health {
       trouble = undefined;
       emit("storage", { working: true, message: "The server's storage works again." });
     },
-    checkpointFailed: (error) => fail(troubleOf(error) ?? "unwritable", error),
+    /** The commits before the checkpoint count. */
+    checkpointFailed: (error: unknown) => fail(troubleOf(error) ?? "unwritable", error),
+    /** A file of the database has lost its name. */
     moved: () => fail("moved"),
-    explain(error) {
+    /**
+     * Takes note of an error of the database, and returns the error for the caller. After a flush that failed it is
+     * unknown what was recorded, so that this error stays as it is.
+     */
+    explain(error: unknown): unknown {
       const found = troubleOf(error);
       if (found === undefined) return error;
       fail(found, error);

@@ -1,16 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Clock } from "../../domain/clock.ts";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
-import type { AskedMode, SecretHash } from "../../domain/keys.ts";
+import type { SecretHash } from "../../domain/keys.ts";
 import type { KeyOwner } from "../../domain/merchants.ts";
-import { silent, type Emit } from "../../domain/telemetry.ts";
+import { silent } from "../../domain/telemetry.ts";
 import { correction, futureTimes } from "../future-times.ts";
-import { claimMode, modeOfServer, type FoundMode } from "../mode.ts";
+import { claim, modeOfServer, type FoundMode, type OpenOptions } from "../mode.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
-import { sealStoredSecrets } from "../portable/secrets.ts";
 import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
@@ -21,19 +19,7 @@ import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { modeOf, statusOf } from "./tools.ts";
-import { createPace, createWriter, type Writer } from "./writer.ts";
-
-interface Options {
-  clock: Clock;
-  /** True for a server, false for a command. */
-  server: boolean;
-  /** The mode that a server asks for. If absent, the mode is not checked. */
-  mode?: AskedMode;
-  /** Reports commits, settled records, and when the storage stops or starts working. */
-  emit?: Emit;
-  /** The keys that encrypt the webhook secrets. The first encrypts, all decrypt; none stores secrets as they are. */
-  secretKeys?: readonly Buffer[];
-}
+import { createWriter, type Writer } from "./writer.ts";
 
 /** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
 export interface SqliteStorage extends Storage {
@@ -52,11 +38,11 @@ const COMMITS_PER_CHECKPOINT = 64;
  * Opens a SQLite file (or `:memory:`), creating or migrating its schema.
  * @throws StorageError if another program uses the file, it has a newer schema, or it cannot be opened
  */
-export function openSqlite(path: string, options: Options): SqliteStorage {
+export function openSqlite(path: string, options: OpenOptions): SqliteStorage {
   return explained(path, () => open(path, options));
 }
 
-function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: Options): SqliteStorage {
+function open(path: string, { clock, server, mode: asked, emit = silent, secretKeys }: OpenOptions): SqliteStorage {
   const db = openDatabase(path);
   try {
     // Check the mode first, so that a refusal changes nothing, not even the schema.
@@ -93,15 +79,13 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       onRollback(error) {
         health.explain(error);
       },
-      pace: createPace(() => performance.now()),
     });
     /** The owners of keys, which every request needs. */
     const owners = new Map<SecretHash, KeyOwner>();
     const sealing = createSealing(secretKeys);
     const execute = statementRunner(db, times, () => owners.clear());
     db.exec("BEGIN");
-    if (mode) runNow(execute, claimMode(mode));
-    runNow(execute, sealStoredSecrets(sealing, { replace: server }));
+    runNow(execute, claim(mode, sealing, { server }));
     db.exec("COMMIT");
     const portable = portableStorage(sqliteExecutor(writer, execute, { sealing, emit }));
     const correct = correction(clock, () =>

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { requireKnown } from "../columns.ts";
 import { missingMigrations, readMigrations, schemaAt, type Migrated, type Schema } from "../migrations.ts";
-import { explained, openDatabase } from "./database.ts";
+import { inUnusedFile, openDatabase } from "./database.ts";
 
 const migrations = readMigrations(new URL("migrations/", import.meta.url));
 
@@ -37,25 +37,19 @@ export function migrateMemory(db: DatabaseSync): void {
 export const schemaOf = (db: DatabaseSync): Schema => schemaAt(migrations, versionOf(db));
 
 /** Applies the migrations that a file lacks. @throws StorageError if another program uses the file */
-export function migrateSqlite(path: string): Migrated {
-  return explained(path, () => {
-    const db = openDatabase(path);
-    try {
-      return migrate(db);
-    } finally {
-      db.close();
-    }
-  });
-}
+export const migrateSqlite = (path: string): Migrated => inUnusedFile(path, (db) => migrate(db), openDatabase);
 
 function versionOf(db: DatabaseSync): number {
   const { user_version: version } = db.prepare("PRAGMA user_version").get() as { user_version: number };
-  const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all();
-  if (version === 0 && tables.length > 0) throw new Error("it contains the tables of another program");
-  const describe = (table: unknown) => db.prepare(`PRAGMA table_info("${table}")`).all();
-  requireKnown(
-    migrations,
-    tables.flatMap((table) => describe(table.name).map(({ name }) => `${table.name}.${name}`)),
-  );
+  const columns = db
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    .all()
+    .flatMap((table) =>
+      db
+        .prepare(`PRAGMA table_info("${table.name}")`)
+        .all()
+        .map(({ name }) => `${table.name}.${name}`),
+    );
+  requireKnown(migrations, columns, version > 0);
   return version;
 }

@@ -22,43 +22,37 @@ export function statusOf(
   { now, inUse }: { now: number; inUse: boolean },
 ): DatabaseStatus {
   const file = existsSync(path) ? realpathSync(path) : path;
-  const schema = schemaOf(db);
+  const { version, pending } = schemaOf(db);
   const bytes = [file, `${file}-wal`].map((each) => statSync(each, { throwIfNoEntry: false })?.size ?? 0);
   return {
-    place: { storage: "sqlite", file, inUse },
-    schema,
+    storage: "sqlite",
+    file,
+    inUse,
+    version,
+    pendingMigrations: pending,
     bytes: bytes.reduce((sum, size) => sum + size),
+    ...(pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
     mode: modeOf(db).mode,
-    ...(schema.pending.length === 0 && { work: toWork(db.prepare(WORK).get({ now })!) }),
   };
 }
 
-/** Reads the mode, and leaves no file behind. A missing or damaged file has no mode. */
-export function sqliteMode(path: string): FoundMode {
-  if (!existsSync(path)) return {};
-  // A connection that may write removes the files beside the database when it closes. But such a connection would
-  // also apply a log that a crash left behind, which only a process that uses the database should do.
-  const readOnly = existsSync(`${realpathSync(path)}-wal`);
-  return inUnusedFile(path, modeOf, { readOnly });
-}
+/** A missing or damaged file has no mode. */
+export const sqliteMode = (path: string): FoundMode => (existsSync(path) ? inUnusedFile(path, modeOf) : {});
 
 /** A damaged database has no mode. */
 export const modeOf = (db: DatabaseSync): FoundMode =>
-  ifSound(
-    () => {
-      const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
-      return isMade ? toMode(db.prepare(MODE).get()!) : {};
-    },
-    () => ({}),
-  );
+  ifSound(() => {
+    const isMade = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'mode'").get() !== undefined;
+    return isMade ? toMode(db.prepare(MODE).get()!) : {};
+  }) ?? {};
 
 /** Returns what `read` returns, or for a damaged file what `otherwise` returns. */
-export function ifSound<T>(read: () => T, otherwise: (error: Error) => T): T {
+export function ifSound<T, U = undefined>(read: () => T, otherwise?: (error: Error) => U): T | U {
   try {
     return read();
   } catch (error) {
     if (troubleOf(error) !== "damaged") throw error;
-    return otherwise(error as Error);
+    return otherwise?.(error as Error) as U;
   }
 }
 

@@ -2,14 +2,6 @@ import type { DatabaseSync } from "node:sqlite";
 import { UnknownOutcome } from "../storage-error.ts";
 import { troubleOf } from "./health.ts";
 
-/** Limits the share of time that background work blocks the event loop. */
-export interface Pace {
-  /** Returns how many milliseconds the next commit must wait. */
-  delayMs(): number;
-  /** Runs one commit and counts how long it blocks the event loop. */
-  count(commit: () => void): void;
-}
-
 /** The share of time for commits of background work alone. */
 const SHARE = 0.2;
 /** The time that commits of background work may take without a pause, in milliseconds. */
@@ -18,30 +10,20 @@ const BURST_MS = 50;
 const LONGEST_PAUSE_MS = 20;
 
 /**
- * A commit blocks the event loop until the disk has flushed. The attempts of a thousand receivers end one by one; if each
- * had a commit, requests would wait for the disk most of the time. A short chain of steps, such as settling one payout
- * and sending its webhook, is not delayed.
- * @param now returns a monotonic time in milliseconds
+ * Limits the share of time that commits of background work block the event loop: each waits until the disk has flushed.
+ * The attempts of a thousand receivers end one by one; if each had a commit, requests would wait for the disk most of the
+ * time. A short chain of steps, such as settling one payout and sending its webhook, is not delayed. Returns a function
+ * that counts how long a commit has blocked, and returns how many milliseconds the next must wait.
  */
-export function createPace(now: () => number): Pace {
+function createPace(): (spentMs?: number) => number {
   let credit = BURST_MS;
-  let creditedAt = now();
-  function update(spent: number) {
-    const at = now();
+  let creditedAt = performance.now();
+  return (spentMs = 0) => {
+    const at = performance.now();
     const earned = Math.min(BURST_MS, credit + (at - creditedAt) * SHARE);
-    credit = Math.max(earned - spent, -LONGEST_PAUSE_MS * SHARE);
+    credit = Math.max(earned - spentMs, -LONGEST_PAUSE_MS * SHARE);
     creditedAt = at;
-  }
-  return {
-    delayMs() {
-      update(0);
-      return Math.max(0, -credit / SHARE);
-    },
-    count(commit) {
-      const begun = now();
-      commit();
-      update(now() - begun);
-    },
+    return Math.max(0, -credit / SHARE);
   };
 }
 
@@ -57,8 +39,6 @@ interface Hooks {
   /** Runs after each commit, with the number of items and the time from the start of the transaction. */
   onCommit?(items: number, durationMs: number): void;
   onRollback?(error: unknown): void;
-  /** Limits the commits of `writeSoon` and `writeUnflushed`. */
-  pace?: Pace;
 }
 
 export interface Writer {
@@ -82,6 +62,8 @@ interface Job {
   work: () => unknown;
   resolve: (value: any) => void;
   reject: (error: unknown) => void;
+  /** True if no request waits for the job. */
+  isSoon: boolean;
   /** True if the job's commit must be flushed to disk. */
   flushed: boolean;
   items: { readonly length: number };
@@ -94,12 +76,11 @@ const ONE = { length: 1 };
  * to disk. If one job of a batch throws, the batch is rolled back and each job is retried in a separate transaction.
  */
 export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
+  const pace = createPace();
   let jobs: Job[] = [];
   /** True if the jobs' commit is due without further delay. */
   let isDue = false;
-  /** True if a request waits for one of the jobs. */
-  let isAwaited = false;
-  /** The timer that will commit jobs that no request waits for. */
+  /** The timer that will commit jobs that no request waits for, when the pace allows. */
   let timer: NodeJS.Timeout | undefined;
   /** True while commits are flushed to disk, as `openDatabase` sets it. */
   let flushing = true;
@@ -147,40 +128,30 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     const batch = jobs;
     jobs = [];
     if (batch.length === 0) return;
-    if (hooks.pace && !isAwaited) hooks.pace.count(() => run(batch));
-    else run(batch);
-    isAwaited = false;
+    const begun = performance.now();
+    run(batch);
+    if (batch.every(({ isSoon }) => isSoon)) pace(performance.now() - begun);
   }
 
-  function commitThisTurn() {
-    if (!isDue) setImmediate(flush);
-    isDue = true;
-  }
-
-  /** Plans a commit when the pace allows, unless a commit is planned already. */
-  function commitSoon() {
-    if (isDue || timer) return;
-    const delay = hooks.pace?.delayMs() ?? 0;
-    if (delay === 0) commitThisTurn();
-    else timer = setTimeout(flush, delay);
-  }
-
-  function add<T>(work: () => T, items = ONE, { soon = false, flushed = true } = {}): Promise<T> {
-    if (soon) commitSoon();
-    else {
-      commitThisTurn();
-      isAwaited = true;
+  function add<T>(work: () => T, items = ONE, { isSoon = false, flushed = true } = {}): Promise<T> {
+    if (!isDue && !(isSoon && timer)) {
+      const delay = isSoon ? pace() : 0;
+      if (delay > 0) timer = setTimeout(flush, delay);
+      else {
+        isDue = true;
+        setImmediate(flush);
+      }
     }
-    return new Promise<T>((resolve, reject) => jobs.push({ work, items, resolve, reject, flushed }));
+    return new Promise<T>((resolve, reject) => jobs.push({ work, items, resolve, reject, isSoon, flushed }));
   }
 
   return {
     write: (work, items) => add(work, items),
-    writeSoon: (work, items) => add(work, items, { soon: true }),
-    writeUnflushed: (work, items) => add(work, items, { soon: true, flushed: false }),
+    writeSoon: (work, items) => add(work, items, { isSoon: true }),
+    writeUnflushed: (work, items) => add(work, items, { isSoon: true, flushed: false }),
     writeApart: (work, items = ONE) =>
-      new Promise((resolve, reject) => {
-        setImmediate(run, [{ work, items, resolve, reject, flushed: false }]);
-      }),
+      new Promise(
+        (resolve, reject) => void setImmediate(run, [{ work, items, resolve, reject, isSoon: true, flushed: false }]),
+      ),
   };
 }

@@ -1,13 +1,14 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   ACTOR,
-  aCheckout,
+  ADA,
   aDisbursement,
   aFinalDisbursement,
   concurrently,
   DAY,
   HOUR,
+  KOFI,
   LATEST,
   MINUTE,
   SECOND,
@@ -23,10 +24,7 @@ const referencesOf = ({ reference, merchantsReference }: Record<"reference" | "m
 /** A merchant's clock, which is moved ahead of real time. */
 export function clockTests(current: Current): void {
   const { storage, now, pass, payout, delivery, claims, report } = current;
-  let [id, other] = ["", ""];
-  beforeEach(async () => {
-    [id, other] = [(await current.merchant()).id, (await current.merchant()).id];
-  });
+  const id = ADA;
   const time = async () => now() + (await storage.findMerchant(id))!.clockOffset;
   const move = (by: number, mostAhead = LATEST) => storage.moveClock(id, { by }, mostAhead);
 
@@ -76,7 +74,7 @@ export function clockTests(current: Current): void {
     const hasDue = (until: number) => storage.hasDue(id, until);
     await payout(id);
     expect([await hasDue(START + 1_999), await hasDue(START + 2_000)]).toEqual([false, true]);
-    expect(await storage.hasDue(other, LATEST)).toBe(false);
+    expect(await storage.hasDue(KOFI, LATEST)).toBe(false);
     pass(2_000);
     await storage.settleDue(10);
     expect(await hasDue(LATEST)).toBe(false);
@@ -91,7 +89,7 @@ export function clockTests(current: Current): void {
   test("lists what is upcoming in order, with its number", async () => {
     const failing = await payout(id, { due: { afterMs: HOUR, status: "failed" } });
     const checkout = await current.checkout(id);
-    await payout(other);
+    await payout(KOFI);
     const sent = { at: START, kind: "delivery", ...(await delivery(id)), type: "disbursement.completed", step: 0 };
     const expired = { at: START + 30 * MINUTE, kind: "checkout", status: "cancelled", ...referencesOf(checkout) };
     const settled = { at: START + HOUR, kind: "disbursement", status: "failed", ...referencesOf(failing) };
@@ -107,58 +105,53 @@ export function clockTests(current: Current): void {
 
 export function resetTests(current: Current): void {
   const { storage, pass, payout, delivery, claims, report, settleAll } = current;
-  const countOfEvents = async (merchantId: string) => (await current.events(merchantId)).length;
-
-  /** A merchant with a record of each kind, whose clock is an hour ahead. */
-  async function busyMerchant() {
-    const merchant = await current.merchant();
-    const { id } = merchant;
-    const key = await current.key(id);
-    const again = () => storage.insertDisbursement(aDisbursement(id, { merchantsReference: "same" }));
+  const id = ADA;
+  /** Makes a record of each kind, and moves the clock by an hour. */
+  async function makeBusy(of: string) {
+    const again = () => storage.insertDisbursement(aDisbursement(of, { merchantsReference: "same" }));
     await again();
-    const checkout = aCheckout(id);
-    await storage.insertCheckout(checkout);
-    await delivery(id);
-    await storage.countRefusal(id, "refused");
-    await storage.moveClock(id, { by: HOUR }, LATEST);
-    return { merchant, id, key, checkout: checkout.reference, again };
+    const { reference } = await current.checkout(of);
+    await delivery(of);
+    await storage.countRefusal(of, "refused");
+    await storage.moveClock(of, { by: HOUR }, LATEST);
+    const seen = async () => ({
+      clockOffset: (await storage.findMerchant(of))!.clockOffset,
+      isFound: (await storage.findPublicCheckout(reference)) !== undefined,
+      isDue: await storage.hasDue(of, LATEST),
+      events: (await current.events(of)).length,
+      deliveries: (await storage.listDeliveries({ merchantId: of, limit: 10 })).items.length,
+    });
+    return { again, seen };
   }
+  const NOTHING = { clockOffset: 0, isFound: false, isDue: false, events: 0, deliveries: 0 };
+  const ALL = { clockOffset: HOUR, isFound: true, isDue: true, events: 1, deliveries: 1 };
 
   test("deletes one merchant's records and resets its clock; keys and secret stay", async () => {
-    const [reset, kept] = [await busyMerchant(), await busyMerchant()];
-    const { merchant, id } = reset;
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: ACTOR } as const;
-    const { current: secret } = await storage.rotateSecret(id, "whsec_new", rotation);
+    const { hash } = await current.key(id);
+    const { merchant } = (await storage.findMerchantByKey(hash))!;
+    const [reset, kept] = [await makeBusy(id), await makeBusy(KOFI)];
+    expect([await reset.seen(), await kept.seen()]).toEqual([ALL, ALL]);
+    const { current: secret } = await storage.rotateSecret(id, "whsec_new", ACTOR);
     const [claimed] = await claims({ merchantId: id });
     await storage.reset(id);
 
-    expect(await storage.findMerchant(id)).toEqual(merchant);
-    expect(await storage.findPublicCheckout(reset.checkout)).toBeUndefined();
-    expect([await storage.hasDue(id, LATEST), await countOfEvents(id)]).toEqual([false, 0]);
+    expect([await reset.seen(), await kept.seen()]).toEqual([NOTHING, ALL]);
+    expect((await storage.findMerchantByKey(hash))?.merchant).toEqual(merchant);
     // The result of an attempt in progress is dropped.
     expect(await report(claimed!, { status: "delivered", step: 1 })).toBe(false);
-    expect((await storage.listDeliveries({ merchantId: id, limit: 10 })).items).toEqual([]);
-    expect(await storage.countRefusal(id, "refused")).toBe(1);
+    expect([await storage.countRefusal(id, "refused"), await storage.countRefusal(KOFI, "refused")]).toEqual([1, 2]);
     // The clock that goes back does not revive an expired secret.
     expect(await storage.readSecrets(id)).toEqual({ current: secret, previous: [] });
-    expect((await storage.findMerchantByKey(reset.key.hash))?.merchant).toEqual(merchant);
     const dated = { createdAt: START, due: { at: START + 2_000 } };
     expect(await reset.again()).toMatchObject({ inserted: true, record: dated });
-
-    expect(await storage.findMerchant(kept.id)).toMatchObject({ clockOffset: HOUR });
-    expect(await storage.findPublicCheckout(kept.checkout)).toBeDefined();
-    expect(await countOfEvents(kept.id)).toBe(1);
-    expect(await storage.countRefusal(kept.id, "refused")).toBe(2);
     expect(await kept.again()).toMatchObject({ inserted: false });
-
     // What was pending before the reset never ends.
     pass(HOUR);
     await settleAll();
-    expect([await countOfEvents(id), await claims({ merchantId: id })]).toEqual([1, []]);
+    expect([await reset.seen(), await claims({ merchantId: id })]).toEqual([{ ...NOTHING, events: 1 }, []]);
   });
 
   test("a payout that is created during a reset is deleted or dated in real time", async () => {
-    const { id } = await current.merchant();
     const dates = new Set<string>();
     for (let round = 0; round < 20; round += 1) {
       await storage.moveClock(id, { by: 365 * DAY }, LATEST);
@@ -172,8 +165,7 @@ export function resetTests(current: Current): void {
   });
 
   test("a reset of very many rows leaves none, and no other merchant's change", async () => {
-    const kept = await busyMerchant();
-    const { id } = await current.merchant();
+    const kept = await makeBusy(KOFI);
     await concurrently(1_200, () => payout(id));
     await concurrently(20, () => delivery(id));
     await storage.countRefusal(id, "refused");
@@ -181,14 +173,12 @@ export function resetTests(current: Current): void {
     const made = Array.from({ length: 20 }, () => storage.insertDisbursement(aFinalDisbursement(id)));
     await Promise.all([storage.reset(id), ...made]);
     const { items } = await storage.listDisbursements({ merchantId: id, limit: 50 });
-    expect(await countOfEvents(id)).toBe(items.length);
+    expect(await current.events(id)).toHaveLength(items.length);
     const statement = (await storage.listStatement({ merchantId: id, limit: 50 })).items;
     const reserved = new Set(statement.map((entry) => entry.reference));
     expect(reserved).toEqual(new Set(items.map(({ reference }) => reference)));
     expect(await storage.countRefusal(id, "refused")).toBe(1);
     expect(await storage.findMerchant(id)).not.toHaveProperty("isResetting");
-
-    expect(await kept.again()).toMatchObject({ inserted: false });
-    expect(await countOfEvents(kept.id)).toBe(1);
+    expect([await kept.seen(), (await kept.again()).inserted]).toEqual([ALL, false]);
   });
 }

@@ -15,6 +15,7 @@ export function figureTests(current: Current): void {
   const { storage, pass, payout, finalPayout, attempted, settleAll } = current;
   let [merchantId, other] = ["", ""];
   beforeEach(async () => {
+    // An answer about a merchant is kept for a minute, also over the end of a test.
     [merchantId, other] = [(await current.merchant()).id, (await current.merchant()).id];
   });
 
@@ -102,12 +103,12 @@ export function figureTests(current: Current): void {
     pass(MINUTE);
     await settleAll();
 
-    const waiting = { merchantId, host: "a.example", waiting: 2, nextAttemptAt: LATEST, since: at };
-    const others = { ...waiting, merchantId: other, host: "b.example", waiting: 1, since: START };
-    const gone = { merchantId, host: "gone.example", failed: 2, since: at };
+    const waiting = { merchantId, host: "a.example", count: 2, since: at };
+    const others = { ...waiting, merchantId: other, host: "b.example", count: 1, since: START };
+    const gone = { merchantId, host: "gone.example", count: 2, since: at };
     const [late, later] = [
-      { merchantId: other, payouts: 2, since: START },
-      { merchantId, payouts: 1, since: at },
+      { merchantId: other, count: 2, since: START },
+      { merchantId, count: 1, since: at },
     ];
     const [limit, day] = [10, { merchantId, from: TODAY, to: TODAY }];
     const failures = await storage.countFailures({ ...day, kind: "disbursement" });

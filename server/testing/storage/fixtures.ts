@@ -15,6 +15,8 @@ export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
+/** The merchants that every test begins with. */
+export const [ADA, KOFI]: readonly [string, string] = ["ada", "kofi"];
 /** Who acts in the tests. */
 export const ACTOR = "command ada@host";
 /**
@@ -190,36 +192,28 @@ export type Current = ReturnType<typeof createCurrent>;
 
 /** @param opened returns what belongs to the current test */
 export function createCurrent(opened: () => Opened) {
-  const now = () => opened().clock.now();
   const storage = new Proxy({} as Storage, { get: (_, name) => Reflect.get(opened().storage, name) as unknown });
+  const recordOf = async <T>(inserted: Promise<{ record: T }>) => (await inserted).record;
   return {
     storage,
     clock: () => opened().clock,
-    now,
+    now: () => opened().clock.now(),
     /** Lets time pass. */
     pass: (milliseconds: number) => opened().clock.advance(milliseconds),
-    /** What the storage has reported so far, of one kind or of all. */
-    reported: (name?: string) =>
-      name === undefined ? opened().reported : opened().reported.filter((each) => each.name === name),
+    /** What the storage has reported so far, of one kind. */
+    reported: (name: string) => opened().reported.filter((each) => each.name === name),
 
     merchant: (changes?: Partial<Merchant>) => addMerchant(storage, changes),
-    /** Makes a key of ACTOR. */
     key: (merchantId: string, changes?: Partial<ApiKey>) => addKey(storage, merchantId, changes),
-    /** Makes a payout that succeeds after two seconds. */
-    payout: async (merchantId: string, changes?: Payout) =>
-      (await storage.insertDisbursement(aDisbursement(merchantId, changes))).record,
-    /** Makes a payout that is final from the start. */
-    finalPayout: async (merchantId: string, changes?: Payout) =>
-      (await storage.insertDisbursement(aFinalDisbursement(merchantId, changes))).record,
-    /** Makes a checkout that expires after half an hour. */
-    checkout: async (merchantId: string, changes?: Partial<Draft<Checkout>>) =>
-      (await storage.insertCheckout(aCheckout(merchantId, changes))).record,
-    /** Makes a payout that has succeeded, with a webhook that is due. */
+    payout: (merchantId: string, changes?: Payout) =>
+      recordOf(storage.insertDisbursement(aDisbursement(merchantId, changes))),
+    finalPayout: (merchantId: string, changes?: Payout) =>
+      recordOf(storage.insertDisbursement(aFinalDisbursement(merchantId, changes))),
+    checkout: (merchantId: string, changes?: Partial<Draft<Checkout>>) =>
+      recordOf(storage.insertCheckout(aCheckout(merchantId, changes))),
     delivery: (merchantId: string, changes?: Payout) => addDelivery(storage, merchantId, changes),
-    /** Makes a payout whose webhook has this status after one attempt. */
     attempted: (merchantId: string, status: DeliveryStatus, changes?: Payout) =>
       attempted(storage, merchantId, status, changes),
-    /** Claims every webhook that is due. */
     claims: (options?: ClaimOptions) => claimAll(storage, options),
     /** Reports an attempt. */
     report: (

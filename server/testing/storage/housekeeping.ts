@@ -1,15 +1,12 @@
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { DeliveryStatus } from "../../domain/deliveries.ts";
 import type { PruneQuery } from "../../domain/storage.ts";
-import { ACTOR, DAY, HOUR, LATEST, MINUTE, pendingOn, START, type Current } from "./fixtures.ts";
+import { ACTOR, ADA, DAY, HOUR, KOFI, LATEST, MINUTE, pendingOn, START, type Current } from "./fixtures.ts";
 
 /** Deletion of old events. */
 export function pruneTests(current: Current): void {
   const { storage, now, pass, claims, report } = current;
-  let merchantId: string;
-  beforeEach(async () => {
-    merchantId = (await current.merchant()).id;
-  });
+  const merchantId = ADA;
 
   /** Adds a delivery and makes an attempt that ends it with this status. */
   async function attempted(status: DeliveryStatus, of = merchantId) {
@@ -78,13 +75,12 @@ export function pruneTests(current: Current): void {
   });
 
   test("deletes of one merchant only, and never by a clock that was moved ahead", async () => {
-    const { id: kofi } = await current.merchant();
-    for (const id of [merchantId, kofi]) await attempted("delivered", id);
+    for (const id of [merchantId, KOFI]) await attempted("delivered", id);
     await storage.moveClock(merchantId, { by: 200 * DAY }, LATEST);
     expect(await pruneAll()).toMatchObject({ events: 0 });
     pass(100 * DAY);
     expect(await pruneAll()).toMatchObject({ events: 1 });
-    expect(await idsOf(kofi)).toHaveLength(1);
+    expect(await idsOf(KOFI)).toHaveLength(1);
   });
 }
 
@@ -96,10 +92,7 @@ const endsAfter = (days: number) => ({ ...to, due: { afterMs: days * DAY, status
 /** Erasure of phone numbers (D102). */
 export function erasureTests(current: Current): void {
   const { storage, now, pass, payout, finalPayout, settleAll } = current;
-  let merchantId: string;
-  beforeEach(async () => {
-    merchantId = (await current.merchant()).id;
-  });
+  const merchantId = ADA;
 
   /** Takes all steps, and returns the number of erased records. */
   async function eraseAll() {
@@ -117,7 +110,7 @@ export function erasureTests(current: Current): void {
   test("erases the numbers of old final records and of their webhooks, and nothing else", async () => {
     const digits = { amount: Number(PHONE), merchantsReference: PHONE };
     const paid = await finalPayout(merchantId, { ...to, webhookURL: "https://merchant.example/hook", ...digits });
-    const foreign = await finalPayout((await current.merchant()).id, to);
+    const foreign = await finalPayout(KOFI, to);
     const [claimed] = await current.claims({ merchantId });
     const response = { httpStatus: 200, responseBody: `thanks, 0${PHONE.slice(3)}` };
     await current.report(claimed!, { status: "delivered", step: 1 }, response);

@@ -1,11 +1,26 @@
 // What people and programs learn of the server's work: audit trail, log of requests, backlog and reports.
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ActorName } from "../../domain/audit.ts";
 import { InvalidCursorError } from "../../domain/errors.ts";
+import type { Limits } from "../../domain/limits.ts";
 import { REQUESTS_KEPT, type RequestQuery, type LoggedRequest } from "../../domain/request-log.ts";
-import { ACTOR, aKey, DAY, HOUR, LATEST, MINUTE, nextId, pagesOf, SECOND, START, type Current } from "./fixtures.ts";
+import {
+  ACTOR,
+  ADA,
+  aKey,
+  DAY,
+  HOUR,
+  KOFI,
+  LATEST,
+  MINUTE,
+  nextId,
+  pagesOf,
+  SECOND,
+  START,
+  type Current,
+} from "./fixtures.ts";
 
-export function auditTests({ storage, merchant, key: addKey, delivery, claims, report }: Current): void {
+export function auditTests({ storage, key: addKey, delivery, claims, report }: Current): void {
   type Query = Partial<Parameters<typeof storage.listAudit>[0]>;
   const audit = async (query: Query = {}) => (await storage.listAudit({ limit: 100, ...query })).items.toReversed();
   const actions = async (query?: Query) => (await audit(query)).map(({ action }) => action);
@@ -14,12 +29,12 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
   type Step = [act: () => Promise<unknown>, action?: string, details?: object, actor?: ActorName];
 
   test("says who did what and when, without secrets, and nothing about what had no effect", async () => {
-    const { id } = await merchant();
+    const id = ADA;
     const [server, program, kofi] = ["server app@host", "key 1", "dashboard Kofi"] as const;
     const key = aKey(id, { name: "Shop", scopes: ["read", "disburse"] });
+    const made = { key: key.id, name: "Shop", scopes: "read,disburse" };
     const limits = { perDay: { XOF: 7, GHS: 9 }, countries: ["CI", "GH"] };
     const keyLimits = { key: key.id, perDay: "XOF:7,GHS:9", countries: "CI,GH" };
-    const rotation = { keepMs: HOUR, maxPrevious: 5, actor: program };
     const url = "https://merchant.example:8443/hook?token=confidential";
     const chaos = { latencyMs: 250, failedRequestsPercent: 0, lostResponsesPercent: 5, lostWebhooksPercent: 0 };
     const { id: webhook } = await delivery(id);
@@ -35,29 +50,24 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
     const issuer = "https://id.example";
     const other = { ...session, id: "session-2", hash: "0c".repeat(32) };
     const provided = { session: other.id, provider: issuer, role: "finance" };
+    const limit = (given?: Limits) => storage.setMerchantLimits(id, given, ACTOR);
+    const setState = (state?: "suspended") => storage.setMerchantState(id, state, ACTOR);
+    const endSessions = (of: { id: string } | { name: string }) =>
+      storage.endSessions({ merchantId: id, ...of }, ACTOR);
     const steps: Step[] = [
-      [
-        () => storage.insertKey(key, server),
-        "key.create",
-        { key: key.id, name: "Shop", scopes: "read,disburse" },
-        server,
-      ],
+      [() => storage.insertKey(key, server), "key.create", made, server],
       [() => storage.insertKey(key, ACTOR)],
       [() => storage.setKeyLimits(key.id, limits, ACTOR), "key.limit", keyLimits],
       [() => storage.setKeyLimits(key.id, undefined, ACTOR), "key.limit", { key: key.id }],
       [() => storage.setKeyLimits("unknown", limits, ACTOR)],
       [() => storage.renameMerchant(id, "After", ACTOR), "merchant.rename", { from: "Ada Stores", to: "After" }],
-      [
-        () => storage.setMerchantLimits(id, { perPayment: { XOF: 5 } }, ACTOR),
-        "merchant.limit",
-        { perPayment: "XOF:5" },
-      ],
-      [() => storage.setMerchantLimits(id, undefined, ACTOR), "merchant.limit"],
-      [() => storage.setMerchantState(id, "suspended", ACTOR), "merchant.suspend"],
-      [() => storage.setMerchantState(id, "suspended", ACTOR)],
-      [() => storage.setMerchantState(id, undefined, ACTOR), "merchant.reopen"],
-      [() => storage.setMerchantState(id, undefined, ACTOR)],
-      [() => storage.rotateSecret(id, "whsec_new", rotation), "secret.rotate", {}, program],
+      [() => limit({ perPayment: { XOF: 5 } }), "merchant.limit", { perPayment: "XOF:5" }],
+      [() => limit(), "merchant.limit"],
+      [() => setState("suspended"), "merchant.suspend"],
+      [() => setState("suspended")],
+      [() => setState(), "merchant.reopen"],
+      [() => setState()],
+      [() => storage.rotateSecret(id, "whsec_new", program), "secret.rotate", {}, program],
       [() => storage.revealSecrets(id, ACTOR), "secret.reveal"],
       [() => storage.setDefaultWebhook(id, url, ACTOR), "default-webhook.set", { receiver: "merchant.example:8443" }],
       [() => storage.setDefaultWebhook(id, undefined, ACTOR), "default-webhook.remove"],
@@ -80,20 +90,12 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
       [() => storage.resumeRail("mobile", ACTOR), "rail.resume", { rail: "mobile" }],
       [() => storage.insertLink(link, ACTOR), "dashboard.link", { name: "Ada", role: "finance" }],
       [() => storage.signIn(link.hash, session), "dashboard.sign-in", { session: session.id }, "merchant Ada"],
-      [() => storage.endSessions({ merchantId: id, id: "nothing" }, ACTOR)],
+      [() => endSessions({ id: "nothing" })],
       [() => storage.endSessions({ id: session.id }, ACTOR)],
-      [
-        () => storage.endSessions({ merchantId: id, id: session.id }, ACTOR),
-        "dashboard.sign-out",
-        { name: "Ada", session: session.id },
-      ],
-      [() => storage.endSessions({ merchantId: id, name: "Ada" }, ACTOR)],
+      [() => endSessions({ id: session.id }), "dashboard.sign-out", { name: "Ada", session: session.id }],
+      [() => endSessions({ name: "Ada" })],
       [() => storage.signInFrom(issuer, link, other), "dashboard.sign-in", provided, "merchant Ada"],
-      [
-        () => storage.endSessions({ merchantId: id, name: "Ada" }, ACTOR),
-        "dashboard.sign-out",
-        { name: "Ada", session: "all" },
-      ],
+      [() => endSessions({ name: "Ada" }), "dashboard.sign-out", { name: "Ada", session: "all" }],
       [() => storage.revokeKey(key.id, START, ACTOR), "key.revoke", { key: key.id }],
       [() => storage.revokeKey(key.id, START, ACTOR)],
       [() => storage.revokeKey("unknown", START, ACTOR)],
@@ -111,18 +113,17 @@ export function auditTests({ storage, merchant, key: addKey, delivery, claims, r
   });
 
   test("lists what was done to one merchant or key, newest first", async () => {
-    const [ada, kofi] = [await merchant(), await merchant()];
-    await addKey(ada.id);
-    const key = await addKey(kofi.id);
-    await addKey(kofi.id);
+    await addKey(ADA);
+    const key = await addKey(KOFI);
+    await addKey(KOFI);
     await storage.revokeKey(key.id, START, ACTOR);
-    expect(await actions({ merchantId: ada.id })).toEqual(["merchant.create", "key.create"]);
+    expect(await actions({ merchantId: ADA })).toEqual(["merchant.create", "key.create"]);
     expect(await actions({ merchantId: "nobody" })).toEqual([]);
-    const aboutKey = { merchantId: kofi.id, keyId: key.id };
+    const aboutKey = { merchantId: KOFI, keyId: key.id };
     expect(await actions(aboutKey)).toEqual(["key.create", "key.revoke"]);
     const cursor = (await storage.listAudit({ ...aboutKey, limit: 1 })).cursor!;
     expect(await actions({ ...aboutKey, cursor })).toEqual(["key.create"]);
-    await expect(actions({ merchantId: kofi.id, cursor })).rejects.toThrow(InvalidCursorError);
+    await expect(actions({ merchantId: KOFI, cursor })).rejects.toThrow(InvalidCursorError);
   });
 }
 
@@ -150,11 +151,8 @@ function aLostRequest(merchantId: string, changes: Partial<LoggedRequest>): Logg
 
 const idsOf = (requests: readonly LoggedRequest[]) => requests.map(({ requestId }) => requestId);
 
-export function requestTests({ storage, pass, reported, merchant, payout }: Current): void {
-  let [ada, kofi] = ["", ""];
-  beforeEach(async () => {
-    [ada, kofi] = [(await merchant()).id, (await merchant()).id];
-  });
+export function requestTests({ storage, pass, reported, payout }: Current): void {
+  const [ada, kofi] = [ADA, KOFI];
   const list = async (merchantId: string, query: Partial<RequestQuery> = {}) =>
     (await storage.listRequests({ merchantId, limit: 2_000, ...query })).items;
 
@@ -182,7 +180,7 @@ export function requestTests({ storage, pass, reported, merchant, payout }: Curr
     const b = aRequest(ada, { ...create, status: 422 });
     const c = aLostRequest(ada, { reference: "DSB7" });
     await storage.insertRequests([a, b, c]);
-    const found: [Partial<RequestQuery>, LoggedRequest[]][] = [
+    for (const [query, expected] of [
       [{ statusClass: 2 }, [a]],
       [{ statusClass: 4 }, [b]],
       [{ statusClass: 0 }, [c]],
@@ -192,8 +190,8 @@ export function requestTests({ storage, pass, reported, merchant, payout }: Curr
       [{ reference: "order-7", statusClass: 2 }, [a]],
       [{ requestId: b.requestId }, [b]],
       [{ reference: "order" }, []],
-    ];
-    for (const [query, expected] of found) expect([query, await list(ada, query)]).toEqual([query, expected]);
+    ] as const)
+      expect([query, await list(ada, query)]).toEqual([query, expected]);
   });
 
   test("pages are newest first, and a cursor works for its merchant only", async () => {
@@ -228,18 +226,14 @@ export function requestTests({ storage, pass, reported, merchant, payout }: Curr
   });
 
   test("has a transaction of its own, apart from a payment that arrives together with it", async () => {
-    reported().length = 0;
     const insert = () => storage.insertRequests([aRequest(ada)]);
     await Promise.all([insert(), payout(ada), insert()]);
     expect(reported("commit")).toMatchObject([{ items: 1 }, { items: 1 }, { items: 1 }]);
   });
 }
 
-export function backlogTests({ storage, pass, merchant, payout, delivery, claims, report, settleAll }: Current): void {
-  let id: string;
-  beforeEach(async () => {
-    ({ id } = await merchant());
-  });
+export function backlogTests({ storage, pass, payout, delivery, claims, report, settleAll }: Current): void {
+  const id = ADA;
   const NOTHING = { dueDeliveries: 0, waitingDeliveries: 0, dueSettlements: 0 };
 
   test("has the records that are due, and when the oldest fell due", async () => {
@@ -272,14 +266,10 @@ export function backlogTests({ storage, pass, merchant, payout, delivery, claims
   });
 }
 
-export function reportTests({ storage, pass, reported, merchant, payout }: Current): void {
-  let id: string;
-  beforeEach(async () => {
-    ({ id } = await merchant());
-  });
+export function reportTests({ storage, pass, reported, payout }: Current): void {
+  const id = ADA;
 
   test("creates that arrive together are reported as one commit", async () => {
-    reported().length = 0;
     await Promise.all([payout(id), payout(id), payout(id)]);
     expect(reported("commit")).toEqual([{ name: "commit", items: 3, durationMs: expect.any(Number) }]);
   });

@@ -6,7 +6,7 @@ import { clockTests, resetTests } from "./clock.ts";
 import { deliveryTests } from "./deliveries.ts";
 import { durabilityTests, type ReopenOptions } from "./durability.ts";
 import { figureTests } from "./figures.ts";
-import { createCurrent, type Current, type Report } from "./fixtures.ts";
+import { ADA, addMerchant, createCurrent, KOFI, type Current, type Report } from "./fixtures.ts";
 import { handoverTests } from "./handovers.ts";
 import { erasureTests, pruneTests } from "./housekeeping.ts";
 import { ledgerTests } from "./ledger.ts";
@@ -66,6 +66,8 @@ export function storageSuite(
       clock = createFakeClock();
       reported = [];
       opened = await open({ clock, emit: (kind, event) => reported.push({ name: kind, ...event }) });
+      for (const id of [ADA, KOFI]) await addMerchant(opened.storage, { id });
+      reported.length = 0;
     });
     afterEach(() => opened.close());
 

@@ -1,0 +1,63 @@
+import type { DocsPage } from "../../server/http/docs/pages.ts";
+
+/** A page of the documentation. Its title is its first heading. */
+export interface Page extends Omit<DocsPage, "title"> {
+  /** The file with the page's text, relative to the root of the repository. */
+  file: string;
+  /** True if its examples work in a sandbox only. */
+  needsSandbox: boolean;
+}
+
+/** What each page is about, by its name. */
+type Listed = Readonly<Record<string, string>>;
+
+const INDEX: Listed = {
+  index: "Send money to mobile wallets, and collect payments through a hosted page.",
+};
+const GUIDES: Listed = {
+  tutorial: "A payout, its webhook, a failure, the dashboard and a certificate, in five minutes.",
+  "first-payout": "Create a payout, watch it settle, and repeat a request safely.",
+  webhooks: "Receive an event, verify its signature, and handle it once.",
+  listen: "Bring webhooks to a receiver without a public address, and trigger events.",
+  checkout: "Create a payment link and learn what the customer did.",
+  sandbox: "Move time forward, choose outcomes, inspect and replay deliveries.",
+  "going-live": "What to check before real money moves.",
+  "for-merchants": "You call the service: the first hour, and what to do before you go live.",
+  "for-platforms": "You run a service that keeps the contract: check it, and show the result.",
+  operating: "Settings, several processes, containers, commands, backups, metrics and failures.",
+  rails: "What carries the money of a live server: one, several with routes, trouble, and a rail of your own.",
+  client: "The typed client for TypeScript: payouts that are never paid twice, payrolls, receivers of webhooks.",
+  conformance: "The suite that certifies a service, a client or a receiver of webhooks.",
+  "certify-a-client": "All that a program must do to be certified, and how an existing application takes part.",
+  "for-maintainers": "You change the project: what to read, and what protects you.",
+};
+const LOOK_UP: Listed = {
+  problems: "Real messages, what causes them, and what to do.",
+  reference: "Every operation with its fields and examples, with a console to try them.",
+  contract: "The rules in words: amounts, retries, statuses, webhooks, limits, compatibility.",
+  outcomes: "The last three digits that force each outcome in the sandbox.",
+  errors: "Every error code: whether anything was recorded, and whether to retry.",
+};
+/** The files of texts that are not in `server/docs/`. */
+const FILES: Readonly<Record<string, string>> = {
+  client: "client/README.md",
+  conformance: "conformance/README.md",
+  "certify-a-client": "conformance/PROTOCOL.md",
+};
+const NEED_SANDBOX = "tutorial first-payout webhooks listen checkout sandbox problems reference outcomes".split(" ");
+
+const pagesOf = (group: Page["group"], listed: Listed): Page[] =>
+  Object.entries(listed).map(([name, summary]) => ({
+    name,
+    summary,
+    group,
+    file: FILES[name] ?? `server/docs/${name}.md`,
+    needsSandbox: NEED_SANDBOX.includes(name),
+  }));
+
+/** Every page, in the order of the navigation. */
+export const pages: readonly Page[] = [
+  ...pagesOf(null, INDEX),
+  ...pagesOf("Guides", GUIDES),
+  ...pagesOf("Look up", LOOK_UP),
+];
