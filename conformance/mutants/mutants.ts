@@ -33,7 +33,6 @@ const included = [
   "storage/*.ts",
   "storage/portable/*.ts",
   "storage/sqlite/*.ts",
-  "storage/tuned/{*-sqlite,event-values}.ts",
   "storage/sqlite/migrations/*.sql",
   "webhooks/*.ts",
   "workers/*.ts",

@@ -63,7 +63,7 @@ const values = (count: number, of: Dialect) =>
    100, 'XOF', '{"country":"CI"}', 'success', ${FIRST} + i, ${FIRST + 2_000} + i`;
 
 /** The statements of `fillWebhooks`. Positions are in the order of the payouts, which are a millisecond apart. */
-const webhooks = (attempted: { columns: string; values: string }) => [
+const WEBHOOKS = [
   `INSERT INTO events (id, merchant_id, seq, type, reference, created_at, body, url, host, status, step)
    SELECT 'msg_' || replace(CAST(id AS text), '-', ''), merchant_id, i,
      CASE WHEN i % 10 = 0 THEN 'disbursement.failed' ELSE 'disbursement.completed' END, reference, updated_at,
@@ -71,8 +71,8 @@ const webhooks = (attempted: { columns: string; values: string }) => [
      'https://receiver-' || i % 20 || '.example/webhooks', 'receiver-' || i % 20 || '.example',
      CASE i % 50 WHEN 0 THEN 'exhausted' WHEN 1 THEN 'ended' ELSE 'delivered' END, 1
    FROM (SELECT *, created_at - ${FIRST} + 1 AS i FROM disbursements ORDER BY created_at) AS payouts`,
-  `INSERT INTO attempts (${attempted.columns}event_id, number, at, sent_real, latency_ms, http_status, response_body)
-   SELECT ${attempted.values}id, 1, created_at, created_at, 42, CASE status WHEN 'delivered' THEN 200 ELSE 410 END, 'ok'
+  `INSERT INTO attempts (merchant_id, event_id, number, at, sent_real, latency_ms, http_status, response_body)
+   SELECT merchant_id, id, 1, created_at, created_at, 42, CASE status WHEN 'delivered' THEN 200 ELSE 410 END, 'ok'
    FROM events`,
 ];
 
@@ -107,8 +107,7 @@ export async function sqlite(): Promise<Database> {
     },
     async fillWebhooks() {
       const db = new DatabaseSync(file);
-      const statements = webhooks({ columns: "", values: "" });
-      db.exec(["PRAGMA synchronous = OFF", ...statements, "PRAGMA wal_checkpoint(TRUNCATE)"].join(";"));
+      db.exec(["PRAGMA synchronous = OFF", ...WEBHOOKS, "PRAGMA wal_checkpoint(TRUNCATE)"].join(";"));
       db.close();
     },
     async run(...statements) {
@@ -180,7 +179,7 @@ export async function postgres(server: string): Promise<Database> {
     fillWebhooks: () =>
       run(
         url,
-        ...webhooks({ columns: "merchant_id, ", values: "merchant_id, " }),
+        ...WEBHOOKS,
         "UPDATE merchants SET last_event = (SELECT count(*) FROM events)",
         "VACUUM ANALYZE",
         "CHECKPOINT",

@@ -1,19 +1,16 @@
 // Starts a server that keeps no books, for comparison: node --import ./scripts/bench/without-books.ts server/main.ts
 import { registerHooks } from "node:module";
 
-const NO_BOOKS = {
-  "/ledger-sqlite.ts": `export const createLedger = () =>
-    ({ accountOf: () => ({ available: 0n, enforced: false }), book: () => {}, store: () => {}, forget: () => {} });`,
-  "/ledger-postgres.ts": `export const BOOK_MADE =
-      "changed AS (SELECT merchant_id, currency, 0 AS available, false AS enforced FROM made LIMIT 1)";
-    export function* book() {}
-    export function* coverage() { return () => true; }
-    export function* lockAccount() { return 0n; }`,
-};
+const NO_BOOKS = `const none = { text: "", rows: { columns: {}, values: [] } };
+  const books = { accountOf: () => ({ available: 0n }), add() {}, queries: () => [] };
+  export const OPEN = "";
+  export const [entry, reserved, adjusted, ended] = [() => ({}), () => ({}), () => ({}), () => []];
+  export const [openQuery, toBooks, booked] = [() => none, () => books, (insert) => insert + " RETURNING id"];
+  export function* openBooks() { return books; }`;
 
 registerHooks({
-  load(url, context, next) {
-    const found = Object.entries(NO_BOOKS).find(([name]) => url.endsWith(name));
-    return found ? { format: "module", source: found[1], shortCircuit: true } : next(url, context);
-  },
+  load: (url, context, next) =>
+    url.endsWith("/portable/booking.ts")
+      ? { format: "module", source: NO_BOOKS, shortCircuit: true }
+      : next(url, context),
 });

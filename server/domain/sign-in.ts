@@ -17,7 +17,8 @@ export interface SignInStore {
    */
   signIn(linkHash: SecretHash, session: NewSession): Promise<Session | undefined>;
   /**
-   * Begins a session for somebody who signed in at an OpenID provider. Also deletes the sessions that have expired.
+   * Begins a session for somebody who signed in at an OpenID provider. Also deletes the links and sessions that have
+   * expired.
    * @throws ServiceError `merchant_suspended` if the merchant is closed
    */
   signInFrom(provider: string, access: Access, session: NewSession): Promise<Session>;

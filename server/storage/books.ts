@@ -3,7 +3,7 @@ import type { Row } from "./rows.ts";
 /** The amounts of an entry, in the order of the sums below. */
 const AMOUNTS = ["available", "reserved", "fees", "outside"] as const;
 
-/** The entries (ledger-rows.ts) that the books must have, according to the records. */
+/** The entries (portable/booking.ts) that the books must have, according to the records. */
 const OF_RECORDS = `SELECT merchant_id, currency, -(amount + fee) AS available,
     CASE status WHEN 'pending' THEN amount + fee ELSE 0 END AS reserved,
     CASE status WHEN 'success' THEN fee ELSE 0 END AS fees, CASE status WHEN 'success' THEN amount ELSE 0 END AS outside

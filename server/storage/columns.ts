@@ -24,10 +24,10 @@ export const SCHEMA: ReadonlyMap<string, Columns> = readTables(
   readMigrations(new URL("postgres/migrations/", import.meta.url)),
 );
 
-/** Returns the columns of a table. @param names of some of its columns, in their order; otherwise all */
-export function columnsOf(table: string, names?: readonly string[]): Columns {
+/** Returns the columns of these names, in their order. A name of no column of the table is a number's. */
+export function columnsOf(table: string, names: readonly string[]): Columns {
   const columns = SCHEMA.get(table)!;
-  return names ? Object.fromEntries(names.map((name) => [name, columns[name]!])) : columns;
+  return Object.fromEntries(names.map((name) => [name, columns[name] ?? "bigint"]));
 }
 
 /**

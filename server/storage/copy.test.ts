@@ -147,7 +147,7 @@ test("the copy has everything, its books are right, and a service continues on i
     expect((await storage.listEvents(query)).items).toMatchObject([{ reference: pending.reference }]);
     const ofList = storage.listDisbursements({ ...query, cursor: cursors.records });
     await expect(ofList).rejects.toThrow(InvalidCursorError);
-    await expect(storage.listAudit({ limit: 1, cursor: cursors.trail })).rejects.toThrow(InvalidCursorError);
+    expect((await storage.listAudit({ limit: 1, cursor: cursors.trail! })).items).toHaveLength(1);
     expect(await storage.listDisbursements({ ...query, merchantId: kofi.id })).toMatchObject({ items: [{ fee: 0 }] });
   });
 });

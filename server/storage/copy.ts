@@ -1,8 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
 import { DatabaseError, type Client } from "pg";
-import { v7 } from "uuid";
-import { columnsOf, SCHEMA, type Columns } from "./columns.ts";
+import { SCHEMA, type Columns } from "./columns.ts";
 import { insertRows, runAll } from "./portable/query.ts";
 import { withConnection } from "./postgres/connections.ts";
 import type { Query } from "./postgres/database.ts";
@@ -28,22 +27,17 @@ interface CopiedTable {
 /** The log of requests and the limits of requests are not copied. People have to sign in again. */
 const NOT_COPIED = ["request_rates", "request_log", "dashboard_links", "dashboard_sessions"];
 
-/** What SQLite reads instead of a table and a column of the same name. */
-const FROM: Readonly<Record<string, string>> = {
-  attempts: "attempts a JOIN events e ON e.id = a.event_id",
-  audit: "audit ORDER BY seq",
-};
+/** What SQLite reads instead of a column of the same name. */
 const VALUES: Readonly<Record<string, string>> = {
   // In SQLite one sequence numbers the events of all merchants. New events continue after the last number of this
   // sequence, so that cursors of events stay valid.
   "merchants.last_event": "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0)",
-  "audit.id": "seq",
 };
 
 function toCopied(table: string): CopiedTable {
-  const columns = columnsOf(table);
+  const columns = SCHEMA.get(table)!;
   const read = Object.keys(columns).map((name) => `${VALUES[`${table}.${name}`] ?? name} AS ${name}`);
-  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${FROM[table] ?? table}` };
+  return { table, columns, select: `SELECT ${read.join(", ")} FROM ${table}` };
 }
 
 export const TABLES: readonly CopiedTable[] = [...SCHEMA.keys()]
@@ -54,9 +48,9 @@ type SqliteRow = Readonly<Record<string, SQLOutputValue>>;
 /** The values of a row as texts that PostgreSQL reads as the types of their columns. */
 type Cells = Record<string, string | null>;
 
-function toCells(table: string, columns: Columns, row: SqliteRow): Cells {
+function toCells(columns: Columns, row: SqliteRow): Cells {
   const cells = Object.entries(columns).map(([name, type]) => {
-    const value = table === "audit" && name === "id" ? auditId(row) : row[name]!;
+    const value = row[name]!;
     return [name, value === null ? null : toCell(value, type)];
   });
   return Object.fromEntries(cells) as Cells;
@@ -66,11 +60,6 @@ function toCell(value: NonNullable<SQLOutputValue>, type: string): string {
   if (type === "boolean") return value ? "true" : "false";
   if (typeof value === "object") return `\\x${Buffer.from(value).toString("hex")}`;
   return type === "text" ? encodeText(String(value)) : String(value);
-}
-
-/** Entries of the same millisecond are in the order of their ids. */
-function auditId({ at_real: at, id: position }: SqliteRow): string {
-  return v7({ msecs: Number(at), seq: Number(position) % 2 ** 31, random: new Uint8Array(16) });
 }
 
 /** What was copied of a table. */
@@ -160,7 +149,7 @@ async function copyTable(source: DatabaseSync, destination: Client, { table, col
   rows.setReadBigInts(true);
   let batch: Cells[] = [];
   for (const row of rows.iterate()) {
-    if (batch.push(toCells(table, columns, row)) < BATCH) continue;
+    if (batch.push(toCells(columns, row)) < BATCH) continue;
     await copyBatch(batch);
     batch = [];
   }

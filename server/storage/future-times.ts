@@ -9,9 +9,8 @@ const LONGEST_PAUSE_MS = 60_000;
  * would wait too long for their final status, and webhooks for their next attempt. Right times do not change. The
  * statements may be repeated.
  * @param now SQL of real time
- * @param attemptsOf the SQL condition that joins attempts `a` to the table events
  */
-export function futureTimes(now: string, attemptsOf: string): string[] {
+export function futureTimes(now: string): string[] {
   const future = `${now} + ${CLOCKS_AGREE_MS}`;
   const settlements = ["disbursements", "checkouts"].map(
     // The time at which the record falls due was set relative to the time of the last change.
@@ -21,7 +20,8 @@ export function futureTimes(now: string, attemptsOf: string): string[] {
   return [
     ...settlements,
     `UPDATE events SET next_attempt_at = ${now} WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL
-       AND EXISTS (SELECT 1 FROM attempts a WHERE ${attemptsOf} AND a.sent_real > ${future})`,
+       AND EXISTS (SELECT 1 FROM attempts a
+         WHERE a.merchant_id = events.merchant_id AND a.event_id = events.id AND a.sent_real > ${future})`,
     // What waits for a rail comes next. No wall clock measures doubt, so that doubt does not end earlier.
     `UPDATE handovers SET next_attempt_at = ${now}
      WHERE next_attempt_at > ${future} AND NOT ready AND leased_until IS NULL AND EXISTS (SELECT 1 FROM exchanges x

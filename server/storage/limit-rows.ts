@@ -3,7 +3,7 @@ import type { Eyes } from "../domain/audit.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { ServiceError } from "../domain/errors.ts";
 import { suspension } from "../domain/merchants.ts";
-import type { Draft, Insertion } from "../domain/records.ts";
+import type { Draft } from "../domain/records.ts";
 import { approvalLevel, limitRefusal, type Bound, type Limits } from "../domain/limits.ts";
 import { fromJson, keyRevoked, optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
@@ -30,21 +30,6 @@ type AnyDraft = Draft<Disbursement> | Draft<Checkout>;
 /** Returns why a payment is refused, whatever it pays. */
 export const refusalFor = (draft: AnyDraft, merchant: StoredMerchant, key: KeyRow): ServiceError | undefined =>
   draft.keyId !== undefined && key?.revoked_at !== null ? keyRevoked() : (suspension(merchant) ?? draft.refusal);
-
-/**
- * Returns what becomes of a record whose reference was looked up; undefined if nothing is found and nothing refuses it. A
- * known reference comes before every refusal (D1), but a revoked key is told nothing. A repeat of a transaction finds
- * its own record.
- */
-export function looked<T extends Disbursement | Checkout>(
-  record: T,
-  refusal: ServiceError | undefined,
-  found: T | undefined,
-): Insertion<T> | undefined {
-  const inserted = found?.id === record.id;
-  if (found && (inserted || refusal?.code !== "unauthorized")) return { inserted, record: found };
-  return refusal && { inserted: false, record, refusal };
-}
 
 /** Returns the limits of a payout. @param now real time, which decides the day */
 function boundsOf(draft: Draft<Disbursement>, merchant: StoredMerchant, key: KeyRow, now: number): StoredBound[] {

@@ -1,11 +1,10 @@
-import type { RecordSettled } from "../domain/telemetry.ts";
 import { hmacs } from "../domain/keys.ts";
 import { derivedReference } from "../domain/ids.ts";
 import { sandboxTime } from "../domain/time.ts";
 import type { Checkout } from "../domain/checkouts.ts";
 import type { Disbursement } from "../domain/disbursements.ts";
 import type { Failure, Customer, Draft, DueAfter } from "../domain/records.ts";
-import { optional, type Row, type StoredMerchant, type Values } from "./rows.ts";
+import { fields, type Row, type StoredMerchant, type Values } from "./rows.ts";
 
 const hmac = hmacs("hex", (secret) => Buffer.from(secret));
 
@@ -88,40 +87,36 @@ export function toValues(record: Disbursement | Checkout) {
 export const failureValue = (failure: Failure | undefined): string | null =>
   failure === undefined ? null : JSON.stringify(failure);
 
-/** Returns the columns for when a record is due. @param now real time */
-export const dueValues = (due: DueAfter | undefined, now: number): Values => ({
+/** Returns the columns for when a record is due, and why it will have failed then. @param now real time */
+export const dueValues = (due: DueAfter | undefined, failure: Failure | undefined, now: number) => ({
   due_at: due === undefined ? null : now + due.afterMs,
   due_status: due?.status ?? null,
+  failure: failureValue(failure),
 });
 
-/** Returns the report about a record that was settled `delayMs` after it was due. */
-export function settledReport({ merchantId, traceparent }: Disbursement | Checkout, delayMs: number): RecordSettled {
-  return { merchantId, delayMs, ...(traceparent === undefined ? {} : { traceparent }) };
-}
-
-function toRecord(row: Row) {
-  const dueAt = optional<number>(row.due_at);
-  return {
-    ...JSON.parse(row.details),
-    id: row.id,
-    merchantId: row.merchant_id,
-    reference: row.reference,
-    merchantsReference: row.merchants_reference,
-    amount: row.amount,
-    fee: row.fee,
-    currency: row.currency,
-    status: row.status,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    ...(dueAt === undefined ? {} : { due: { at: dueAt, status: row.due_status } }),
-    ...(row.failure === null ? {} : { failure: JSON.parse(row.failure) }),
-    ...(row.customer_id === null ? {} : { customer: { id: row.customer_id, phoneNumber: row.phone_number } }),
-  };
-}
-
-export const toDisbursement = (row: Row): Disbursement => ({
-  ...toRecord(row),
-  ...(row.approval === null ? {} : { approval: JSON.parse(row.approval) }),
+const columnsToRecord = fields<object>(
+  "id merchant_id reference merchants_reference amount fee currency status created_at updated_at failure approval",
+);
+const toRecord = (row: Row) => ({
+  ...JSON.parse(row.details),
+  ...columnsToRecord(row),
+  ...(row.due_at !== null && { due: { at: row.due_at, status: row.due_status } }),
+  ...(row.customer_id !== null && { customer: { id: row.customer_id, phoneNumber: row.phone_number } }),
 });
+export const toDisbursement: (row: Row) => Disbursement = toRecord;
+export const toCheckout: (row: Row) => Checkout = toRecord;
 
-export const toCheckout = (row: Row): Checkout => toRecord(row);
+/** A table of records. It lists all statuses, because an index has a range for each. */
+export interface RecordTable<T> {
+  table: "disbursements" | "checkouts";
+  statuses: readonly string[];
+  toRecord(row: Row): T;
+}
+
+/** The kinds of records, with their tables. */
+export const RECORDS = {
+  disbursement: { table: "disbursements", statuses: ["pending", "success", "failed"], toRecord: toDisbursement },
+  checkout: { table: "checkouts", statuses: ["pending", "success", "failed", "cancelled"], toRecord: toCheckout },
+} as const;
+export type Kind = keyof typeof RECORDS;
+export const KINDS = Object.keys(RECORDS) as Kind[];

@@ -1,14 +1,12 @@
-import type { Actor, NewEntry } from "../domain/audit.ts";
 import { ServiceError } from "../domain/errors.ts";
-import { timestamp } from "../domain/representation.ts";
-import type { ApiKey, Scope, SecretHash } from "../domain/keys.ts";
+import type { ApiKey, SecretHash } from "../domain/keys.ts";
 import type { KeyOwner, Merchant } from "../domain/merchants.ts";
 
 /** A row of a query's result, by column. The schema decides the types of the values, which the compiler cannot know. */
 export type Row = Readonly<Record<string, any>>;
 
 /** Values to store, by column. */
-export type Values = Record<string, string | number | bigint | null>;
+export type Values = Record<string, string | number | bigint | Uint8Array | null>;
 
 /** A merchant with what only the storage knows. */
 export interface StoredMerchant extends Merchant {
@@ -21,32 +19,50 @@ export function optional<T>(value: unknown): T | undefined {
   return value === null ? undefined : (value as T);
 }
 
-/** Makes an object of the values of a row. A field whose value is NULL is absent. */
-export function toObject<T>(values: Readonly<Record<keyof T, unknown>>): T {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined)) as T;
-}
-
 /** The value of a column with JSON; NULL stays null. */
 export const fromJson = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
 
-export const toMerchant = (row: Row): Merchant =>
-  toObject<Merchant>({
-    id: row.id,
-    name: row.name,
-    createdAt: row.created_at,
-    clockOffset: row.clock_offset,
-    isResetting: row.resetting ? true : null,
-    webhookUrl: row.webhook_url,
-    state: row.merchant_state,
-    limits: fromJson(row.limits),
-    terms: fromJson(row.terms),
-    chaos: fromJson(row.chaos),
-  });
+/** How columns of these names are read, if not as they are stored. */
+const READ: Readonly<Record<string, (value: any) => unknown>> = {
+  resetting: (value) => (value ? true : undefined),
+  hash: (bytes) => Buffer.from(bytes).toString("hex"),
+  scopes: (text) => text.split(","),
+  ...Object.fromEntries(
+    ["limits", "terms", "chaos", "filter", "details", "failure", "approval"].map((name) => [name, JSON.parse]),
+  ),
+};
 
-export const toStored = (row: Row): StoredMerchant => ({
-  ...toMerchant(row),
-  customerSecret: row.customer_secret,
-});
+/** The field of a column: `merchantId` of `merchant_id`, `createdAt` of `created_real`, and `at` of `at_real`. */
+const fieldOf = (column: string) =>
+  column
+    .replace("at_real", "at")
+    .replace("_real", "_at")
+    .replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/**
+ * Returns a function that makes an object of columns of a row. A field whose column is NULL is absent.
+ * @param names the columns; `merchant_state:state` if the field has another name than the column
+ */
+export function fields<T>(names: string): (row: Row) => T {
+  const columns = names.split(" ").map((name) => {
+    const [column = "", field = fieldOf(column)] = name.split(":");
+    return { column, field, read: READ[column] };
+  });
+  return (row) => {
+    const object: Record<string, unknown> = {};
+    for (const { column, field, read } of columns) {
+      const stored = row[column] ?? undefined;
+      const value = stored === undefined || read === undefined ? stored : read(stored);
+      if (value !== undefined) object[field] = value;
+    }
+    return object as T;
+  };
+}
+
+const MERCHANT =
+  "id name created_at clock_offset resetting:isResetting webhook_url merchant_state:state limits terms chaos";
+export const toMerchant = fields<Merchant>(MERCHANT);
+export const toStored = fields<StoredMerchant>(`${MERCHANT} customer_secret`);
 
 /** Returns a merchant without what only the storage knows. */
 export function toShown<T extends StoredMerchant>(stored: T): Omit<T, Exclude<keyof StoredMerchant, keyof Merchant>> {
@@ -54,50 +70,13 @@ export function toShown<T extends StoredMerchant>(stored: T): Omit<T, Exclude<ke
   return merchant;
 }
 
-/** Scopes are stored as one text, with commas. */
-const scopesOf = ({ scopes }: Row): Scope[] | null => scopes && scopes.split(",");
-
-export const toKey = (row: Row): ApiKey =>
-  toObject<ApiKey>({
-    id: row.id,
-    merchantId: row.merchant_id,
-    hash: Buffer.from(row.hash).toString("hex"),
-    hint: row.hint,
-    name: row.name,
-    scopes: scopesOf(row),
-    limits: fromJson(row.limits),
-    createdAt: row.created_at,
-    usedAt: row.used_real,
-    revokedAt: row.revoked_at,
-  });
+export const toKey = fields<ApiKey>("id merchant_id hash hint name scopes limits created_at used_real revoked_at");
 
 /** Hashes are stored as bytes. */
 export const bytesOf = (hash: SecretHash): Uint8Array => Buffer.from(hash, "hex");
 
-/** The columns of a key's owner, from the tables `m` and `k`. */
-export const OWNER_COLUMNS = "m.*, k.id AS key_id, k.scopes";
-
-export const toOwner = (row: Row): KeyOwner =>
-  toObject<KeyOwner>({ merchant: toMerchant(row), keyId: row.key_id, scopes: scopesOf(row) });
-
-/** The entry of the audit trail about a new key. */
-export const keyCreated = (
-  { id, merchantId, name, scopes }: Pick<ApiKey, "id" | "merchantId" | "name" | "scopes">,
-  actor: Actor,
-): NewEntry => ({
-  actor,
-  action: "key.create",
-  merchantId,
-  details: { key: id, ...(name !== undefined && { name }), ...(scopes && { scopes: scopes.join() }) },
-});
+const ownedKey = fields<Omit<KeyOwner, "merchant">>("key_id scopes");
+export const toOwner = (row: Row): KeyOwner => ({ merchant: toMerchant(row), ...ownedKey(row) });
 
 /** The error of a request whose key was revoked after its authentication. */
 export const keyRevoked = () => new ServiceError("unauthorized", "This API key is not valid.");
-
-/** The entry of the audit trail about a move of a clock to a sandbox time. */
-export const clockMoved = (merchantId: string, to: number, actor: Actor): NewEntry => ({
-  actor,
-  action: "sandbox.advance",
-  merchantId,
-  details: { to: timestamp(to) },
-});

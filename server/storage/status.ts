@@ -1,5 +1,5 @@
 import type { Mode } from "../domain/keys.ts";
-import { toObject, type Row } from "./rows.ts";
+import { fields } from "./rows.ts";
 
 /** The status of a database, for an operator. Contains no secret. */
 export interface DatabaseStatus {
@@ -68,4 +68,6 @@ export function workQuery({ yes, no, now }: Record<"yes" | "no" | "now", string>
     (SELECT min(due) FROM due) AS "oldestDueAt"`;
 }
 
-export const toWork = (row: Row): WaitingWork => toObject<WaitingWork>(row as Record<keyof WaitingWork, unknown>);
+export const toWork = fields<WaitingWork>(
+  "pendingPayouts pendingCheckouts pendingDeliveries dueDeliveries failedDeliveries oldestDueAt",
+);

@@ -1,39 +1,18 @@
 import { v7 } from "uuid";
-import { storedEntry, type AuditEntry, type NewEntry, type AuditLog } from "../../domain/audit.ts";
-import { fromUuid, openCursor, sealCursor, toUuid } from "../cursor.ts";
-import type { Row } from "../rows.ts";
-import { toPage } from "./pages.ts";
-import { run, type Executor, type Work } from "./query.ts";
+import { storedEntry, type AuditEntry, type AuditLog, type NewEntry } from "../../domain/audit.ts";
+import { fields } from "../rows.ts";
+import { placeOf, toPage } from "./pages.ts";
+import { LAST, LEAST_UUID, run, type Executor, type Work } from "./query.ts";
 
-/**
- * SQLite numbers the entries. PostgreSQL, where several processes write, gives them UUIDs; the UUIDs of one process
- * increase, so that entries of the same millisecond are in order.
- */
-export const INSERT_ENTRY = {
-  sqlite: `INSERT INTO audit (merchant_id, at_real, actor, action, details)
-    VALUES (:merchant, :now, :actor, :action, :details)`,
-  postgres: `INSERT INTO audit (merchant_id, at_real, id, actor, action, details)
-    VALUES (:merchant, :now, :id, :actor, :action, :details)`,
-};
-const ORDERS = {
-  sqlite: {
-    end: "seq < :at ORDER BY seq DESC LIMIT :limit",
-    position: ({ seq }: Row) => [seq as number],
-    length: 1,
-  },
-  postgres: {
-    end: "(at_real, id) < (:at, :id::uuid) ORDER BY at_real DESC, id DESC LIMIT :limit",
-    position: ({ at_real, id }: Row) => [at_real as number, ...fromUuid(id as string)],
-    length: 4,
-  },
-};
+export const INSERT_ENTRY = `INSERT INTO audit (merchant_id, at_real, id, actor, action, details)
+  VALUES (:merchant, :now, :id, :actor, :action, :details)`;
+const LIST = (which: string) => `SELECT * FROM audit WHERE ${which} (at_real, id) < (:at_real, :id::uuid)
+  ORDER BY at_real DESC, id DESC LIMIT :limit`;
+const RECORDED = "SELECT 1 AS found FROM audit WHERE merchant_id = :merchant AND id = :id";
 
-/** SQLite has no ids, because it repeats no transaction that was committed. */
-const RECORDED = {
-  sqlite: "SELECT 1 AS found WHERE false",
-  postgres: "SELECT 1 AS found FROM audit WHERE merchant_id = :merchant AND id = :id",
-};
+const toEntry = fields<AuditEntry>("at_real actor action merchant_id details");
 
+/** UUIDs of one process increase, so that its entries of the same millisecond are in order. */
 export const entryId = (): string => v7();
 
 /** Records an action inside its transaction. @param id of the entry, for `wasRecorded` */
@@ -50,39 +29,19 @@ export function* wasRecorded(merchant: string, id: string): Work<boolean> {
   return (yield* run(RECORDED, { merchant, id })).count > 0;
 }
 
-export function auditLog({ database, read, write }: Executor): AuditLog {
-  const { end, position, length } = ORDERS[database];
+export function auditLog({ read, write }: Executor): AuditLog {
   return {
     recordAction: (entry) => write(() => recordAction(entry), { isAside: true }),
-    async listAudit({ merchantId, keyId, limit, cursor }) {
-      const scope = [merchantId, keyId].filter((id) => id !== undefined).join(" ");
-      const [at, ...id] = cursor === undefined ? [Number.MAX_SAFE_INTEGER] : openCursor("audit", scope, cursor, length);
+    async listAudit({ merchantId: merchant, keyId, limit, cursor }) {
+      const scope = [merchant, keyId].filter((id) => id !== undefined).join(" ");
+      const asked = { list: "audit", scope, start: { at_real: LAST, id: LEAST_UUID }, limit, cursor };
       const which = [
-        ...(merchantId === undefined ? [] : ["merchant_id = :merchant AND"]),
+        ...(merchant === undefined ? [] : ["merchant_id = :merchant AND"]),
         ...(keyId === undefined ? [] : ["details LIKE :aboutKey AND"]),
       ].join(" ");
-      const found = await read({
-        text: `SELECT * FROM audit WHERE ${which} ${end}`,
-        values: {
-          merchant: merchantId ?? "",
-          // What `recordAction` writes. An id contains no wildcards of LIKE.
-          aboutKey: `%"key":"${keyId}"%`,
-          at: at!,
-          id: toUuid(id),
-          limit: limit + 1,
-        },
-      });
-      return toPage(found, limit, toEntry, (last) => sealCursor("audit", scope, position(last)));
+      // What `recordAction` writes. An id contains no wildcards of LIKE.
+      const values = { ...placeOf(asked), merchant, aboutKey: `%"key":"${keyId}"%`, limit: limit + 1 };
+      return toPage(asked, await read({ text: LIST(which), values }), toEntry);
     },
-  };
-}
-
-function toEntry(row: Row): AuditEntry {
-  return {
-    at: row.at_real,
-    actor: row.actor,
-    action: row.action,
-    merchantId: row.merchant_id,
-    details: JSON.parse(row.details) as AuditEntry["details"],
   };
 }

@@ -1,28 +1,25 @@
-import type { Checkout, CheckoutStore } from "../../domain/checkouts.ts";
-import type { Failure } from "../../domain/records.ts";
+import type { CheckoutStore } from "../../domain/checkouts.ts";
+import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { customerOf, dueValues, failureValue, toCheckout } from "../record-rows.ts";
+import { customerOf, dueValues, RECORDS, toCheckout } from "../record-rows.ts";
 import { toMerchant, type Row } from "../rows.ts";
 import { lockMerchant, type Lock, type LockedMerchant } from "./locked-merchant.ts";
-import { run, type Executor, type Work } from "./query.ts";
-import { recordList } from "./record-lists.ts";
-
-const STATUSES: readonly Checkout["status"][] = ["pending", "success", "failed", "cancelled"];
+import { run, updateRows, type Executor, type Work } from "./query.ts";
+import { recordFinder, recordList } from "./record-lists.ts";
+import { endNow } from "./settling.ts";
 
 const SELECT_PUBLIC = "SELECT * FROM checkouts WHERE reference = :reference";
 const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
 const LOCK_PENDING = `SELECT * FROM checkouts
   WHERE merchant_id = :merchant AND reference = :reference AND status = 'pending' FOR UPDATE`;
-const PAY = `UPDATE checkouts SET customer_id = :customer, phone_number = :phone, due_at = :due_at, due_status = :due_status,
-  failure = :failure, updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference`;
-const FINISH = `UPDATE checkouts SET status = :status, failure = :failure, due_at = NULL, due_status = NULL,
-  updated_at = greatest(updated_at, :at) WHERE merchant_id = :merchant AND reference = :reference RETURNING *`;
 
-/** The operations that each database implements with its own statements, in `tuned/`. */
-type Tuned = "insertCheckout" | "findCheckout";
+function* finish(reference: string, status: FinalStatus, merchant: LockedMerchant, failure?: Failure): Work<true> {
+  yield* endNow([{ kind: "checkout", reference, merchant, status, failure }]);
+  return true;
+}
 
-export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
-  const { read, write, writeEvents } = executor;
+export function checkouts(executor: Executor): Omit<CheckoutStore, "insertCheckout"> {
+  const { read, write } = executor;
 
   /** Changes a pending checkout. Resolves with false if no pending checkout has this reference, or `change` refuses. */
   const changePending = (
@@ -38,16 +35,9 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
       return row !== undefined && (yield* change(row, merchant));
     });
 
-  function* finish(reference: string, status: string, merchant: LockedMerchant, failure?: Failure): Work<true> {
-    const at = sandboxTime(merchant, merchant.now);
-    const values = { merchant: merchant.id, reference, status, failure: failureValue(failure), at };
-    const [row] = (yield* run(FINISH, values)).rows;
-    yield* writeEvents([{ record: toCheckout(row!), merchant }]);
-    return true;
-  }
-
   return {
-    listCheckouts: recordList(executor, { table: "checkouts", statuses: STATUSES, toRecord: toCheckout }),
+    findCheckout: recordFinder(executor, RECORDS.checkout),
+    listCheckouts: recordList(executor, RECORDS.checkout),
     async findPublicCheckout(reference) {
       const [found] = await read({ text: SELECT_PUBLIC, values: { reference } });
       if (!found) return undefined;
@@ -57,11 +47,11 @@ export function checkouts(executor: Executor): Omit<CheckoutStore, Tuned> {
     payCheckout: (reference, phone, due, failure) =>
       changePending(reference, "shares", function* (row, locked) {
         if (row.customer_id !== null) return false;
-        const merchant = locked.id;
-        const customer = customerOf(locked, phone).id;
+        const customer_id = customerOf(locked, phone).id;
+        const payer = { merchant_id: locked.id, reference, customer_id, phone_number: phone };
         const at = sandboxTime(locked, locked.now);
-        const ends = { ...dueValues(due, locked.now), failure: failureValue(failure) };
-        yield* run(PAY, { merchant, reference, customer, phone, at, ...ends });
+        const paid = { ...payer, updated_at: Math.max(row.updated_at, at), ...dueValues(due, failure, locked.now) };
+        yield [updateRows("checkouts", ["merchant_id", "reference"], [paid])];
         return true;
       }),
     finishCheckout: (reference, status, failure) =>

@@ -1,10 +1,13 @@
-import type { ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
+import type { Attempt, ClaimedDelivery, DeliveryQueue, LaneClaim } from "../../domain/deliveries.ts";
+import { MOST_COUNTED, MOST_LANES, type Backlog, type Storage } from "../../domain/storage.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { toMerchant } from "../rows.ts";
+import { byText } from "../postgres/text.ts";
+import { fields, toMerchant, type Values } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { toEvent } from "./event-rows.ts";
-import { run, type Executor, type QueueTable, type Work } from "./query.ts";
-import { queueOf, READY, updateSelected, WAITING } from "./queue.ts";
+import { toEvent } from "./events.ts";
+import { lockQueries, toLocked } from "./locked-merchant.ts";
+import { eachGiven, given, insertRows, run, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
+import { claimRows, queueOf, READY, updateSelected, WAITING } from "./queue.ts";
 import { secretsQuery, toSecrets } from "./secrets.ts";
 
 export const DELIVERIES: QueueTable = { name: "events", lane: "host", order: "seq" };
@@ -18,20 +21,18 @@ const LOCK_ONE = `SELECT status, leased_until IS NOT NULL AND leased_until > :le
 /** Makes a delivery due, at the first step of the schedule. */
 const RESTART = `UPDATE events SET status = 'pending', step = 0, next_attempt_at = :now, ${READY}
   WHERE merchant_id = :merchant AND id = :id`;
-const MERCHANTS = "SELECT * FROM merchants WHERE id = ANY(:ids::text[])";
 
 /** Claims ready deliveries inside a transaction. Within a lane, deliveries that fell due first are claimed first. */
-export function* claimDeliveries(
-  { claim, sealing }: Pick<Executor, "claim" | "sealing">,
+function* claimDeliveries(
+  { sealing }: Pick<Executor, "sealing">,
   lanes: readonly LaneClaim[],
   leaseMs: number,
 ): Work<ClaimedDelivery[]> {
-  const rows = yield* claim(DELIVERIES, lanes, leaseMs);
+  const rows = yield* claimRows(DELIVERIES, lanes, leaseMs);
   if (rows.length === 0) return [];
-  const ids = [...new Set(rows.map((row) => row.merchant_id))];
-  const [found, previous] = yield [{ text: MERCHANTS, values: { ids } }, secretsQuery(ids)];
+  const [found] = yield [secretsQuery([...new Set(rows.map((row) => row.merchant_id))])];
   const merchants = new Map(found!.rows.map((row) => [row.id, toMerchant(row)]));
-  const secrets = toSecrets(previous!.rows, sealing);
+  const secrets = toSecrets(found!.rows, sealing);
   return rows.map((row) => {
     const event = toEvent(row);
     const { id, merchantId } = event;
@@ -50,15 +51,78 @@ export function* claimDeliveries(
   });
 }
 
-/** The operations that each database implements with its own statements, in `tuned/`. */
-type Tuned = "readyLanes" | "recordAttempt";
+/** The number of attempts stored for each delivery. It is limited because replays are not. */
+const ATTEMPTS_KEPT = 100;
+/** The order of the given rows keeps transactions from waiting for each other in a circle. */
+const LOCK = eachGiven(`SELECT merchant_id, id, leased_until, claim_token FROM events
+  WHERE merchant_id = given.merchant_id AND id = given.id FOR UPDATE`);
+/** An attempt whose token is known has been recorded already. */
+const KNOWN = eachGiven(`SELECT max(number) AS last, max(CASE WHEN token = given.token THEN number END) AS known,
+    given.id AS id, given.token AS token
+  FROM attempts WHERE merchant_id = given.merchant_id AND event_id = given.id`);
+const RELEASE = `UPDATE events AS e SET status = given.status, step = given.step,
+    next_attempt_at = given.next_attempt_at, leased_until = NULL
+  FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id`;
+const FORGET = "DELETE FROM attempts WHERE merchant_id = :merchant AND event_id = :event AND number <= :until";
 
-export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, Tuned> {
+/** Returns the columns of an attempt, besides those that identify it. */
+const attemptValues = (attempt: Omit<Attempt, "number">) =>
+  ({
+    at: attempt.at,
+    sent_real: attempt.sentAt,
+    latency_ms: attempt.latencyMs,
+    http_status: attempt.httpStatus ?? null,
+    response_body: attempt.responseBody ?? null,
+    error: attempt.error ?? null,
+  }) satisfies Values;
+
+/** Logs attempts and releases their claims. Resolves with false for each claim that was no longer valid. */
+function* recordAttempts(items: readonly Parameters<DeliveryQueue["recordAttempt"]>[]): Work<boolean[]> {
+  const ids = items.map(([{ event }]) => event.merchantId);
+  const claims = items.map(([{ event, token }]) => ({ merchant_id: event.merchantId, id: event.id, token }));
+  const rows = given(
+    "events",
+    claims.toSorted((a, b) => byText(a.id, b.id)),
+  );
+  const [, locked, found, logged] = yield [...lockQueries(ids, "shares"), { text: LOCK, rows }, { text: KNOWN, rows }];
+  const merchants = toLocked(locked!);
+  const events = new Map(found!.rows.map((row) => [row.id, row]));
+  const attempts = new Map(logged!.rows.map((row) => [`${row.id} ${row.token}`, row]));
+  const inserted: Values[] = [];
+  const released: Values[] = [];
+  const forgotten: Query[] = [];
+  const results = items.map(([{ event, token }, attempt, { status, step, nextAttemptAt }]) => {
+    const { merchantId: merchant_id, id } = event;
+    const row = events.get(id);
+    // A reset has deleted the event.
+    if (!row) return false;
+    const { last, known } = attempts.get(`${id} ${token}`)!;
+    if (known === null) {
+      const number = 1 + (last ?? 0);
+      inserted.push({ merchant_id, event_id: id, number, ...attemptValues(attempt), token });
+      const until = number - ATTEMPTS_KEPT;
+      if (until > 0) forgotten.push({ text: FORGET, values: { merchant: merchant_id, event: id, until } });
+    }
+    if (row.leased_until === null || row.claim_token !== token) return false;
+    const { clockOffset } = merchants.get(merchant_id)!;
+    const next_attempt_at = nextAttemptAt === undefined ? null : nextAttemptAt - clockOffset;
+    released.push({ merchant_id, id, status, step, next_attempt_at });
+    return true;
+  });
+  yield [insertRows("attempts", inserted), ...forgotten, { text: RELEASE, rows: given("events", released) }];
+  return results;
+}
+
+export function deliveryQueue(executor: Executor): DeliveryQueue {
   const { read, write } = executor;
-  const { promoteDue, renew } = queueOf(executor, DELIVERIES);
+  // Attempts that end while earlier attempts are being committed share a commit.
+  const record = executor.together(recordAttempts, { commit: "writeUnflushed" });
+  const { promoteDue, readyLanes, renew } = queueOf(executor, DELIVERIES);
   return {
     promoteDue,
+    readyLanes,
     renewClaims: renew,
+    recordAttempt: (...recorded) => record(recorded),
     // A claim whose outcome is unknown ends with its lease.
     claimDeliveries: (lanes, leaseMs) =>
       write(() => claimDeliveries(executor, lanes, leaseMs), { commit: "writeUnflushed", repeatable: true }),
@@ -78,5 +142,62 @@ export function deliveryQueue(executor: Executor): Omit<DeliveryQueue, Tuned> {
         yield* run(RESTART, { merchant: merchantId, id });
         return "requested";
       }),
+  };
+}
+
+/** Counts rows of an index, up to a limit. */
+const count = (table: string, where: string) =>
+  `(SELECT count(*) FROM (SELECT 1 FROM ${table} WHERE ${where} LIMIT ${MOST_COUNTED}) AS found)`;
+const DUE = "due_at <= (SELECT :now)";
+const DUE_DELIVERY = `next_attempt_at <= (SELECT :now) AND ${WAITING}`;
+/**
+ * The deliveries that are due and those that wait. A claimed delivery waits until its lease ends. Without ORDER BY,
+ * PostgreSQL may expect many rows and read the whole table.
+ */
+const DUE_DELIVERIES = [
+  // An index on merchants has the ready deliveries. Every merchant's id is greater than an empty text.
+  "ready = true AND merchant_id > ''",
+  `${DUE_DELIVERY} ORDER BY next_attempt_at`,
+  "leased_until <= :leased ORDER BY leased_until",
+];
+const WAITING_DELIVERIES = [
+  `next_attempt_at > (SELECT :now) AND ${WAITING} ORDER BY next_attempt_at`,
+  "leased_until > :leased ORDER BY leased_until",
+];
+const deliveries = (conditions: readonly string[]) => conditions.map((where) => count("events", where)).join(" + ");
+const COUNTS = `SELECT
+  ${deliveries(DUE_DELIVERIES)} AS due,
+  ${deliveries(WAITING_DELIVERIES)} AS waiting,
+  ${count("disbursements", DUE)} + ${count("checkouts", DUE)} AS settlements,
+  (SELECT min(next_attempt_at) FROM events WHERE ${DUE_DELIVERY}) AS oldest_delivery,
+  (SELECT min(due) FROM (SELECT min(due_at) AS due FROM disbursements WHERE ${DUE}
+    UNION ALL SELECT min(due_at) FROM checkouts WHERE ${DUE}) AS found) AS oldest_settlement`;
+/** The first delivery of a lane is its oldest. */
+const FIRST_OF_LANES = `SELECT (SELECT next_attempt_at FROM events WHERE ready = true AND merchant_id = given.merchant_id
+  AND host = given.host ORDER BY next_attempt_at LIMIT 1) AS oldest FROM :rows`;
+
+const toBacklog = fields<Backlog>(
+  "due_deliveries waiting_deliveries oldest_delivery_due_at due_settlements oldest_settlement_due_at",
+);
+
+export function backlog(
+  { read }: Executor,
+  { readyLanes }: Pick<DeliveryQueue, "readyLanes">,
+): Pick<Storage, "readBacklog"> {
+  return {
+    async readBacklog() {
+      const lanes = await readyLanes({ limit: MOST_LANES });
+      const values = lanes.map(({ merchantId, host }) => ({ merchant_id: merchantId, host }));
+      const firsts = await read({ text: FIRST_OF_LANES, rows: given("events", values) });
+      const [row] = await read({ text: COUNTS });
+      const oldest = [row!.oldest_delivery, ...firsts.map((first) => first.oldest)].filter((time) => time !== null);
+      return toBacklog({
+        due_deliveries: Math.min(MOST_COUNTED, row!.due),
+        waiting_deliveries: Math.min(MOST_COUNTED, row!.waiting),
+        oldest_delivery_due_at: oldest.length > 0 ? Math.min(...oldest) : null,
+        due_settlements: Math.min(MOST_COUNTED, row!.settlements),
+        oldest_settlement_due_at: row!.oldest_settlement,
+      });
+    },
   };
 }

@@ -1,18 +1,38 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   MOST_FAILURES_COUNTED,
   MOST_GIVEN_UP_COUNTED,
   MOST_WAITING_COUNTED,
+  type Figure,
   type Issue,
   type FigureStore,
-  type PaymentKind,
+  type FiguresQuery,
 } from "../../domain/figures.ts";
+import type { Failure } from "../../domain/records.ts";
 import { DAY_MS } from "../../domain/time.ts";
-import { toFailureCounts } from "./figure-rows.ts";
-import { paymentCounts } from "./payment-counts.ts";
-import { afterLane, type Executor } from "./query.ts";
+import { RECORDS, type Kind } from "../record-rows.ts";
+import { fields, type Row } from "../rows.ts";
+import { afterLane, type Executor, type Query } from "./query.ts";
 import { WAITING } from "./queue.ts";
 
-const TABLES = { disbursement: "disbursements", checkout: "checkouts" } as const satisfies Record<PaymentKind, string>;
+/** How much of a day a statement counts. SQLite blocks the event loop meanwhile. */
+const PART_MS = { sqlite: DAY_MS / 24, postgres: DAY_MS };
+/** After this time, a count lets other work run. */
+const TURN_MS = 5;
+/** How long an answer is kept. */
+const KEPT_MS = 60_000;
+/** How many answers are kept. The oldest is forgotten first. */
+const MOST_ANSWERS = 1_000;
+
+/** The amounts of a part stay below 2^53, so that SQLite's driver can read them. */
+const COUNT = (kind: Kind) => `SELECT status, currency, count(*) AS payments,
+    sum(amount / 100000000)::bigint AS amount_high, sum(amount % 100000000)::bigint AS amount_low
+  FROM ${RECORDS[kind].table} WHERE merchant_id = :merchant
+    AND status IN (${RECORDS[kind].statuses.map((status) => `'${status}'`).join(", ")})
+    AND created_at >= :from AND created_at < :end GROUP BY 1, 2`;
+/** No wall clock affects how long an answer is kept. A move of the merchant's clock ends it, and so does a reset. */
+const MERCHANT = "SELECT customer_secret, clock_offset, (SELECT :leased) AS at FROM merchants WHERE id = :merchant";
+
 /** The index that finds these rows is on merchant, host and time. */
 const nextLane = (which: string) => `SELECT merchant_id, host FROM events
   WHERE ${WAITING} AND ${afterLane("host", ":merchant, :host")} ${which} ORDER BY merchant_id, host, next_attempt_at LIMIT 1`;
@@ -21,7 +41,9 @@ const WAITING_OF_LANE = `SELECT count(*) AS count, min(created_at) AS since FROM
 /** The condition of the index `deliveries_failed`. */
 const GIVEN_UP = "status IN ('ended', 'exhausted')";
 /** Begins with the merchants, because the index does. */
-const lastGivenUp = (which: string) => `SELECT id, after FROM (SELECT m.id, :after + m.clock_offset AS after,
+const lastGivenUp = (
+  which: string,
+) => `SELECT id AS merchant_id, after FROM (SELECT m.id, :after + m.clock_offset AS after,
     (SELECT created_at FROM events WHERE merchant_id = m.id AND ${GIVEN_UP} ORDER BY seq DESC LIMIT 1) AS last
   FROM merchants m ${which}) AS found WHERE last >= after ORDER BY last DESC LIMIT :limit`;
 const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS count, min(created_at) AS since FROM (SELECT host, created_at
@@ -29,7 +51,8 @@ const GIVEN_UP_OF_MERCHANT = `SELECT host, count(*) AS count, min(created_at) AS
   WHERE created_at >= :after GROUP BY host`;
 
 const LATE = "status = 'pending' AND approval IS NULL";
-const lateMerchants = (which: string) => `SELECT id, oldest - clock_offset AS since, clock_offset
+const lateMerchants = (which: string) => `SELECT id AS merchant_id, oldest - clock_offset AS since,
+    :before + clock_offset AS before
   FROM (SELECT m.id, m.clock_offset,
       (SELECT min(created_at) FROM disbursements WHERE merchant_id = m.id AND ${LATE}) AS oldest
     FROM merchants m ${which}) AS found
@@ -37,58 +60,92 @@ const lateMerchants = (which: string) => `SELECT id, oldest - clock_offset AS si
 const LATE_OF_MERCHANT = `SELECT count(*) AS count FROM (SELECT 1 FROM disbursements
   WHERE merchant_id = :merchant AND created_at <= :before AND ${LATE} LIMIT ${MOST_WAITING_COUNTED}) AS found`;
 
-const FAILURES = (kind: PaymentKind) => `SELECT failure, count(*) AS count FROM (SELECT failure FROM ${TABLES[kind]}
+const FAILURES = (kind: Kind) => `SELECT failure, count(*) AS count FROM (SELECT failure FROM ${RECORDS[kind].table}
   WHERE merchant_id = :merchant AND status = 'failed' AND created_at >= :from AND created_at < :end
   ORDER BY created_at DESC LIMIT ${MOST_FAILURES_COUNTED}) AS found GROUP BY failure`;
 
-export function figures(executor: Executor): FigureStore {
-  const { read, readAll } = executor;
+const toIssue = fields<Issue>("merchant_id host count since");
+const daysOf = ({ merchantId: merchant, from, to }: Omit<FiguresQuery, "kind">) => ({
+  merchant,
+  from: from * DAY_MS,
+  end: (to + 1) * DAY_MS,
+});
+
+/** Providers have messages of their own, so failures with one code can differ. */
+const codeOf = ({ failure }: Row) => (failure === null ? undefined : (JSON.parse(failure) as Failure).code);
+
+export function figures({ database, read, readAll }: Executor): FigureStore {
+  const answers = new Map<string, { at: number; figures: Promise<Figure[]> }>();
+
+  /** Each payment is in one part, and one statement counts a part: a payment that settles meanwhile is counted once. */
+  async function counted(query: FiguresQuery) {
+    const { merchant, from, end } = daysOf(query);
+    const found: Figure[] = [];
+    let begun = performance.now();
+    for (let start = from; start < end; start += PART_MS[database]) {
+      const values = { merchant, from: start, end: start + PART_MS[database] };
+      for (const row of await read({ text: COUNT(query.kind), values })) {
+        const { status, currency, payments } = row;
+        const amount = BigInt(row.amount_high) * 100_000_000n + BigInt(row.amount_low);
+        found.push({ day: Math.floor(start / DAY_MS), status, currency, payments, amount });
+      }
+      if (performance.now() - begun < TURN_MS) continue;
+      await nextTurn();
+      begun = performance.now();
+    }
+    return found;
+  }
+
+  /** Counts something of each merchant that a statement finds. Returns the rows of both. */
+  async function ofEach(merchants: (which: string) => string, ofOne: string, values: NonNullable<Query["values"]>) {
+    const which = values.merchant === undefined ? "" : "WHERE m.id = :merchant";
+    const rows = await read({ text: merchants(which), values });
+    const found = await readAll(rows.map((row) => ({ text: ofOne, values: { ...row, merchant: row.merchant_id } })));
+    return rows.flatMap((row, index) => found[index]!.map((each): Row => ({ ...row, ...each })));
+  }
+
   return {
-    readFigures: paymentCounts(executor),
+    /** Counts a merchant's payments when they are asked for (D41). */
+    async readFigures(query) {
+      const { merchantId, kind, from, to } = query;
+      const [merchant] = await read({ text: MERCHANT, values: { merchant: merchantId } });
+      if (!merchant) return [];
+      const at = merchant.at as number;
+      const name = `${merchantId} ${merchant.customer_secret} ${merchant.clock_offset} ${kind} ${from} ${to}`;
+      const answer = answers.get(name);
+      if (answer && answer.at <= at && at < answer.at + KEPT_MS) return answer.figures;
+      const asked = counted(query);
+      answers.delete(name);
+      answers.set(name, { at, figures: asked });
+      if (answers.size > MOST_ANSWERS) answers.delete(answers.keys().next().value!);
+      asked.catch(() => answers.delete(name));
+      return asked;
+    },
     async listFailingReceivers({ merchantId, limit }) {
       const found: Issue[] = [];
       const text = nextLane(merchantId === undefined ? "" : "AND merchant_id = :merchant");
-      let place: { merchant: string; host: string } = { merchant: merchantId ?? "", host: "" };
+      let place = { merchant: merchantId ?? "", host: "" };
       while (found.length < limit) {
         const [lane] = await read({ text, values: place });
         if (!lane) break;
         place = { merchant: lane.merchant_id, host: lane.host };
         const [counts] = await read({ text: WAITING_OF_LANE, values: place });
-        found.push({ merchantId: place.merchant, host: place.host, count: counts!.count, since: counts!.since });
+        found.push(toIssue({ ...lane, ...counts }));
       }
       return found;
     },
-    async listGivenUp({ merchantId, after, limit }) {
-      const values = { merchant: merchantId ?? "", after, limit };
-      const merchants = await read({
-        text: lastGivenUp(merchantId === undefined ? "" : "WHERE m.id = :merchant"),
-        values,
-      });
-      const queries = merchants.map(({ id, after: from }) => ({
-        text: GIVEN_UP_OF_MERCHANT,
-        values: { merchant: id as string, after: from as number },
-      }));
-      const found = await readAll(queries);
-      return found.flatMap((rows, index) =>
-        rows.map(({ host, count, since }) => ({ merchantId: merchants[index]!.id, host, count, since })),
-      );
+    async listGivenUp({ merchantId: merchant, after, limit }) {
+      return (await ofEach(lastGivenUp, GIVEN_UP_OF_MERCHANT, { merchant, after, limit })).map(toIssue);
     },
-    async listLate({ merchantId, before, limit }) {
-      const values = { merchant: merchantId ?? "", before, limit };
-      const merchants = await read({
-        text: lateMerchants(merchantId === undefined ? "" : "WHERE m.id = :merchant"),
-        values,
-      });
-      const queries = merchants.map(({ id, clock_offset }) => ({
-        text: LATE_OF_MERCHANT,
-        values: { merchant: id as string, before: before + (clock_offset as number) },
-      }));
-      const found = await readAll(queries);
-      return merchants.map(({ id, since }, index) => ({ merchantId: id, count: found[index]![0]!.count, since }));
+    async listLate({ merchantId: merchant, before, limit }) {
+      return (await ofEach(lateMerchants, LATE_OF_MERCHANT, { merchant, before, limit })).map(toIssue);
     },
-    async countFailures({ merchantId, kind, from, to }) {
-      const values = { merchant: merchantId, from: from * DAY_MS, end: (to + 1) * DAY_MS };
-      return toFailureCounts(await read({ text: FAILURES(kind), values }));
+    async countFailures({ kind, ...query }) {
+      const rows = await read({ text: FAILURES(kind), values: daysOf(query) });
+      return [...Map.groupBy(rows, codeOf)].map(([code, of]) => ({
+        code,
+        payments: of.reduce((total, row) => total + row.count, 0),
+      }));
     },
   };
 }

@@ -1,21 +1,26 @@
-import { actorName, type Eyes } from "../../domain/audit.ts";
+import { actorName, nameOf, type Actor, type AuditAction, type Eyes } from "../../domain/audit.ts";
 import { failureOf } from "../../domain/records.ts";
 import { byHand } from "../../domain/handover-state.ts";
 import type {
   ClaimedHandover,
   Decision,
-  RailExchange,
+  Handover,
+  HandoverFigures,
   HandoverStore,
   HandoverSummary,
+  RailPause,
+  StoredExchange,
 } from "../../domain/handovers.ts";
+import type { RailPayment } from "../../domain/rails.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { optional, type Row } from "../rows.ts";
+import { KINDS, RECORDS, type Kind } from "../record-rows.ts";
+import { fields, optional, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
-import { close, log, recordReports, settleAll, type Reported } from "./handover-reports.ts";
-import { RECORD_TABLES, toExchange, toHandover, toPayment, type Kind } from "./handover-rows.ts";
+import { closeByHand, recordReports, toConflict } from "./handover-reports.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
 import { run, runAll, type Executor, type Query, type QueueTable, type Work } from "./query.ts";
-import { queueOf, READY } from "./queue.ts";
+import { claimRows, queueOf, READY } from "./queue.ts";
+import { endNow } from "./settling.ts";
 import { eyesOf } from "./sign-in.ts";
 
 /** A claim that ends without a report leaves it unknown whether the rail was asked to pay. */
@@ -29,8 +34,10 @@ export const HANDOVERS: QueueTable = {
 const FIND = "SELECT * FROM handovers WHERE id = :id";
 const LOCK = `SELECT *, leased_until IS NOT NULL AND leased_until > :leased AS is_underway FROM handovers
   WHERE merchant_id = :merchant AND id = :id FOR UPDATE`;
-const RECORDS = (kind: Kind) =>
-  `SELECT * FROM ${RECORD_TABLES[kind]} WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`;
+const FIND_RECORDS = KINDS.map(
+  (kind) => `SELECT * FROM ${RECORDS[kind].table}
+    WHERE merchant_id = ANY(:merchants::text[]) AND reference = ANY(:references::text[])`,
+);
 const EXCHANGES = "SELECT * FROM exchanges WHERE merchant_id = :merchant AND handover_id = :id ORDER BY number";
 
 const OF_ONE = "WHERE merchant_id = :merchant AND id = :id";
@@ -39,12 +46,14 @@ const ASK_NOW = `UPDATE handovers SET ${READY}, next_attempt_at = :now, step = 0
 const ATTENTION = (which: string) => `SELECT * FROM handovers WHERE attention_real IS NOT NULL
   AND (conflict IS NOT NULL OR attention_real < :before) ${which} ORDER BY attention_real, id LIMIT :limit`;
 const PROPOSE = `UPDATE handovers SET proposal = :proposal ${OF_ONE}`;
-const FIGURES = [
-  `SELECT rail, state, count(*) AS count FROM handovers WHERE state <> 'closed' GROUP BY rail, state`,
-  `SELECT rail, count(conflict) AS conflicts, min(CASE WHEN conflict IS NULL THEN attention_real END) AS oldest
+const FIGURES = `SELECT rail, sum(waiting)::bigint AS waiting, sum(accepted)::bigint AS accepted,
+    sum(conflicts)::bigint AS conflicts, min(oldest) AS oldest_unknown_since FROM (
+  SELECT rail, count(CASE state WHEN 'waiting' THEN 1 END) AS waiting, count(CASE state WHEN 'accepted' THEN 1 END) AS accepted,
+      0 AS conflicts, NULL::bigint AS oldest
+    FROM handovers WHERE state <> 'closed' GROUP BY rail
+  UNION ALL SELECT rail, 0, 0, count(conflict), min(CASE WHEN conflict IS NULL THEN attention_real END)
     FROM (SELECT rail, conflict, attention_real FROM handovers WHERE attention_real IS NOT NULL
-      ORDER BY attention_real LIMIT ${MOST_COUNTED}) AS attended GROUP BY rail`,
-];
+      ORDER BY attention_real LIMIT ${MOST_COUNTED}) AS attended GROUP BY rail) AS counted GROUP BY rail ORDER BY rail`;
 const PAUSE = `INSERT INTO rail_pauses (rail, at_real, paused_by, reason) VALUES (:rail, :now, :by, :reason)
   ON CONFLICT DO NOTHING`;
 const RESUME = "DELETE FROM rail_pauses WHERE rail = :rail";
@@ -53,7 +62,7 @@ const PAUSES = "SELECT * FROM rail_pauses ORDER BY rail";
  * Reads the page after a payment, with payments of both kinds: a search for one kind would read all payments of the
  * other kind.
  */
-const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee, h.rail_reference,
+const OF_RAIL = `SELECT h.id AS reference, h.merchant_id, h.state, h.created_real, h.rail_fee, h.rail_reference,
     coalesce(d.merchants_reference, c.merchants_reference) AS merchants_reference,
     coalesce(d.amount, c.amount) AS amount, coalesce(d.currency, c.currency) AS currency,
     coalesce(d.status, c.status) AS status
@@ -63,40 +72,63 @@ const OF_RAIL = `SELECT h.id, h.merchant_id, h.state, h.created_real, h.rail_fee
   WHERE h.rail = :rail AND h.created_real >= :from AND h.created_real < :to
     AND (h.created_real, h.id) > (:afterTime, :afterId) ORDER BY h.created_real, h.id LIMIT :limit`;
 
+const toExchange = fields<StoredExchange>("number at_real action latency_ms result detail");
+const toFigures = fields<HandoverFigures>("rail waiting accepted conflicts oldest_unknown_since");
+const toPause = fields<RailPause>("rail at_real paused_by:by reason");
+const toSummary = fields<HandoverSummary>(
+  "reference merchants_reference merchant_id amount currency status state created_real rail_fee rail_reference",
+);
+
+/** @param recordRow the row of the payment's record */
+function toPayment(row: Row, recordRow: Row): RailPayment {
+  const record = RECORDS[row.kind as Kind].toRecord(recordRow);
+  return {
+    kind: row.kind,
+    reference: record.reference,
+    amount: record.amount,
+    country: record.country,
+    currency: record.currency,
+    ...("locale" in record ? { locale: record.locale } : { phoneNumber: record.customer.phoneNumber }),
+    createdAt: row.created_real,
+    ...(row.rail_reference !== null && { railReference: row.rail_reference }),
+  };
+}
+
+function toHandover(row: Row, recordRow: Row): Handover {
+  const conflict = toConflict(row);
+  const proposal = row.proposal === null ? undefined : JSON.parse(row.proposal);
+  return {
+    merchantId: row.merchant_id,
+    payment: toPayment(row, recordRow),
+    status: recordRow.status,
+    merchantsReference: recordRow.merchants_reference,
+    rail: row.rail,
+    state: row.state,
+    nextAttemptAt: row.state === "closed" ? undefined : optional(row.next_attempt_at),
+    unknownSince: conflict ? undefined : optional(row.attention_real),
+    url: optional(row.url),
+    conflict,
+    proposal: proposal && { ...proposal, by: nameOf(proposal.by) },
+  };
+}
+
 /** The records of hand-overs, by reference. */
 const recordQueries = (rows: readonly Row[]): Query[] => {
   const merchants = [...new Set(rows.map((row) => row.merchant_id))];
   const references = rows.map((row) => row.id);
-  return (Object.keys(RECORD_TABLES) as Kind[]).map((kind) => ({
-    text: RECORDS(kind),
-    values: { merchants, references },
-  }));
+  return FIND_RECORDS.map((text) => ({ text, values: { merchants, references } }));
 };
 const byReference = (results: readonly (readonly Row[])[]) =>
   new Map(results.flat().map((row) => [row.reference, row]));
 
-/** Notes what a person has decided, and ends the hand-over with its conflict. */
-function* closeByHand(
-  row: Row,
-  { now: at }: LockedMerchant,
-  result: RailExchange["result"],
-  detail: string,
-): Work<void> {
-  yield* log([{ row, exchanges: [{ at, latencyMs: 0, action: "decision", result, detail }] }]);
-  yield* runAll([close([{ row }])]);
-}
-
-/** The operation that each database implements with its own statements, in `tuned/`. */
-type Tuned = "handoverLanes";
-
-export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
-  const { read, write, claim } = executor;
-  const { promoteDue, renew } = queueOf(executor, HANDOVERS);
+export function handovers(executor: Executor): HandoverStore {
+  const { read, write } = executor;
+  const { promoteDue, readyLanes, renew } = queueOf(executor, HANDOVERS);
   // Attempts that end at the same time are recorded together, because each locks its merchant.
-  const record = executor.together((items: readonly Reported[]) => recordReports(executor, items));
+  const record = executor.together(recordReports);
 
   function* claimAll(lanes: Parameters<HandoverStore["claimHandovers"]>[0], leaseMs: number): Work<ClaimedHandover[]> {
-    const rows = yield* claim(HANDOVERS, lanes, leaseMs);
+    const rows = yield* claimRows(HANDOVERS, lanes, leaseMs);
     if (rows.length === 0) return [];
     const records = byReference((yield* runAll(recordQueries(rows))).map((result) => result.rows));
     return rows.map((row) => {
@@ -113,6 +145,12 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         ...(asked !== undefined && { askedAgoMs: now - asked }),
       };
     });
+  }
+
+  async function toHandovers(rows: readonly Row[]) {
+    if (rows.length === 0) return [];
+    const records = byReference(await executor.readAll(recordQueries(rows)));
+    return rows.map((row) => toHandover(row, records.get(row.id)!));
   }
 
   const rowOf = async (id: string): Promise<Row | undefined> => (await read({ text: FIND, values: { id } }))[0];
@@ -132,8 +170,17 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     });
   }
 
+  /** Pauses or resumes a rail. Resolves with false if nothing changed. */
+  const changeRail = (text: string, action: AuditAction, actor: Actor, details: Record<string, string>) =>
+    write(function* () {
+      if ((yield* run(text, { ...details, by: actorName(actor) })).count === 0) return false;
+      yield* recordAction({ actor, action, merchantId: "", details });
+      return true;
+    });
+
   return {
     promoteHandovers: promoteDue,
+    handoverLanes: readyLanes,
     renewHandovers: renew,
     claimHandovers: (lanes, leaseMs) => write(() => claimAll(lanes, leaseMs), { repeatable: true }),
     recordHandover: ({ lane, id, token }, report) => record({ merchantId: lane.merchantId, id, report, token }),
@@ -143,20 +190,15 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
       return record({ merchantId: row.merchant_id, id, report });
     },
     async findHandover(id) {
-      const row = await rowOf(id);
-      return row && toHandover(row, byReference(await executor.readAll(recordQueries([row]))).get(id)!);
+      return (await toHandovers(await read({ text: FIND, values: { id } })))[0];
     },
     async listExchanges(id) {
       const row = await rowOf(id);
-      if (!row) return [];
-      return (await read({ text: EXCHANGES, values: { merchant: row.merchant_id, id } })).map(toExchange);
+      return row ? (await read({ text: EXCHANGES, values: { merchant: row.merchant_id, id } })).map(toExchange) : [];
     },
-    async listAttention({ merchantId, unknownBefore: before, limit }) {
-      const which = merchantId === undefined ? "" : "AND merchant_id = :merchant";
-      const rows = await read({ text: ATTENTION(which), values: { before, limit, merchant: merchantId ?? null } });
-      if (rows.length === 0) return [];
-      const records = byReference(await executor.readAll(recordQueries(rows)));
-      return rows.map((row) => toHandover(row, records.get(row.id)!));
+    async listAttention({ merchantId: merchant, unknownBefore: before, limit }) {
+      const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
+      return toHandovers(await read({ text: ATTENTION(which), values: { before, limit, merchant } }));
     },
     askRailAgain: (id, actor) =>
       change(id, false, function* (row, { id: merchant }) {
@@ -184,8 +226,8 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         }
         if (result !== "decided") return result;
         const failure = status === "failed" ? failureOf("other", "The operator ended the payment by hand.") : undefined;
-        const end = { row, merchant, answer: { status, ...(failure && { failure }) } };
-        if ((yield* settleAll(executor, [end])).size > 0) return "not-pending";
+        const end = { kind: row.kind, reference: id, merchant, status, failure };
+        if ((yield* endNow([end])).size > 0) return "not-pending";
         yield* closeByHand(row, merchant, status, `${actorName(actor)}: ${reason}`);
         yield* recordAction({ ...entry, action: "payment.decide" });
         return "decided";
@@ -199,40 +241,12 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
         return true;
       }),
     async readHandoverFigures() {
-      const [open, attention] = await executor.readAll(FIGURES.map((text) => ({ text })));
-      const rails = new Set([...open!, ...attention!].map(({ rail }) => rail as string));
-      const countOf = (rail: string, state: string) =>
-        (open!.find((row) => row.rail === rail && row.state === state)?.count as number | undefined) ?? 0;
-      return [...rails].toSorted().map((rail) => {
-        const row = attention!.find((each) => each.rail === rail);
-        return {
-          rail,
-          waiting: countOf(rail, "waiting"),
-          accepted: countOf(rail, "accepted"),
-          conflicts: (row?.conflicts as number | undefined) ?? 0,
-          oldestUnknownSince: row && optional<number>(row.oldest),
-        };
-      });
+      return (await read({ text: FIGURES })).map(toFigures);
     },
-    pauseRail: (rail, reason, actor) =>
-      write(function* () {
-        if ((yield* run(PAUSE, { rail, reason, by: actorName(actor) })).count === 0) return false;
-        yield* recordAction({ actor, action: "rail.pause", merchantId: "", details: { rail, reason } });
-        return true;
-      }),
-    resumeRail: (rail, actor) =>
-      write(function* () {
-        if ((yield* run(RESUME, { rail })).count === 0) return false;
-        yield* recordAction({ actor, action: "rail.resume", merchantId: "", details: { rail } });
-        return true;
-      }),
+    pauseRail: (rail, reason, actor) => changeRail(PAUSE, "rail.pause", actor, { rail, reason }),
+    resumeRail: (rail, actor) => changeRail(RESUME, "rail.resume", actor, { rail }),
     async readPauses() {
-      return (await read({ text: PAUSES })).map((row) => ({
-        rail: row.rail,
-        at: row.at_real,
-        by: row.paused_by,
-        reason: row.reason,
-      }));
+      return (await read({ text: PAUSES })).map(toPause);
     },
     async readHandovers(rail, { from, to }, after, limit) {
       const { createdAt: afterTime = from, reference: afterId = "" } = after ?? {};
@@ -243,16 +257,3 @@ export function handovers(executor: Executor): Omit<HandoverStore, Tuned> {
     },
   };
 }
-
-const toSummary = (row: Row): HandoverSummary => ({
-  reference: row.id,
-  merchantsReference: row.merchants_reference,
-  merchantId: row.merchant_id,
-  amount: row.amount,
-  currency: row.currency,
-  status: row.status,
-  state: row.state,
-  createdAt: row.created_real,
-  railFee: optional(row.rail_fee),
-  railReference: optional(row.rail_reference),
-});

@@ -1,12 +1,44 @@
+// What is deleted, and when.
+import { createHmac } from "node:crypto";
+import type { Actor } from "../../domain/audit.ts";
 import { REQUESTS_KEPT } from "../../domain/request-log.ts";
 import type { Housekeeping, Pruned, PruneQuery } from "../../domain/storage.ts";
-import { erasePhones } from "./erasure.ts";
 import type { Row } from "../rows.ts";
-import { finishReset } from "./clocks.ts";
-import { lockMerchant } from "./locked-merchant.ts";
-import { onAttempts, run, type Executor, type Work } from "./query.ts";
+import { recordAction } from "./audit.ts";
+import { erasePhones } from "./erasure.ts";
+import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
+import { run, runAll, type Executor, type Work } from "./query.ts";
 
 const OF_MERCHANT = "merchant_id = :merchant";
+
+/** How many rows of a table a step of a reset deletes. Most sandboxes have fewer, and are reset in one transaction. */
+const STEP = 1_000;
+/** The tables whose rows a reset deletes, with a column of their key. */
+const DELETED = {
+  events: "seq",
+  disbursements: "merchants_reference",
+  checkouts: "merchants_reference",
+  entries: "reference",
+  refusals: "merchants_reference",
+  erasures_waiting: "merchants_reference",
+};
+const SOME = `${OF_MERCHANT} LIMIT ${STEP}`;
+const FIRST_EVENTS = `${OF_MERCHANT} ORDER BY seq LIMIT ${STEP}`;
+/** The tables in which a merchant has few rows. */
+const DELETED_AT_ONCE = ["accounts", "daily_sums", "erasures", "previous_webhook_secrets"];
+const DELETE = [
+  // Attempts are found through their events, so they are deleted first.
+  `DELETE FROM attempts WHERE ${OF_MERCHANT} AND event_id IN (SELECT id FROM events WHERE ${FIRST_EVENTS})`,
+  ...Object.entries(DELETED).map(
+    ([table, key]) => `DELETE FROM ${table} WHERE ${OF_MERCHANT} AND ${key} IN
+    (SELECT ${key} FROM ${table} WHERE ${table === "events" ? FIRST_EVENTS : SOME})`,
+  ),
+  ...DELETED_AT_ONCE.map((table) => `DELETE FROM ${table} WHERE ${OF_MERCHANT}`),
+];
+const STOP_REPLAY = `UPDATE replays SET state = 'stopped', ended_real = :now WHERE ${OF_MERCHANT} AND state = 'running'`;
+const RESET = `UPDATE merchants SET clock_offset = 0, chaos = NULL, customer_secret = :secret, resetting = :resetting
+  WHERE id = :merchant`;
+const RESETTING = "SELECT id FROM merchants WHERE resetting = true LIMIT 1";
 
 const OLD_REQUESTS = "at_real <= (SELECT :now) - :kept::bigint";
 const ANY_OLD_REQUEST = `SELECT 1 FROM request_log WHERE ${OLD_REQUESTS} LIMIT 1`;
@@ -15,78 +47,98 @@ const FORGET_REQUESTS = `WITH old AS MATERIALIZED (SELECT merchant_id, at_real, 
   DELETE FROM request_log WHERE (merchant_id, at_real, number, request_id) IN
     (SELECT merchant_id, at_real, number, request_id FROM old)`;
 
-const SELECT = `SELECT id, seq, created_at, octet_length(body) AS bytes, url, status, ready, leased_until
+const SELECT_EVENTS = `SELECT id, seq, created_at, octet_length(body) AS bytes, url, status, ready, leased_until
   FROM events WHERE ${OF_MERCHANT} AND seq > :after ORDER BY seq LIMIT :limit`;
-const ATTEMPTS = onAttempts(
-  (which) => `SELECT event_id, count(*) AS count, max(sent_real) AS last FROM attempts
-    WHERE ${which} = ANY(:ids::text[]) GROUP BY event_id`,
-);
+const OF_EVENTS = `${OF_MERCHANT} AND event_id = ANY(:ids::text[])`;
+const ATTEMPTS = `SELECT event_id, count(*) AS count, max(sent_real) AS last FROM attempts
+  WHERE ${OF_EVENTS} GROUP BY event_id`;
 /** A replay may have begun since the event was selected. */
-const FORGET = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[])
+const FORGET_EVENTS = `DELETE FROM events WHERE ${OF_MERCHANT} AND seq = ANY(:seqs::bigint[])
   AND (url IS NULL OR status = 'delivered') AND NOT ready AND leased_until IS NULL RETURNING id`;
-const FORGET_ATTEMPTS = onAttempts((which) => `DELETE FROM attempts WHERE ${which} = ANY(:ids::text[])`);
+const FORGET_ATTEMPTS = `DELETE FROM attempts WHERE ${OF_EVENTS}`;
+
+/**
+ * Deletes rows of a locked merchant. Returns true if there may be more of them. The last step finds few rows in every
+ * table, so what was written since the first step is deleted completely or not at all.
+ */
+function* resetStep({ id: merchant, customerSecret }: LockedMerchant): Work<boolean> {
+  const results = yield* runAll(DELETE.map((text) => ({ text, values: { merchant } })));
+  const resetting = results.slice(1, -DELETED_AT_ONCE.length).some(({ count }) => count >= STEP);
+  const secret = createHmac("sha256", customerSecret).update("reset").digest("hex");
+  yield* run(RESET, { merchant, secret, resetting });
+  return resetting;
+}
+
+/** Resets of sandboxes, which take several transactions if there is much to delete. */
+export function resets({ read, write }: Executor) {
+  /** Continues a reset, unless it has ended. Returns true if there may be more rows to delete. */
+  const continueReset = (merchantId: string) =>
+    write(
+      function* () {
+        const merchant = yield* lockMerchant(merchantId, "alone");
+        return merchant.isResetting === true && (yield* resetStep(merchant));
+      },
+      { repeatable: true },
+    );
+
+  return {
+    async reset(merchantId: string, actor?: Actor): Promise<void> {
+      const isUnfinished = await write(function* () {
+        const merchant = yield* lockMerchant(merchantId, "alone");
+        yield* run(STOP_REPLAY, { merchant: merchantId });
+        if (actor) yield* recordAction({ actor, action: "sandbox.reset", merchantId, details: {} });
+        return yield* resetStep(merchant);
+      });
+      if (isUnfinished) while (await continueReset(merchantId));
+    },
+    /** Finishes a reset whose process has ended, if there is one. */
+    async finish(): Promise<void> {
+      const [row] = await read({ text: RESETTING });
+      while (row && (await continueReset(row.id)));
+    },
+  };
+}
 
 export function housekeeping(executor: Executor): Housekeeping {
-  const { write } = executor;
+  const { read, write } = executor;
   return {
     async prune(limit) {
-      await finishReset(executor);
-      return pruneRequests(executor, limit);
+      await resets(executor).finish();
+      const values = { kept: REQUESTS_KEPT.forMs, limit };
+      if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
+      return (await write(() => run(FORGET_REQUESTS, values), { commit: "writeApart", repeatable: true })).count;
     },
     pruneEvents: (asked) => write(() => pruneEvents(asked), { repeatable: true }),
     erasePhones: (asked) => write(() => erasePhones(asked), { repeatable: true }),
   };
 }
 
-async function pruneRequests({ read, write }: Executor, limit: number): Promise<number> {
-  const values = { kept: REQUESTS_KEPT.forMs, limit };
-  if ((await read({ text: ANY_OLD_REQUEST, values })).length === 0) return 0;
-  const options = { commit: "writeApart", repeatable: true } as const;
-  return (await write(() => run(FORGET_REQUESTS, values), options)).count;
-}
-
-function* pruneEvents(asked: PruneQuery): Work<Pruned> {
-  const { merchantId: merchant, before, after, limit, dryRun } = asked;
-  yield* lockMerchant(merchant, "shares");
-  const { rows } = yield* run(SELECT, { merchant, after, limit });
-  const { candidates, next } = prunable(rows, asked);
-  const found = yield* run(ATTEMPTS, { merchant, ids: idsOf(candidates) });
-  const attempts = new Map(found.rows.map((row) => [row.event_id, row]));
-  const old = candidates.filter(({ id }) => ((attempts.get(id)?.last ?? 0) as number) < before);
-  if (dryRun) {
-    const count = old.reduce((sum, { id }) => sum + ((attempts.get(id)?.count ?? 0) as number), 0);
-    return prunedOf(old, count, next);
-  }
-  const seqs = old.map(({ seq }) => seq as number);
-  const deleted = new Set((yield* run(FORGET, { merchant, seqs })).rows.map(({ id }) => id));
-  const gone = old.filter(({ id }) => deleted.has(id));
-  const { count } = yield* run(FORGET_ATTEMPTS, { merchant, ids: idsOf(gone) });
-  return prunedOf(gone, count, next);
-}
-
-const idsOf = (events: readonly Row[]) => events.map(({ id }) => id as string);
-
 const isDone = ({ url, status, ready, leased_until: leased }: Row) =>
   (url === null || status === "delivered") && !ready && leased === null;
 
-/**
- * Splits a page of a merchant's events.
- * @returns the events that may be deleted unless they had a recent attempt, and where the next page begins
- */
-function prunable(rows: readonly Row[], { before, limit }: PruneQuery) {
+function* pruneEvents({ merchantId: merchant, before, after, limit, dryRun }: PruneQuery): Work<Pruned> {
+  yield* lockMerchant(merchant, "shares");
+  const { rows } = yield* run(SELECT_EVENTS, { merchant, after, limit });
   // Sandbox time is never behind real time, so an event with an earlier sandbox time is at least as old in real time.
-  const isOld = ({ created_at: createdAt }: Row) => (createdAt as number) < before;
+  const isOld = ({ created_at: createdAt }: Row) => createdAt < before;
+  const candidates = rows.filter((row) => isOld(row) && isDone(row));
+  const found = yield* run(ATTEMPTS, { merchant, ids: candidates.map(({ id }) => id) });
+  const attempts = new Map(found.rows.map((row) => [row.event_id, row]));
+  let gone = candidates.filter(({ id }) => (attempts.get(id)?.last ?? 0) < before);
+  if (!dryRun) {
+    const forgotten = yield* run(FORGET_EVENTS, { merchant, seqs: gone.map(({ seq }) => seq) });
+    const deleted = new Set(forgotten.rows.map(({ id }) => id));
+    gone = gone.filter(({ id }) => deleted.has(id));
+    yield* run(FORGET_ATTEMPTS, { merchant, ids: gone.map(({ id }) => id) });
+  }
+  const sumOf = (numberOf: (row: Row) => number) => gone.reduce((sum, row) => sum + numberOf(row), 0);
   // Later events usually have later times. Events of a time that a move of the clock has skipped are an exception: they
   // are deleted when the events before them are old enough.
   const isLast = rows.length < limit || !rows.every(isOld);
   return {
-    candidates: rows.filter((row) => isOld(row) && isDone(row)),
-    ...(isLast ? {} : { next: rows.at(-1)!.seq as number }),
+    events: gone.length,
+    attempts: sumOf(({ id }) => attempts.get(id)?.count ?? 0),
+    bytes: sumOf(({ bytes }) => bytes),
+    ...(!isLast && { next: rows.at(-1)!.seq as number }),
   };
-}
-
-/** Adds up what the deletion of these events removes. */
-function prunedOf(rows: readonly Row[], attempts: number, next?: number) {
-  const bytes = rows.reduce((sum, row) => sum + (row.bytes as number), 0);
-  return { events: rows.length, attempts, bytes, ...(next === undefined ? {} : { next }) };
 }

@@ -1,55 +1,40 @@
 import type { Storage } from "../../domain/storage.ts";
-import { adjustments } from "./adjustments.ts";
-import { approvals } from "./approvals.ts";
 import { auditLog } from "./audit.ts";
 import { checkouts } from "./checkouts.ts";
 import { clocks } from "./clocks.ts";
-import { deliveryQueue } from "./delivery-queue.ts";
+import { backlog, deliveryQueue } from "./delivery-queue.ts";
 import { disbursements } from "./disbursements.ts";
-import { eventLog } from "./event-log.ts";
+import { eventLog } from "./events.ts";
 import { figures } from "./figures.ts";
 import { handovers } from "./handovers.ts";
 import { housekeeping } from "./housekeeping.ts";
+import { insertions } from "./inserting.ts";
 import { ledgerStore } from "./ledger.ts";
 import { merchants } from "./merchants.ts";
-import { noting } from "./noting.ts";
-import { paymentSearch } from "./payment-search.ts";
+import { noting, notingInsertions } from "./noting.ts";
 import type { Executor } from "./query.ts";
+import { paymentSearch } from "./record-lists.ts";
 import { replays } from "./replays.ts";
 import { requestLog } from "./request-log.ts";
+import { settler } from "./settling.ts";
 import { signInStore } from "./sign-in.ts";
-import { upcoming } from "./upcoming.ts";
-
-/** The operations that every request or webhook needs. The folder `tuned` has them for each database. */
-type Tuned =
-  | "insertDisbursement"
-  | "insertCheckout"
-  | "findDisbursement"
-  | "findCheckout"
-  | "findMerchant"
-  | "findMerchantByKey"
-  | "takeRequest"
-  | "settleDue"
-  | "readyLanes"
-  | "handoverLanes"
-  | "recordAttempt"
-  | "readBacklog";
 
 /** The operations that are written once for both databases. */
-export function portableStorage(plain: Executor): Omit<Storage, Tuned | "exclusively" | "ping" | "close"> {
+export function portableStorage(plain: Executor): Omit<Storage, "takeRequest" | "exclusively" | "ping" | "close"> {
   const executor = noting(plain);
+  const deliveries = deliveryQueue(executor);
   return {
     ...merchants(executor),
     ...disbursements(executor),
     ...checkouts(executor),
     ...paymentSearch(executor),
     ...clocks(executor),
-    ...upcoming(executor),
-    ...deliveryQueue(executor),
+    ...notingInsertions(insertions(executor)),
+    ...settler(executor),
+    ...deliveries,
+    ...backlog(executor, deliveries),
     ...handovers(executor),
-    ...approvals(executor),
     ...ledgerStore(executor),
-    ...adjustments(executor),
     ...eventLog(executor),
     ...replays(executor),
     ...auditLog(executor),

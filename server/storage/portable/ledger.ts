@@ -1,44 +1,47 @@
-import type { Actor } from "../../domain/audit.ts";
-import type { Adjustment, Balance, LedgerStore, StatementEntry } from "../../domain/ledger.ts";
+import { areTwoPeople, nameOf, type Actor } from "../../domain/audit.ts";
 import { ServiceError } from "../../domain/errors.ts";
+import type {
+  Adjustment,
+  AdjustmentStore,
+  Balance,
+  LedgerStore,
+  Proposal,
+  StatementEntry,
+} from "../../domain/ledger.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { adjusted } from "../ledger-rows.ts";
 import { byText } from "../postgres/text.ts";
-import type { Row } from "../rows.ts";
-import { openCursor, sealCursor } from "../cursor.ts";
-import { recordAction } from "./audit.ts";
+import { fields, type Row } from "../rows.ts";
+import { entryId, recordAction, wasRecorded } from "./audit.ts";
+import { adjusted, openBooks } from "./booking.ts";
 import { lockMerchant, type LockedMerchant } from "./locked-merchant.ts";
-import { cursorScope, toPage } from "./pages.ts";
-import { run, type Executor, type Work } from "./query.ts";
+import { cursorScope, placeOf, toPage } from "./pages.ts";
+import { insertRows, LAST, run, type Executor, type Work } from "./query.ts";
+import { eyesOf } from "./sign-in.ts";
 
-const LIST = (which: string) => `SELECT * FROM accounts ${which}`;
+const LIST = (which: string) => `SELECT * FROM accounts WHERE (entries > 0 OR enforced) ${which}`;
 
 /** Amounts are read as text, because an integer of SQLite can exceed the safe integers of JavaScript. */
-const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS available, balance
+const STATEMENT = `SELECT kind, reference, currency, at, number, CAST(available AS text) AS amount, balance
   FROM entries WHERE merchant_id = :merchant AND at >= :from
-  AND (at, currency, number) < (:before, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
+  AND (at, currency, number) < (:at, :currency, :number) ORDER BY at DESC, currency DESC, number DESC LIMIT :limit`;
 
 const RECORDED = `SELECT kind, currency, CAST(available AS text) AS amount FROM entries
     WHERE merchant_id = :merchant AND reference = :reference
   UNION ALL SELECT 'proposal', currency, CAST(amount AS text) FROM adjustments
     WHERE merchant_id = :merchant AND id = :reference`;
 
-/** Cursors contain numbers only. */
-const toCurrency = (number: number) => (number === 0 ? "" : number.toString(36).toUpperCase());
+const PROPOSALS = "SELECT * FROM adjustments ORDER BY proposed_real, merchant_id, id";
+const LOCK_PROPOSAL = "SELECT * FROM adjustments WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
+const REMOVE_PROPOSAL = "DELETE FROM adjustments WHERE merchant_id = :merchant AND id = :id";
 
-const toStatementEntry = (row: Row): StatementEntry => ({
-  kind: row.kind,
-  reference: row.reference,
-  currency: row.currency,
-  amount: Number(row.available),
-  balance: Number(row.balance),
-  createdAt: row.at,
-});
+const toEntry = fields<StatementEntry>("kind reference currency at:createdAt");
+const proposalOf = fields<Proposal>("merchant_id id currency amount reason proposed_real:at");
+const toProposal = (row: Row): Proposal => ({ ...proposalOf(row), by: nameOf(row.proposed_by) });
 
-const nameOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
+const accountOf = ({ merchantId, currency }: Balance) => `${merchantId} ${currency}`;
 
 /** The details of an adjustment for the audit trail. */
-export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
+const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<string, string> => ({
   reference: id,
   currency,
   amount: String(amount),
@@ -46,7 +49,7 @@ export const detailsOf = ({ id, currency, amount, reason }: Adjustment): Record<
 });
 
 /** Returns what is booked or proposed under an id of a locked merchant. */
-export function* recordedUnder({ id: merchant }: LockedMerchant, reference: string): Work<readonly Row[]> {
+function* recordedUnder({ id: merchant }: LockedMerchant, reference: string): Work<readonly Row[]> {
   return (yield* run(RECORDED, { merchant, reference })).rows;
 }
 
@@ -54,16 +57,15 @@ export function* recordedUnder({ id: merchant }: LockedMerchant, reference: stri
  * Returns whether a change of a locked merchant is booked or proposed already, because its form or command is repeated.
  * @throws ServiceError if its id belongs to another change
  */
-export function* recordedAs(
+function* recordedAs(
   merchant: LockedMerchant,
   { id: reference, currency, amount }: Adjustment,
 ): Work<"booked" | "proposed" | undefined> {
   const rows = yield* recordedUnder(merchant, reference);
   const other = rows.find((row) => row.currency !== currency || Number(row.amount) !== amount);
   if (other) {
-    const [kind, change] = [other.kind as string, `${other.amount as string} ${other.currency as string}`];
-    const message = `The id ${reference} belongs to another change: ${kind}, ${change}. Give this change another id.`;
-    throw new ServiceError("invalid_value", message);
+    const message = `The id ${reference} belongs to another change: ${other.kind}, ${other.amount} ${other.currency}.`;
+    throw new ServiceError("invalid_value", `${message} Give this change another id.`);
   }
   if (rows.some(({ kind }) => kind !== "proposal")) return "booked";
   return rows.length > 0 ? "proposed" : undefined;
@@ -71,67 +73,100 @@ export function* recordedAs(
 
 /**
  * Adjusts a balance of a locked merchant. Returns false if the balance is too small.
+ * @param proposedBy who proposed the adjustment that the actor approves
  * @throws ServiceError if the id belongs to another change
  */
-export function* adjustLocked(
-  { lockAccount, book }: Pick<Executor, "lockAccount" | "book">,
-  merchant: LockedMerchant,
-  adjustment: Adjustment,
-  { actor, details }: { actor: Actor; details: Record<string, string> },
-): Work<boolean> {
+function* adjust(merchant: LockedMerchant, adjustment: Adjustment, actor: Actor, proposedBy?: string): Work<boolean> {
   const { id: reference, currency, amount } = adjustment;
   const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
   const change = adjusted(merchant, place, BigInt(amount));
   if ((yield* recordedAs(merchant, adjustment)) === "booked") return true;
-  if (amount < 0 && (yield* lockAccount(change)) + change.available < 0n) return false;
+  const books = yield* openBooks(change);
+  books.add(change);
+  if (amount < 0 && books.accountOf(change).available < 0n) return false;
   const action = amount < 0 ? "balance.withdraw" : "balance.top-up";
+  const details = { ...detailsOf(adjustment), ...(proposedBy !== undefined && { proposedBy }) };
   yield* recordAction({ actor, action, merchantId: merchant.id, details });
-  yield* book([change]);
+  yield books.queries();
   return true;
 }
 
-export function ledgerStore({ read, write, lockAccount, book }: Executor): LedgerStore {
+/** The books (D87), and changes of balances that a second person must approve (D93). */
+export function ledgerStore({ read, write }: Executor): LedgerStore & AdjustmentStore {
   return {
-    async listBalances(merchantId) {
-      const which = merchantId === undefined ? "" : "WHERE merchant_id = :merchant";
-      const rows = await read({ text: LIST(which), values: { merchant: merchantId ?? null } });
-      const balances = rows.map((row) => ({
+    async listBalances(merchant) {
+      const which = merchant === undefined ? "" : "AND merchant_id = :merchant";
+      const balances = (await read({ text: LIST(which), values: { merchant } })).map((row) => ({
         merchantId: row.merchant_id,
         currency: row.currency,
         available: Number(row.available),
         reserved: Number(row.reserved),
         enforced: Boolean(row.enforced),
       }));
-      return balances.toSorted((a, b) => byText(nameOf(a), nameOf(b)));
+      return balances.toSorted((a, b) => byText(accountOf(a), accountOf(b)));
     },
     setBalance: (merchantId, reference, { currency, available, enforced }, actor) =>
       write(function* () {
         const merchant = yield* lockMerchant(merchantId, "alone");
         const place = { currency, reference, at: sandboxTime(merchant, merchant.now) };
         const account = { merchant_id: merchantId, currency };
-        const missing = BigInt(available) - (yield* lockAccount(account, enforced));
-        yield* book(missing === 0n ? [] : [adjusted(merchant, place, missing)]);
+        const books = yield* openBooks(account);
+        books.accountOf(account).enforced = enforced;
+        const missing = BigInt(available) - books.accountOf(account).available;
+        if (missing !== 0n) books.add(adjusted(merchant, place, missing));
+        yield books.queries();
         const details = { reference, currency, amount: String(available), enforced: String(enforced) };
         yield* recordAction({ actor, action: "sandbox.balance", merchantId, details });
       }),
-    async listStatement({ merchantId, from = 0, to = Number.MAX_SAFE_INTEGER, limit, cursor }) {
-      const scope = await cursorScope({ read }, merchantId);
-      const position = cursor === undefined ? undefined : openCursor("statement", scope, cursor, 3);
-      const [before, currency, number] = position && position[0]! < to ? position : [to, 0, 0];
-      const found = await read({
-        text: STATEMENT,
-        values: {
-          merchant: merchantId,
-          from,
-          before: before!,
-          currency: toCurrency(currency!),
-          number: number!,
-          limit: limit + 1,
+    async listStatement({ merchantId: merchant, from = 0, to = LAST, limit, cursor }) {
+      const start = { at: to, currency: "", number: 0 };
+      const asked = { list: "statement", scope: await cursorScope({ read }, merchant), start, limit, cursor };
+      const values = { ...placeOf(asked), merchant, from, limit: limit + 1 };
+      const rows = await read({ text: STATEMENT, values });
+      return toPage(asked, rows, (row) => ({
+        ...toEntry(row),
+        amount: Number(row.amount),
+        balance: Number(row.balance),
+      }));
+    },
+    adjustBalance(merchantId, adjustment, actor, needsSecond = false) {
+      const entry = entryId();
+      return write(
+        function* () {
+          // Adjustments of a merchant take turns, so that each finds the earlier ones.
+          const merchant = yield* lockMerchant(merchantId, "orders");
+          if (!needsSecond) return (yield* adjust(merchant, adjustment, actor)) ? "booked" : "not-covered";
+          if (yield* wasRecorded(merchantId, entry)) return "proposed";
+          const recorded = yield* recordedAs(merchant, adjustment);
+          if (recorded) return recorded;
+          const by = yield* eyesOf(actor, merchantId);
+          const { id, currency, amount, reason } = adjustment;
+          const proposed = { proposed_by: by, proposed_real: merchant.now };
+          yield [insertRows("adjustments", [{ merchant_id: merchantId, id, currency, amount, reason, ...proposed }])];
+          yield* recordAction({ actor, action: "balance.propose", merchantId, details: detailsOf(adjustment) }, entry);
+          return "proposed";
         },
-      });
-      return toPage(found, limit, toStatementEntry, (last) =>
-        sealCursor("statement", scope, [last.at, parseInt(last.currency, 36), last.number]),
+        { repeatable: true },
       );
     },
+    async listProposals() {
+      return (await read({ text: PROPOSALS })).map(toProposal);
+    },
+    decideAdjustment: (merchantId, id, actor, approves) =>
+      write(function* () {
+        const merchant = yield* lockMerchant(merchantId, "orders");
+        const [row] = (yield* run(LOCK_PROPOSAL, { merchant: merchantId, id })).rows;
+        // A form that is sent again has booked the proposal before.
+        if (!row) return approves && (yield* recordedUnder(merchant, id)).length > 0 ? "booked" : "unknown";
+        const proposal = toProposal(row);
+        if (approves) {
+          if (!areTwoPeople(row.proposed_by, yield* eyesOf(actor, merchantId))) return "own";
+          if (!(yield* adjust(merchant, proposal, actor, proposal.by))) return "not-covered";
+        } else {
+          yield* recordAction({ actor, action: "balance.reject", merchantId, details: detailsOf(proposal) });
+        }
+        yield* run(REMOVE_PROPOSAL, { merchant: merchantId, id });
+        return approves ? "booked" : "rejected";
+      }),
   };
 }

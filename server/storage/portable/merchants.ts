@@ -1,29 +1,25 @@
-import { chaosDetails } from "../../domain/outcomes.ts";
+import type { Actor, AuditAction } from "../../domain/audit.ts";
 import { receiverOf } from "../../domain/events.ts";
-import type { Actor } from "../../domain/audit.ts";
 import { MOST_KEYS, REPLACED_SECRETS, type ApiKey, type WebhookSecrets } from "../../domain/keys.ts";
+import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
+import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
-import { termTexts, limitTexts } from "../../domain/limits.ts";
-import { bytesOf, keyCreated, toKey, toMerchant, type Row } from "../rows.ts";
+import { bytesOf, toKey, toMerchant, toOwner, type Row } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
-import { lockMerchant, required } from "./locked-merchant.ts";
-import { run, runAll, type Executor, type Work } from "./query.ts";
-import { endSessionsOf, eyesOf } from "./sign-in.ts";
+import { lockMerchant, required, type Lock } from "./locked-merchant.ts";
+import { given, run, runAll, type Executor, type Work, type WriteOptions } from "./query.ts";
 import { signingQuery, toSecrets } from "./secrets.ts";
+import { endSessionsOf, eyesOf } from "./sign-in.ts";
 
 const INSERT_MERCHANT = `INSERT INTO merchants (id, name, created_at, webhook_secret, customer_secret)
   VALUES (:id, :name, :created, :webhook, :customers) ON CONFLICT (id) DO NOTHING`;
+/** Every request looks its key up, so that a revocation or a move of the clock takes effect at once. */
+const OWNER = `SELECT m.*, k.id AS key_id, k.scopes FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+  WHERE k.hash = given.hash AND k.revoked_at IS NULL LIMIT 1`;
+const SELECT_MERCHANT = "SELECT * FROM merchants WHERE id = :merchant";
 const SELECT_MERCHANTS = "SELECT * FROM merchants ORDER BY created_at, id";
-const RENAME = "UPDATE merchants SET name = :name WHERE id = :merchant";
-const SET_STATE = "UPDATE merchants SET merchant_state = :state WHERE id = :merchant";
-const LIMIT_MERCHANT = "UPDATE merchants SET limits = :limits WHERE id = :merchant";
-const SET_TERMS = "UPDATE merchants SET terms = :terms WHERE id = :merchant";
-const LIMIT_KEY = "UPDATE api_keys SET limits = :limits WHERE merchant_id = :merchant AND id = :id";
-const REVOKE_ALL =
-  "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL RETURNING id";
-const SET_WEBHOOK_URL = "UPDATE merchants SET webhook_url = :url WHERE id = :merchant";
-const SET_CHAOS = "UPDATE merchants SET chaos = :chaos WHERE id = :merchant";
+const SET = (column: string) => `UPDATE merchants SET ${column} = :value WHERE id = :merchant`;
 
 const COUNT_KEYS = "SELECT count(*) AS count FROM api_keys WHERE merchant_id = :merchant AND revoked_at IS NULL";
 const INSERT_KEY = `INSERT INTO api_keys (id, merchant_id, hash, hint, name, scopes, created_by, created_at, revoked_at)
@@ -37,8 +33,10 @@ const RECORD_USES = `UPDATE api_keys AS k SET used_real = greatest(coalesce(k.us
   FROM :rows WHERE k.merchant_id = given.merchant_id AND k.id = given.id`;
 const SELECT_WITH_ID = "SELECT * FROM api_keys WHERE merchant_id = :merchant AND id = :id";
 const SELECT_OWNER = "SELECT merchant_id FROM api_keys WHERE id = :id";
-const LOCK_KEY = "SELECT revoked_at FROM api_keys WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
-const REVOKE = "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND id = :id";
+const LIMIT_KEY = "UPDATE api_keys SET limits = :limits WHERE merchant_id = :merchant AND id = :id";
+const REVOKE_ALL =
+  "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND revoked_at IS NULL RETURNING id";
+const REVOKE = "UPDATE api_keys SET revoked_at = :at WHERE merchant_id = :merchant AND id = :id AND revoked_at IS NULL";
 
 const LAST_SECRET = "(SELECT coalesce(max(number), 0) FROM previous_webhook_secrets WHERE merchant_id = :merchant)";
 const REPLACE_SECRET = [
@@ -59,23 +57,55 @@ function* endAccess(merchant: string, at: number): Work<Record<string, string>> 
 }
 
 function* addKey(key: ApiKey, actor: Actor): Work<void> {
-  const { id, merchantId: merchant, hash, hint, name = null, createdAt: created, revokedAt: revoked = null } = key;
-  const by = yield* eyesOf(actor, merchant);
-  const scopes = key.scopes?.join() ?? null;
-  yield* run(INSERT_KEY, { id, merchant, hash: bytesOf(hash), hint, name, scopes, by, created, revoked });
-  yield* recordAction(keyCreated(key, actor));
+  const { id, merchantId, hash, hint, name, createdAt: created, revokedAt: revoked } = key;
+  const by = yield* eyesOf(actor, merchantId);
+  const scopes = key.scopes?.join();
+  yield* run(INSERT_KEY, { id, merchant: merchantId, hash: bytesOf(hash), hint, name, scopes, by, created, revoked });
+  const details = { key: id, ...(name !== undefined && { name }), ...(scopes !== undefined && { scopes }) };
+  yield* recordAction({ actor, action: "key.create", merchantId, details });
 }
 
-/** The operations that every request needs are tuned for each database. */
-type Tuned = "exclusively" | "findMerchantByKey" | "findMerchant" | "takeRequest";
+const toJson = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
 
-export function merchants({ read, readAll, write, sealing }: Executor): Omit<MerchantStore, Tuned> {
+export function merchants(executor: Executor): Omit<MerchantStore, "exclusively" | "takeRequest"> {
+  const { read, readAll, write, sealing } = executor;
+  const findOwner = executor.finder(OWNER);
   const secretsIn = (id: string, rows: readonly Row[]) => required(toSecrets(rows, sealing), id);
   function* readSecrets(id: string): Work<WebhookSecrets> {
     const [found] = yield [signingQuery(id)];
     return secretsIn(id, found!.rows);
   }
+
+  /** Returns an operation that replaces what a merchant has in a column, as JSON. */
+  const replacing =
+    <T>(column: string, action: AuditAction, textsOf: (value: T | undefined) => Record<string, string>, lock?: Lock) =>
+    (merchantId: string, value: T | undefined, actor: Actor) =>
+      write(function* () {
+        if (lock) yield* lockMerchant(merchantId, lock);
+        yield* run(SET(column), { merchant: merchantId, value: toJson(value) });
+        yield* recordAction({ actor, action, merchantId, details: textsOf(value) });
+      });
+
+  /** Changes a key. Resolves with false if there is no such key. */
+  const changeKey = (id: string, change: (merchantId: string) => Work<void>, options: WriteOptions) =>
+    write(function* () {
+      const [owner] = (yield* run(SELECT_OWNER, { id })).rows;
+      if (!owner) return false;
+      // `alone`, because creates of other processes judge the key while they share the merchant.
+      const merchant = yield* lockMerchant(owner.merchant_id, "alone");
+      yield* change(merchant.id);
+      return true;
+    }, options);
+
   return {
+    async findMerchantByKey(hash) {
+      const row = await findOwner(given("api_keys", [{ hash: bytesOf(hash) }]));
+      return row && toOwner(row);
+    },
+    async findMerchant(merchant) {
+      const [row] = await read({ text: SELECT_MERCHANT, values: { merchant } });
+      return row && toMerchant(row);
+    },
     insertMerchant: ({ id, name, createdAt }, { webhook, customers }, actor, firstKey) =>
       write(function* () {
         const values = { id, name, created: createdAt, customers, webhook: sealing.seal(id, webhook) };
@@ -86,7 +116,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
     renameMerchant: (merchantId, name, actor) =>
       write(function* () {
         const { name: from } = yield* lockMerchant(merchantId, "orders");
-        yield* run(RENAME, { merchant: merchantId, name });
+        yield* run(SET("name"), { merchant: merchantId, value: name });
         yield* recordAction({ actor, action: "merchant.rename", merchantId, details: { from, to: name } });
       }),
     setMerchantState(merchantId, state, actor) {
@@ -97,7 +127,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
           const locked = yield* lockMerchant(merchantId, "alone");
           if (locked.state === state || (yield* wasRecorded(merchantId, entry))) return true;
           if (locked.state === "closed") return false;
-          yield* run(SET_STATE, { merchant: merchantId, state: state ?? null });
+          yield* run(SET("merchant_state"), { merchant: merchantId, value: state });
           const details = state === "closed" ? yield* endAccess(merchantId, locked.now) : {};
           yield* recordAction({ actor, action: STATE_ACTIONS[state ?? "active"], merchantId, details }, entry);
           return true;
@@ -105,27 +135,16 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
         { repeatable: true },
       );
     },
-    setMerchantLimits: (merchantId, limits, actor) =>
+    setMerchantLimits: replacing("limits", "merchant.limit", limitTexts, "alone"),
+    setMerchantTerms: replacing("terms", "merchant.terms", termTexts, "orders"),
+    setChaos: replacing("chaos", "sandbox.chaos", chaosDetails),
+    setDefaultWebhook: (merchantId, url, actor) =>
       write(function* () {
-        yield* lockMerchant(merchantId, "alone");
-        yield* run(LIMIT_MERCHANT, { merchant: merchantId, limits: limits ? JSON.stringify(limits) : null });
-        yield* recordAction({ actor, action: "merchant.limit", merchantId, details: limitTexts(limits) });
-      }),
-    setMerchantTerms: (merchantId, terms, actor) =>
-      write(function* () {
-        yield* lockMerchant(merchantId, "orders");
-        yield* run(SET_TERMS, { merchant: merchantId, terms: terms ? JSON.stringify(terms) : null });
-        yield* recordAction({ actor, action: "merchant.terms", merchantId, details: termTexts(terms) });
-      }),
-    setKeyLimits: (id, limits, actor) =>
-      write(function* () {
-        const [owner] = (yield* run(SELECT_OWNER, { id })).rows;
-        if (!owner) return false;
-        const merchantId = owner.merchant_id as string;
-        yield* lockMerchant(merchantId, "alone");
-        yield* run(LIMIT_KEY, { merchant: merchantId, id, limits: limits ? JSON.stringify(limits) : null });
-        yield* recordAction({ actor, action: "key.limit", merchantId, details: { key: id, ...limitTexts(limits) } });
-        return true;
+        yield* run(SET("webhook_url"), { merchant: merchantId, value: url });
+        // The path and query of a URL may contain a secret.
+        const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
+        const details: Record<string, string> = url === undefined ? {} : { receiver: receiverOf(url) };
+        yield* recordAction({ actor, action, merchantId, details });
       }),
     async listMerchants() {
       return (await read({ text: SELECT_MERCHANTS })).map(toMerchant);
@@ -140,7 +159,7 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
           if (known) return toKey(known);
           if (locked.state === "closed") requireActive(locked);
           const [counted] = (yield* run(COUNT_KEYS, { merchant })).rows;
-          if ((counted!.count as number) >= MOST_KEYS) return undefined;
+          if (counted!.count >= MOST_KEYS) return undefined;
           yield* addKey(key, actor);
           return key;
         },
@@ -154,29 +173,30 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
       return lists.flat().map(toKey);
     },
     async recordKeyUses(uses) {
-      const columns = { merchant_id: "text", id: "text", used_real: "bigint" };
       const values = uses.map(({ merchantId, keyId, usedAt }) => ({
         merchant_id: merchantId,
         id: keyId,
         used_real: usedAt,
       }));
-      const recordUses = () => runAll([{ text: RECORD_USES, rows: { columns, values } }]);
+      const recordUses = () => runAll([{ text: RECORD_USES, rows: given("api_keys", values) }]);
       // No request waits for this write.
       await write(recordUses, { commit: "writeUnflushed", repeatable: true });
     },
+    setKeyLimits: (id, limits, actor) =>
+      changeKey(
+        id,
+        function* (merchantId) {
+          yield* run(LIMIT_KEY, { merchant: merchantId, id, limits: toJson(limits) });
+          yield* recordAction({ actor, action: "key.limit", merchantId, details: { key: id, ...limitTexts(limits) } });
+        },
+        {},
+      ),
     revokeKey: (id, at, actor) =>
-      write(
-        function* () {
-          const [owner] = (yield* run(SELECT_OWNER, { id })).rows;
-          if (!owner) return false;
-          const merchant = owner.merchant_id as string;
-          // `alone`, because creates of other processes judge the key while they share the merchant.
-          yield* lockMerchant(merchant, "alone");
-          const [key] = (yield* run(LOCK_KEY, { merchant, id })).rows;
-          if (key?.revoked_at !== null) return key !== undefined;
-          yield* run(REVOKE, { merchant, id, at });
-          yield* recordAction({ actor, action: "key.revoke", merchantId: merchant, details: { key: id } });
-          return true;
+      changeKey(
+        id,
+        function* (merchantId) {
+          if ((yield* run(REVOKE, { merchant: merchantId, id, at })).count === 0) return;
+          yield* recordAction({ actor, action: "key.revoke", merchantId, details: { key: id } });
         },
         { repeatable: true },
       ),
@@ -196,19 +216,6 @@ export function merchants({ read, readAll, write, sealing }: Executor): Omit<Mer
         yield* runAll(REPLACE_SECRET.map((text) => ({ text, values })));
         yield* recordAction({ actor, action: "secret.rotate", merchantId: merchant, details: {} });
         return yield* readSecrets(merchant);
-      }),
-    setDefaultWebhook: (merchantId, url, actor) =>
-      write(function* () {
-        yield* run(SET_WEBHOOK_URL, { merchant: merchantId, url: url ?? null });
-        // The path and query of a URL may contain a secret.
-        const action = url === undefined ? "default-webhook.remove" : "default-webhook.set";
-        const details: Record<string, string> = url === undefined ? {} : { receiver: receiverOf(url) };
-        yield* recordAction({ actor, action, merchantId, details });
-      }),
-    setChaos: (merchantId, chaos, actor) =>
-      write(function* () {
-        yield* run(SET_CHAOS, { merchant: merchantId, chaos: chaos ? JSON.stringify(chaos) : null });
-        yield* recordAction({ actor, action: "sandbox.chaos", merchantId, details: chaosDetails(chaos) });
       }),
   };
 }

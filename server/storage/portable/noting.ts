@@ -4,7 +4,8 @@ import type { AuditAction } from "../../domain/audit.ts";
 import type { DisbursementStore } from "../../domain/disbursements.ts";
 import { UnknownOutcome } from "../storage-error.ts";
 import { INSERT_ENTRY } from "./audit.ts";
-import type { Database, Executor, Query, QueryResult, Work } from "./query.ts";
+import { OPEN } from "./booking.ts";
+import type { Executor, Query, QueryResult, Work } from "./query.ts";
 
 const CHANGES_ROWS = /^\s*(INSERT|UPDATE|DELETE|WITH)\b/;
 
@@ -21,7 +22,7 @@ export function noting(executor: Executor): Executor {
       let seen: Change[] = [];
       const watched = function* () {
         const now: Change[] = [];
-        const result = yield* watch(executor.database, work(), now);
+        const result = yield* watch(work(), now);
         // A repeat may find what an earlier run has committed, and then changes nothing.
         const mayBeRepeat = options.repeatable === true && now.length === 0;
         seen = mayBeRepeat ? doubtful(seen) : now;
@@ -47,22 +48,24 @@ async function noteEnd<T>(changes: Change[], ended: Promise<T>, seenIn: (result?
 }
 
 /** Executes work, and adds to `seen` what its statements change. */
-function* watch<T>(database: Database, work: Work<T>, seen: Change[]): Work<T> {
+function* watch<T>(work: Work<T>, seen: Change[]): Work<T> {
   let step = work.next();
   while (!step.done) {
     const results: readonly QueryResult[] = yield step.value;
-    for (const [index, query] of step.value.entries()) note(textOf(query, database), query, results[index]!, seen);
+    for (const [index, query] of step.value.entries()) note(query, results[index]!, seen);
     step = work.next(results);
   }
   return step.value;
 }
 
-const textOf = ({ text }: Query, database: Database) => (typeof text === "string" ? text : text[database]);
+/** The statements of both databases begin with the same word. */
+const textOf = ({ text }: Query) => (typeof text === "string" ? text : text.postgres);
 
 /** An entry of the audit trail says what the other statements of its transaction do. */
-function note(text: string, { values }: Query, { count }: QueryResult, seen: Change[]): void {
-  if (text === INSERT_ENTRY.sqlite || text === INSERT_ENTRY.postgres) {
-    const { merchant, action, details } = values as Record<"merchant" | "action" | "details", string>;
+function note(query: Query, { count }: QueryResult, seen: Change[]): void {
+  const text = textOf(query);
+  if (text === INSERT_ENTRY) {
+    const { merchant, action, details } = query.values as Record<"merchant" | "action" | "details", string>;
     const { bySession: _, ...about } = JSON.parse(details) as Record<string, string>;
     const change = {
       isCertain: true,
@@ -71,7 +74,7 @@ function note(text: string, { values }: Query, { count }: QueryResult, seen: Cha
     };
     if (seen[0]?.action === undefined) seen.length = 0;
     seen.push(change);
-  } else if (count > 0 && seen.length === 0 && CHANGES_ROWS.test(text)) {
+  } else if (count > 0 && seen.length === 0 && CHANGES_ROWS.test(text) && text !== OPEN) {
     seen.push({ isCertain: true, details: {} });
   }
 }

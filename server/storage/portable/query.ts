@@ -1,12 +1,14 @@
-import type { Checkout } from "../../domain/checkouts.ts";
-import type { Disbursement } from "../../domain/disbursements.ts";
-import type { LaneClaim } from "../../domain/deliveries.ts";
+import type { Emit } from "../../domain/telemetry.ts";
 import { columnsOf, type Columns } from "../columns.ts";
-import type { Entry, Place } from "../ledger-rows.ts";
-import type { Row, StoredMerchant, Values } from "../rows.ts";
+import type { Row, Values } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
 
 export type Database = "sqlite" | "postgres";
+/** Where lists begin that are ordered by a time or another number, the greatest first. */
+export const LAST = Number.MAX_SAFE_INTEGER;
+/** Less than the UUID of any row. */
+export const LEAST_UUID = "00000000-0000-0000-0000-000000000000";
+
 export type QueryValue = string | number | bigint | boolean | Uint8Array | null | readonly (string | number)[];
 
 /**
@@ -15,11 +17,11 @@ export type QueryValue = string | number | bigint | boolean | Uint8Array | null 
  * `sqlite/executor.ts` lists the differences in SQLite.
  */
 export interface Query {
-  /** Two texts, one for each database, if the databases store a value differently. */
+  /** Two texts, one for each database, if one text would be slow in one of them. */
   text: string | Readonly<Record<Database, string>>;
-  /** Values that the text does not name are ignored. */
-  values?: Readonly<Record<string, QueryValue>>;
-  /** PostgreSQL executes the statement once for all rows; SQLite executes it once for each row. */
+  /** Undefined is NULL. Values that the text does not name are ignored. */
+  values?: Readonly<Record<string, QueryValue | undefined>>;
+  /** PostgreSQL executes the statement once for all rows; SQLite executes it once for each row. No rows: neither does. */
   rows?: GivenRows;
 }
 
@@ -29,6 +31,15 @@ export interface GivenRows {
   /** A column without a value is NULL. */
   values: readonly Values[];
 }
+
+/**
+ * Rows, which all have the columns of the first. Their types are those of the table's columns of the same names; other
+ * columns are numbers.
+ */
+export const given = (table: string, values: readonly Values[]): GivenRows => ({
+  columns: columnsOf(table, Object.keys(values[0] ?? {})),
+  values,
+});
 
 export interface QueryResult {
   rows: readonly Row[];
@@ -45,12 +56,14 @@ export type Work<T> = Generator<readonly Query[], T, readonly QueryResult[]>;
 
 export interface WriteOptions {
   /** The function of `Writer` with which SQLite commits the work. The default is `write`. */
-  commit?: "write" | "writeNew" | "writeSoon" | "writeUnflushed" | "writeApart";
+  commit?: "write" | "writeSoon" | "writeUnflushed" | "writeApart";
   /** Whether PostgreSQL may run the work again after it was committed (`Queries.transaction`). */
   repeatable?: boolean;
   /** True for what a request leaves behind without being asked to, such as a count of attempts, or the entry
    * about an attempt in the audit trail. Errors do not name it. */
   isAside?: boolean;
+  /** How many requests share the transaction, for reports. */
+  items?: number;
 }
 
 /** A database, as the storage's portable operations use it. */
@@ -65,38 +78,25 @@ export interface Executor {
   /** Executes work in a transaction. Resolves with its result after the commit. */
   write<T>(work: () => Work<T>, options?: WriteOptions): Promise<T>;
   /**
-   * Returns a function that passes an item to `work` and resolves with its result after the commit. PostgreSQL executes
-   * `work` for all items that arrived during the previous commit. `work` may be repeated with the same items.
+   * Returns a function that passes an item to `work` and resolves with its result after the commit. `work` is executed
+   * for all items that arrived during the previous commit, in SQLite for those of this turn of the event loop. If it fails
+   * because of one of them, it is repeated with each alone.
+   * @param options.largest how many items may be in a batch
    */
-  together<Item, Result>(work: (items: readonly Item[]) => Work<Result[]>): (item: Item) => Promise<Result>;
+  together<Item, Result>(
+    work: (items: readonly Item[]) => Work<Result[]>,
+    options?: Omit<WriteOptions, "items"> & { largest?: number },
+  ): (item: Item) => Promise<Result>;
   /**
-   * Claims ready rows of a queue inside a transaction. Returns them as the claim left them, in the order of the lanes, and
-   * within a lane in the order in which they fell due.
+   * Returns a function that finds the row of given values. In PostgreSQL, look-ups that arrive at the same time share a
+   * statement.
+   * @param select finds at most one row; names the values as `eachGiven` does
    */
-  claim(queue: QueueTable, lanes: readonly LaneClaim[], leaseMs: number): Work<readonly Row[]>;
-  /**
-   * Writes the events of records that have become final, and books their ends, inside the transaction of that change. The transaction has the
-   * merchants locked in `order`.
-   */
-  writeEvents(records: readonly FinalRecord[]): Work<void>;
-  /**
-   * Locks an account, and returns the available balance.
-   * @param enforced if present, makes the account, and sets whether its balance must cover payouts
-   */
-  lockAccount(place: Place, enforced?: boolean): Work<bigint>;
-  /** Writes entries of the books, and adds them to their accounts. A transaction takes these locks last. */
-  book(entries: readonly Entry[]): Work<void>;
+  finder(select: string): (row: GivenRows) => Promise<Row | undefined>;
+  emit: Emit;
 }
 
-export interface FinalRecord {
-  record: Disbursement | Checkout;
-  merchant: StoredMerchant;
-}
-
-/**
- * A table whose rows wait for attempts. Its statements are in `queue.ts`, except claims, which are in the folder
- * `tuned`.
- */
+/** A table whose rows wait for attempts. Its statements are in `queue.ts`. */
 export interface QueueTable {
   name: "events" | "handovers";
   /** The column that makes a lane with the merchant. */
@@ -111,20 +111,13 @@ export interface QueueTable {
  * The condition that a row is in a later lane than `place`, a merchant and a lane, for an index on merchant, lane and time. With
  * the merchant and the lane alone, SQLite would read the rest of the earlier lane.
  */
-export const afterLane = (lane: QueueTable["lane"], place = "?, ?") =>
-  `(merchant_id, ${lane}, next_attempt_at) > (${place}, ${Number.MAX_SAFE_INTEGER})`;
+export const afterLane = (lane: QueueTable["lane"], place: string) =>
+  `(merchant_id, ${lane}, next_attempt_at) > (${place}, ${LAST})`;
 
 /** Executes a statement as part of a transaction. */
 export function* run(text: Query["text"], values?: Query["values"]): Work<QueryResult> {
   const [result] = yield [{ text, ...(values && { values }) }];
   return result!;
-}
-
-/** Executes a statement for rows, as part of a transaction. Returns the rows that the statement returns. */
-export function* runRows(text: string, columns: Columns, values: readonly Values[]): Work<readonly Row[]> {
-  if (values.length === 0) return [];
-  const [result] = yield [{ text, rows: { columns, values } }];
-  return result!.rows;
 }
 
 /** Executes statements that do not depend on each other, as part of a transaction. */
@@ -149,19 +142,33 @@ export function mergedRanges(
   return `${selects.length === 1 ? selects[0]! : selects.map(part).join(" UNION ALL ")} ${order} ${end}`;
 }
 
-/** A statement that inserts rows, which all have the columns of the first. @param end such as RETURNING */
+/**
+ * A statement that selects rows for each given row, whose columns it names as in `given.merchant_id`. PostgreSQL searches
+ * the index for each of them: for a join it may expect many rows, and read the whole table. `select` therefore has a LIMIT,
+ * a lock or an aggregate, which keep it apart.
+ */
+export const eachGiven = (select: string): Query["text"] => ({
+  sqlite: select,
+  postgres: `SELECT found.* FROM :rows CROSS JOIN LATERAL (${select}) AS found`,
+});
+
+/** A statement that inserts rows. @param end such as RETURNING */
 export function insertRows(table: string, values: readonly Values[], end = "") {
-  const columns = columnsOf(table, Object.keys(values[0]!));
-  const text = `INSERT INTO ${table} (${Object.keys(columns).join(", ")}) SELECT * FROM :rows ${end}`;
-  return { text, rows: { columns, values } } satisfies Query;
+  const rows = given(table, values);
+  const text = `INSERT INTO ${table} (${Object.keys(rows.columns).join(", ")}) SELECT * FROM :rows ${end}`;
+  return { text, rows } satisfies Query;
 }
 
 /** A statement that inserts rows, except those that were inserted before. */
 export const insertNew = (table: string, values: readonly Values[]): Query =>
   insertRows(table, values, "WHERE true ON CONFLICT DO NOTHING");
 
-/** Attempts have a merchant only in PostgreSQL, whose tables could be distributed by it. */
-export const onAttempts = (text: (which: string) => string): Query["text"] => ({
-  sqlite: text("event_id"),
-  postgres: text("merchant_id = :merchant AND event_id"),
-});
+/** A statement that changes rows, which it finds by `keys`. */
+export function updateRows(table: string, keys: readonly string[], values: readonly Values[]): Query {
+  const rows = given(table, values);
+  const changes = Object.keys(rows.columns).filter((name) => !keys.includes(name));
+  const found = keys.map((name) => `t.${name} = given.${name}`).join(" AND ");
+  const text = `UPDATE ${table} AS t SET ${changes.map((name) => `${name} = given.${name}`).join(", ")}
+    FROM :rows WHERE ${found}`;
+  return { text, rows };
+}

@@ -1,5 +1,15 @@
-import type { Claimed, Queue } from "../../domain/deliveries.ts";
-import { runAll, type Executor, type Query, type QueueTable, type WriteOptions } from "./query.ts";
+import type { Claimed, Lane, LaneClaim, Queue } from "../../domain/deliveries.ts";
+import type { Row } from "../rows.ts";
+import {
+  afterLane,
+  given,
+  runAll,
+  type Executor,
+  type Query,
+  type QueueTable,
+  type Work,
+  type WriteOptions,
+} from "./query.ts";
 
 /**
  * Changes selected rows, except rows that another process is changing. PostgreSQL gets arrays, because it expects a few
@@ -21,12 +31,56 @@ const BECOMING_READY = [
 ];
 
 /**
- * The statements of a queue, except for the statements that find lanes and claim: each database has its own of these.
+ * Jumps from lane to lane in the index, so that the number of rows in a lane does not matter. SQLite uses the index for
+ * texts without the affinity of a column.
  */
+const READY_LANES = ({ name, lane }: QueueTable) => {
+  const next = (column: string) => `(SELECT ${column} FROM ${name}
+    WHERE ready = true AND ${afterLane(lane, "'' || lanes.merchant_id, '' || lanes.host")}
+    ORDER BY merchant_id, ${lane}, next_attempt_at LIMIT 1)`;
+  return `WITH RECURSIVE lanes (merchant_id, host) AS (
+      SELECT :merchant::text COLLATE "C", :host::text COLLATE "C"
+      UNION ALL SELECT ${next("merchant_id")}, ${next(lane)} FROM lanes WHERE lanes.merchant_id IS NOT NULL
+    ) SELECT merchant_id, host FROM lanes WHERE merchant_id IS NOT NULL LIMIT :limit OFFSET 1`;
+};
+
+/**
+ * Claims the first rows of each given lane. Two texts, because every webhook is claimed: PostgreSQL claims in all lanes with
+ * one statement, without waiting for other processes, and gets arrays as above. SQLite would not update a join.
+ */
+const CLAIM = ({ name, lane, order }: QueueTable): Query["text"] => {
+  const changes = "ready = false, leased_until = :leased + :lease::bigint, claim_token = claim_token + 1";
+  const which = `ready = true AND merchant_id = given.merchant_id AND ${lane} = given.host
+    ORDER BY next_attempt_at, ${order} LIMIT given.count`;
+  return {
+    sqlite: `UPDATE ${name} SET ${changes} WHERE rowid IN (SELECT rowid FROM ${name} WHERE ${which}) RETURNING *`,
+    postgres: `WITH picked AS MATERIALIZED (SELECT e.merchant_id, e.id FROM :rows
+        CROSS JOIN LATERAL (SELECT merchant_id, id FROM ${name} WHERE ${which} FOR UPDATE SKIP LOCKED) AS e)
+      UPDATE ${name} SET ${changes} WHERE merchant_id = ANY(ARRAY(SELECT merchant_id FROM picked))
+        AND id = ANY(ARRAY(SELECT id FROM picked)) RETURNING *`,
+  };
+};
+
+/**
+ * Claims ready rows of a queue inside a transaction. Returns them as the claim left them, in the order of the lanes, and
+ * within a lane in the order in which they fell due.
+ */
+export function* claimRows(queue: QueueTable, lanes: readonly LaneClaim[], lease: number): Work<readonly Row[]> {
+  const { lane, order } = queue;
+  const values = lanes.map(({ merchantId, host, count }) => ({ merchant_id: merchantId, host, count }));
+  const [claimed] = yield [{ text: CLAIM(queue), values: { lease }, rows: given("events", values) }];
+  const places = new Map(lanes.map(({ merchantId, host }, index) => [`${merchantId} ${host}`, index]));
+  const placeOf = (row: Row) => places.get(`${row.merchant_id} ${row[lane]}`)!;
+  const bySchedule = (a: Row, b: Row) => a.next_attempt_at - b.next_attempt_at || (a[order] < b[order] ? -1 : 1);
+  return claimed!.rows.toSorted((a, b) => placeOf(a) - placeOf(b) || bySchedule(a, b));
+}
+
+/** The statements of a queue, except for claims, which are part of a larger transaction. */
 export function queueOf(
   { read, write }: Pick<Executor, "read" | "write">,
-  { name, lapse }: QueueTable,
-): Pick<Queue<Claimed>, "promoteDue" | "renew"> {
+  queue: QueueTable,
+): Pick<Queue<Claimed>, "promoteDue" | "readyLanes" | "renew"> {
+  const { name, lapse } = queue;
   // Without ORDER BY, PostgreSQL expects to find a row soon and reads the whole table.
   const anyDue = BECOMING_READY.map((which) => `SELECT 1 FROM (SELECT 1 FROM ${name} WHERE ${which} LIMIT 1) AS found`);
   const changes = lapse === undefined ? READY : `${READY}, ${lapse}`;
@@ -36,6 +90,7 @@ export function queueOf(
   const promoteOfMerchant = promoteThese("merchant_id = :merchant AND ");
   const renewal = `UPDATE ${name} AS e SET leased_until = :leased + :lease::bigint FROM :rows
   WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.leased_until IS NOT NULL AND e.claim_token = given.token`;
+  const lanesText = READY_LANES(queue);
   const unflushed: WriteOptions = { commit: "writeUnflushed", repeatable: true };
 
   return {
@@ -44,15 +99,20 @@ export function queueOf(
       if ((await read({ text: anyDue.join(" UNION ALL ") })).length === 0) return 0;
       const [texts, options] =
         merchant === undefined ? [promote, unflushed] : [promoteOfMerchant, { repeatable: true }];
-      const values = { limit, merchant: merchant ?? null };
+      const values = { limit, merchant };
       const promoted = await write(() => runAll(texts.map((text) => ({ text, values }))), options);
       return promoted.reduce((sum, { count }) => sum + count, 0);
     },
+    async readyLanes({ after, limit, merchantId }) {
+      const { merchantId: merchant, host } = after ?? { merchantId: merchantId ?? "", host: "" };
+      const rows = await read({ text: lanesText, values: { merchant, host, limit } });
+      const lanes = rows.map((row): Lane => ({ merchantId: row.merchant_id, host: row.host }));
+      return merchantId === undefined ? lanes : lanes.filter((lane) => lane.merchantId === merchantId);
+    },
     async renew(claims, lease) {
       if (claims.length === 0) return;
-      const columns = { merchant_id: "text", id: "text", token: "bigint" };
       const values = claims.map(({ lane, id, token }) => ({ merchant_id: lane.merchantId, id, token }));
-      await write(() => runAll([{ text: renewal, values: { lease }, rows: { columns, values } }]), unflushed);
+      await write(() => runAll([{ text: renewal, values: { lease }, rows: given(name, values) }]), unflushed);
     },
   };
 }

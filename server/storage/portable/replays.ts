@@ -1,21 +1,11 @@
 import { actorName } from "../../domain/audit.ts";
-import type { DeliveryStatus } from "../../domain/deliveries.ts";
-import type { ReplayStore } from "../../domain/webhooks.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
-import { countDeliveries, courseOf, nextOnCourse } from "./event-search.ts";
-import {
-  pauseAfter,
-  startEntry,
-  stepSize,
-  stopEntry,
-  toReplay,
-  toStoredReplay,
-  type StoredReplay,
-} from "./replay-rows.ts";
-import type { Row, Values } from "../rows.ts";
+import type { Replay, ReplayStore } from "../../domain/webhooks.ts";
+import { fields, type Row } from "../rows.ts";
 import { recordAction } from "./audit.ts";
+import { countDeliveries, courseOf, nextOnCourse, STATUSES } from "./events.ts";
 import { lockMerchant } from "./locked-merchant.ts";
-import { run, type Executor, type Work } from "./query.ts";
+import { given, run, type Executor, type Work } from "./query.ts";
 
 const INSERT = `INSERT INTO replays
     (merchant_id, id, filter, pace, expected, started_real, started_by, seq, last_seq, state, due_at)
@@ -29,31 +19,49 @@ const DUE = "SELECT * FROM replays WHERE state = 'running' AND due_at <= (SELECT
 const LOCK = "SELECT seq, state FROM replays WHERE merchant_id = :merchant AND id = :id FOR UPDATE";
 /** Skips deliveries that have changed since they were read. */
 const MAKE_READY = `UPDATE events AS e SET status = 'pending', step = 0, next_attempt_at = :now, ready = true,
-    replay = given.replay
-  FROM :rows WHERE e.merchant_id = given.merchant_id AND e.id = given.id AND e.status = given.status
+    replay = :replay
+  FROM :rows WHERE e.merchant_id = :merchant AND e.id = given.id AND e.status = given.status
     AND NOT e.ready AND e.leased_until IS NULL`;
 const RECORD = `UPDATE replays SET seq = :seq, replayed = replayed + :replayed, skipped = skipped + :skipped,
     due_at = :due, state = :state, ended_real = :ended WHERE merchant_id = :merchant AND id = :id`;
 
-const BY_STATUS = ["pending", "delivered", "ended", "exhausted"] as const satisfies DeliveryStatus[];
 /** One range of the index for each status. A pending webhook that was attempted since its replay has left the first step. */
-const OUTCOMES = [...BY_STATUS.map((status) => `'${status}'`), "'pending' AND step > 0"].map(
+const OUTCOMES = [...STATUSES.map((status) => `'${status}'`), "'pending' AND step > 0"].map(
   (outcome) => `SELECT count(*) AS count FROM (SELECT 1 FROM events
   WHERE merchant_id = :merchant AND replay = :id AND status = ${outcome} LIMIT ${MOST_COUNTED + 1}) AS found`,
 );
 
+/**
+ * How many steps per second a replay has at most. Each step is a transaction. The steps of a second make about the same
+ * number of deliveries ready.
+ */
+const STEPS_PER_SECOND = 4;
+
+const toReplay = fields<Replay>(
+  "id merchant_id filter pace expected started_real started_by replayed skipped state ended_real stopped_by",
+);
+
+/** Times are the only numbers of a filter. */
+const textOf = (value: string | number): string => (typeof value === "number" ? new Date(value).toISOString() : value);
+
 export function replays(executor: Executor): ReplayStore {
   const { read, readAll, write } = executor;
   return {
-    countDeliveries: (merchantId, filter) => countDeliveries(executor, merchantId, filter),
-    async startReplay(replay, actor) {
-      const { id, merchantId, filter, pace, expected = null } = replay;
-      const { seq, lastSeq } = await courseOf(executor, merchantId, filter);
+    countDeliveries: (merchantId, filter) => countDeliveries(executor, { ...filter, merchantId }),
+    async startReplay({ id, merchantId, filter, pace, expected }, actor) {
+      const course = await courseOf(executor, { ...filter, merchantId });
       return write(function* () {
-        const values = { merchant: merchantId, id, filter: JSON.stringify(filter), pace, expected };
-        const [row] = (yield* run(INSERT, { ...values, actor: actorName(actor), seq, lastSeq })).rows;
+        const values = { merchant: merchantId, id, filter: JSON.stringify(filter), pace, expected, ...course };
+        const [row] = (yield* run(INSERT, { ...values, actor: actorName(actor) })).rows;
         if (!row) return undefined;
-        yield* recordAction(startEntry(replay, actor));
+        const conditions = Object.entries(filter).map(([name, value]) => [name, textOf(value)]);
+        const details = {
+          replay: id,
+          ...Object.fromEntries(conditions),
+          pace: `${pace} per second`,
+          ...(expected !== undefined && { deliveries: String(expected) }),
+        };
+        yield* recordAction({ actor, action: "replay.start", merchantId, details });
         return toReplay(row);
       });
     },
@@ -61,57 +69,55 @@ export function replays(executor: Executor): ReplayStore {
       write(function* () {
         const { count } = yield* run(STOP, { merchant: merchantId, id, actor: actorName(actor) });
         if (count === 0) return false;
-        yield* recordAction(stopEntry(merchantId, id, actor));
+        yield* recordAction({ actor, action: "replay.stop", merchantId, details: { replay: id } });
         return true;
       }),
-    async findReplay(merchantId, id) {
-      const [row] = await read({ text: FIND, values: { merchant: merchantId, id } });
+    async findReplay(merchant, id) {
+      const [row] = await read({ text: FIND, values: { merchant, id } });
       return row && toReplay(row);
     },
-    async countReplayed(merchantId, id) {
-      const values = { merchant: merchantId, id };
-      const found = await readAll(OUTCOMES.map((text) => ({ text, values })));
+    async countReplayed(merchant, id) {
+      const found = await readAll(OUTCOMES.map((text) => ({ text, values: { merchant, id } })));
       const [waiting, delivered, ended, exhausted, again] = found.map(([row]) => row!.count);
-      return { waiting: waiting!, again: again!, delivered: delivered!, failed: ended! + exhausted! };
+      return { waiting, again, delivered, failed: ended + exhausted };
     },
-    async listReplays(merchantId, limit) {
-      return (await read({ text: NEWEST, values: { merchant: merchantId, limit } })).map(toReplay);
+    async listReplays(merchant, limit) {
+      return (await read({ text: NEWEST, values: { merchant, limit } })).map(toReplay);
     },
     async advanceReplay() {
-      const [due] = await read({ text: DUE });
-      if (!due) return undefined;
-      const replay = toStoredReplay(due);
-      const { merchantId, filter, course, pace } = replay;
-      const next = await nextOnCourse(executor, merchantId, filter, course, stepSize(pace));
+      const [row] = await read({ text: DUE });
+      if (!row) return undefined;
+      const { id, merchantId, filter, pace } = toReplay(row);
+      const course = { seq: row.seq, lastSeq: row.last_seq };
+      const size = Math.ceil(pace / STEPS_PER_SECOND);
+      const next = await nextOnCourse(executor, { ...filter, merchantId }, course, size);
+
+      /** Makes the deliveries ready that were read, unless another process has done so or the replay has ended. */
+      function* step(): Work<number> {
+        const merchant = yield* lockMerchant(merchantId, "shares");
+        const [current] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
+        if (current?.state !== "running" || current.seq !== course.seq) return 0;
+        const values = next.rows.map(({ id: event, status }: Row) => ({ id: event, status }));
+        const rows = given("events", values);
+        const [made] = yield [{ text: MAKE_READY, values: { merchant: merchantId, replay: id }, rows }];
+        const replayed = made!.count;
+        const isDone = next.seq >= course.lastSeq;
+        yield* run(RECORD, {
+          merchant: merchantId,
+          id,
+          seq: next.seq,
+          replayed,
+          skipped: next.rows.length - replayed,
+          // The pause keeps the pace.
+          due: merchant.now + Math.ceil((replayed * 1_000) / pace),
+          state: isDone ? "done" : "running",
+          ended: isDone ? merchant.now : null,
+        });
+        return replayed;
+      }
       // A power failure may undo attempts, which are then repeated, but it never undoes a step whose webhooks were
       // sent. If the step is repeated although it was committed, the position has changed.
-      return write(() => step(replay, next), { commit: "writeSoon", repeatable: true });
+      return write(step, { commit: "writeSoon", repeatable: true });
     },
   };
-}
-
-/** Makes the deliveries ready that were read, unless another process has done so or the replay has ended. */
-function* step(
-  { merchantId, id, pace, course }: StoredReplay,
-  { rows, seq }: { rows: readonly Row[]; seq: number },
-): Work<number> {
-  const merchant = yield* lockMerchant(merchantId, "shares");
-  const [current] = (yield* run(LOCK, { merchant: merchantId, id })).rows;
-  if (current?.state !== "running" || current.seq !== course.seq) return 0;
-  const found = rows.map((row) => ({ merchant_id: merchantId, id: row.id, status: row.status, replay: id }) as Values);
-  const columns = { merchant_id: "text", id: "text", status: "text", replay: "text" };
-  const [made] = yield [{ text: MAKE_READY, rows: { columns, values: found } }];
-  const replayed = made!.count;
-  const isDone = seq >= course.lastSeq;
-  yield* run(RECORD, {
-    merchant: merchantId,
-    id,
-    seq,
-    replayed,
-    skipped: rows.length - replayed,
-    due: merchant.now + pauseAfter(replayed, pace),
-    state: isDone ? "done" : "running",
-    ended: isDone ? merchant.now : null,
-  });
-  return replayed;
 }

@@ -1,8 +1,7 @@
 import { FIRST_FAILED_STATUS, REQUESTS_KEPT, type LoggedRequest, type RequestLog } from "../../domain/request-log.ts";
-import { openCursor, sealCursor } from "../cursor.ts";
 import type { Row, Values } from "../rows.ts";
-import { toPage } from "./pages.ts";
-import { insertNew, runAll, type Executor } from "./query.ts";
+import { placeOf, toPage } from "./pages.ts";
+import { insertNew, LAST, runAll, type Executor } from "./query.ts";
 
 const OF_ONE_KIND = `merchant_id = :merchant AND coalesce(status >= ${FIRST_FAILED_STATUS}, true) = :failed`;
 const FORGET = `DELETE FROM request_log WHERE ${OF_ONE_KIND} AND (at_real, number) <=
@@ -10,7 +9,7 @@ const FORGET = `DELETE FROM request_log WHERE ${OF_ONE_KIND} AND (at_real, numbe
    ORDER BY at_real DESC, number DESC LIMIT 1 OFFSET ${REQUESTS_KEPT.newest})`;
 // A merchant has few rows, so the filters need no index.
 const SELECT = `SELECT * FROM request_log WHERE merchant_id = :merchant AND at_real > (SELECT :now) - :kept::bigint
-    AND (at_real, number) < (:at, :number)
+    AND (at_real, number) < (:at_real, :number)
     AND (:class::bigint IS NULL OR coalesce(status / 100, 0) = :class) AND (:operation::text IS NULL OR operation = :operation)
     AND (:reference::text IS NULL OR :reference IN (reference, merchants_reference))
     AND (:request::text IS NULL OR request_id = :request)
@@ -31,21 +30,11 @@ export function requestLog({ read, write }: Executor): RequestLog {
         { commit: "writeApart", repeatable: true },
       ),
     async listRequests(query) {
-      const {
-        merchantId,
-        cursor,
-        statusClass = null,
-        operation = null,
-        reference = null,
-        requestId = null,
-        limit,
-      } = query;
-      const [at, number] =
-        cursor === undefined ? [Number.MAX_SAFE_INTEGER, 0] : openCursor("requests", merchantId, cursor, 2);
-      const filters = { class: statusClass, operation, reference, request: requestId };
-      const range = { merchant: merchantId, kept: REQUESTS_KEPT.forMs, at: at!, number: number!, limit: limit + 1 };
-      const found = await read({ text: SELECT, values: { ...range, ...filters } });
-      return toPage(found, limit, toRequest, (last) => sealCursor("requests", merchantId, [last.at_real, last.number]));
+      const { merchantId: merchant, statusClass, operation, reference, requestId: request, limit } = query;
+      const asked = { ...query, list: "requests", scope: merchant, start: { at_real: LAST, number: 0 } };
+      const filters = { class: statusClass, operation, reference, request };
+      const values = { ...placeOf(asked), merchant, kept: REQUESTS_KEPT.forMs, ...filters, limit: limit + 1 };
+      return toPage(asked, await read({ text: SELECT, values }), toRequest);
     },
   };
 }

@@ -3,7 +3,8 @@ import type { Row } from "../rows.ts";
 import type { Sealing } from "../sealing.ts";
 import type { Query, Work } from "./query.ts";
 
-const SELECT = (which: string) => `SELECT m.id, m.webhook_secret, p.secret, p.expires_at FROM merchants m
+/** The merchants with their current secret, in a row for each previous secret. */
+const SELECT = (which: string) => `SELECT m.*, p.secret, p.expires_at FROM merchants m
   LEFT JOIN previous_webhook_secrets p ON p.merchant_id = m.id ${which}
   WHERE m.id = ANY(:merchants::text[]) ORDER BY m.id, p.number DESC`;
 

@@ -1,6 +1,6 @@
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
-import type { Context } from "./context.ts";
-import type { Query as Send } from "./database.ts";
+import type { Batcher, BatcherOptions } from "./batcher.ts";
+import type { Queries, Query as Send } from "./database.ts";
 import { TIMES } from "./statements.ts";
 
 interface Placed {
@@ -29,6 +29,7 @@ function placed(text: string, rows: GivenRows | undefined): Placed {
 }
 
 async function execute(send: Send, { text, values = {}, rows }: Query): Promise<QueryResult> {
+  if (rows?.values.length === 0) return { rows: [], count: 0 };
   const statement = placed(typeof text === "string" ? text : text.postgres, rows);
   const given = Object.keys(rows?.columns ?? {}).map((column) => rows!.values.map((row) => row[column] ?? null));
   return send(statement.text, [...given, ...statement.names.map((name) => toParameter(values[name]))]);
@@ -44,21 +45,45 @@ export async function runIn<T>(send: Send, work: Work<T>): Promise<T> {
   return step.value;
 }
 
+/**
+ * Returns a function that adds to a new batcher. Items that were added before the storage was closed are still processed,
+ * with the given database.
+ */
+export type Batched = <Item, Result>(
+  work: (items: Item[], db: Queries) => Promise<Result[]>,
+  options: Pick<BatcherOptions, "concurrency" | "largest">,
+) => Batcher<Item, Result>["add"];
+
 export function postgresExecutor(
-  { db, batched }: Pick<Context, "db" | "batched">,
-  tuned: Pick<Executor, "sealing" | "claim" | "writeEvents" | "lockAccount" | "book">,
+  { read: send, transaction }: Queries,
+  batched: Batched,
+  shared: Pick<Executor, "sealing" | "emit">,
 ): Executor {
-  const read = async (query: Query) => (await execute(db.read, query)).rows;
+  const read = async (query: Query) => (await execute(send, query)).rows;
   return {
-    ...tuned,
+    ...shared,
     database: "postgres",
     read,
     readAll: (queries) => Promise.all(queries.map(read)),
-    write: (work, { repeatable = false } = {}) => db.transaction((send) => runIn(send, work()), { repeatable }),
-    together: (work) =>
-      batched((items, queries) => queries.transaction((send) => runIn(send, work(items)), { items: items.length }), {
-        concurrency: 1,
-        largest: 256,
-      }),
+    write: (work, options) => transaction((query) => runIn(query, work()), options),
+    // One batch at a time: while a batch is being committed, the next batch fills up.
+    together: (work, { largest = 256, repeatable = false } = {}) =>
+      batched(
+        (items, db) => db.transaction((query) => runIn(query, work(items)), { items: items.length, repeatable }),
+        { concurrency: 1, largest },
+      ),
+    finder(select) {
+      const text = `SELECT given.place, found.* FROM :rows CROSS JOIN LATERAL (${select}) AS found`;
+      return batched(
+        async (wanted: GivenRows[], db) => {
+          const columns = { ...wanted[0]!.columns, place: "bigint" };
+          const values = wanted.map((each, place) => ({ ...each.values[0], place }));
+          const { rows } = await execute(db.read, { text, rows: { columns, values } });
+          const found = new Map(rows.map((row) => [row.place as number, row]));
+          return wanted.map((_, place) => found.get(place));
+        },
+        { concurrency: 2, largest: 256 },
+      );
+    },
   };
 }

@@ -2,24 +2,12 @@ import type { Storage } from "../../domain/storage.ts";
 import type { Mode } from "../../domain/keys.ts";
 import { silent } from "../../domain/telemetry.ts";
 import { claim, modeOfServer, type OpenOptions } from "../mode.ts";
-import { backlog } from "../portable/backlog.ts";
-import { DELIVERIES } from "../portable/delivery-queue.ts";
-import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
-import { notingInsertions } from "../portable/noting.ts";
-import { attemptRecorder } from "../tuned/attempts-postgres.ts";
-import { claimRows, laneReader } from "../tuned/claims-postgres.ts";
-import { writeEvents } from "../tuned/events-postgres.ts";
-import { finders } from "../tuned/finders-postgres.ts";
-import { book, lockAccount } from "../tuned/ledger-postgres.ts";
-import { insertions } from "../tuned/insertions-postgres.ts";
+import { sharedRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
-import { requestRates } from "../tuned/request-rates-postgres.ts";
-import { settler } from "../tuned/settlement-postgres.ts";
 import { createPool, explained, withConnection } from "./connections.ts";
-import type { Context } from "./context.ts";
 import { createDatabase, type Database } from "./database.ts";
-import { postgresExecutor } from "./executor.ts";
+import { postgresExecutor, type Batched } from "./executor.ts";
 import { watchHealth } from "./errors.ts";
 import { createBatcher } from "./batcher.ts";
 import { keepTime } from "./keep-time.ts";
@@ -64,28 +52,18 @@ async function open(
   { clock, server, time = "database", emit = silent, secretKeys, mode }: Omit<Options, "mode"> & { mode?: Mode },
 ): Promise<Storage> {
   const batchers: { idle(): Promise<void> }[] = [];
-  const context: Context = {
-    emit,
-    db,
-    batched(work, options) {
-      const batcher = createBatcher((items: never[]) => work(items, db), options);
-      batchers.push(batcher);
-      return batcher.add as never;
-    },
+  const batched: Batched = (work, options) => {
+    const batcher = createBatcher((items: never[]) => work(items, db), options);
+    batchers.push(batcher);
+    return batcher.add as never;
   };
   const sealing = createSealing(secretKeys);
-  const executor = postgresExecutor(context, { sealing, claim: claimRows, writeEvents, lockAccount, book });
+  const executor = postgresExecutor(db, batched, { sealing, emit });
   const keeper = await keepTime(db, clock, { server, time });
   await executor.write(() => claim(mode, sealing, { server }), { repeatable: true });
   const storage: Storage = {
     ...portableStorage(executor),
-    ...notingInsertions(insertions(context)),
-    ...finders(context),
-    settleDue: settler(context),
-    ...backlog(executor, laneReader(context, DELIVERIES)),
-    handoverLanes: laneReader(context, HANDOVERS),
-    recordAttempt: attemptRecorder(context),
-    takeRequest: requestRates(context),
+    takeRequest: sharedRates(executor),
     exclusively: (work) =>
       db.transaction(async (query) => {
         await query(EXCLUSIVE);

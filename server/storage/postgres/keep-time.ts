@@ -14,7 +14,7 @@ const RECORD = `UPDATE service SET
     leased = CASE leased WHEN $1 THEN leased + $2::bigint ELSE leased END
   WHERE id = 1 RETURNING leased, ${DATABASE_CLOCK} AS database`;
 const FUTURE_TIMES = [
-  ...futureTimes("(SELECT :now)", "a.merchant_id = events.merchant_id AND a.event_id = events.id"),
+  ...futureTimes("(SELECT :now)"),
   // Processes share limits. A rate is full again after a second at most.
   "DELETE FROM request_rates WHERE full_at > (SELECT :now) + 2000",
 ];

@@ -196,7 +196,9 @@ async function rows() {
     .filter((name) => !["schema_migrations", "service"].includes(name));
   const found: Record<string, unknown[]> = {};
   for (const name of names) {
-    const all = await database.run(`SELECT to_jsonb(t) - 'rowid' AS row FROM ${name} AS t`);
+    // A repeat on a later day locks the day's sum, and adds nothing.
+    const which = name === "daily_sums" ? "WHERE amount > 0" : "";
+    const all = await database.run(`SELECT to_jsonb(t) - 'rowid' AS row FROM ${name} AS t ${which}`);
     const texts = all.map(({ row }) => JSON.stringify({ ...(row as object), ...(name === "audit" && { id: 0 }) }));
     if (texts.length > 0) found[name] = texts.toSorted();
   }

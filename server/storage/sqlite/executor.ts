@@ -1,6 +1,7 @@
-import type { SQLInputValue } from "node:sqlite";
-import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
-import type { Context } from "./context.ts";
+import type { DatabaseSync, SQLInputValue } from "node:sqlite";
+import { ServiceError } from "../../domain/errors.ts";
+import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work, WriteOptions } from "../portable/query.ts";
+import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import type { Writer } from "./writer.ts";
 
 /**
@@ -8,6 +9,7 @@ import type { Writer } from "./writer.ts";
  */
 const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/::\w+(\[\])?/g, ""],
+  [/ COLLATE "C"/g, ""],
   [/ FOR (NO KEY UPDATE|KEY SHARE|UPDATE|SHARE)( OF \w+)?( SKIP LOCKED)?/g, ""],
   // An index whose condition is `= 1` is not used for `= true`.
   [/= true\b/g, "= 1"],
@@ -17,27 +19,24 @@ const DIFFERENCES: readonly [pattern: RegExp, sqlite: string][] = [
   [/\bstrpos\(/g, "instr("],
 ];
 
-type Given = Readonly<Record<string, QueryValue>>;
+/** The times that a statement may name. */
+type Times = Readonly<Record<"now" | "leased", () => number>>;
+type Given = Readonly<Record<string, QueryValue | undefined>>;
 
 /** Executes a prepared statement with the values of a query, for one of its rows. */
 type Prepared = (values: Given, row: Given) => QueryResult;
 
 const CHANGES_MERCHANTS = /^(INSERT INTO|UPDATE|DELETE FROM) (merchants|api_keys)\b/;
-const DELETES_ACCOUNTS = /^DELETE FROM accounts\b/;
 
-/** Returns a function that executes statements, and prepares each statement once. */
-export function statementRunner({
-  db,
-  now,
-  leased,
-  cache,
-  ledger,
-}: Pick<Context, "db" | "now" | "leased" | "cache" | "ledger">): (query: Query) => QueryResult {
-  /** The times that a statement may name. */
-  const times = new Map([
-    ["now", now],
-    ["leased", leased],
-  ]);
+/**
+ * Returns a function that executes statements, and prepares each statement once.
+ * @param forgetMerchants is called before each statement that changes merchants or keys
+ */
+export function statementRunner(
+  db: DatabaseSync,
+  times: Times,
+  forgetMerchants: () => void,
+): (query: Query) => QueryResult {
   const known = new Map<string, Prepared>();
 
   function prepare(text: string, rows: GivenRows | undefined): Prepared {
@@ -45,17 +44,14 @@ export function statementRunner({
     const statement = db.prepare(sql);
     const parameters = names.map((name): ((values: Given, row: Given) => SQLInputValue) => {
       const ofRow = name in (rows?.columns ?? {});
-      return times.get(name) ?? ((values, row) => toInput((ofRow ? row : values)[name]));
+      if (name in times) return times[name as keyof Times];
+      return (values, row) => toInput((ofRow ? row : values)[name]);
     });
     const returnsRows = statement.columns().length > 0;
-    /** Brings the tables and what memory has of them together. */
-    const before = [
-      ...(CHANGES_MERCHANTS.test(sql) ? [cache.clear] : []),
-      ...(DELETES_ACCOUNTS.test(sql) ? [ledger.store] : []),
-    ];
+    const changesMerchants = CHANGES_MERCHANTS.test(sql);
     return (values, row) => {
       const inputs = parameters.map((valueOf) => valueOf(values, row));
-      for (const act of before) act();
+      if (changesMerchants) forgetMerchants();
       if (!returnsRows) return { rows: [], count: Number(statement.run(...inputs).changes) };
       const found = statement.all(...inputs);
       return { rows: found, count: found.length };
@@ -63,6 +59,7 @@ export function statementRunner({
   }
 
   return ({ text: texts, values = {}, rows }) => {
+    if (rows?.values.length === 0) return { rows: [], count: 0 };
     const text = typeof texts === "string" ? texts : texts.sqlite;
     const execute = known.get(text) ?? prepare(text, rows);
     known.set(text, execute);
@@ -75,12 +72,25 @@ export function statementRunner({
   };
 }
 
+/**
+ * Returns the statement for one of the given rows, whose values become parameters. A join with the given rows keeps a
+ * table of one row.
+ */
+function ofOneRow(text: string, { columns }: GivenRows): string {
+  const names = Object.keys(columns);
+  const inserted = `VALUES (${names.map((name) => `:${name}`).join(", ")})`;
+  const alone = text
+    .replace(/SELECT \* FROM :rows( WHERE true)?/, inserted)
+    .replace(/\s+FROM :rows\s+(?=WHERE\b)/, " ");
+  if (!alone.includes(":rows")) return alone.replaceAll(/\bgiven\./g, ":");
+  return alone.replaceAll(":rows", `(SELECT ${names.map((name) => `:${name} AS ${name}`).join(", ")}) AS given`);
+}
+
 /** Returns the statement with numbers instead of the names of its parameters, because SQLite binds them faster. */
 function translated(text: string, rows: GivenRows | undefined): { sql: string; names: string[] } {
-  const given = Object.keys(rows?.columns ?? {}).map((column) => `:${column} AS ${column}`);
   const named = DIFFERENCES.reduce(
     (changed, [pattern, sqlite]) => changed.replaceAll(pattern, sqlite),
-    text.replaceAll(":rows", `(SELECT ${given.join(", ")}) AS given`),
+    rows ? ofOneRow(text, rows) : text,
   );
   const names: string[] = [];
   const sql = named.replaceAll(/:(\w+)/g, (_, name: string) => {
@@ -103,18 +113,54 @@ export function runNow<T>(execute: (query: Query) => QueryResult, work: Work<T>)
   return step.value;
 }
 
+/** How many items may wait for a commit; further items are refused. */
+const CAPACITY = 10_000;
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve(result: Result): void;
+  reject(error: unknown): void;
+}
+
 export function sqliteExecutor(
   writer: Writer,
   execute: (query: Query) => QueryResult,
-  tuned: Pick<Executor, "sealing" | "claim" | "writeEvents" | "lockAccount" | "book">,
+  shared: Pick<Executor, "sealing" | "emit">,
 ): Executor {
   return {
-    ...tuned,
+    ...shared,
     database: "sqlite",
     read: async (query) => execute(query).rows,
     readAll: async (queries) => queries.map((query) => execute(query).rows),
     write: (work, { commit = "write" } = {}) => writer[commit](() => runNow(execute, work())),
-    // In SQLite, items of one turn of the event loop share a commit anyway.
-    together: (work) => (item) => writer.write(() => runNow(execute, work([item]))[0]!),
+    together<Item, Result>(work: (items: readonly Item[]) => Work<Result[]>, { commit = "write" }: WriteOptions = {}) {
+      /** The items that arrived since the last commit. */
+      let open: Waiting<Item, Result>[] | undefined;
+
+      async function commitAll(batch: Waiting<Item, Result>[]): Promise<void> {
+        try {
+          const results = await writer[commit](() => {
+            if (open === batch) open = undefined;
+            return runNow(execute, work(batch.map(({ item }) => item)));
+          }, batch);
+          for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
+        } catch (error) {
+          if (open === batch) open = undefined;
+          if (batch.length === 1 || error instanceof UnknownOutcome || error instanceof ServiceError)
+            for (const { reject } of batch) reject(error);
+          else for (const each of batch) void commitAll([each]);
+        }
+      }
+
+      return (item: Item): Promise<Result> => {
+        if (open && open.length >= CAPACITY) return Promise.reject(overloaded());
+        const { promise, resolve, reject } = Promise.withResolvers<Result>();
+        const waiting = { item, resolve, reject };
+        if (open) open.push(waiting);
+        else void commitAll((open = [waiting]));
+        return promise;
+      };
+    },
+    finder: (text) => async (rows) => execute({ text, rows }).rows[0],
   };
 }

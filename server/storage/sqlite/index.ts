@@ -1,32 +1,25 @@
+import type { DatabaseSync } from "node:sqlite";
 import { ServiceError } from "../../domain/errors.ts";
 import type { Storage } from "../../domain/storage.ts";
+import type { SecretHash } from "../../domain/keys.ts";
+import type { KeyOwner } from "../../domain/merchants.ts";
 import { silent } from "../../domain/telemetry.ts";
 import { correction, futureTimes } from "../future-times.ts";
 import { claim, modeOfServer, type FoundMode, type OpenOptions } from "../mode.ts";
-import { backlog } from "../portable/backlog.ts";
 import { DELIVERIES } from "../portable/delivery-queue.ts";
 import { HANDOVERS } from "../portable/handovers.ts";
 import { portableStorage } from "../portable/index.ts";
-import { notingInsertions } from "../portable/noting.ts";
+import { ownRates } from "../request-rates.ts";
 import { createSealing } from "../sealing.ts";
 import type { DatabaseStatus } from "../status.ts";
-import { attemptRecorder } from "../tuned/attempts-sqlite.ts";
-import { claimer, laneReader } from "../tuned/claims-sqlite.ts";
-import { eventWriter } from "../tuned/events-sqlite.ts";
-import { finders } from "../tuned/finders-sqlite.ts";
-import { insertions } from "../tuned/insertions-sqlite.ts";
-import { createLedger } from "../tuned/ledger-sqlite.ts";
-import { requestRates } from "../tuned/request-rates-sqlite.ts";
-import { settler } from "../tuned/settlement-sqlite.ts";
 import { wrapped } from "../storage-error.ts";
 import { backupSqlite } from "./backup.ts";
-import { createMerchantCache, type Context } from "./context.ts";
 import { explained, MEMORY, openDatabase, watchNames } from "./database.ts";
 import { runNow, sqliteExecutor, statementRunner } from "./executor.ts";
 import { createHealth, type Health } from "./health.ts";
 import { migrate, migrateMemory } from "./migrate.ts";
 import { modeOf, statusOf } from "./tools.ts";
-import { createWriter } from "./writer.ts";
+import { createWriter, type Writer } from "./writer.ts";
 
 /** The storage in a SQLite file, and what an operator does with the file while a server has it open. */
 export interface SqliteStorage extends Storage {
@@ -64,9 +57,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       `UPDATE handovers SET asked_leased = ${times.leased()} WHERE state <> 'closed' AND asked_leased IS NOT NULL`,
     );
 
-    const cache = createMerchantCache(db);
     const health = createHealth(clock.monotonic, emit);
-    const ledger = createLedger(db);
     /** Runs after the responses to a commit. SQLite's own checkpoints do not report that a flush has failed. */
     function checkpoint() {
       try {
@@ -79,7 +70,6 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     db.exec("PRAGMA wal_autocheckpoint = 0");
     const writer = createWriter(db, {
       beforeBegin: health.require,
-      beforeCommit: ledger.store,
       onCommit(items, durationMs) {
         health.committed();
         commits += 1;
@@ -88,38 +78,19 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
       },
       onRollback(error) {
         health.explain(error);
-        cache.clear();
-        ledger.forget();
       },
     });
-    const writeEvent = eventWriter({ db, ledger });
-    const context: Context = { db, ...writer, ...times, merchantOf: cache.merchantOf, cache, ledger, writeEvent, emit };
+    /** The owners of keys, which every request needs. */
+    const owners = new Map<SecretHash, KeyOwner>();
     const sealing = createSealing(secretKeys);
-    const execute = statementRunner(context);
+    const execute = statementRunner(db, times, () => owners.clear());
     db.exec("BEGIN");
     runNow(execute, claim(mode, sealing, { server }));
     db.exec("COMMIT");
-    const executor = sqliteExecutor(writer, execute, {
-      sealing,
-      claim: claimer(context),
-      *writeEvents(records) {
-        records.forEach(writeEvent);
-        yield [];
-      },
-      *book(entries) {
-        ledger.book(entries);
-        yield [];
-      },
-      *lockAccount(place, enforced) {
-        yield [];
-        const account = ledger.accountOf(place);
-        account.enforced = enforced ?? account.enforced;
-        return account.available;
-      },
-    });
+    const portable = portableStorage(sqliteExecutor(writer, execute, { sealing, emit }));
     const correct = correction(clock, () =>
       writer.write(() => {
-        for (const sql of futureTimes(String(clock.now()), "a.event_id = events.id")) db.exec(sql);
+        for (const sql of futureTimes(String(clock.now()))) db.exec(sql);
       }),
     );
     const haveNames = watchNames(path);
@@ -130,19 +101,19 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
     const timer = server ? setInterval(look, LOOK_EVERY_MS).unref() : undefined;
     if (server) void correct();
     const storage: SqliteStorage = {
-      ...portableStorage(executor),
-      ...notingInsertions(insertions(context)),
-      ...finders(context),
-      settleDue: settler(context),
-      ...backlog(executor, laneReader(context, DELIVERIES)),
-      handoverLanes: laneReader(context, HANDOVERS),
-      recordAttempt: attemptRecorder(context),
-      takeRequest: requestRates(clock.monotonic),
+      ...portable,
+      async findMerchantByKey(hash) {
+        const owner = owners.get(hash) ?? (await portable.findMerchantByKey(hash));
+        // No transaction has run since the look-up: each needs a turn of the event loop of its own.
+        if (owner) owners.set(hash, owner);
+        return owner;
+      },
+      takeRequest: ownRates(clock.monotonic),
       // Only one server may use the file.
       exclusively: (work) => work(),
       async ping() {
         await look();
-        await ping(context, health);
+        await ping(db, writer, health);
       },
       async close() {
         // Wait for the writes in progress.
@@ -169,7 +140,7 @@ function open(path: string, { clock, server, mode: asked, emit = silent, secretK
  * Commits a small write. If the storage is failing, also commits and removes as much data as several payouts need,
  * because a small write may still succeed on a full disk.
  */
-async function ping({ db, write }: Context, health: Health) {
+async function ping(db: DatabaseSync, { write }: Writer, health: Health) {
   const fill = (bytes: number) => write(() => db.exec(`UPDATE server SET room = zeroblob(${bytes}) WHERE id = 1`));
   await fill(0);
   if (!health.failing) return;

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } fro
 import { startServer } from "../../testing/server.ts";
 import { aDisbursement } from "../../testing/storage/fixtures.ts";
 import { createHealth } from "./health.ts";
+import { sqliteExecutor, statementRunner } from "./executor.ts";
 import { createWriter } from "./writer.ts";
 
 const valuesOf = (text: string) => [...text].map((value) => ({ value }));
@@ -39,14 +40,31 @@ describe("a writer", () => {
     expect(steps).toEqual(["BEGIN IMMEDIATE", "a", "b", "c", "COMMIT", "resolved a", "resolved b", "resolved c"]);
   });
 
-  test("refuses new work beyond its capacity, but not what goes on with a request or ends what was begun", async () => {
-    const { write, writeNew, writeSoon } = createWriter(db, {});
-    const waiting = Array.from({ length: 10_000 }, () => writeNew(() => undefined));
+  /** Returns a function that stores a value together with the others of its turn of the event loop. */
+  function inserting() {
+    const execute = statementRunner(db, { now: Date.now, leased: Date.now }, () => undefined);
+    const { together } = sqliteExecutor(createWriter(db, {}), execute, {} as never);
+    return together(function* (values: readonly string[]) {
+      yield values.map((value) => ({ text: "INSERT INTO rows VALUES (:value)", values: { value } }));
+      return values.map((value) => value.toUpperCase());
+    });
+  }
+
+  test("refuses items beyond its capacity that arrive in one turn of the event loop", async () => {
+    const add = inserting();
+    const waiting = Array.from({ length: 10_000 }, (_, index) => add(String(index)));
     const refusal = { code: "unavailable", details: { retryAfterSeconds: 1 } };
-    await expect(writeNew(insert("a"))).rejects.toMatchObject(refusal);
-    await Promise.all([...waiting, write(insert("b")), writeSoon(insert("c"))]);
-    await writeNew(insert("d"));
-    expect(stored()).toEqual(valuesOf("bcd"));
+    await expect(add("a")).rejects.toMatchObject(refusal);
+    await Promise.all(waiting);
+    expect(await add("b")).toBe("B");
+  });
+
+  test("stores the items of a turn together, and each alone if one of them fails", async () => {
+    const add = inserting();
+    expect(await Promise.all(["a", "b"].map(add))).toEqual(["A", "B"]);
+    const results = await Promise.allSettled(["c", "a", "d"].map(add));
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    expect(stored()).toEqual(valuesOf("abcd"));
   });
 
   test("a job that throws fails alone; the others of its batch take effect once", async () => {

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { overloaded, UnknownOutcome } from "../storage-error.ts";
+import { UnknownOutcome } from "../storage-error.ts";
 import { troubleOf } from "./health.ts";
 
 /** The share of time for commits of background work alone. */
@@ -27,27 +27,23 @@ function createPace(): (spentMs?: number) => number {
   };
 }
 
-/** Runs `work` inside a transaction. Resolves with its result once the transaction is committed. */
-export type Write = <T>(work: () => T) => Promise<T>;
+/**
+ * Runs `work` inside a transaction. Resolves with its result once the transaction is committed.
+ * @param items what the work is about, for reports: one request each
+ */
+export type Write = <T>(work: () => T, items?: { readonly length: number }) => Promise<T>;
 
 interface Hooks {
   /** Runs before each transaction; if it throws, nothing is written. */
   beforeBegin?(): void;
-  /** Runs at the end of each transaction. */
-  beforeCommit?(): void;
-  /** Runs after each commit, with the number of jobs and the time from the start of the transaction. */
-  onCommit?(jobs: number, durationMs: number): void;
+  /** Runs after each commit, with the number of items and the time from the start of the transaction. */
+  onCommit?(items: number, durationMs: number): void;
   onRollback?(error: unknown): void;
 }
-
-/** How many writes may wait. Further calls of `writeNew` are refused. */
-const CAPACITY = 10_000;
 
 export interface Writer {
   /** Commits at the end of this turn of the event loop. */
   write: Write;
-  /** Like `write`, but refuses the work if too much waits. For the first write of a request. */
-  writeNew: Write;
   /**
    * Commits with the next write, or alone a few milliseconds later. For work for which no request waits, so that such
    * work does not occupy the disk.
@@ -70,7 +66,10 @@ interface Job {
   isSoon: boolean;
   /** True if the job's commit must be flushed to disk. */
   flushed: boolean;
+  items: { readonly length: number };
 }
+
+const ONE = { length: 1 };
 
 /**
  * Group commit (D28): the work of one turn of the event loop shares one transaction, so that many creates cost one flush
@@ -105,7 +104,6 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     let results: unknown[];
     try {
       results = batch.map((job) => job.work());
-      hooks.beforeCommit?.();
       db.exec("COMMIT");
     } catch (error) {
       // After some errors, such as a full disk, SQLite has already rolled back.
@@ -119,7 +117,8 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
       return;
     }
     for (const [index, job] of batch.entries()) job.resolve(results[index]);
-    hooks.onCommit?.(batch.length, performance.now() - begun);
+    const count = batch.reduce((sum, { items }) => sum + items.length, 0);
+    hooks.onCommit?.(count, performance.now() - begun);
   }
 
   function flush() {
@@ -134,7 +133,7 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
     if (batch.every(({ isSoon }) => isSoon)) pace(performance.now() - begun);
   }
 
-  function add<T>(work: () => T, { isSoon = false, flushed = true } = {}): Promise<T> {
+  function add<T>(work: () => T, items = ONE, { isSoon = false, flushed = true } = {}): Promise<T> {
     if (!isDue && !(isSoon && timer)) {
       const delay = isSoon ? pace() : 0;
       if (delay > 0) timer = setTimeout(flush, delay);
@@ -143,17 +142,16 @@ export function createWriter(db: DatabaseSync, hooks: Hooks): Writer {
         setImmediate(flush);
       }
     }
-    return new Promise<T>((resolve, reject) => jobs.push({ work, resolve, reject, isSoon, flushed }));
+    return new Promise<T>((resolve, reject) => jobs.push({ work, items, resolve, reject, isSoon, flushed }));
   }
 
   return {
-    write: (work) => add(work),
-    writeNew: (work) => (jobs.length < CAPACITY ? add(work) : Promise.reject(overloaded())),
-    writeSoon: (work) => add(work, { isSoon: true }),
-    writeUnflushed: (work) => add(work, { isSoon: true, flushed: false }),
-    writeApart: (work) =>
+    write: (work, items) => add(work, items),
+    writeSoon: (work, items) => add(work, items, { isSoon: true }),
+    writeUnflushed: (work, items) => add(work, items, { isSoon: true, flushed: false }),
+    writeApart: (work, items = ONE) =>
       new Promise(
-        (resolve, reject) => void setImmediate(run, [{ work, resolve, reject, isSoon: true, flushed: false }]),
+        (resolve, reject) => void setImmediate(run, [{ work, items, resolve, reject, isSoon: true, flushed: false }]),
       ),
   };
 }

@@ -168,6 +168,7 @@ CREATE INDEX deliveries_waiting ON events (merchant_id, host, next_attempt_at)
 CREATE INDEX deliveries_of_replay ON events (merchant_id, replay, status) WHERE replay IS NOT NULL;
 
 CREATE TABLE attempts (
+  merchant_id TEXT NOT NULL,
   event_id TEXT NOT NULL,
   number INTEGER NOT NULL,
   at INTEGER NOT NULL,
@@ -191,14 +192,15 @@ INSERT INTO server (id) VALUES (1);
 -- The audit trail (D41): who did what, and when. A reset of a merchant's sandbox keeps it. Details are JSON without
 -- secrets.
 CREATE TABLE audit (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  merchant_id TEXT NOT NULL,
   at_real INTEGER NOT NULL,
+  id TEXT NOT NULL,
   actor TEXT NOT NULL,
   action TEXT NOT NULL,
-  merchant_id TEXT NOT NULL,
-  details TEXT NOT NULL
-) STRICT;
-CREATE INDEX audit_of_merchant ON audit (merchant_id, seq);
+  details TEXT NOT NULL,
+  PRIMARY KEY (merchant_id, at_real, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX audit_by_time ON audit (at_real, id);
 
 -- Sign-in to the dashboard. Only the SHA-256 of a token is stored. merchant_id is empty for operators, who may see all
 -- merchants. invited_by is who let a person in: the names of those in whose sessions the links were made, the first one
