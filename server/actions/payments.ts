@@ -55,9 +55,7 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
     leadsTo: "{scope}/approvals",
     says: (results: ReadonlyMap<Decided, number>) => ({
       lines: [...results].map(([result, count]) =>
-        result === "decided"
-          ? say(decided, { count })
-          : say("payoutsNot", { count, why: say(`undecided.payout.${result}`) }),
+        result === "decided" ? say(decided, { count }) : say("payoutsNot", { count, why: say(`undecided.${result}`) }),
       ),
     }),
   }) as const;

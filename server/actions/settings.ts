@@ -196,7 +196,7 @@ export const settingsActions = {
       secret: address,
       lines: [say("linkShownOnce", { within: LIFETIMES[lifetime], role: say(`role.${role}`) })],
     }),
-    perMinute: { person: 10, team: 30 },
+    perMinute: 10,
   }),
   "session.end": action({
     at: "{scope}/team/end",

@@ -1,5 +1,5 @@
 import { describeSearch, SEARCH, searchOf, type TypedSearch } from "../../actions/webhooks.ts";
-import type { Delivery, DeliveryFilter, DeliverySearch } from "../../domain/deliveries.ts";
+import type { Delivery, DeliveryFilter } from "../../domain/deliveries.ts";
 import { MOST_COUNTED } from "../../domain/storage.ts";
 import { deliveriesOfPayment, type Replay, type Replayed } from "../../domain/webhooks.ts";
 import { whoIs } from "./audit.ts";
