@@ -249,8 +249,8 @@ export interface Action<At extends string = string, All extends Fields = Fields,
   leadsTo: string | ((result: Result, doer: Doer<MerchantIn<At>>) => string);
   /** What that page says if it is the response to the form itself, so that no address shows it again. */
   says?(result: Result): Told;
-  /** How often a minute a person may do it, and all people of a merchant. */
-  perMinute?: { person: number; team: number };
+  /** How often a minute a person may do it, in all sessions together. */
+  perMinute?: number;
 }
 
 export const action = <At extends string, All extends Fields, Result>(

@@ -55,9 +55,7 @@ const decideAbout = (how: "approve" | "reject", decided: "payoutsApproved" | "pa
     leadsTo: "{scope}/approvals",
     says: (results: ReadonlyMap<Decided, number>) => ({
       lines: [...results].map(([result, count]) =>
-        result === "decided"
-          ? say(decided, { count })
-          : say("payoutsNot", { count, why: say(`undecided.payout.${result}`) }),
+        result === "decided" ? say(decided, { count }) : say("payoutsNot", { count, why: say(`undecided.${result}`) }),
       ),
     }),
   }) as const;
@@ -78,7 +76,7 @@ async function decideAll(
 async function handoverOf({ context, merchant, params }: Doer): Promise<Handover> {
   const found = await context.storage.findHandover(params.reference!);
   if (found?.merchantId === merchant.id) return found;
-  throw missing();
+  throw refused(404, "error.noPayment");
 }
 /** The list that a payment belongs to. */
 export const listOf = (reference: string): "checkouts" | "disbursements" =>
@@ -113,7 +111,7 @@ export const paymentActions = {
     button: "askRailAgainNow",
     async run(doer) {
       const { payment } = await handoverOf(doer);
-      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.done");
+      if (!(await doer.context.storage.askRailAgain(payment.reference, doer.actor))) throw refused(409, "error.ended");
     },
   }),
   "payment.decide": action({
@@ -134,7 +132,7 @@ export const paymentActions = {
       const { storage, config } = doer.context;
       const result = await storage.decideByHand(payment.reference, decision, doer.actor, !config.oneOperatorDecides);
       if (result === "in-progress") throw refused(409, "error.railIsAsked");
-      if (result === "not-pending") throw refused(409, "error.done");
+      if (result === "not-pending") throw refused(409, "error.ended");
       return result;
     },
   }),
@@ -149,7 +147,7 @@ export const paymentActions = {
     async run(doer, { reason }) {
       const { payment } = await handoverOf(doer);
       const isClosed = await doer.context.storage.closeConflict(payment.reference, reason, doer.actor);
-      if (!isClosed) throw refused(409, "error.done");
+      if (!isClosed) throw refused(409, "error.nothingToClose");
     },
   }),
   "rail.pause": action({
@@ -162,7 +160,7 @@ export const paymentActions = {
     style: "danger",
     async run({ context: { rails, storage }, actor, params }, { reason }) {
       const name = params.rail!;
-      if (!rails!.names.includes(name)) throw missing();
+      if (!rails!.names.includes(name)) throw refused(404, "error.noRail");
       if (!(await storage.pauseRail(name, reason, actor))) throw refused(409, "error.done");
     },
   }),

@@ -59,7 +59,7 @@ function upcoming(item: UpcomingItem): Said {
     return say("webhookSent", { time, type, reference });
   }
   const { kind, merchantsReference: reference, status } = item;
-  return say("paymentEnds", { time, kind: say(kind), reference, ends: say(`within.${status}`) });
+  return say("paymentEnds", { time, kind: say(kind), reference, status: say(`status.${status}`) });
 }
 
 const { properties } = document.components.schemas.Chaos;

@@ -27,7 +27,7 @@ const TEAM = { needs: "manage people", leadsTo: "{scope}/team" } as const;
 async function ownKey({ context, merchant }: Doer, keyId: string): Promise<ApiKey> {
   const key = (await context.storage.listKeysOf(merchant.id)).find(({ id }) => id === keyId);
   if (key) return key;
-  throw missing();
+  throw refused(404, "error.noKey");
 }
 
 const scopes: Field<readonly Scope[]> = {
@@ -197,7 +197,7 @@ export const settingsActions = {
       secret: address,
       lines: [say("linkShownOnce", { within: LIFETIMES[lifetime], role: say(`role.${role}`) })],
     }),
-    perMinute: { person: 10, team: 30 },
+    perMinute: 10,
   }),
   "session.end": action({
     at: "{scope}/team/end",

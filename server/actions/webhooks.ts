@@ -79,7 +79,7 @@ export const webhookActions = {
     /** Makes the delivery due; a server attempts it a moment later. The page does not wait for a slow receiver. */
     async run({ context: { storage }, actor, merchant, params }) {
       const result = await storage.requestReplay(merchant.id, params.id!, actor);
-      if (result === "unknown") throw missing();
+      if (result === "unknown") throw refused(404, "error.noWebhook");
       if (result === "claimed") throw refused(409, "error.attemptInProgress");
     },
     leadsTo: "/m/:merchant/webhooks/:id",
@@ -141,7 +141,7 @@ export const webhookActions = {
     async run({ context: { storage }, actor, merchant, params }) {
       const isStopped = await storage.stopReplay(merchant.id, params.id!, actor);
       // A replay that ended a moment ago cannot be stopped, but exists.
-      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw missing();
+      if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw refused(404, "error.noReplay");
     },
     leadsTo: "/m/:merchant/replays",
   }),

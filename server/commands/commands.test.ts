@@ -164,11 +164,7 @@ describe("people", () => {
     known.reference = await pay(known.key!);
     await rows(
       ["keys approvals {id}", 0, /phoneNumber: "2257038102473", amount: XOF.100\.00, currency: XOF, failsAt: \S+Z \}$/],
-      [
-        "keys approve {id} {reference}",
-        2,
-        /^You made it or created its API key, or .+ Somebody else must approve it\.$/,
-      ],
+      ["keys approve {id} {reference}", 2, /^You made or proposed it, or .+ Somebody else must approve it\.$/],
       ['keys reject {id} {reference} --reason "A test"', 0, "Rejected {reference}"],
       ["keys audit {id}", 0, /action: payment\.reject, .* reason: A test /],
       ["keys approvals {id}", 0, NONE],
@@ -242,7 +238,7 @@ describe("balances", () => {
         /^Proposed\..* somebody else must approve it:\n.*balances approve \S+ (?<change>\S+)$/,
       ],
       ["balances proposals", 0, /amount: "XOF.10,000\.00", .*reason: Transfer/, /by: command /],
-      ["balances approve {id} {change}", 2, /^You proposed it, or .+ Somebody else must approve it\.$/],
+      ["balances approve {id} {change}", 2, /^You made or proposed it, or .+ Somebody else must approve it\.$/],
     );
     expect(await server.storage.decideAdjustment(known.id!, known.change!, "dashboard Grace", true)).toBe("booked");
     await rows(

@@ -122,6 +122,6 @@ async function decide(
   { merchant, reference, reason }: { merchant: Merchant; reference: string; reason?: string },
 ) {
   const result = await storage.decideApproval(merchant.id, reference, actor, reason && checkedReason(reason));
-  if (result !== "decided") throw new UsageError(english(`undecided.payout.${result}`));
+  if (result !== "decided") throw new UsageError(english(`undecided.${result}`));
   return `${reason === undefined ? "Approved" : "Rejected"} ${reference}`;
 }

@@ -22,7 +22,6 @@ export const settings = {
     "Receives the webhooks of payments without a <code>webhookURL</code>. Existing webhooks keep their address.",
     "Reçoit les webhooks des paiements sans <code>webhookURL</code>. Les webhooks existants gardent leur adresse.",
   ],
-  whatWasDoneToIt: ["What was done to it", "Son historique"],
   linkFor: ["A link for <bdi>{name}</bdi>", "Un lien pour <bdi>{name}</bdi>"],
   linkShownOnce: [
     "It is shown only now. Send it to this person alone: it signs in whoever uses it first, once, within {within}. Role: {role}.",
@@ -32,7 +31,6 @@ export const settings = {
   access: ["Access", "Accès"],
   you: ["you", "vous"],
   operator: ["operator", "opérateur"],
-  merchantPerson: ["merchant", "marchand"],
   sessionSince: ["Since {since}, last seen {seen}.", "Depuis le {since}, vu le {seen}."],
   letInBy: ["Let in by <bdi>{by}</bdi>.", "Accès donné par <bdi>{by}</bdi>."],
   unusedLink: ["An unused link, until {until}.", "Un lien inutilisé, jusqu’au {until}."],
@@ -54,7 +52,6 @@ export const settings = {
   limitsNoPayouts: ["limits no payouts", "ne limite aucun versement"],
   noMerchantHasBalance: ["No merchant has a balance yet.", "Aucun marchand n’a encore de solde."],
   nothingPaidYet: ["Nothing was paid yet. Balances appear here.", "Rien n’a encore été payé. Les soldes seront ici."],
-  noBalanceChanged: ["No balance has changed yet.", "Aucun solde n’a encore changé."],
   "booked.reserve": ["Payout created", "Versement créé"],
   "booked.capture": ["Payout succeeded", "Versement réussi"],
   "booked.release": ["Payout failed: given back", "Versement échoué : rendu"],
@@ -64,7 +61,6 @@ export const settings = {
   toBeApproved: ["To be approved", "À approuver"],
   proposed: ["Proposed (UTC)", "Proposé le (UTC)"],
   reasonBy: ["<bdi>{reason}</bdi>, by <bdi>{by}</bdi>", "<bdi>{reason}</bdi>, par <bdi>{by}</bdi>"],
-  topUpUnder: ["Top up and take out under Merchants.", "Ajoutez et retirez sur la page Marchands."],
   "takeFrom.question": ["{amount} from <bdi>{merchant}</bdi>?", "Retirer {amount} à <bdi>{merchant}</bdi> ?"],
   "addTo.question": ["{amount} to <bdi>{merchant}</bdi>?", "Ajouter {amount} à <bdi>{merchant}</bdi> ?"],
   availableThen: [
@@ -80,6 +76,4 @@ export const settings = {
   noMerchantYet: ["There is no merchant yet. Create the first below.", "Pas encore de marchand. Créez le premier ici."],
   limitsOfMerchant: ["Limits of all payouts of the merchant", "Limites de tous les versements du marchand"],
   termsOfMerchant: ["Fees and rate limit of the merchant", "Frais et débit maximal du marchand"],
-  isSuspended: ["The merchant is suspended: no new payments.", "Le marchand est suspendu : pas de nouveau paiement."],
-  isActive: ["The merchant is active.", "Le marchand est actif."],
 } as const;

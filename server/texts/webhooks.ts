@@ -102,8 +102,8 @@ export const webhooks = {
     "{time} UTC : le webhook {type} de {reference} est envoyé",
   ],
   paymentEnds: [
-    "{time} UTC: {kind} <bdi>{reference}</bdi> {ends}",
-    "{time} UTC : {kind} <bdi>{reference}</bdi> {ends}",
+    "{time} UTC: {kind} <bdi>{reference}</bdi>: {status}",
+    "{time} UTC : {kind} <bdi>{reference}</bdi> : {status}",
   ],
   chaos: ["Chaos", "Perturbations"],
   reset: ["Reset", "Remise à zéro"],

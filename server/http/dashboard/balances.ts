@@ -3,7 +3,7 @@ import { personOf } from "../../domain/audit.ts";
 import type { Figure } from "../../domain/figures.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
 import { form } from "./forms.ts";
-import { bdi, card, column, link, markup, soft, table, tag, under, type Column } from "./html.ts";
+import { bdi, card, column, link, markup, table, tag, under, type Column } from "./html.ts";
 import { list, type Page } from "./page.ts";
 import { mayDo, merchantOf, type View } from "./view.ts";
 
@@ -65,7 +65,7 @@ const ofMerchant = list<StatementEntry>({
     column("balance", "number wide", ({ balance, currency }) => view.amount(balance, currency)),
     column("when", "wide", ({ createdAt }) => view.stamp(createdAt)),
   ],
-  none: "noBalanceChanged",
+  none: "nothingPaidYet",
 });
 
 /** The balances of all merchants, and the changes that wait for a second person. */
@@ -114,7 +114,6 @@ const ofAll = list<Balance & { name: string }>({
     );
     return card(rows, { id: "proposals", title: view.t("toBeApproved") });
   },
-  below: ({ t }) => soft(t("topUpUnder")),
 });
 
 export const balancePages: readonly Page[] = [ofMerchant, ofAll];

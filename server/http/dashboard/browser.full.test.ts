@@ -167,9 +167,9 @@ test("a merchant's first day, by keyboard alone, with a focus that is always vis
 
   await press("link", "Disbursements");
   await press("link", payout.reference);
-  await shown("Succeeds");
+  await shown("Due: success");
   await server.pass(server.config.settleDelayMs);
-  await shown("Succeeded");
+  await shown("Attempt 1");
   await shown("Attempt 1: status 500");
   await suitsEveryone(page, "payment");
 

@@ -118,5 +118,5 @@ export const section = (id: string, title: Part, content: Part, isLive = false):
   content ? card(content, { id, title, class: "stack", isLive }) : undefined;
 
 /** Names with values. What is undefined is left out. */
-export const facts = (all: readonly (readonly [name: Part, value: Part] | false | undefined)[], named = ""): Html =>
-  markup`<dl${attributes({ class: classes("facts", named) })}>${all.map((fact) => fact && markup`<div><dt>${fact[0]}</dt><dd>${fact[1]}</dd></div>`)}</dl>`;
+export const facts = (all: readonly (readonly [name: Part, value: Part] | false | undefined)[]): Html =>
+  markup`<dl class="facts">${all.map((fact) => fact && markup`<div><dt>${fact[0]}</dt><dd>${fact[1]}</dd></div>`)}</dl>`;

@@ -70,12 +70,11 @@ const managePage = record<Merchant>({
   facts: ({ t, root, stamp }, { id, createdAt }) => [
     [t("id"), code(id)],
     [t("created"), stamp(createdAt)],
-    [t("payments"), link(`${root}/m/${id}/disbursements`, t("seePayments"))],
+    [t("payments"), link(`${root}/m/${id}/disbursements`, t("disbursements"))],
   ],
   below(view, { name, state, limits, terms }) {
     const { t } = view;
     const ways = state === "closed" ? [] : ([state ? "reopen" : "suspend", "close"] as const);
-    const stateText = state === "closed" ? t("error.closedForGood") : state ? t("isSuspended") : t("isActive");
     const changes = ways.map((way) => form(view, `merchant.${way}`, { texts: { name } }));
     const limit = form(view, "merchant.limit", { values: limitTexts(limits), prefix: "limit", class: "stack" });
     const adjust = form(view, "balance.adjust", { prefix: "adjust", class: "stack" });
@@ -85,7 +84,11 @@ const managePage = record<Merchant>({
       section("limits", t("limitsOfMerchant"), limit),
       section("balance", t("balance"), adjust),
       section("terms", t("termsOfMerchant"), agree),
-      section("state", t("state"), markup`<p>${stateText}</p><div class="inline">${changes}</div>`),
+      section(
+        "state",
+        t("state"),
+        state === "closed" ? markup`<p>${t("error.closedForGood")}</p>` : markup`<div class="inline">${changes}</div>`,
+      ),
     ];
   },
 });

@@ -20,7 +20,7 @@ const open = async (path: string) => (await signedIn(server)).get(path);
 
 test("shows the figures of each day, their sums, and what needs attention", async () => {
   const { page, payout } = await merchantOf("Ada");
-  await says(open(page), 200, /Needs attention Nothing.*No payouts in this period/);
+  await says(open(page), 200, /Needs attention Nothing.*Payouts from .* Nothing/);
   await payout({ amount: 150_000 });
   await payout({ amount: 5_000, phoneNumber: FAILS });
   await payout({ amount: 700, currency: "KES", country: "KE", phoneNumber: "254712345678" });
@@ -34,26 +34,25 @@ test("shows the figures of each day, their sums, and what needs attention", asyn
   const { rows } = await says(
     open(page),
     200,
-    /Payouts 5 .* final 75 %/,
-    /127\.0\.0\.1:\d+ fails: 1 webhook waits/,
+    /127\.0\.0\.1:\d+: 1 webhook waits/,
     "1 payout is pending for more than 60 minutes, the oldest since 2026-11-21",
   );
   expect(rows).toEqual([
-    ["Total", "KES", "100 %", "KES 7.00 1 payout", "none", "none"],
-    ["Total", "XOF", "66.6 %", "XOF 4,000.00 2 payouts", "XOF 50.00 1 payout", "XOF 30.00 1 payout"],
-    ["2026-11-20", "KES", "100 %", "KES 7.00 1 payout", "none", "none"],
-    ["2026-11-20", "XOF", "50 %", "XOF 1,500.00 1 payout", "XOF 50.00 1 payout", "none"],
-    ["2026-11-21", "XOF", "100 %", "XOF 2,500.00 1 payout", "none", "XOF 30.00 1 payout"],
+    ["Total", "KES", "100 %", "KES 7.00 1", "none", "none"],
+    ["Total", "XOF", "66.6 %", "XOF 4,000.00 2", "XOF 50.00 1", "XOF 30.00 1"],
+    ["2026-11-20", "KES", "100 %", "KES 7.00 1", "none", "none"],
+    ["2026-11-20", "XOF", "50 %", "XOF 1,500.00 1", "XOF 50.00 1", "none"],
+    ["2026-11-21", "XOF", "100 %", "XOF 2,500.00 1", "none", "XOF 30.00 1"],
     ["The provider rejected the request for the payment. rejected", "1"],
   ]);
   const day = "from=2026-11-20&to=2026-11-20";
-  await says(open(`${page}?${day}`), 200, "Payouts from 2026-11-20 to 2026-11-20 Payouts 3 ");
-  await says(open(`${page}?of=checkouts`), 200, "No checkouts in this period.");
+  await says(open(`${page}?${day}`), 200, "Payouts from 2026-11-20 to 2026-11-20");
+  await says(open(`${page}?of=checkouts`), 200, /Checkouts from .* Nothing/);
   await says(
     open("/overview"),
     200,
     not("Success rate"),
-    /127\.0\.0\.1:\d+ \( ?Ada ?\) fails: 1 webhook waits/,
+    /127\.0\.0\.1:\d+ \( ?Ada ?\): 1 webhook waits/,
     /1 payout is pending \( ?Ada ?\) for more than 60 minutes/,
   );
   for (const query of ["of=fees", "to=yesterday", "from=2026-11-21&to=2026-11-20", "from=2026-10-01"])
@@ -72,7 +71,7 @@ test("names all merchants that need attention, the worst first, also if nothing 
   const { html } = await says(
     open("/overview"),
     200,
-    /\( ?Many ?\) fails: 2 webhooks wait.* \( ?Few ?\) fails: 1 webhook waits/,
+    /\( ?Many ?\): 2 webhooks wait.* \( ?Few ?\): 1 webhook waits/,
     /\( ?Many ?\): 2 webhooks failed for good.* \( ?Few ?\): 1 webhook failed for good ?, the oldest from 2026/,
     /1 payout is pending \( ?Few ?\) for more than 60 minutes/,
     /2 payouts are pending \( ?Many ?\) for more than 60 minutes/,

@@ -9,7 +9,7 @@ import {
 } from "../../domain/figures.ts";
 import type { Merchant } from "../../domain/merchants.ts";
 import { DAY_MS, sandboxTime } from "../../domain/time.ts";
-import { card, code, column, dim, facts, items, link, markup, scroll, soft, table, under } from "./html.ts";
+import { card, code, column, dim, items, link, markup, scroll, soft, table, under } from "./html.ts";
 import type { Column, Html, Part } from "./html.ts";
 import { checkSearch, searchForm, type Filters, type Page } from "./page.ts";
 import { queryOf, type View } from "./view.ts";
@@ -33,9 +33,8 @@ ${card(content, { id: "attention", title: t("needsAttention"), isLive: true })}$
   },
 };
 
-/** An issue with where to look, if there is any. */
-const issueOf = (found: readonly unknown[], text: string, href: string, look: string) =>
-  found.length > 0 ? [[text, " ", link(href, look)]] : [];
+/** An issue that leads to where to look, if there is any. */
+const issueOf = (found: readonly unknown[], text: string, href: string) => (found.length > 0 ? [link(href, text)] : []);
 
 /** What a person should look at: what is worst comes first. */
 async function issuesOf(view: View): Promise<Part[]> {
@@ -80,16 +79,12 @@ async function issuesOf(view: View): Promise<Part[]> {
       .map(({ merchantId: id, host = "", count, since }) => {
         const text = t("webhooksFailed", { count });
         const webhooks = counted(id, "webhooks", { status: "failed", host }, text, count < MOST_GIVEN_UP_COUNTED);
-        return rich("receiverGaveUp", { host, of: of(id), webhooks, time: stamp(since) });
+        return rich("receiverFails", { host, of: of(id), webhooks, time: stamp(since) });
       }),
-    issueOf(unclear, t("outcomeUnknown"), `${area}/attention`, t("seePayments")),
-    pauses.map(({ rail, at }) => [
-      rich("railIsPaused", { rail, time: stamp(at) }),
-      " ",
-      link(`${root}/rails`, t("seeRails")),
-    ]),
-    issueOf(waiting, t("approvalsWait"), `${area}/approvals`, t("decideAboutThem")),
-    issueOf(changes, t("changesWait"), `${root}/balances`, t("decideAboutThem")),
+    issueOf(unclear, t("outcomeUnknown"), `${area}/attention`),
+    pauses.map(({ rail, at }) => link(`${root}/rails`, rich("railIsPaused", { rail, time: stamp(at) }))),
+    issueOf(waiting, t("approvalsWait"), `${area}/approvals`),
+    issueOf(changes, t("changesWait"), `${root}/balances`),
     late.map(({ merchantId: id, count, since }) => {
       const text = t("payoutsPending", { count });
       const payouts = counted(id, "disbursements", { status: "pending" }, text, count < MOST_WAITING_COUNTED);
@@ -147,14 +142,13 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   ]);
   const days = from === to ? [] : [...Map.groupBy(counted, ({ day }) => day)].toSorted(([a], [b]) => a - b);
   const rows = [byCurrency(counted, from, to), ...days.map(([day, among]) => byCurrency(among, day, day))].flat();
-  const many = (count: number) => (of === "payouts" ? t("payoutCount", { count }) : t("checkoutCount", { count }));
   /** Leads to the payments that a figure counts. */
   const toList = (text: string, status: string, first: number, last: number) =>
     link(`${area}/${list}${queryOf({ status, from: isoDay(first), to: isoDay(last) })}`, text);
   /** The share of final payments that succeeded. It says 100 % only if all did. */
   const success = (among: Counted) => {
     const total = sum(among) - sum(withStatus(among, "pending"));
-    if (total === 0) return t("noneFinal");
+    if (total === 0) return t("none");
     return `${number(Math.floor((1_000 * sum(withStatus(among, "success"))) / total) / 10)} %`;
   };
   const sums: Column<(typeof rows)[number]>[] = [
@@ -166,7 +160,7 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
         const found = withStatus(among, status);
         if (found.length === 0) return dim(t("none"));
         const amount = found.reduce((total, each) => total + each.amount, 0n);
-        return [view.amount(amount, currency), under(toList(many(sum(found)), status, first, last))];
+        return [view.amount(amount, currency), under(toList(number(sum(found)), status, first, last))];
       }),
     ),
   ];
@@ -178,13 +172,6 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
   ];
   const isCut = failures.reduce((total, { payments }) => total + payments, 0) >= MOST_FAILURES_COUNTED;
   const content = [
-    facts(
-      [
-        [t(of), number(sum(counted))],
-        [t("successOfFinal"), success(counted)],
-      ],
-      "tiles",
-    ),
     scroll(table(view, rows, sums), { "aria-labelledby": "figures" }),
     failures.length > 0 && [
       markup`<h3>${t("whyTheyFailed")}</h3>`,
@@ -197,7 +184,6 @@ async function figuresOf(view: View, merchant: Merchant): Promise<Html> {
     isCut && soft(t("ofTheNewest", { number: MOST_FAILURES_COUNTED })),
   ];
   const title = t("kindFromTo", { kind: t(of), first: view.day(isoDay(from)), last: view.day(isoDay(to)) });
-  const none = markup`<p>${t(of === "payouts" ? "noPayouts" : "noCheckouts")}</p>`;
   return markup`${searchForm(view, FILTERS, queryOf(view.query) !== "")}
-${card([counted.length === 0 ? none : content, soft(t("daysMean"))], { id: "figures", title, isLive: true })}`;
+${card(counted.length === 0 ? markup`<p>${t("nothing")}</p>` : content, { id: "figures", title, isLive: true })}`;
 }

@@ -98,9 +98,9 @@ describe("as CSV", () => {
 test("a payment's page tells its story to the last attempt of its webhook", async () => {
   const { reference } = (await server.createPayout({ webhookURL: receiver.url })).body.data;
   const page = `${list}/${reference}`;
-  await says(visitor.get(page), 200, "Succeeds");
+  await says(visitor.get(page), 200, "Due: success");
   await server.pass(server.config.settleDelayMs);
-  const story = /Created.* Succeeded.* Event disbursement\.completed.* Attempt 1: status 204/;
+  const story = /Created.* success.* Event disbursement\.completed.* Attempt 1: status 204/;
   await says(visitor.get(page), 200, story, `For ${receiver.url}`);
   await says(visitor.get(`${list}/DSBNONE`), 404);
 });

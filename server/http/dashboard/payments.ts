@@ -10,7 +10,7 @@ import { formatPhoneNumber, parsePhoneNumber } from "../pages/formats.ts";
 import { keyName } from "./audit.ts";
 import { form, pathOf } from "./forms.ts";
 import { attributes, bdi, card, code, column, dim, items, link, markup, pre, soft, under } from "./html.ts";
-import type { Html, Part } from "./html.ts";
+import type { Part } from "./html.ts";
 import { checkSearch, list, record, type Filters, type Page } from "./page.ts";
 import { readPayments, sendCsv, type Kind, type Payment, type PaymentSearch } from "./payment-search.ts";
 import { railOf, railPart } from "./rails.ts";
@@ -59,11 +59,10 @@ function searchIn({ query }: View): PaymentSearch {
 }
 
 /** Who gets a payout or has paid a checkout. A payment that was ended by hand has no payer. */
-function payerOf({ t }: Words, { status, customer }: Payment): string | Html {
-  if (customer) return formatPhoneNumber(customer.phoneNumber);
-  return dim(status === "pending" ? t("notPaidYet") : status === "success" ? t("payerUnknown") : t("notPaid"));
-}
+const payerOf = ({ t }: Words, { customer }: Payment) =>
+  customer ? formatPhoneNumber(customer.phoneNumber) : dim(t("none"));
 
+const pageOf = ({ context }: View, { reference }: Payment) => `${context.config.publicUrl}/checkouts/${reference}`;
 const codeOf = (payment: Payment) => payment.status === "failed" && payment.failure && payment.failure.code;
 
 const listPage = (kind: Kind): Page =>
@@ -158,10 +157,7 @@ const paymentPage = (kind: Kind): Page =>
         failure && [t("whyFailed"), [reason, " ", code(failure.code)]],
         [t("country"), payment.country],
         [t("created"), view.stamp(payment.createdAt)],
-        kind === "checkouts" && [
-          t("payersPage"),
-          link(`${view.context.config.publicUrl}/checkouts/${payment.reference}`, t("openIt")),
-        ],
+        kind === "checkouts" && [t("payersPage"), link(pageOf(view, payment), pageOf(view, payment))],
         ...stored.map(([name, value]) => value !== undefined && ([view.text(name), value] as const)),
         ...fieldsByName(kind).map((name) => {
           const value = fieldOf(payment, name);
@@ -204,7 +200,7 @@ const approvalPage = list<Disbursement>({
       return [
         markup`<label class="tick"><input${attributes(input)}> ${view.toPayment(payout)}</label>`,
         view.whose(merchantId) && under(view.whose(merchantId)),
-        approval!.level === "operator" && under(view.t("needsOperator")),
+        approval!.level === "operator" && under(view.t("waitsForOperator")),
       ];
     }),
     column("recipient", "wide line", ({ customer, country }) => [
@@ -212,7 +208,7 @@ const approvalPage = list<Disbursement>({
       under(country),
     ]),
     column("amount", "number", view.money),
-    column("failsAt", "wide", (payout) => view.stampMinute(failsAt(view, payout))),
+    column("failsAt", "wide", (payout) => view.stamp(failsAt(view, payout))),
   ],
   before: ({ t }) => soft(t("approvalsMeaning")),
   after: (view, found) =>

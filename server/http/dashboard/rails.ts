@@ -57,7 +57,7 @@ export const attentionPage = list<Handover & { since: number }>({
     column("whatIsWrong", "", (row) => [
       row.conflict ? tag("failed", view.t("conflict")) : tag("pending", view.t("unknown")),
       under(conflictText(row, view) ?? view.t(row.state === "accepted" ? "notKnownHow" : "notKnownWhether")),
-      under(view.t("railNamed", { rail: row.rail })),
+      under([view.t("rail"), " ", row.rail]),
       row.proposal && under(proposalText(row.proposal, view)),
     ]),
     column("amount", "number wide", ({ payment }) => view.money(payment)),
@@ -139,7 +139,7 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
   const unknown = state === "accepted" ? "notKnownHow" : "notKnownWhether";
   const content = [
     conflict
-      ? markup`<div class="alert" role="status">${rich("conflictIs", { conflict: conflictText(found, view) })}</div>`
+      ? markup`<div class="alert" role="status">${tag("failed", t("conflict"))} ${conflictText(found, view)}</div>`
       : isOpen && unknownSince !== undefined && markup`<p>${tag("pending", t("unknown"))} ${t(unknown)}</p>`,
     isLost && notice(t("linkWasLost")),
     pausedAt !== undefined &&
@@ -171,7 +171,7 @@ export function railPart(view: View, reference: string, found: NonNullable<Await
       }),
     conflict && form(view, "payment.close-conflict", { params, prefix: "closing" }),
   ];
-  return section("rail", t("theRail"), content, true);
+  return section("rail", t("rail"), content, true);
 }
 
 const RESULTS = {

@@ -240,10 +240,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
   const entry = actionOf(name);
   const { perMinute, leadsTo } = entry;
   const message = "Too many links were made. Wait a minute, then make the next.";
-  const limits = perMinute && {
-    person: createRequestLimit({ perMinute: perMinute.person, message }),
-    team: createRequestLimit({ perMinute: perMinute.team, message }),
-  };
+  const limit = perMinute && createRequestLimit({ perMinute, message });
   const page = pages.find(({ at }) => at === leadsTo);
   for (const at of scopesOf(entry.at))
     router.post(`/dashboard${at}`, async (req, res) => {
@@ -252,9 +249,7 @@ function serveAction(context: DashboardContext, router: Router, name: ActionName
       if (session.merchantId !== undefined && (entry.byOperators || !at.startsWith("/m/"))) throw missing();
       const doer = await doerOf(context, at, res);
       const { merchant, params } = doer;
-      // One person may have any number of sessions.
-      limits?.person.count(JSON.stringify([session.merchantId, session.name]));
-      limits?.team.count(merchant?.id ?? "operators");
+      if (limit) limit.count(JSON.stringify([session.merchantId, session.name]));
       const input = readInput(name, req.body);
       const replaced = typed(req.body, "replaces");
       if (replaced !== "" && entry.replaces && replaced !== nameOf(await entry.replaces(doer as Doer<never>, input)))

@@ -35,7 +35,7 @@ test.each([
 
 test("creates a checkout, whose page for the payer it links", async () => {
   const payment = await says(visitor.get(await done(submit("checkouts", { amount: "2500000" }))), 200, "25,000.00");
-  expect((await fetch(payment.link("Open it"))).status).toBe(200);
+  expect((await fetch(payment.link("http"))).status).toBe(200);
 });
 
 describe("the clock", () => {
@@ -66,16 +66,16 @@ describe("the clock", () => {
     await done(submit("checkouts", { amount: "2500000" }));
     const [payout] = (await server.storage.listDisbursements({ merchantId, limit: 1 })).items;
     const [checkout] = (await server.storage.listCheckouts({ merchantId, limit: 1 })).items;
-    const fails = `Disbursement ${payout!.merchantsReference} fails`;
-    const expires = `Checkout ${checkout!.merchantsReference} expires`;
+    const fails = `Disbursement ${payout!.merchantsReference}: failed`;
+    const expires = `Checkout ${checkout!.merchantsReference}: cancelled`;
     await says(asked("?by=1+minutes"), 200, fails, not(expires));
     for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
-      await says(visitor.get(`${area}/${list}`), 200, "not paid yet");
+      await says(visitor.get(`${area}/${list}`), 200, "badge pending");
     const before = await says(asked("?by=2+hours"), 200, fails, expires);
     await done(submit("advance", before.hidden("/advance")));
     await says(asked("?by=7+days"), 200, "webhook checkout.cancelled of");
     for (const list of ["checkouts", `checkouts/${checkout!.reference}`])
-      await says(visitor.get(`${area}/${list}`), 200, "badge cancelled", not(/not paid yet/i));
+      await says(visitor.get(`${area}/${list}`), 200, "badge cancelled");
   });
 });
 

@@ -67,24 +67,24 @@ ${section("reset", t("reset"), reset && [soft(t("reset.hint")), reset])}`;
 };
 
 function columns(view: View): (Column<ApiKey> | false)[] {
-  const { t, rich, area, stampMinute } = view;
+  const { t, rich, area, stamp } = view;
   const used = ({ usedAt, revokedAt }: ApiKey) =>
     revokedAt !== undefined
-      ? rich("revokedAt", { time: stampMinute(revokedAt) })
+      ? rich("revokedAt", { time: stamp(revokedAt) })
       : usedAt === undefined
         ? t("neverUsed")
-        : rich("lastUsedAt", { time: stampMinute(usedAt) });
+        : rich("lastUsedAt", { time: stamp(usedAt) });
   return [
     column("key", "who", (key) => [
       key.name !== undefined && markup`<bdi class="name">${key.name}</bdi>`,
       code(`…${key.hint}`),
       under(key.id),
-      link(`${area}/audit?key=${key.id}`, t("whatWasDoneToIt"), "under"),
+      link(`${area}/audit?key=${key.id}`, t("auditTrail"), "under"),
       under(key.scopes ? t("mayDo", { scopes: key.scopes.join(", ") }) : t("mayDoEverything")),
       Object.entries(limitTexts(key.limits)).map(([limit, text]) => under(`${view.word("limit", limit)} ${text}`)),
       under(used(key)),
     ]),
-    column("created", "wide", ({ createdAt }) => stampMinute(createdAt)),
+    column("created", "wide", ({ createdAt }) => stamp(createdAt)),
     column("state", "wide", ({ revokedAt }) => view.badge(revokedAt === undefined ? "active" : "revoked")),
     mayDo(view, "key.revoke") &&
       column(

@@ -121,15 +121,11 @@ export function signInPages(context: DashboardContext): Router {
   function show(res: Response, frame: Partial<Frame>, token: string, isUsed = false): void {
     const { t } = wordsIn(res);
     const provider = config.openId?.issuer.host;
-    const needed = provider
-      ? [
-          markup`<p>${link(`${root}/sign-in/openid`, t("signInWith", { provider }), "button primary")}</p>`,
-          t("orUseALink"),
-        ]
-      : ["", t("needALink")];
+    const atProvider =
+      provider && markup`<p>${link(`${root}/sign-in/openid`, t("signInWith", { provider }), "button primary")}</p>`;
     const content =
       token === ""
-        ? markup`${isUsed && markup`<p class="alert" role="alert">${t("linkWasUsed")}</p>`}${needed[0]}<p>${needed[1]}</p>
+        ? markup`${isUsed && markup`<p class="alert" role="alert">${t("linkWasUsed")}</p>`}${atProvider}<p>${t("aLinkSignsIn")}</p>
 ${pre("npx --no -- disbursement-checkout keys dashboard-link")}${soft(t("linkWorksOnce", { minutes: LINK_MS / 60_000 }))}`
         : markup`<p>${t("linkSignsIn")}</p><form method="post" action="${root}/sign-in">
 <input type="hidden" name="token" value="${token}"><button class="primary">${t("signIn")}</button></form>`;
@@ -211,7 +207,7 @@ function openIdPages(context: DashboardContext, settings: OpenIdSettings, failed
     // A redirect would still belong to the provider's page, and browsers would not send the session's cookie.
     const { t } = wordsIn(res);
     const continueTo = rootOf(config.publicUrl);
-    const onward = markup`<h1>${t("signedIn")}</h1><p>${link(continueTo, t("continueToDashboard"))}</p>`;
+    const onward = markup`<h1>${t("signedIn")}</h1><p>${link(continueTo, t("toTheDashboard"))}</p>`;
     send(context, res, { title: t("signedIn"), continueTo }, card(onward, { class: "narrow" }));
   });
 

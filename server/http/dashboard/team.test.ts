@@ -77,7 +77,7 @@ test("an operator sees and manages everyone, a merchant its own people only", as
   const other = await server.addMerchant("Other Stores");
   const stranger = await signedIn(server, { merchantId: other.merchant.id, name: "Stranger" });
   const kofi = await ofMerchant("Kofi");
-  await says(ada.get("/team"), 200, /Ada you .*operator/, /Stranger .*merchant Other Stores/);
+  await says(ada.get("/team"), 200, /Ada you .*operator/, /Stranger .*Merchant Other Stores/);
   await says(kofi.get(team), 200, "Kofi", not(/Stranger|Ada you/));
   for (const name of ["Stranger", "Ada"]) {
     await says(kofi.post(`${team}/end`, { session: await sessionOf(name) }), 404);
@@ -86,15 +86,13 @@ test("an operator sees and manages everyone, a merchant its own people only", as
   expect([await isSignedIn(stranger), await isSignedIn(ada)]).toEqual([true, true]);
 });
 
-const ten = (some: Visitor[]) => Array.from({ length: 10 / some.length }, () => some).flat();
-test("the links are limited that a person makes, in all sessions together, and that a team makes", async () => {
+test("the links are limited that a person makes, in all sessions together", async () => {
   const merchantId = (await server.addMerchant("Links")).merchant.id;
-  const person = (name: string) => signedIn(server, { merchantId, name });
+  const [first, second, yaw] = await Promise.all(
+    ["Esi", "Esi", "Yaw"].map((name) => signedIn(server, { merchantId, name })),
+  );
   const statuses: number[] = [];
-  const makers = [await person("Esi"), await person("Esi"), await person("Yaw"), await person("Abena")] as const;
-  const [first, second, yaw, abena] = makers;
-  for (const visitor of [...ten([first, second]), first, second, ...ten([yaw]), ...ten([abena]), await person("Afua")])
+  for (const visitor of [...Array.from({ length: 5 }, () => [first!, second!]).flat(), first!, second!, yaw!])
     statuses.push((await make(visitor, `Guest ${statuses.length}`, {}, `/m/${merchantId}/team`)).status);
-  const ok = Array.from({ length: 10 }, () => 200);
-  expect(statuses).toEqual([...ok, 429, 429, ...ok, ...ok, 429]);
+  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 429, 429, 200]);
 });

@@ -44,15 +44,15 @@ export const teamPage = list<Access>({
 });
 
 const whoseOf = ({ t, whose }: View, { merchantId }: Access): Part =>
-  merchantId === undefined ? t("operator") : [t("merchantPerson"), " ", whose(merchantId)];
+  merchantId === undefined ? t("operator") : [t("merchant"), " ", whose(merchantId)];
 
 function accessOf(view: View, { createdAt, usedAt, expiresAt, invitedBy }: Access): Part {
-  const { t, minute } = view;
+  const { t, time } = view;
   const by = invitedBy !== undefined && view.rich("letInBy", { by: whoIs(invitedBy as ActorName, view) });
   const access =
     createdAt !== undefined && usedAt !== undefined
-      ? t("sessionSince", { since: minute(createdAt), seen: minute(usedAt) })
-      : t("unusedLink", { until: minute(expiresAt) });
+      ? t("sessionSince", { since: time(createdAt), seen: time(usedAt) })
+      : t("unusedLink", { until: time(expiresAt) });
   return [access, " ", by];
 }
 

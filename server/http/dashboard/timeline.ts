@@ -62,7 +62,7 @@ interface Related {
 
 /** The story of a payment from its creation to the last attempt to deliver its webhook, and what comes next. */
 export function timelineOf(payment: Disbursement | Checkout, related: Related, view: View): Moment[] {
-  const { t, area } = view;
+  const { t, word, area } = view;
   const { event, delivery, request, key } = related;
   const { createdAt, updatedAt, status, due } = payment;
   const isApproved = !("approval" in payment && payment.approval);
@@ -75,12 +75,12 @@ export function timelineOf(payment: Disbursement | Checkout, related: Related, v
     { at: createdAt, tone: "", text: t("moment.created"), notes: [said.join(" · "), seeRequest] },
   ];
   if (status !== "pending")
-    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: t(`moment.${status}`) });
+    moments.push({ at: updatedAt, tone: status === "success" ? "good" : "bad", text: word("status", status) });
   else if (due)
     moments.push({
       at: sandboxTime(merchantOf(view), due.at),
       tone: "next",
-      text: isApproved ? t(`will.${due.status}`) : t("moment.unlessApproved"),
+      text: isApproved ? t("moment.due", { status: word("status", due.status) }) : t("moment.unlessApproved"),
     });
   if (event)
     moments.push({

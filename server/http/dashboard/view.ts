@@ -23,8 +23,7 @@ import {
   type Values,
 } from "../../texts/index.ts";
 import type { HandlerContext } from "../handlers.ts";
-import { formatPhoneNumber } from "../pages/formats.ts";
-import { formatAmount } from "../pages/formats.ts";
+import { formatAmount, formatPhoneNumber } from "../pages/formats.ts";
 import type { RequestRoom } from "../request-limit.ts";
 import { stated, stateOf, type Visit } from "../request-state.ts";
 import { bdi, Html, htmlOf, link, markup, tag, type Part } from "./html.ts";
@@ -63,14 +62,13 @@ function wordsOf(language: Language) {
     return isFrench ? spaced(text) : text;
   };
   const day = (iso: string) => (isFrench ? iso.split("-").toReversed().join("/") : iso);
-  const until = (at: number, length: number) => {
-    const [date = "", time = ""] = timestamp(at).slice(0, length).split("T");
-    return `${day(date)} ${time}`;
+  const time = (at: number) => {
+    const [date = "", clock = ""] = timestamp(at).slice(0, 19).split("T");
+    return `${day(date)} ${clock}`;
   };
   const word = (area: string, text: string) => (isTextId(`${area}.${text}`) ? fill(`${area}.${text}` as TextId) : text);
   const amount = (sum: number | bigint, currency: string) => formatAmount(sum, currency, language);
-  const stamp = (at: number, length: 19 | 16 = 19) =>
-    markup`<time datetime="${timestamp(at)}">${until(at, length)}</time>`;
+  const stamp = (at: number) => markup`<time datetime="${timestamp(at)}">${time(at)}</time>`;
   const said = ([id, values]: Said): Html =>
     new Html(
       fill(id, values, (value) => {
@@ -78,7 +76,7 @@ function wordsOf(language: Language) {
         if (Array.isArray(value)) return said(value as unknown as Said).html;
         const of = value as { amount?: number; currency: string; time: number; phoneNumber?: string };
         if (of.amount !== undefined) return htmlOf(amount(of.amount, of.currency));
-        return of.phoneNumber === undefined ? until(of.time, 19) : htmlOf(formatPhoneNumber(of.phoneNumber));
+        return of.phoneNumber === undefined ? time(of.time) : htmlOf(formatPhoneNumber(of.phoneNumber));
       }),
     );
   return {
@@ -104,12 +102,9 @@ function wordsOf(language: Language) {
     /** A status of a payment, a webhook, a replay, a merchant or a key. */
     badge: (status: string) => tag(status, word("status", status)),
     /** A time in UTC, to the second. */
-    time: (at: number) => until(at, 19),
-    /** To the minute. */
-    minute: (at: number) => until(at, 16),
+    time,
     /** A time in UTC as an element. */
     stamp,
-    stampMinute: (at: number) => stamp(at, 16),
     /** A day, from its form in an address. */
     day,
     /** A duration of at least a second in whole units of the largest that fits: `6 days`. */
