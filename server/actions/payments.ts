@@ -2,7 +2,7 @@ import type { Decided, Disbursement } from "../domain/disbursements.ts";
 import type { Merchant } from "../domain/merchants.ts";
 import type { Handover } from "../domain/handovers.ts";
 import { say, type Said } from "../texts/index.ts";
-import { action, aReason, choice, missing, refused, type Doer, type Field } from "./action.ts";
+import { action, aReason, choice, refused, type Doer, type Field } from "./action.ts";
 
 /** How many payouts are decided at a time. */
 export const MOST_DECIDED = 100;

@@ -2,7 +2,7 @@ import type { DeliveryFilter, DeliverySearch } from "../domain/deliveries.ts";
 import { EVENT_TYPES, type EventType } from "../domain/events.ts";
 import { PACE, requireReplayable, startReplay } from "../domain/webhooks.ts";
 import { say, type Said, type TextId } from "../texts/index.ts";
-import { action, checked, choices, missing, refused, typed, type Field, type Input } from "./action.ts";
+import { action, checked, choices, refused, typed, type Field, type Input } from "./action.ts";
 
 /** The statuses of webhooks, with what people read. Two of them say why a webhook failed. */
 const STATUSES = {

@@ -14,6 +14,7 @@ import { aPayout, type TestServer } from "../testing/server.ts";
 const NONE = /^items: \[\]$/;
 const DONE = /^Done\.$/;
 const ALREADY = /^This has been done already\.$/;
+const ENDED = /^The payment has ended already\.$/;
 const CREATED = /^Merchant (?<id>\S+)\nKey \(shown only once\): (?<key>live_\w+)$/;
 const ACTOR = `command ${userInfo().username}@${hostname()}`;
 let rail: TestRail;
@@ -270,14 +271,14 @@ describe("rails", () => {
     rail.found.push({ status: "success", railReference: "TX-7" });
     await server.pass(0);
     expect(await statusOf(reference)).toBe("success");
-    await rows(["rails show {reference}", 0, "railReference: TX-7"], ["rails ask {reference}", 2, ALREADY]);
+    await rows(["rails show {reference}", 0, "railReference: TX-7"], ["rails ask {reference}", 2, ENDED]);
   });
 
   test("a person decides alone if a setting says so, otherwise with another operator", async () => {
     const decide = "rails decide {reference} --outcome failed --reason unpaid";
     terminal.env.ONE_OPERATOR_DECIDES = "true";
     await lose();
-    await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, ALREADY]);
+    await rows([decide, 0, /^The payment has ended as failed\.$/], [decide, 2, ENDED]);
     delete terminal.env.ONE_OPERATOR_DECIDES;
     const second = await lose();
     await rows(
@@ -299,7 +300,7 @@ describe("rails", () => {
       ["rails attention {M}", 0, "The rail now says that it did not pay"],
       ['rails close {reference} --reason "paid again by hand"', 0],
       ["rails attention", 0, NONE],
-      ["rails close {reference} --reason r", 2, ALREADY],
+      ["rails close {reference} --reason r", 2, /^Nothing is left to close\.$/],
     );
   });
 
@@ -500,7 +501,7 @@ const REFUSALS: Row[] = [
   ["keys replay {M}", 2, /^Give a DELIVERY_ID, or --status/],
   ["keys replay {M} msg_x --yes", 2, /^Give either a DELIVERY_ID or --status\.$/],
   ["keys replay {M} --status failed --pace 501", 2, /^--pace is not valid: deliveries per second, 1 to 500; /],
-  ["keys stop-replay {M} nothing", 2, /^What you look for is not here, or not any more\.$/],
+  ["keys stop-replay {M} nothing", 2, /^There is no replay with this id\.$/],
   ["keys deliveries {M} --type lost", 2, /^--type is not valid: one of disbursement\.completed, /],
   ["keys deliveries {M} --status lost", 2, /^--status is not valid: pending, .+\nUsage: /],
   ["keys deliveries {M} --since yesterday", 2, /^--since is not valid: a time in UTC, such as /],
