@@ -6,10 +6,10 @@ import type { RecordSettled } from "../../domain/telemetry.ts";
 import type { Failure, FinalStatus } from "../../domain/records.ts";
 import { happensAt, sandboxTime } from "../../domain/time.ts";
 import { failureValue, KINDS, RECORDS, type Kind } from "../record-rows.ts";
-import type { Row, StoredMerchant, Values } from "../rows.ts";
+import type { StoredMerchant, Values } from "../rows.ts";
 import { ended, openQuery, toBooks } from "./booking.ts";
 import { lockMerchants, type LockedMerchant } from "./locked-merchant.ts";
-import { given, insertRows, runAll, type Executor, type Query, type Work } from "./query.ts";
+import { given, insertRows, run, runAll, type Executor, type Query, type Work } from "./query.ts";
 
 /** A record that has become final, and its merchant. */
 interface FinalRecord {
@@ -90,21 +90,23 @@ export function settler({ read, write, emit }: Executor): Pick<ClockStore, "sett
   return {
     async settleDue(limit, merchant) {
       const text = merchant === undefined ? FIND_ALL : FIND_OF_MERCHANT;
-      const found = await read({ text, values: { limit, merchant: merchant ?? null } });
+      const find = { text, values: { limit, merchant: merchant ?? null } };
       // Usually nothing is due. Avoid a transaction then.
-      if (found.length === 0) return 0;
-      const due = found.toSorted((a, b) => a.due_at - b.due_at).slice(0, limit);
+      const { length } = await read(find);
+      if (length === 0) return 0;
       // Processes share the work: each leaves out the merchants on which another is working.
-      const work = () => settle(due, { wait: merchant !== undefined });
-      const settled = await write(work, { ...SOON, items: due.length });
+      const work = () => settle(find, limit, { wait: merchant !== undefined });
+      const settled = await write(work, { ...SOON, items: Math.min(length, limit) });
       for (const each of settled) emit("settled", each);
       return settled.length;
     },
   };
 }
 
-/** @param due the records, as they were before their merchants were locked */
-function* settle(due: readonly Row[], options: { wait: boolean }): Work<RecordSettled[]> {
+/** @param find finds the records again, because another call may have settled them meanwhile */
+function* settle(find: Query, limit: number, options: { wait: boolean }): Work<RecordSettled[]> {
+  const { rows } = yield* run(find.text, find.values);
+  const due = rows.toSorted((a, b) => a.due_at - b.due_at).slice(0, limit);
   const ids = due.map((row) => row.merchant_id);
   const merchants = yield* lockMerchants(ids, "orders", options);
   const mine = due.flatMap(({ kind, merchant_id, reference, due_at: wasDue, due_status: status, failure }) => {
