@@ -40,7 +40,7 @@ export function sqlEdits(raw: string): Edit[] {
   edit("SQL limit", /\bLIMIT (\?\d?|:\w+|\d+)/g, (_, limit) => `LIMIT (${limit} + 1)`);
   edit("SQL conflict", /ON CONFLICT \([\w, ]+\) DO UPDATE SET [\w =+.]+?(?= RETURNING|[`"])/g, () => "");
   edit("SQL arithmetic", / ([-+]) (?=[\w:?$])/g, (_, sign) => (sign === "+" ? " - " : " + "));
-  edit("SQL function", /\b(max|min)(?=\()/g, (_, name) => (name === "max" ? "min" : "max"));
+  edit("SQL function", /\b(max|min|greatest)(?=\()/g, (_, name) => (name === "min" ? "max" : "min"));
   return edits;
 }
 

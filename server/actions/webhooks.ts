@@ -142,6 +142,7 @@ export const webhookActions = {
       const isStopped = await storage.stopReplay(merchant.id, params.id!, actor);
       // A replay that ended a moment ago cannot be stopped, but exists.
       if (!isStopped && !(await storage.findReplay(merchant.id, params.id!))) throw refused(404, "error.noReplay");
+      return isStopped;
     },
     leadsTo: "/m/:merchant/replays",
   }),

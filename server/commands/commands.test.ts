@@ -410,7 +410,7 @@ describe("webhooks", () => {
         /^id: (?<replay>\S+)\n[^]*pace: 1\n/,
       ],
       ["keys stop-replay {M} {replay}", 0, DONE],
-      ["keys stop-replay {M} {replay}", 0, DONE],
+      ["keys stop-replay {M} {replay}", 0, "It had ended already."],
       ["keys replays {M}", 0, /replayed: \d+, skipped: 0, state: stopped, /],
       [
         "keys audit {M} --limit 2",

@@ -121,7 +121,12 @@ async function decide(
   { storage, actor }: Context,
   { merchant, reference, reason }: { merchant: Merchant; reference: string; reason?: string },
 ) {
-  const result = await storage.decideApproval(merchant.id, reference, actor, reason && checkedReason(reason));
+  const result = await storage.decideApproval(
+    merchant.id,
+    reference,
+    actor,
+    reason === undefined ? undefined : checkedReason(reason),
+  );
   if (result !== "decided") throw new UsageError(english(`undecided.${result}`));
   return `${reason === undefined ? "Approved" : "Rejected"} ${reference}`;
 }

@@ -169,20 +169,23 @@ const inLine = (part: unknown) => stringify(part, { collectionStyle: "flow", lin
 /** A value as YAML, with a line for each field and for each entry of a list. */
 function textOf(value: string | object): string {
   if (typeof value === "string") return value;
-  const parts = Object.entries(JSON.parse(JSON.stringify(value, inText)) as object).flatMap(([name, part]) => {
+  const parts = Object.entries(JSON.parse(JSON.stringify(inText("", value))) as object).flatMap(([name, part]) => {
     if (!Array.isArray(part) || part.length === 0) return [`${name}: ${inLine(part)}`];
     return [`${name}:`, ...part.map((each) => `  - ${inLine(each)}`)];
   });
   return parts.join("\n");
 }
 
-const MONEY = new Set(["amount", "fee", "balance", "available", "reserved"]);
-/** People read amounts as on pages. */
-function inText(this: { currency?: unknown }, name: string, value: unknown) {
-  const { currency } = this;
-  return MONEY.has(name) && typeof value === "number" && typeof currency === "string"
-    ? formatAmount(value, currency, "en")
-    : inJson(name, value);
+const MONEY = new Set(["amount", "fee", "railFee", "balance", "available", "reserved"]);
+/** People read amounts as on pages. @param currency of the object around the value */
+function inText(name: string, value: unknown, currency?: string): unknown {
+  if (Array.isArray(value)) return value.map((each) => inText(name, each, currency));
+  if (typeof value === "object" && value !== null) {
+    const own = "currency" in value && typeof value.currency === "string" ? value.currency : currency;
+    return Object.fromEntries(Object.entries(value).map(([field, part]) => [field, inText(field, part, own)]));
+  }
+  const isMoney = currency !== undefined && MONEY.has(name) && /^-?\d+$/.test(String(value));
+  return isMoney ? formatAmount(BigInt(value as string), currency, "en") : inJson(name, value);
 }
 
 /** Converts what JSON cannot have, and times, which are ISO 8601 as in responses of the API. */

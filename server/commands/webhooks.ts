@@ -1,6 +1,6 @@
 import { checkedAddress } from "../actions/settings.ts";
 import { newSecret } from "../domain/keys.ts";
-import { startReplay, deliveriesOfPayment, replayDelivery } from "../domain/webhooks.ts";
+import { startReplay, deliveriesOfPayment, replayDelivery, type Replay } from "../domain/webhooks.ts";
 import { deliveryView, eventView, secretView } from "../http/views.ts";
 import { UsageError } from "./command.ts";
 import { SEARCH, searchIn } from "./options.ts";
@@ -65,7 +65,7 @@ export const webhookCommands = commands({
       if (dryRun || (count === 0 && isExact)) return { count, isExact, hosts };
       requireYes({ yes }, `${isExact ? "" : "At least "}${count} deliveries match.`);
       const started = await startReplay(context, { merchantId, filter, pace }, actor);
-      if (started) return started;
+      if (started) return replayIn(started);
       throw new UsageError(
         "Another replay of this merchant is running. Wait for its end, or stop it with stop-replay.",
       );
@@ -74,16 +74,18 @@ export const webhookCommands = commands({
   "replays MERCHANT": {
     summary: "List the last replays of several webhooks and their progress, newest first.",
     run: async ({ storage }, { merchant }) =>
-      listing(
-        { items: await storage.listReplays(merchant.id, LISTED) },
-        ({ filter: { createdAfter: since, createdBefore: until, ...filter }, ...replay }) => {
-          return { ...replay, filter: { ...filter, since, until } };
-        },
-      ),
+      listing({ items: await storage.listReplays(merchant.id, LISTED) }, replayIn),
   },
   "stop-replay MERCHANT REPLAY_ID": {
     action: "replay.stop",
     summary: "Stop a replay. What it has queued is still delivered.",
     sends: ({ replayId: id }) => ({ id }),
+    says: (isStopped) => (isStopped ? "Done." : "It had ended already."),
   },
+});
+
+/** A replay with its conditions under the names of the options. */
+const replayIn = ({ filter: { createdAfter: since, createdBefore: until, ...filter }, ...replay }: Replay) => ({
+  ...replay,
+  filter: { ...filter, since, until },
 });

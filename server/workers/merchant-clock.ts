@@ -9,6 +9,8 @@ import type { QueueWorker } from "./queue-worker.ts";
 
 /** Records per transaction. A larger transaction would block the event loop for longer than requests should wait. */
 const BATCH = 50;
+/** The longest pause between two looks for attempts that have ended, in real milliseconds. */
+const LONGEST_PAUSE_MS = 250;
 
 /** Settles every due record, or only the due records of one merchant. Resolves with their number. */
 type Settle = (merchantId?: string) => Promise<number>;
@@ -46,12 +48,13 @@ export function createMerchantClock({ storage, settle, deliveries, stopping }: O
     async advance(merchantId: string, move: ClockMove, actor: Actor): Promise<Merchant> {
       const moved = await storage.moveClock(merchantId, move, MOST_AHEAD_MS, actor);
       if (!moved) throw tooFar(move);
-      while (!stopping.aborted) {
+      for (let pause = PAUSE_MS; !stopping.aborted;) {
         const done = (await settle(merchantId)) + (await deliveries.begin(merchantId));
         if (done > 0) continue;
         if (!(await storage.hasDue(merchantId, moved.at))) return moved.merchant;
-        // Attempts are in progress, here or in another process.
-        await sleep(PAUSE_MS);
+        // Attempts are in progress, here or in another process. A receiver may hang, and others need the storage.
+        await sleep(pause);
+        pause = Math.min(2 * pause, LONGEST_PAUSE_MS);
       }
       throw new ServiceError(
         "internal_error",

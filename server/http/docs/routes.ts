@@ -84,7 +84,8 @@ export function documentation(settings: Settings): Router {
     const headers = { "Cache-Control": "no-cache", Vary: "Accept-Encoding", ETag: `"${hash}"` };
     res.set({ "Content-Security-Policy": policyOf(req.path), ...headers });
     if (isZipped) res.set("Content-Encoding", "gzip");
-    res.type(extname(req.path) || "html").send(body);
+    // RFC 9512.
+    res.type(req.path.endsWith(".yaml") ? "application/yaml; charset=utf-8" : extname(req.path) || "html").send(body);
   };
   const sendSearch: RequestHandler = (req, res) => {
     const query = typeof req.query["q"] === "string" ? req.query["q"].slice(0, 200) : "";

@@ -5,6 +5,7 @@ import { limitTexts, termTexts } from "../../domain/limits.ts";
 import { requireActive, type MerchantStore } from "../../domain/merchants.ts";
 import { chaosDetails } from "../../domain/outcomes.ts";
 import { sandboxTime } from "../../domain/time.ts";
+import { columnsOf } from "../columns.ts";
 import { bytesOf, toKey, toMerchant, toOwner, type Row } from "../rows.ts";
 import { entryId, recordAction, wasRecorded } from "./audit.ts";
 import { lockMerchant, required, type Lock } from "./locked-merchant.ts";
@@ -69,7 +70,7 @@ const toJson = (value: unknown) => (value === undefined ? null : JSON.stringify(
 
 export function merchants(executor: Executor): Omit<MerchantStore, "exclusively" | "takeRequest"> {
   const { read, readAll, write, sealing } = executor;
-  const findOwner = executor.finder(OWNER);
+  const findOwner = executor.finder(OWNER, columnsOf("api_keys", ["hash"]));
   const secretsIn = (id: string, rows: readonly Row[]) => required(toSecrets(rows, sealing), id);
   function* readSecrets(id: string): Work<WebhookSecrets> {
     const [found] = yield [signingQuery(id)];
@@ -99,7 +100,7 @@ export function merchants(executor: Executor): Omit<MerchantStore, "exclusively"
 
   return {
     async findMerchantByKey(hash) {
-      const row = await findOwner(given("api_keys", [{ hash: bytesOf(hash) }]));
+      const row = await findOwner({ hash: bytesOf(hash) });
       return row && toOwner(row);
     },
     async findMerchant(merchant) {

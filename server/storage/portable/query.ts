@@ -92,7 +92,7 @@ export interface Executor {
    * statement.
    * @param select finds at most one row; names the values as `eachGiven` does
    */
-  finder(select: string): (row: GivenRows) => Promise<Row | undefined>;
+  finder(select: string, columns: Columns): (given: Values) => Promise<Row | undefined>;
   emit: Emit;
 }
 

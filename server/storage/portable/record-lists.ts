@@ -2,10 +2,11 @@ import type { Page } from "../../domain/pages.ts";
 import type { RecordQuery } from "../../domain/records.ts";
 import type { PaymentSearch } from "../../domain/storage.ts";
 import { DAY_MS } from "../../domain/time.ts";
+import { columnsOf } from "../columns.ts";
 import { KINDS, RECORDS, toCheckout, toDisbursement, type RecordTable } from "../record-rows.ts";
 import type { Row } from "../rows.ts";
 import { cursorScope, placeOf, toPage } from "./pages.ts";
-import { given, LAST, LEAST_UUID, mergedRanges, type Executor, type Query } from "./query.ts";
+import { LAST, LEAST_UUID, mergedRanges, type Executor, type Query } from "./query.ts";
 
 /** Records of the same millisecond are ordered by insertion in SQLite, and in PostgreSQL by their ids. */
 const KEYS = {
@@ -27,9 +28,9 @@ const withDays = (table: string) => `WITH RECURSIVE days (day) AS (SELECT :creat
 /** Returns a function that finds a merchant's record by the service's reference. */
 export function recordFinder<T>({ finder }: Pick<Executor, "finder">, { table, toRecord }: RecordTable<T>) {
   const select = `SELECT * FROM ${table} WHERE merchant_id = given.merchant_id AND reference = given.reference LIMIT 1`;
-  const find = finder(select);
+  const find = finder(select, columnsOf(table, ["merchant_id", "reference"]));
   return async (merchant_id: string, reference: string): Promise<T | undefined> => {
-    const row = await find(given(table, [{ merchant_id, reference }]));
+    const row = await find({ merchant_id, reference });
     return row && toRecord(row);
   };
 }

@@ -16,6 +16,8 @@ const CAPACITY = 10_000;
 const PATIENCE_MS = 3_000;
 /** An item is begun only if this time is left, in milliseconds: a statement and its commit may need so long. */
 const LEAST_MS = 4_000;
+/** How often to look for items that wait for too long, in milliseconds. */
+const WATCH_MS = 200;
 
 interface Job<Item, Result> {
   item: Item;
@@ -46,6 +48,8 @@ export function createBatcher<Item, Result>(
   let waiting: Job<Item, Result>[] = [];
   const inProgress = new Set<Promise<void>>();
   let isScheduled = false;
+  /** Refuses items in time also while no batch ends. */
+  let watch: NodeJS.Timeout | undefined;
 
   async function run(batch: Job<Item, Result>[]): Promise<void> {
     try {
@@ -65,12 +69,18 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  /** Every batch has an end, so that items are refused in time here, before the next. */
   function refuseLate() {
     const now = performance.now();
     const { late = [], rest = [] } = Object.groupBy(waiting, ({ lastStart }) => (lastStart < now ? "late" : "rest"));
     waiting = rest;
     for (const { reject } of late) reject(overloaded());
+  }
+
+  function look() {
+    refuseLate();
+    if (waiting.length > 0) return;
+    clearInterval(watch);
+    watch = undefined;
   }
 
   function start() {
@@ -103,6 +113,7 @@ export function createBatcher<Item, Result>(
             const lastStart = Math.min(performance.now() + PATIENCE_MS, deadline - LEAST_MS);
             waiting.push({ item, lastStart, deadline, resolve, reject });
             schedule();
+            watch ??= setInterval(look, WATCH_MS).unref();
           }),
       );
     },

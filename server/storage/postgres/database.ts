@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from "pg";
 import { silent, type Emit } from "../../domain/telemetry.ts";
 import { withinBudget } from "../../domain/in-progress.ts";
 import { connect, send, type Result } from "./connections.ts";
-import { UnknownOutcome } from "../storage-error.ts";
+import { overloaded, UnknownOutcome } from "../storage-error.ts";
 import { ConnectionLost, isConflict, isOutage } from "./errors.ts";
 import { beginOf } from "./sessions.ts";
 import { statements } from "./statements.ts";
@@ -34,6 +34,8 @@ export interface Database extends Queries {
 /** How long to keep repeating, in milliseconds. */
 const PATIENCE_MS = 2_000;
 const LONGEST_PAUSE_MS = 100;
+/** How many operations may be in progress, so that a slow database does not fill memory. Further ones are refused. */
+const MOST_OPERATIONS = 5_000;
 /**
  * The longest time of an operation, in milliseconds, and the least part of it for the commit of a transaction. Together
  * with the time that an item may wait in a batcher, this is short enough for a response within ten seconds.
@@ -70,6 +72,7 @@ export function createDatabase(pool: Pool, clock: Clock | undefined, emit: Emit 
 
   async function operate<T>(use: Use<T>, repeatable: boolean): Promise<T> {
     if (isClosed) throw new Error("The storage is closed.");
+    if (active >= MOST_OPERATIONS) throw overloaded();
     active += 1;
     try {
       return await withinBudget((limit) => patiently((deadline) => attempt(use, deadline), repeatable, limit));

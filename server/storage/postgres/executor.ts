@@ -1,4 +1,5 @@
 import type { Executor, GivenRows, Query, QueryResult, QueryValue, Work } from "../portable/query.ts";
+import type { Values } from "../rows.ts";
 import type { Batcher, BatcherOptions } from "./batcher.ts";
 import type { Queries, Query as Send } from "./database.ts";
 import { TIMES } from "./statements.ts";
@@ -72,13 +73,13 @@ export function postgresExecutor(
         (items, db) => db.transaction((query) => runIn(query, work(items)), { items: items.length, repeatable }),
         { concurrency: 1, largest },
       ),
-    finder(select) {
+    finder(select, columns) {
+      const columnsWithPlace = { ...columns, place: "bigint" };
       const text = `SELECT given.place, found.* FROM :rows CROSS JOIN LATERAL (${select}) AS found`;
       return batched(
-        async (wanted: GivenRows[], db) => {
-          const columns = { ...wanted[0]!.columns, place: "bigint" };
-          const values = wanted.map((each, place) => ({ ...each.values[0], place }));
-          const { rows } = await execute(db.read, { text, rows: { columns, values } });
+        async (wanted: Values[], db) => {
+          const values = wanted.map((row, place) => ({ ...row, place }));
+          const { rows } = await execute(db.read, { text, rows: { columns: columnsWithPlace, values } });
           const found = new Map(rows.map((row) => [row.place as number, row]));
           return wanted.map((_, place) => found.get(place));
         },

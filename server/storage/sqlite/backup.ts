@@ -169,6 +169,7 @@ function prepare(copy: string, mode: Mode | undefined): void {
     // A rail may have been asked, since the backup, to pay what waits in the backup. The next program that opens the
     // database has this doubt begin.
     db.exec("UPDATE handovers SET asked_leased = 0 WHERE state = 'waiting'");
+    requireIntact(db, copy);
   } finally {
     db.close();
   }

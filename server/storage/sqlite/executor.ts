@@ -64,6 +64,7 @@ export function statementRunner(
     const execute = known.get(text) ?? prepare(text, rows);
     known.set(text, execute);
     if (!rows) return execute(values, {});
+    if (rows.values.length === 1) return execute(values, rows.values[0]!);
     const results = rows.values.map((row) => execute(values, row));
     return {
       rows: results.flatMap((result) => result.rows),
@@ -161,6 +162,6 @@ export function sqliteExecutor(
         return promise;
       };
     },
-    finder: (text) => async (rows) => execute({ text, rows }).rows[0],
+    finder: (text, columns) => async (row) => execute({ text, rows: { columns, values: [row] } }).rows[0],
   };
 }
