@@ -23,8 +23,9 @@ function moduleWith(text: string): string {
 /** Loads a module with this text, and shows what becomes of it. */
 async function load(text: string, settings?: unknown) {
   const file = moduleWith(text);
-  const result = await loadRail(file, settings).catch((error: Error) => error);
-  return { result, message: result instanceof Error ? result.message.replace(file, "FILE") : "" };
+  const warnings: string[] = [];
+  const result = await loadRail(file, settings, (text) => warnings.push(text)).catch((error: Error) => error);
+  return { result, warnings, message: result instanceof Error ? result.message.replace(file, "FILE") : "" };
 }
 const parts = "pay: async () => {}, find: async () => {}";
 
@@ -56,6 +57,13 @@ test.each([
   ],
 ])("a module with %s ends the start, and its place is named", async (_, text, message) => {
   expect((await load(text)).message).toEqual(typeof message === "string" ? message : expect.stringMatching(message));
+});
+
+test("a function that is never called is named, because its name may be misspelt", async () => {
+  const { warnings } = await load(`export default () => ({ ${parts}, recieve() {}, name: "bank" });`);
+  expect(warnings).toEqual([
+    "has a function recieve, which is never called; known are pay, find, collect, receive, list, check, close",
+  ]);
 });
 
 const call = { signal: new AbortController().signal, notifyUrl: "", returnUrl: "", inDoubt: false };

@@ -62,7 +62,7 @@ async function openRail(settings: RailSettings, { clock, warn }: Options): Promi
   const rail = checkedRail(
     "url" in settings
       ? createContractRail({ ...settings, now: clock.now })
-      : await loadRail(settings.module, settings.settings),
+      : await loadRail(settings.module, settings.settings, (problem) => warn(`The rail ${name} ${problem}`)),
   );
   try {
     await rail.check?.(AbortSignal.timeout(CHECK_MS));
@@ -85,9 +85,10 @@ const canCarry = (rail: Rail | undefined, { kind }: Routed): boolean => kind ===
 
 /**
  * Loads an operator's module and creates its rail.
+ * @param warn called for a function that the server never calls, because its name is probably misspelt
  * @throws Error that says what is wrong with the module, and where
  */
-export async function loadRail(module: string, settings: unknown): Promise<Rail> {
+export async function loadRail(module: string, settings: unknown, warn: (problem: string) => void): Promise<Rail> {
   resolvePackage();
   let rail: unknown;
   try {
@@ -103,6 +104,9 @@ export async function loadRail(module: string, settings: unknown): Promise<Rail>
     return !isAbsent && typeof functions[name] !== "function";
   });
   if (wrong.length > 0) throw new Error(`${wrong.join(" and ")} of the rail must be functions (${module})`);
+  for (const [name, value] of Object.entries(functions))
+    if (typeof value === "function" && !KNOWN.some((known) => known === name))
+      warn(`has a function ${name}, which is never called; known are ${KNOWN.join(", ")}`);
   return rail as Rail;
 }
 
